@@ -100,6 +100,7 @@ class FrontierConfig:
     hot_urls: int
     host_hot_urls: int
     priority_bias: int
+    prioritizer: str
     host_records: int
     robots_bytes: int
     in_process_max: int
@@ -382,6 +383,7 @@ def _frontier(value: Mapping[str, Any], concurrency: int) -> FrontierConfig:
         hot_urls=value["BIGCRAWL_HOT_URLS"],
         host_hot_urls=value["BIGCRAWL_HOST_HOT_URLS"],
         priority_bias=value["BIGCRAWL_PRIORITY_BIAS"],
+        prioritizer=value["BIGCRAWL_PRIORITIZER"] or "",
         host_records=value["BIGCRAWL_HOST_RECORDS"],
         robots_bytes=value["BIGCRAWL_ROBOTS_BYTES"],
         in_process_max=value["BIGCRAWL_IN_PROCESS_MAX"] or 3 * concurrency,

@@ -395,6 +395,14 @@ TABLE: tuple[Setting | str, ...] = (
         1_000,
     ),
     Setting(
+        "BIGCRAWL_PRIORITIZER",
+        None,
+        str,
+        "What decides the priority of a URL besides its spider: in-degree, rank, quality, depth, or the import path of "
+        "a function of your own.",
+        alike=True,
+    ),
+    Setting(
         "BIGCRAWL_HOST_RECORDS",
         100_000,
         int,

@@ -73,23 +73,53 @@ _find_attributes = re.compile(
 _find_end = {name: re.compile(rf"</{_in_any_case(name)}{_NAME_ENDS}").search for name in _RAW}
 _find_foreign = re.compile(rf"<(/?+)(?:{_in_any_case('svg|math')}){_NAME_ENDS}").finditer
 _replace_references = re.compile(r"&(?:#(?:[0-9]++|[xX][0-9a-fA-F]++);?+|([A-Za-z0-9]++)(;|(?!=)))").sub
+_find_anchor_end = re.compile(rf"</?+[aA]{_NAME_ENDS}").search
+# What a reader of the page does not see. Each alternative takes what it has begun, if need be to the end.
+_UNSEEN = re.compile(
+    rf"<!--(?:[^-]++|-(?!->))*+(?:-->)?+"
+    rf"|<(?P<raw>{_in_any_case('script|style|textarea|noframes|noembed|template')}){_NAME_ENDS}"
+    rf"(?:[^<]++|<(?!/(?ai:(?P=raw)){_NAME_ENDS}))*+"
+    rf"|<[/a-zA-Z!?][^>]*+>?+"
+).sub
+ANCHOR_CHARS_MAX: Final = 1_000
+"""Of a page behind the tag of a link, to look for its text in."""
 _NUMBER_LONGEST: Final = 12  # of a character reference; longer ones are invalid
 
 
-def tags(text: str, looks_max: int) -> Iterator[tuple[str, str | None, str]]:
+class TagEnds:
+    """Tells where the tag ends that `tags` yielded last."""
+
+    __slots__ = ("last",)
+
+    def __init__(self) -> None:
+        self.last = 0
+
+    def find(self, text: str, start: int) -> Iterator[re.Match[str]]:
+        """Find tags, and note the end of each."""
+        for found in _next_tags(text, start):
+            self.last = found.end()
+            yield found
+
+
+def tags(text: str, looks_max: int, ends: TagEnds | None = None) -> Iterator[tuple[str, str | None, str]]:
     """Yield the tags of a page that matter, in order: a, area, base, frame, iframe, link and meta.
 
     Each is its name in lower case, with its reference if it has no other relevant attribute, else with its unparsed
     attributes. After the given number of inspected tags, yielded or not, the page counts as ended.
 
+    Args:
+        text: the page.
+        looks_max: how many tags are inspected.
+        ends: notes where each tag ends; None: nobody asks.
+
     Cost: 0.1 ms for a page of 21 KB with 60 links; at worst 0.1 us per byte and 3 us per inspected tag.
     """
     templates, at, end = 0, 0, len(text)
     foreign = _Foreign(text)
-    looks = iter(range(looks_max))
+    looks, find = iter(range(looks_max)), _next_tags if ends is None else ends.find
     while at < end:
         begun, at = at, end
-        for _, found in zip(looks, _next_tags(text, begun), strict=False):
+        for _, found in zip(looks, find(text, begun), strict=False):
             if (href := found[1]) is not None:
                 if not templates:
                     yield "a", href, ""
@@ -111,6 +141,27 @@ def tags(text: str, looks_max: int) -> Iterator[tuple[str, str | None, str]]:
                     closing = _find_end[name](text, found.end())
                     at = closing.start() if closing else end
                     break
+
+
+def text_within(text: str, start: int, end: int) -> str:
+    """Return the visible text of a part of a page: without tags, comments, scripts and styles; blanks are single.
+
+    A part that begins within a tag or a comment gives some of its characters as text; its end may cut one.
+
+    Cost: linear in the part; 0.2 ms for a page of 21 KB.
+    """
+    shown = _UNSEEN(" ", text[start:end])
+    return " ".join(resolved(shown).split())
+
+
+def anchor_text(text: str, end: int) -> str:
+    """Return the text between an `<a>` that ends there and what closes it, another `<a>` at the latest.
+
+    Only the first `ANCHOR_CHARS_MAX` characters of the page behind the tag are looked at.
+    """
+    part = text[end : end + ANCHOR_CHARS_MAX]
+    closing = _find_anchor_end(part)
+    return text_within(part, 0, closing.start() if closing else len(part))
 
 
 class _Foreign:

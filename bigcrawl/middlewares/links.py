@@ -78,7 +78,7 @@ class LinksMiddleware:
                 yield output
             return
         try:
-            self._allowed()
+            self._check_arguments()
         except ConfigError as error:
             frontier.fail(error)
             raise CloseSpider("bigcrawl_failed") from error
@@ -212,6 +212,13 @@ class LinksMiddleware:
         if links.canonical and not allowed and max(map(len, links.urls), default=0) <= self._url_bytes_max:
             return links.urls
         return self._crawlable(links, allowed)
+
+    def _check_arguments(self) -> None:
+        """Raise ConfigError if the spider, or its domains, cannot be as they are: `BroadSpider.wrong_arguments`."""
+        wrong = getattr(self._spider, "wrong_arguments", None)
+        if isinstance(wrong, ConfigError):
+            raise wrong
+        self._allowed()
 
     def _allowed(self) -> tuple[str, ...]:
         """Return the domains that the spider is limited to; empty: no limit.

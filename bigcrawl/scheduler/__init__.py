@@ -57,11 +57,12 @@ wait. No URL is ever dropped for lack of room.
 *Inbox to committed step (3 to 6).* The owner (`owner.folding`, `owner.owned_partition`) reads new inbox entries and
 passes them to `partition.partition`, which is a fold over them. One step looks up all keys in DRUM and adds the new
 ones. It finds the budget of each new URL's PLD (`partition.budgeting`), and from it the turn in which the URL may be
-fetched (`budgets.placement`). It appends the URL to the queue of that turn and its priority level, or to the
-over-budget queue (`queues.turns`). Finally it chooses URLs to admit into Redis. The step is committed by appending one
-record to the manifest (`partition.manifest_log`). The record names everything that belongs to the step: the last entry
-read, the runs and new keys, the queues' segments and heads, and the numbered admit batch. A crash before the record is
-complete leaves bytes that nothing refers to. A crash after it leaves a batch that must be offered again.
+fetched (`budgets.placement`). A prioritizer may change the priority that the spider gave it (`queues.prioritizers`).
+The step appends the URL to the queue of that turn and its priority level, or to the over-budget queue (`queues.turns`).
+Finally it chooses URLs to admit into Redis. The step is committed by appending one record to the manifest
+(`partition.manifest_log`). The record names everything that belongs to the step: the last entry read, the runs and new
+keys, the queues' segments and heads, and the numbered admit batch. A crash before the record is complete leaves bytes
+that nothing refers to. A crash after it leaves a batch that must be offered again.
 
 *Front queue to back queue (6 to 7).* `partition.admission` chooses URLs of three kinds of hosts, in this order: parked
 hosts with few URLs in Redis, hosts in the front queues (by a biased selector), and other parked hosts. If a host has

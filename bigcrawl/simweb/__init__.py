@@ -4,7 +4,7 @@
 stored, and `Web.expected` knows what a crawl must find. `server.py` serves it on loopback addresses and logs every
 request; `resolver.py` resolves its names. `checker.py` checks such a log, or any other server's, against the known
 answer and the rules of politeness. `UniformWeb` (uniform.py) is a similar web for benchmarks, endless and without a
-known answer.
+known answer; `TopicalWeb` (topical.py) is one for focused crawls, whose pages are about topics.
 
 How an answer is made: `population.py` defines the hosts, their sizes and popularity, and `names.py` their names.
 `resources.py` defines what a host has and under which paths, `graph.py` the links. `robots.py` and `robots_kinds.py`

@@ -24,6 +24,7 @@ from bigcrawl.simweb.serve.running import Serving, serve_until_signal
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
+    from bigcrawl.simweb.model.topical import TopicalWeb
     from bigcrawl.simweb.model.web import Web
     from bigcrawl.simweb.serve.running import Ports
 
@@ -31,7 +32,11 @@ if TYPE_CHECKING:
 # URLs with its redirects and errors, and the slowest crawl delay is 0.8 s.
 _DEFAULTS: Final = SavedWeb(seed=7, hosts=40, pages_per_host=40, agent="bigcrawl", port=0)
 _OPTIONS: Final = tuple(field.name for field in fields(SavedWeb))
-_UNIFORM_OPTIONS: Final = frozenset({"seed", "hosts", "port", "shape"})
+_OPTIONS_OF_SHAPES: Final = {
+    "web": frozenset(_OPTIONS),
+    "uniform": frozenset({"seed", "hosts", "port", "shape"}),
+    "topical": frozenset({"seed", "hosts", "pages_per_host", "port", "shape"}),
+}
 _ANY_PARENT: Final = -1
 _ANY_NUMBER: Final = 10**9
 _EXIT_UNUSABLE: Final = 2
@@ -81,7 +86,10 @@ def _add_web(parser: argparse.ArgumentParser) -> None:
     add("--naming", choices=[*Naming], help="hosts by loopback address (the default), by name, or half and half")
     names = ", ".join(Feature)
     add("--features", metavar="LIST", help=f"plain (the default), all, or with commas between them: {names}")
-    add("--shape", choices=("web", "uniform"), help="uniform: 60 links and 21,000 bytes a page, for benchmarks")
+    shapes = (
+        "uniform: 60 links and 21,000 bytes a page, for benchmarks; topical: pages of 20 topics, for focused crawls"
+    )
+    add("--shape", choices=[*_OPTIONS_OF_SHAPES], help=shapes)
     add("--agent", help="product token that robots.txt files name; default bigcrawl")
     add("--port", type=int, help="default 0: any free one")
     add("--state", type=Path, metavar="DIR", help="keeps all of the above for the next start")
@@ -138,7 +146,7 @@ def _serve(options: argparse.Namespace) -> int:
     return 0
 
 
-def _tell(web: Web | UniformWeb, ports: Ports) -> None:
+def _tell(web: Web | UniformWeb | TopicalWeb, ports: Ports) -> None:
     dns = "" if ports.dns is None else f" dns={ports.dns}"
     print(f"simweb ready: port={ports.http} seeds={web.hosts} seed={web.seed}{dns}", flush=True)
 
@@ -168,8 +176,8 @@ def _chosen(options: argparse.Namespace, kept: SavedWeb | None) -> SavedWeb:
     if "features" in asked:
         asked["features"] = ",".join(sorted(features_named(asked["features"].split(",")))) or "plain"
     shape = asked.get("shape", kept.shape if kept else _DEFAULTS.shape)
-    if shape == "uniform" and asked.keys() - _UNIFORM_OPTIONS:
-        raise ConfigError(f"shape is uniform; it takes {', '.join(sorted(_UNIFORM_OPTIONS))} alone")
+    if asked.keys() - _OPTIONS_OF_SHAPES[shape]:
+        raise ConfigError(f"shape is {shape}; it takes {', '.join(sorted(_OPTIONS_OF_SHAPES[shape]))} alone")
     if kept is None:
         if "pages" in asked:
             asked.setdefault("pages_per_host", 0)

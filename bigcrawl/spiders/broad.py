@@ -57,6 +57,9 @@ class BroadSpider(scrapy.Spider):
         "METAREFRESH_ENABLED": False,
     }
 
+    wrong_arguments: ConfigError | None = None
+    """What is wrong with its arguments; on every node, the crawl ends with it before anything is fetched."""
+
     def __init__(
         self,
         seeds: str | PathLike[str] | Iterable[str] = "",
@@ -91,8 +94,10 @@ class BroadSpider(scrapy.Spider):
         """Yield the seeds in batches, however many there are.
 
         Raises:
-            ConfigError: no seeds, or a file that cannot be read.
+            ConfigError: no seeds, a file that cannot be read, or another wrong argument.
         """
+        if self.wrong_arguments is not None:
+            raise self.wrong_arguments
         found = 0
         for batch in self._batches():
             found += len(batch)
@@ -102,7 +107,7 @@ class BroadSpider(scrapy.Spider):
 
     async def parse(self, response: Response, **kwargs: Any) -> AsyncIterator[Any]:
         """Follow the links of an HTML page."""
-        if isinstance(response, TextResponse) and _is_html(response):
+        if isinstance(response, TextResponse) and is_html(response):
             yield Links.from_page(response)
 
     def follow_sitemaps(self, urls: list[str], robots_url: str) -> Links:
@@ -178,6 +183,6 @@ def _version(seeds: str) -> str:
         return ""
 
 
-def _is_html(response: Response) -> bool:
+def is_html(response: Response) -> bool:
     kind = (response.headers.get(b"Content-Type") or b"").partition(b";")[0].strip().lower()
     return kind in _HTML or (not kind and b"<html" in response.body[:1024].lower())

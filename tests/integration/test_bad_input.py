@@ -53,6 +53,7 @@ def refusal(done: subprocess.CompletedProcess[str]) -> str:
         ("BIGCRAWL_CRAWL", "a/b", "BIGCRAWL_CRAWL is 'a/b'; must be 1 to 100 letters"),
         ("BIGCRAWL_REDIS_URL", "http://a", "BIGCRAWL_REDIS_URL is 'http://a': Redis URL must specify one of"),
         ("BIGCRAWL_REDIS_URL", "unix:///nowhere/redis.sock", "Redis does not answer: "),
+        ("BIGCRAWL_PRIORITIZER", "ranks", "BIGCRAWL_PRIORITIZER is 'ranks'; did you mean rank? must be one of"),
         ("BIGCRAWL_STATE_DIR", "a-file", "a-file/broad/redis: [Errno 20] Not a directory"),
         ("BIGCRAWL_WARC_DIR", "a-file", "a-file: File exists; name a directory"),
         (
@@ -131,6 +132,12 @@ def test_seeds_that_cannot_be_read_are_one_line(tmp_path: Path) -> None:
         assert f"seeds={seeds!r} is neither URLs nor a file" in refusal(crawl(tmp_path, seeds=seeds))
     done = run(tmp_path, "bigcrawl.main_job", "--seeds", "missing.txt", "--")
     assert "SEEDS='missing.txt' is neither URLs nor a file" in refusal(done)
+
+
+def test_a_focused_crawl_without_a_topic_is_one_line(tmp_path: Path) -> None:
+    """It says what to write; only errors are shown, since a busy machine may add a warning at the end."""
+    done = run(tmp_path, "scrapy", "crawl", "focused", "-a", f"seeds={SEED}", "-s", "LOG_LEVEL=ERROR")
+    assert 'there is no topic: -a topic="bees honey beekeep*"' in refusal(done)
 
 
 def test_rubbish_among_seeds_is_told_and_left_out(tmp_path: Path) -> None:

@@ -47,6 +47,8 @@ SITE = {
     "album/i.png": "png",
 }
 
+SITE_PATHS = [f"/{name}" for name in SITE]
+
 
 class Site:
     """Some files on loopback, and which of them were asked for."""
@@ -90,6 +92,13 @@ def project(tmp_path: Path) -> Path:
     return shutil.copytree(EXAMPLES, tmp_path / "examples", ignore=shutil.ignore_patterns("__pycache__"))
 
 
+def train(project: Path, *words: str) -> None:
+    """Run `python -m crawls.topic_model`."""
+    environment = {**os.environ, "PYTHONPATH": str(REPOSITORY)}
+    done = warm.run(["crawls.topic_model", *words], cwd=project, env=environment, timeout_s=CRAWL_S_MAX)
+    assert done.returncode == 0, done.stderr
+
+
 def crawl(project: Path, spider: str, *words: str, **settings: object) -> list[dict[str, str]]:
     """Run `scrapy crawl`, to its end and without an error; the items."""
     command = ["scrapy", "crawl", spider, *words, "-O", "items.csv"]
@@ -107,10 +116,25 @@ def test_focused_crawl_fetches_what_the_topic_leads_to_first(project: Path, site
     words = ("-a", f"seeds={site.url}/index.html", "-a", "topic=bees honey")
     items = crawl(project, "focused", *words, BIGCRAWL_REDIS_URL=redis_url, CONCURRENT_REQUESTS=1)
     assert len(items) == 11
-    assert {int(item["found"]) for item in items} == {10}
+    assert {float(item["score"]) for item in items} == {1 - 0.5**10}
     last = {kind: max(i for i, path in enumerate(site.asked) if path.startswith(kind)) for kind in ("/bee", "/car")}
     assert last["/bee"] < last["/car"]
     assert sorted(site.asked) == sorted({"/robots.txt", *(f"/{name}" for name in SITE if "/" not in name)})
+
+
+def test_learned_crawl_fetches_what_its_model_takes_for_the_topic_first(
+    project: Path, site: Site, redis_url: str
+) -> None:
+    """The model is trained by the command of the README, from some pages and words, and kept as numbers."""
+    rows = [(1, BEES), (1, "honey from bees"), (1, "bee"), (0, "cars and engines"), (0, "car"), (0, "c d 1 2")]
+    with (project / "labelled.csv").open("w", newline="") as file:
+        csv.writer(file).writerows([("label", "text"), *rows])
+    train(project, "labelled.csv", "bees.npz")
+    words = ("-a", f"seeds={site.url}/index.html", "-a", "model=bees.npz")
+    items = crawl(project, "learned", *words, BIGCRAWL_REDIS_URL=redis_url, CONCURRENT_REQUESTS=1)
+    assert {item["url"].removeprefix(site.url) for item in items} == {path for path in SITE_PATHS if "bee" in path}
+    last = {kind: max(i for i, path in enumerate(site.asked) if path.startswith(kind)) for kind in ("/bee", "/car")}
+    assert last["/bee"] < last["/car"]
 
 
 def test_moved_spider_gives_what_it_gave_on_scrapys_scheduler(project: Path, site: Site, redis_url: str) -> None:
@@ -148,7 +172,7 @@ def test_every_example_is_run_here_and_told() -> None:
     """A spider of the examples stands in their README, with a command, and has a test in this file."""
     spiders = [path.stem for path in (EXAMPLES / "crawls" / "spiders").glob("[a-z]*.py")]
     told, here = (EXAMPLES / "README.md").read_text("utf-8"), Path(__file__).read_text("utf-8")
-    assert len(spiders) == 3
+    assert len(spiders) == 4
     for spider in spiders:
         assert f"\nscrapy crawl {spider} " in told
         assert f'crawl(project, "{spider}"' in here

@@ -1,4 +1,4 @@
-"""Real crawls for tests: `scrapy crawl broad` in processes of their own, and a simulated web for them."""
+"""Real crawls for tests: `scrapy crawl` in processes of their own, and a simulated web for them."""
 
 from __future__ import annotations
 
@@ -104,6 +104,7 @@ class Crawl:
     environment: dict[str, str] = field(default_factory=dict)
     cold: bool = False
     """Whether it starts as a user's does, with an interpreter of its own: to be measured, or with LD_PRELOAD."""
+    spider: str = "broad"
     cwd: Path | None = None
     """Where its processes run; None: where the test does."""
     process: subprocess.Popen[bytes] | None = None
@@ -114,7 +115,7 @@ class Crawl:
         (self.directory / "seeds.txt").write_text("\n".join(self.seeds) + "\n")
 
     def command(self) -> list[str]:
-        command = [sys.executable, "-m", "scrapy", "crawl", "broad", "-a", f"seeds={self.directory / 'seeds.txt'}"]
+        command = [sys.executable, "-m", "scrapy", "crawl", self.spider, "-a", f"seeds={self.directory / 'seeds.txt'}"]
         for name, value in self.arguments.items():
             command += ["-a", f"{name}={value}"]
         return command + self.options()

@@ -19,6 +19,7 @@ from scripts import write_docs
 
 PROJECT = Path(__file__).resolve().parents[2]
 DOCS = PROJECT / "docs"
+GUIDES = ("alone", "budgets", "drum", "guide/focused", "guide/priorities", "simweb")  # with code to be copied
 BESIDE_DOCS = ("README.md", "CONTRIBUTING.md", "CHANGELOG.md", "examples/README.md")
 PAGES = sorted([*(PROJECT / name for name in BESIDE_DOCS), *DOCS.rglob("*.md")])
 LINK = re.compile(r"\[[^\]]+\]\(([^)\s]+)\)")
@@ -131,7 +132,7 @@ def test_what_may_be_imported_can_be_and_guides_use_nothing_else() -> None:
     assert len(listed) > 10
     for name in listed:
         load_object(name)
-    for page in (PROJECT / "README.md", *(DOCS / f"{guide}.md" for guide in ("alone", "budgets", "drum", "simweb"))):
+    for page in (PROJECT / "README.md", *(DOCS / f"{guide}.md" for guide in GUIDES)):
         text = text_of(page)
         named = set(re.findall(r'"(bigcrawl\.[\w.]+\.[A-Z]\w+)"', text))
         for module, names in re.findall(r"^from (bigcrawl[\w.]*) import (.+)$", text, re.MULTILINE):
@@ -163,6 +164,19 @@ def test_spider_of_the_readme_runs_as_it_is_copied() -> None:
     item, *batches = spider.parse(page)
     assert item == {"title": "a"}
     assert [callable(getattr(spider, batch.callback_name or "parse")) for batch in batches] == [True, True]
+
+
+def test_focused_spider_of_the_guide_runs_as_it_is_copied() -> None:
+    """It is short, and has the links that its page speaks for before the others."""
+    guide = text_of(DOCS / "guide" / "focused.md")
+    [block] = re.findall(r"^```python\n(import scrapy.*?)^```", guide, re.MULTILINE | re.DOTALL)
+    assert len(block.splitlines()) <= 50
+    names: dict[str, Any] = {}
+    exec(compile(block, "focused.md", "exec"), names)  # noqa: S102 - the project's own page
+    body = "<p>5 \N{EURO SIGN}, 7 \N{EURO SIGN}<a href=/all>all</a><a href=/now>Sale!</a>".encode()
+    item, *batches = names["CheapSpider"]().parse(HtmlResponse("http://a.example/", body=body, encoding="utf-8"))
+    assert item == {"url": "http://a.example/", "prices": 2}
+    assert [batch.urls for batch in batches] == [["http://a.example/now"], ["http://a.example/all"]]
 
 
 def test_numbers_that_pages_repeat_are_the_codes() -> None:

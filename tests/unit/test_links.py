@@ -8,7 +8,17 @@ from scrapy import Spider
 from scrapy.http import HtmlResponse
 
 from bigcrawl.exceptions import ContractError, RequestNotStorableError
-from bigcrawl.links import METAS_MAX, LeftOut, Links, PageLimits, extract_links, read_page, set_page_limits
+from bigcrawl.links import (
+    ANCHORS_MAX,
+    METAS_MAX,
+    LeftOut,
+    Links,
+    PageLimits,
+    extract_links,
+    page_text,
+    read_page,
+    set_page_limits,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -385,3 +395,55 @@ def test_urls_may_be_any_collection() -> None:
     """What can be counted and cut is made of a generator, a set or a dict's keys."""
     for urls in ((URL,), {URL}, (url for url in [URL]), {URL: 1}.keys()):
         assert list(Links(urls).urls) == [URL]  # type: ignore[arg-type]
+
+
+def test_anchors_come_with_their_urls_if_asked_for() -> None:
+    """All different texts of the links to a URL, however that is spelled; none where there is no text."""
+    page = StoredPage(
+        b"<a href=/1>One</a><a href='/1#part'>again</a><a href=/1>One</a><a href=/2><img src=i></a><area href=/3>"
+        b"<a href=mailto:x>no</a><a rel=nofollow href=/4>no</a><a href=http://SITE.example/1>third</a><a href=5>f\xe9"
+    )
+    links = Links.from_page(page, with_anchors=True)
+    assert dict(zip(links.urls, links.anchors, strict=True)) == {
+        "http://site.example/1": "One again third",
+        "http://site.example/2": "",
+        "http://site.example/3": "",
+        "http://site.example/dir/5": "f\xe9",
+    }
+    assert Links.from_page(page).anchors == ()
+    assert Links.from_page(page).urls == links.urls
+
+
+def test_anchors_of_one_url_are_bounded(limits: Callable[[PageLimits], None]) -> None:
+    """A page may link to a URL as often as it likes; what is beyond a limit of links has no anchor either."""
+    page = StoredPage(b"".join(b"<a href=/1>%d</a>" % n for n in range(50)))
+    assert Links.from_page(page, with_anchors=True).anchors == [" ".join(map(str, range(ANCHORS_MAX)))]
+    limits(PageLimits(links=2))
+    page = StoredPage(b"".join(b"<a href=/%d>%d</a>" % (n, n) for n in range(5)))
+    assert Links.from_page(page, with_anchors=True).anchors == ["0", "1"]
+
+
+def test_links_are_divided_by_priority() -> None:
+    """The highest first; what concerns the page is told once, and URLs keep their order."""
+    page = StoredPage(
+        b"<meta name=robots content=noarchive><a href=/1>1</a><a href=/2>2</a><a href=/3>3</a>"
+        b"<a rel=nofollow href=/4>4</a>"
+    )
+    links = Links.from_page(page, with_anchors=True, meta={"a": 1})
+    first, second = links.by_priority([-1, 5, -1])
+    assert (first.priority, first.urls, second.priority, second.urls) == (5, links.urls[1:2], -1, links.urls[::2])
+    assert (first.metas, first.nofollow) == (links.metas, links.nofollow)
+    assert (second.metas, second.nofollow, second.left_out) == ((), (), LeftOut())
+    assert first.canonical
+    assert second.meta == {"a": 1}
+    assert Links([]).by_priority([]) == [Links([])]
+    with pytest.raises(ContractError, match="priorities has 1 for 3 URLs"):
+        links.by_priority([1])
+
+
+def test_the_text_of_a_page_is_read_in_its_encoding(limits: Callable[[PageLimits], None]) -> None:
+    """No further than for links."""
+    body = "<title>Bienenst\xf6cke</title><p>Honig".encode("latin-1")
+    assert page_text(StoredPage(body)) == "Bienenst\xf6cke Honig"
+    limits(PageLimits(page_bytes=9))
+    assert page_text(StoredPage(body)) == "Bi"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from selectolax.lexbor import LexborHTMLParser
 
-from bigcrawl.markup import attributes_of, tags
+from bigcrawl.markup import ANCHOR_CHARS_MAX, TagEnds, anchor_text, attributes_of, tags, text_within
 
 NAMES = "a,area,base,frame,iframe,link,meta"
 
@@ -75,3 +75,44 @@ def test_a_page_ends_after_so_many_looks() -> None:
 def test_a_reference_to_a_character_may_have_any_length() -> None:
     """A number that no integer can be read from stands for no character."""
     assert attributes_of(f"href=&#{'9' * 5_000};") == {"href": "\ufffd"}
+
+
+def test_the_place_behind_each_tag_is_told_if_asked_for() -> None:
+    """Whichever way a tag is read, and no other tags' places."""
+    page = '<p><a href="x">y</a><a href=z rel=tag>w</a><area href=v><b>'
+    ends = TagEnds()
+    assert [page[ends.last :][:3] for _ in tags(page, 9, ends)] == ["y</", "w</", "<b>"]
+
+
+@pytest.mark.parametrize(
+    ("page", "text"),
+    [
+        ("<title>T</title><p>a<b>b</b>\n c", "T a b c"),
+        ("a &amp; b&nbsp;c &#65; &lt;i&gt;", "a & b c A <i>"),
+        ("a<!-- no -- > no --><!---->b<!-- no", "a b"),
+        ("a<script>no<b>no</script>b<STYLE x=y>no</style >c<template><p>no</template>d", "a b c d"),
+        ("a<script>no</scripts>no", "a"),
+        ("1 < 2 <a title=x href=y>z</a", "1 < 2 z"),
+        ("&#" + "9" * 10_000 + ";", "\ufffd"),
+        ("", ""),
+    ],
+)
+def test_the_text_of_a_page_is_what_a_reader_sees(page: str, text: str) -> None:
+    """Without tags, comments and what is not shown; references are resolved."""
+    assert text_within(page, 0, len(page)) == text
+
+
+@pytest.mark.parametrize(
+    ("behind", "text"),
+    [
+        ("two <i>words</i></a> no", "two words"),
+        ("one</A\n>no", "one"),
+        ("unclosed <a href=y>no", "unclosed"),
+        ("<abbr>short</abbr></a>no", "short"),
+        ("x" * 2 * ANCHOR_CHARS_MAX, "x" * ANCHOR_CHARS_MAX),
+        ("<img src=i></a>no", ""),
+    ],
+)
+def test_the_text_of_a_link_ends_where_the_link_does(behind: str, text: str) -> None:
+    """At its closing tag, at the next link, or at the bound."""
+    assert anchor_text(f"<a href=x>{behind}", 10) == text

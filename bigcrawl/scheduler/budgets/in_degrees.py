@@ -94,6 +94,11 @@ class InDegreeCounts:
         return int(self._counts.sum())
 
     @property
+    def links(self) -> int:
+        """How many links between PLDs there are: the sum of in-degrees, each as if it were the lowest of its bin."""
+        return int(self._counts @ LOWEST[:-1])
+
+    @property
     def by_bin(self) -> CountArray:
         """The number of PLDs in each bin: int64, shape (BINS,), read-only."""
         return self._counts

@@ -51,6 +51,7 @@ from bigcrawl.scheduler.owner.crawl_budgets import CrawlBudgets
 from bigcrawl.scheduler.owner.ownership import Ownership
 from bigcrawl.scheduler.partition.file_work import FileWork
 from bigcrawl.scheduler.partition.yielding_files import YieldingFiles
+from bigcrawl.scheduler.queues.prioritizers import counts_links
 from bigcrawl.store.objects import Objects
 from bigcrawl.tallies.tallies import Tallies
 
@@ -117,11 +118,12 @@ class Parts:
     def _make_way_out(self) -> None:
         """The parts that discovered URLs pass on their way out of the node."""
         config, crawl = self.config, self.crawl
-        # Without budgets nobody needs in-degrees or traps.
+        # Without budgets nobody needs traps, and only some prioritizers need in-degrees.
         has_budgets = config.budget.policy != NO_POLICY
+        needs_links = has_budgets or counts_links(config.frontier.prioritizer)
         has_traps = has_budgets and bool(config.traps.share)
         partitions = config.crawl.partitions
-        self.link_graph = LinkGraph(crawl.pld_of, crawl.pld_key, partitions) if has_budgets else None
+        self.link_graph = LinkGraph(crawl.pld_of, crawl.pld_key, partitions) if needs_links else None
         self.same_content = SameContent(config.traps.same_share, crawl.pld_of, crawl.pld_key) if has_traps else None
         self.wildcards = WildcardDns(config.traps.wildcard_hosts, self.dns.lookup, crawl.pld_key) if has_traps else None
         urls_max = config.frontier.outbox_urls_max

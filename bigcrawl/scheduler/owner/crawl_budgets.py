@@ -15,9 +15,10 @@ import numpy as np
 
 from bigcrawl.redisdb.keys import CrawlKeys
 from bigcrawl.scheduler.budgets.allowances import make_budgets
-from bigcrawl.scheduler.budgets.in_degrees import EMPTY_COUNTS, sum_published
+from bigcrawl.scheduler.budgets.in_degrees import EMPTY_COUNTS, Ranks, sum_published
 from bigcrawl.scheduler.budgets.policies import NO_POLICY, make_policy
 from bigcrawl.scheduler.budgets.traps import divided
+from bigcrawl.scheduler.queues.prioritizers import Prioritizing, counts_links, make_prioritizer
 from bigcrawl.scheduler.records.body import look_at_address
 from bigcrawl.scheduler.rules.blacklist import NOTHING
 from bigcrawl.scheduler.rules.budget_rules import merge_rules, parse_rules, read_live_rules
@@ -58,12 +59,16 @@ class CrawlBudgets:
         """Check the settings. `begin` makes the first budgets.
 
         Raises:
-            ConfigError: the policy is unknown, or a rule is invalid.
+            ConfigError: the policy or the prioritizer is unknown, or a rule is invalid.
         """
         self._config = config
         self._client = client
         self._keys = CrawlKeys(config.crawl.name)
         make_policy(config.budget, EMPTY_COUNTS)
+        self._prioritizer = make_prioritizer(config.frontier.prioritizer)
+        self._counts_links = counts_links(config.frontier.prioritizer)
+        self._prioritizing: Prioritizing | None = None
+        self._generation, self._links_scored = 1, 0
         self._rules = parse_rules(config.budget.rules)
         self._live: dict[str, Rule] = {}
         self._published: dict[int, InDegreeCounts] = {}
@@ -84,7 +89,7 @@ class CrawlBudgets:
 
     def begin(self) -> None:
         """Make budgets without counts. Call this once the crawl's public-suffix list is known."""
-        self.budgets = self._new_budgets()
+        self._renew()
 
     def publish_again(self) -> None:
         """Publish everything at the next refresh, because Redis was restarted and may have forgotten some of it."""
@@ -159,8 +164,14 @@ class CrawlBudgets:
         found: list[int] = (budgets if divisors is None else divided(budgets, divisors)).tolist()
         return found
 
+    def give_to(self, partition: Partition) -> None:
+        """Have a partition use the budgets, the blacklist and the prioritizer that are in force."""
+        partition.set_budgets(self.budgets)
+        partition.set_withholds(self._withholds)
+        partition.set_prioritizing(self._prioritizing, counts_links=self._counts_links)
+
     def _changed(self, owned: Iterable[OwnedPartition]) -> dict[int, InDegreeCounts]:
-        if self._config.budget.policy == NO_POLICY:
+        if self._config.budget.policy == NO_POLICY and not self._counts_links:
             return {}
         counts = {each.keys.partition: each.disk.in_degree_counts for each in owned}
         return {partition: found for partition, found in counts.items() if found != self._published.get(partition)}
@@ -173,7 +184,7 @@ class CrawlBudgets:
         if (counts, rules) == (self._counts, self._live):
             return not is_same_list
         self._counts, self._live = counts, rules
-        self.budgets = self._new_budgets()
+        self._renew()
         return True
 
     def bytes_account(self, host: str, url: str) -> int | None:
@@ -182,6 +193,16 @@ class CrawlBudgets:
             return None
         limit = self._book.for_url(host, url).fetched_bytes
         return limit.account if limit else None
+
+    def _renew(self) -> None:
+        self.budgets = self._new_budgets()
+        if self._prioritizer is None:
+            return
+        # Scoring again at each doubling costs each URL that waits about one more look, however long the crawl goes on.
+        if self._counts_links and self._counts.links >= 2 * max(1, self._links_scored):
+            self._generation += 1
+            self._links_scored = self._counts.links
+        self._prioritizing = Prioritizing(self._prioritizer, Ranks(self._counts), self._generation)
 
     def _new_budgets(self) -> EffectiveBudgets | None:
         rules = merge_rules(self._rules, self._live)

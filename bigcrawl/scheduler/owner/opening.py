@@ -127,7 +127,7 @@ class Opener:
         if is_lost:
             await begin_anew(self._client, self._crawl.name, keys, identity)
         in_redis = await bring_up(self._client, keys, identity, disk, claim, self._connections)
-        disk.set_withholds(self._crawl_budgets.withholds)
+        self._crawl_budgets.give_to(disk)
         now_ms = self._clock.monotonic_ms()
         owned = OwnedPartition(
             keys,

@@ -258,8 +258,7 @@ class Ownership:
         """
         if await self._crawl_budgets.refresh(self.owned.values()):
             for owned in self.owned.values():
-                owned.disk.set_budgets(self._crawl_budgets.budgets)
-                owned.disk.set_withholds(self._crawl_budgets.withholds)
+                self._crawl_budgets.give_to(owned.disk)
                 owned.note_budgets()
 
     async def budget_of(self, partition: int, host: str) -> int:

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from bigcrawl.scheduler.budgets.placement import IndexArray, RecordArray
     from bigcrawl.scheduler.budgets.traps import TrapRules
     from bigcrawl.scheduler.partition.tables import Tables
+    from bigcrawl.scheduler.queues.prioritizers import Prioritizing
     from bigcrawl.scheduler.queues.turns import Turns
     from bigcrawl.scheduler.records.queued_url import QueuedUrl
     from bigcrawl.url.key import PldKey
@@ -45,6 +46,9 @@ _REREAD_PORTION = 1_024
 _REREAD_PER_ADMITTED = 16
 # and this many for each that arrives. Else a queue would never be read to its end if pages have a hundred new links.
 _REREAD_PER_ARRIVED = 2
+
+# A step scores this many queued URLs again, about 20 ms.
+_RESCORED_A_STEP = 4_096
 
 IN_DEGREE_MAX = 2**32 - 1
 
@@ -67,12 +71,16 @@ class BudgetSource(NamedTuple):
         pld_of: returns the PLD of a host; None if each host is its own PLD.
         pld_key: returns the key of a PLD; None for the keys of a crawl without a secret.
         withholds: returns whether a URL is blacklisted, and stays on disk; None if no URL is.
+        prioritizing: gives URLs their priorities; None: those of their spider.
+        counts_links: whether the links between PLDs are counted.
     """
 
     budgets: Budgets | None = None
     pld_of: PldOf | None = None
     pld_key: PldKeyOf | None = None
     withholds: Withholds | None = None
+    prioritizing: Prioritizing | None = None
+    counts_links: bool = False
 
     def answers_as(self, other: BudgetSource | None) -> bool:
         """Whether URLs that `other` withheld, or gave no budget, need not be asked about again."""
@@ -86,6 +94,23 @@ class InDegreeRise(NamedTuple):
     after: InDegreeArray
 
 
+class _Linked(NamedTuple):
+    """Records of the PLDs of URLs and of links, by key.
+
+    Attributes:
+        whose: the place of each URL's PLD among the keys, then that of each link's target.
+        before: the records as they are in the table.
+        records: the same with the in-degrees that the links have raised.
+        risen: which in-degrees those are.
+    """
+
+    keys: KeyArray
+    whose: IndexArray
+    before: RecordArray
+    records: RecordArray
+    risen: InDegreeRise | None
+
+
 class Budgeting:
     """Places the URLs of one step. It changes the tables and queues that it is given."""
 
@@ -97,6 +122,7 @@ class Budgeting:
         traps: TrapRules = NO_TRAPS,
     ) -> None:
         self._withholds = source.withholds
+        self._prioritizing = source.prioritizing
         self._tables = tables
         self._turns = turns
         self._budgets = source.budgets
@@ -120,12 +146,22 @@ class Budgeting:
             The in-degrees that have risen.
         """
         self._reread_some(len(urls) * _REREAD_PER_ARRIVED)  # those that came before them first
+        self._rescore()
         urls = self._let_through(urls, reread=False)
         if self._budgets is None and self._turns.is_plain:
-            self._turns.append(urls)
-        elif len(urls) or len(linked):
+            return self._append(urls, linked)
+        if len(urls) or len(linked):
             return self._place(urls, linked, reread=False)
         return None
+
+    def _rescore(self) -> None:
+        """Score some of the URLs again that wait in the current turn, if that is due."""
+        if self._prioritizing is None or not (found := self._turns.next_to_rescore(_RESCORED_A_STEP)):
+            return
+        tiers, urls = zip(*found, strict=True)
+        plds = self._pld_keys(urls)
+        links = self._linked(plds, _NOBODY)
+        self._turns.put_back(tiers, self._prioritized(urls, plds, links.records["in_degree"][links.whose]))
 
     def refill(self) -> bool:
         """Fill the empty front queues from the next turn with URLs or by a re-read. Return whether any were found."""
@@ -166,17 +202,32 @@ class Budgeting:
         self._turns.withhold([url for url, held in zip(urls, verdicts, strict=True) if held], reread=reread)
         return [url for url, held in zip(urls, verdicts, strict=True) if not held]
 
+    def _append(self, urls: Sequence[QueuedUrl], linked: KeyArray) -> InDegreeRise | None:
+        """Queue URLs in the current turn, where all are if there are no budgets, and raise in-degrees."""
+        if self._prioritizing is None:
+            self._turns.append(urls)
+            return None
+        plds = self._pld_keys(urls)
+        keys, whose, before, records, risen = self._linked(plds, linked)
+        self._turns.append(self._prioritized(urls, plds, records["in_degree"][whose[: len(urls)]]))
+        self._put(keys, before, records)
+        return risen
+
+    def _linked(self, plds: KeyArray, linked: KeyArray) -> _Linked:
+        """Look up the PLDs of URLs and of links at once, and raise in-degrees by the links."""
+        keys, whose = np.unique(np.concatenate((plds, linked)), return_inverse=True)
+        _, before = self._tables.plds.values(keys)
+        return _Linked(keys, whose, before, *_with_links(before, whose[len(plds) :]))
+
     def _place(self, urls: Sequence[QueuedUrl], linked: KeyArray, *, reread: bool) -> InDegreeRise | None:
         """Raise in-degrees and place URLs by account. Both mostly concern the same PLDs, so one look-up serves them."""
-        table, count = self._tables.plds, len(urls)
-        plds = self._pld_keys(urls)
-        keys, whose = np.unique(np.concatenate((plds, linked)), return_inverse=True)
-        _, before = table.values(keys)
-        records, risen = _with_links(before, whose[count:])
+        count, plds = len(urls), self._pld_keys(urls)
+        keys, whose, before, records, risen = self._linked(plds, linked)
         if urls:
+            in_degrees = records["in_degree"][whose[:count]]
             if not reread:
                 self._note_shapes(urls, plds)
-            allowed = self._without_traps(self._allow(urls, plds, records["in_degree"][whose[:count]]), plds)
+            allowed = self._without_traps(self._allow(urls, plds, in_degrees), plds)
             if allowed.accounts is not plds and not np.array_equal(allowed.accounts, plds):
                 keys, before, records, whose = self._with_accounts(keys, before, records, allowed.accounts)
             budgets = np.zeros(len(keys), dtype=np.uint32)
@@ -187,12 +238,22 @@ class Budgeting:
             )
             if len(known):
                 self._tables.commit(self._tables.hosts, self._tables.hosts.check_update(known))
+            urls = self._prioritized(urls, plds, in_degrees)
             self._turns.put(self._counted(urls, allowed), placed.turns.tolist(), placed.tiers.tolist(), reread=reread)
             records = placed.records
-        moved = records != before
+        self._put(keys, before, records)
+        return risen
+
+    def _put(self, keys: KeyArray, before: RecordArray, records: RecordArray) -> None:
+        """Keep the records of PLDs that have changed."""
+        table, moved = self._tables.plds, records != before
         if moved.any():
             self._tables.commit(table, table.put(keys[moved], records[moved]))
-        return risen
+
+    def _prioritized(self, urls: Sequence[QueuedUrl], plds: KeyArray, in_degrees: InDegreeArray) -> Sequence[QueuedUrl]:
+        if self._prioritizing is None or not urls:
+            return urls
+        return self._prioritizing.prioritized(urls, in_degrees, self._traps.divisors(plds))
 
     def _note_shapes(self, urls: Sequence[QueuedUrl], plds: KeyArray) -> None:
         noted = self._traps.note(urls, plds)

@@ -41,6 +41,7 @@ if TYPE_CHECKING:
     from bigcrawl.scheduler.budgets.traps import TrapChange
     from bigcrawl.scheduler.partition.budgeting import Budgets, PldKeyOf, PldOf, Withholds
     from bigcrawl.scheduler.partition.manifest import BatchPlace, Manifest
+    from bigcrawl.scheduler.queues.prioritizers import Prioritizing
 
 __all__ = ["AdmitBatch", "Partition", "PartitionLimits", "Step"]
 
@@ -71,7 +72,8 @@ class Partition(Figures):
     Guarantees:
         A URL in a folded inbox entry is admitted in exactly one batch, across epochs. The caller must admit each
         committed batch (`pending_batches`), and not offer folded entries again. URLs of one host and
-        priority level are admitted in the order of their arrival, except those that the blacklist withheld.
+        priority level are admitted in the order of their arrival, except those that the blacklist withheld, and until
+        scores change.
 
     Memory is bounded by the inbox of a step, one decoded block a level, and the number of hosts with parked URLs.
     """
@@ -90,6 +92,7 @@ class Partition(Figures):
         self._durable: Manifest | None = None
         self._source = source
         self._asked: BudgetSource | None = None  # the source that the last step asked
+        self._scored: int | None = None  # the generation of scores with which scoring again was begun last
         self._forgotten = 0
         self._without_text_upto = 0
         self._older_removed = False
@@ -168,6 +171,13 @@ class Partition(Figures):
         """
         self._source = self._source._replace(budgets=budgets)
 
+    def set_prioritizing(self, prioritizing: Prioritizing | None, *, counts_links: bool) -> None:
+        """Let this give new URLs their priorities from the next step on, and count links between PLDs if it asks.
+
+        URLs that wait in turns get theirs again if its generation is another than the last one, or none was set before.
+        """
+        self._source = self._source._replace(prioritizing=prioritizing, counts_links=counts_links)
+
     def set_withholds(self, withholds: Withholds | None) -> None:
         """Use this function to find blacklisted URLs from the next step on. A new function also checks queued URLs."""
         self._source = self._source._replace(withholds=withholds)
@@ -184,7 +194,7 @@ class Partition(Figures):
 
         Args:
             inbox: entries in stream order, or pairs (id, batch). Those up to `inbox_id` are skipped. Without budgets,
-                edges are ignored.
+                edges are ignored, unless the prioritizer asks for in-degrees.
             room: how many URLs may be admitted.
             hot: how many URLs of each host are in Redis, including taken ones.
             away: hosts that are snoozed or retired, with the number of their URLs that may be hot whatever the room.
@@ -199,10 +209,13 @@ class Partition(Figures):
             work, source = self._state.fork(), self._source
             if not source.answers_as(self._asked):
                 work.turns.wake()
+            generation = None if source.prioritizing is None else source.prioritizing.generation
+            if generation not in (None, self._scored):
+                work.turns.begin_rescore()
             fold = StepFold(work, self._own.set_aside)
             fold.forget(fresh)
             fold.note_outcomes(fresh)
-            if source.budgets is not None:
+            if source.budgets is not None or source.counts_links:
                 fold.read_edges(fresh)
             fold.check_urls(fresh)
             fold.merge_rows(fresh)
@@ -211,6 +224,7 @@ class Partition(Figures):
             step = Step(batch, len(fold.new), fold.duplicates, fold.rejected, fold.trap_changes)
             if fresh or work.differs(self._state):
                 self._commit_step(step, work, fresh[-1][0] if fresh else self.inbox_id)
+                self._scored = generation
             self._asked = source
             if self.set_aside or step.rejected:
                 self.set_aside = self._own.count_set_aside()

@@ -108,7 +108,7 @@ class PartitionState:
 
     def _position(self) -> tuple[object, ...]:
         turns = self.turns
-        return len(turns), len(turns.over), turns.state, len(self.parked), self.already.total()
+        return len(turns), len(turns.over), turns.state, len(self.parked), self.already.total(), turns.rescored_ever
 
     def _check(self) -> None:
         self.tables._check()

@@ -22,6 +22,9 @@ The quantum, which says how many budgets make a PLD's share in a turn, is set by
 small to be worth their files. It also rises if a re-read would read too many URLs that arrivals have not paid for,
 compared with what turns hold; this happens when a few PLDs have nearly all URLs. It falls if turns are large and the
 re-read was cheap, or if no PLD's share has reached the end of the window.
+If scores have changed, URLs in turns are scored again: those of the current turn a portion in each step, by which each
+front queue moves once from its head to the ends of the queues; those of a later turn when it begins. How far this has
+come is in memory only: an owner that opens the partition begins again.
 If a re-read placed nothing while no turn had URLs, it is not repeated until budgets change, URLs arrive, or c has moved
 on to `next_reread`.
 Source: IRLbot §6.2 (BEAST). Differs: a sliding window rather than a ring of queues; re-reads in small portions, and
@@ -63,6 +66,8 @@ _REREAD_LEAST = 1024
 # URLs re-read for each URL that passes; both lie below IRLbot's bound of 2 L - 1 = 12.
 _REREAD_DEAR = 8
 _REREAD_CHEAP = 4
+
+_RESCORED_BYTES = 16 << 20
 
 # With a budget of 10, a partition with a single PLD spreads 84 million of its URLs over 128 turns.
 QUANTUM_MAX = 1 << 16
@@ -118,6 +123,11 @@ class Turns:
         self._ordinary, self._joined, self._extra = state.ordinary, state.joined, state.extra
         # The number of URLs in each later turn that has any.
         self._later = later
+        # How many URLs from the head of each front queue are to be scored again, and the later turns with such URLs.
+        self._unscored: dict[int, int] = {}
+        self._outdated: frozenset[int] = frozenset()
+        self.rescored_ever = 0
+        """How many URLs this owner has scored again."""
         self._later_waiting = sum(later.values())
         self.over = OverBudget(queues, state.generation, is_rereading=state.is_rereading)
         self.front = FrontQueues(queues, _prefix(state.turn), selector)
@@ -175,7 +185,10 @@ class Turns:
 
     def fork(self) -> Turns:
         """Return a copy to change. This one stays as it is."""
-        return Turns(self._queues.fork(), self.state, self.front.selector.fork(), self._later.copy())
+        other = Turns(self._queues.fork(), self.state, self.front.selector.fork(), self._later.copy())
+        other._unscored, other._outdated = self._unscored.copy(), self._outdated
+        other.rescored_ever = self.rescored_ever
+        return other
 
     def flush(self) -> None:
         """Write pending URLs to disk."""
@@ -246,7 +259,43 @@ class Turns:
         self._state = self._state._replace(turn=turn)
         self._ordinary, self._joined = sum(self.front.counts()[:LEVELS]), 0
         self._extra = self.front.waiting - self._ordinary
+        self._unscored = self._waiting_by_level() if turn in self._outdated else {}
         return True
+
+    # Scoring again.
+
+    def begin_rescore(self) -> None:
+        """Scores have changed: have all URLs that wait in turns scored again."""
+        self._unscored = self._waiting_by_level()
+        self._outdated = frozenset(self._later)
+
+    def next_to_rescore(self, limit: int) -> list[tuple[int, QueuedUrl]]:
+        """Remove and return up to `limit` URLs of the current turn, each with its tier. All must be put back.
+
+        They are fewer if their bodies are large, so that memory holds no more than 16 MB and one body.
+        """
+        found: list[tuple[int, QueuedUrl]] = []
+        bytes_left = _RESCORED_BYTES
+        for level in sorted(self._unscored, reverse=True):
+            queue = self.front.queues[level]
+            left = min(self._unscored.pop(level), queue.waiting)
+            while left and len(found) < limit and bytes_left > 0:
+                found.append((level // LEVELS, queue.pop()))
+                bytes_left -= len(found[-1][1].body)
+                left -= 1
+            if left:
+                self._unscored[level] = left
+                break
+        self.rescored_ever += len(found)
+        return found
+
+    def put_back(self, tiers: Iterable[int], urls: Iterable[QueuedUrl]) -> None:
+        """Put URLs that were scored again at the ends of their levels."""
+        for tier, url in zip(tiers, urls, strict=True):
+            self.front.append_at(level_of(url.priority) + LEVELS * tier, url)
+
+    def _waiting_by_level(self) -> dict[int, int]:
+        return {level: queue.waiting for level, queue in self.front.queues.items() if queue.waiting}
 
     # Re-reading.
 

@@ -49,6 +49,18 @@ def look_at_address(body: bytes) -> tuple[str, int]:
         return url, depth
 
 
+def look_at_link(body: bytes) -> tuple[str, int, int]:
+    """Return the URL of a body, its depth, and the priority that the spider gave, whatever a queue made of it.
+
+    Raises:
+        ValueError: the body is damaged.
+    """
+    url, depth, payload = msgpack.unpackb(body, raw=False, strict_map_key=False)
+    if isinstance(payload, dict):
+        payload = payload.get("priority")
+    return url, depth, int(payload or 0)
+
+
 def is_seed(body: bytes) -> bool:
     """Whether a body belongs to a start request, and not to a redirect of one.
 

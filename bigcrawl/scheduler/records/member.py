@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from bigcrawl.scheduler.records.queued_url import QueuedUrl
 
 _ORDER_BITS = 33  # of a sequence number inside an order: 8.6e9 URLs a partition before equal priorities mix
-_PRIORITY_MAX = (1 << 19) - 1  # order = -priority * 2^33 + seq stays exact in a double's 53 bits
+PRIORITY_MAX = (1 << 19) - 1  # order = -priority * 2^33 + seq stays exact in a double's 53 bits
 
 
 class Member(NamedTuple):
@@ -67,4 +67,4 @@ def priority_after_failure(priority: int) -> int:
 
 
 def _clamped(priority: int) -> int:
-    return max(-_PRIORITY_MAX, min(_PRIORITY_MAX, priority))
+    return max(-PRIORITY_MAX, min(PRIORITY_MAX, priority))

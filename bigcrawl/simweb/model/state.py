@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Final
 
 from bigcrawl.exceptions import ConfigError, CorruptionError
 from bigcrawl.simweb.basics.features import Naming, features_named
+from bigcrawl.simweb.model.topical import TopicalWeb
 from bigcrawl.simweb.model.uniform import UniformWeb
 from bigcrawl.simweb.model.web import Web
 
@@ -27,7 +28,8 @@ class SavedWeb:
 
     Attributes:
         pages_per_host: 0 if `pages`, of all hosts together, is given instead.
-        shape: "web" for a `Web`, "uniform" for a `UniformWeb`, which takes only seed and hosts.
+        shape: "web" for a `Web`, "uniform" for a `UniformWeb`, which takes only seed and hosts, "topical" for a
+            `TopicalWeb`, which takes pages_per_host too.
         naming: one of `Naming`.
         features: names of `Feature` in alphabetical order, separated by commas; "plain": none.
     """
@@ -49,7 +51,7 @@ class SavedWeb:
             ConfigError: the arguments are invalid, or its shape is a different one.
         """
         if self.shape != "web":
-            raise ConfigError(f"a web of shape {self.shape} is endless and has no known answer; see docs/simweb.md")
+            raise ConfigError(f"a web of shape {self.shape} has no known answer; see docs/simweb.md")
         return Web(
             self.seed,
             self.hosts,
@@ -60,9 +62,19 @@ class SavedWeb:
             features=features_named(self.features.split(",")),
         )
 
-    def shaped(self) -> Web | UniformWeb:
-        """Return the web with these arguments, of any shape that can be served."""
-        return UniformWeb(self.seed, self.hosts) if self.shape == "uniform" else self.web()
+    def shaped(self) -> Web | UniformWeb | TopicalWeb:
+        """Return the web with these arguments, of any shape that can be served.
+
+        Raises:
+            ConfigError: the arguments are invalid.
+        """
+        match self.shape:
+            case "uniform":
+                return UniformWeb(self.seed, self.hosts)
+            case "topical":
+                return TopicalWeb(self.seed, self.hosts, self.pages_per_host)
+            case _:
+                return self.web()
 
 
 _TYPES: Final = {field.name: str(field.type) for field in fields(SavedWeb)}

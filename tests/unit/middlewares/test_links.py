@@ -344,6 +344,24 @@ def test_allowed_domains_that_are_no_list_end_the_crawl_at_its_start(domains: An
     asyncio.run(scenario())
 
 
+def test_wrong_arguments_of_a_spider_end_the_crawl_at_its_start() -> None:
+    """On a node that does not run the start requests, too; anything else of that name is the spider's matter."""
+
+    async def scenario() -> None:
+        desk = Desk(Frontier(starts=False))
+        spider: Any = desk.crawler.spider
+        spider.wrong_arguments = ["a", "b"]
+        assert await desk.start() == []
+        spider.wrong_arguments = ConfigError("there is no topic")
+        with pytest.raises(CloseSpider):
+            await desk.start(Links(["http://a.example/"]))
+        assert desk.frontier is not None
+        assert desk.frontier.failed is spider.wrong_arguments
+        assert desk.frontier.events == ["claim"]
+
+    asyncio.run(scenario())
+
+
 def test_start_is_claimed_first_and_said_to_be_done_last() -> None:
     """Requests are noted as start requests before the engine sees them; `end` only when all are out."""
 

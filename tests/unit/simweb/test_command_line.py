@@ -195,6 +195,11 @@ def test_check_says_ok_only_for_a_whole_and_polite_crawl(tmp_path: Path, capsys:
         (("--pages", "39"), "pages is 39; must be between hosts, 40"),
         (("--features", "robots,nonsense"), "feature is 'nonsense'; must be plain, all, or of robots"),
         (("--shape", "uniform", "--pages", "9"), "shape is uniform; it takes hosts, port, seed, shape alone"),
+        (
+            ("--shape", "topical", "--features", "all"),
+            "topical; it takes hosts, pages_per_host, port, seed, shape alone",
+        ),
+        (("--shape", "topical", "--hosts", "3"), "hosts is 3; must be between 20, one for each topic, and"),
         (("--dns", "127.0.0.1"), "--dns is '127.0.0.1'; must be ADDRESS:PORT"),
         (("--processes", "0"), "processes is 0; must be at least 1"),
     ],
@@ -263,7 +268,7 @@ def test_uniform_web_is_served_and_has_no_known_answer(
         assert len(answer.read()) == PAGE_BYTES
     process.send_signal(signal.SIGTERM)
     assert process.wait() == 0
-    assert "endless" in refusal(capsys, "check", "--state", str(tmp_path), "--log", "x")
+    assert "shape uniform has no known answer" in refusal(capsys, "check", "--state", str(tmp_path), "--log", "x")
 
 
 def test_state_is_read_as_it_was_written(tmp_path: Path):

@@ -129,3 +129,10 @@ def test_an_in_degree_newer_than_the_counts_has_a_rank() -> None:
     """Beyond the best that was counted, and before anything was, it is the first."""
     assert Ranks(counts(3)).worst(array(4_000_000_000)).tolist() == [1]
     assert Ranks(EMPTY_COUNTS).likely(array(0, 1, 9)).tolist() == [1, 1, 1]
+
+
+def test_links_are_the_sum_of_in_degrees() -> None:
+    """Exactly below 64; above, each counts as the lowest of its bin."""
+    assert InDegreeCounts.of(np.array([0, 1, 2, 63, 63], dtype=np.uint32)).links == 129
+    assert InDegreeCounts.of(np.array([130, 2**32 - 1], dtype=np.uint32)).links == 128 + int(LOWEST[-2])
+    assert EMPTY_COUNTS.links == 0

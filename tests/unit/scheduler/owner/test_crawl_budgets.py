@@ -346,3 +346,87 @@ def test_budgets_that_cannot_be_read_after_a_step_lose_no_batch(
             assert sorted(await take_all(w, node)) == ["http://a.example/", "http://b.example/"]
 
     asyncio.run(scenario())
+
+
+class Taking:
+    """A partition as far as it is given what is in force."""
+
+    def __init__(self) -> None:
+        self.given: dict[str, Any] = {}
+
+    def set_budgets(self, budgets: Any) -> None:
+        self.given["budgets"] = budgets
+
+    def set_withholds(self, withholds: Any) -> None:
+        self.given["withholds"] = withholds
+
+    def set_prioritizing(self, prioritizing: Any, *, counts_links: bool) -> None:
+        self.given |= {"prioritizing": prioritizing, "counts_links": counts_links}
+
+
+def test_a_prioritizer_has_the_ranks_of_all_partitions(tmp_path: Path, crawl_name: str, redis_url: str) -> None:
+    """Without budgets too, and those that other nodes count; with depth, for which no link counts, nothing is told."""
+
+    def priority(budgets: CrawlBudgets, in_degree: int) -> int:
+        taking = Taking()
+        budgets.give_to(taking)  # type: ignore[arg-type]
+        assert taking.given["budgets"] is None
+        [url] = taking.given["prioritizing"].prioritized(queued("http://a.example/"), np.array([in_degree]), None)
+        assert isinstance(url.priority, int)
+        return url.priority
+
+    async def scenario() -> None:
+        async with world(tmp_path, crawl_name, redis_url) as w:
+            settings = {"budget_policy": "none", "prioritizer": "rank"}
+            one, other = reputation(w, **settings), reputation(w, **settings)
+            assert priority(one, 3) == 0
+            assert await one.refresh([Counting(0, 3)])  # type: ignore[list-item]
+            assert priority(one, 3) == 1000
+            assert await other.refresh([Counting(1, *[9] * 99)])  # type: ignore[list-item]
+            assert await one.refresh([])
+            assert (priority(one, 3), priority(one, 9)) == (priority(other, 3), priority(other, 9)) == (1, 1)
+            deep = reputation(w, budget_policy="none", prioritizer="depth")
+            assert deep._changed([Counting(0, 3)]) == {}  # type: ignore[list-item]
+
+    asyncio.run(scenario())
+
+
+def test_queued_urls_are_scored_again_when_the_links_have_doubled(
+    tmp_path: Path, crawl_name: str, redis_url: str
+) -> None:
+    """Neither more often, nor for a prioritizer that asks for no links."""
+
+    async def generations(budgets: CrawlBudgets, *links: int) -> list[int]:
+        found = []
+        for count in links:
+            await budgets.refresh([Counting(0, count)])  # type: ignore[list-item]
+            taking = Taking()
+            budgets.give_to(taking)  # type: ignore[arg-type]
+            found.append(taking.given["prioritizing"].generation)
+        return found
+
+    async def scenario() -> None:
+        async with world(tmp_path, crawl_name, redis_url) as w:
+            assert await generations(reputation(w, prioritizer="quality"), 1, 2, 3, 4, 7, 8, 60) == [
+                1,
+                2,
+                2,
+                3,
+                3,
+                4,
+                5,
+            ]
+            assert await generations(reputation(w, prioritizer="depth"), 1, 2, 60) == [1, 1, 1]
+
+    asyncio.run(scenario())
+
+
+def test_a_prioritizer_that_is_unknown_ends_the_start(tmp_path: Path, crawl_name: str, redis_url: str) -> None:
+    """With what is known."""
+
+    async def scenario() -> None:
+        async with world(tmp_path, crawl_name, redis_url) as w:
+            with pytest.raises(ConfigError, match="BIGCRAWL_PRIORITIZER is 'ranks'; did you mean rank"):
+                reputation(w, prioritizer="ranks")
+
+    asyncio.run(scenario())

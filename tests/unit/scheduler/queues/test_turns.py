@@ -243,3 +243,30 @@ def test_large_turns_lower_the_quantum(epoch: EpochDirectory, monkeypatch: pytes
     assert turns.state.quantum == 1
     reread(turns, [16] * 190)
     assert turns.state.quantum == 1
+
+
+def test_each_url_of_a_turn_is_scored_again_once(epoch: EpochDirectory) -> None:
+    """In portions, the highest level first; what is put back, or joins meanwhile, is not taken again."""
+    turns = turns_at(epoch)
+    turns.append([make_url(number, priority=number % 3) for number in range(9)])
+    turns.begin_rescore()
+    numbers = []
+    while found := turns.next_to_rescore(2):
+        tiers, urls = zip(*found, strict=True)
+        numbers += [url.priority for url in urls]
+        turns.put_back(tiers, [url._replace(priority=-1) for url in urls])
+        turns.append([make_url(100 + len(numbers))])
+        turns.flush()
+        turns = turns.fork()
+    assert sorted(numbers) == [0, 0, 0, 1, 1, 1, 2, 2, 2]
+    assert set(numbers[:6]) == {1, 2}
+    assert turns.front.counts()[:3] == (9, 5, 0)
+    assert turns.rescored_ever == 9
+
+
+def test_large_requests_are_scored_again_a_few_at_a_time(epoch: EpochDirectory) -> None:
+    """A portion is bounded in memory, not only in number."""
+    turns = turns_at(epoch)
+    turns.append([make_url(number)._replace(body=b"x" * (6 << 20)) for number in range(4)])
+    turns.begin_rescore()
+    assert [len(turns.next_to_rescore(4_096)) for _ in range(3)] == [3, 1, 0]

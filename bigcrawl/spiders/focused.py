@@ -1,0 +1,80 @@
+"""A focused crawl: pages about a topic, and what leads to them, before all others."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+from scrapy.http import TextResponse
+
+from bigcrawl.exceptions import ConfigError
+from bigcrawl.links import Links, page_text
+from bigcrawl.scoring.scorers import Scoring, make_scorer, url_words
+from bigcrawl.scoring.scores import priority_of
+from bigcrawl.spiders.broad import BroadSpider, is_html
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+
+    from scrapy.http import Response
+
+OWN_SHARE: Final = 0.6
+"""How much of a link's score its own words make: those of its anchor and its URL. The rest is its page's."""
+
+_STEPS: Final = 10  # different scores of links: each is a batch to the frontier
+
+
+class FocusedSpider(BroadSpider):
+    """`scrapy crawl focused -a seeds=FILE -a topic="bees honey beekeep*"`; yields each page that is about the topic.
+
+    Its arguments are those of `BroadSpider`, and `scorer`: a function or class, or the import path of one, in place of
+    a topic (`bigcrawl.scoring.scorers`); `threshold`: the score from which a page is about the topic; `tunnel`: after
+    this many pages in a row that are not, links without a score of their own come last. Seeds count as about it.
+
+    The best link is not always fetched next: URLs wait at five levels, and what is in Redis is not overtaken.
+    """
+
+    name = "focused"
+    custom_settings = {  # noqa: RUF012 - Scrapy's own way
+        **BroadSpider.custom_settings,
+        "BIGCRAWL_BUDGET_POLICY": "none",  # by score alone
+        "BIGCRAWL_PRIORITY_BIAS": 100,
+        "BIGCRAWL_HOT_URLS": 1_000,
+    }
+
+    def __init__(
+        self,
+        topic: str = "",
+        scorer: Any = "",
+        threshold: float | str = 0.8,
+        tunnel: int | str = 2,
+        **kwargs: Any,
+    ) -> None:
+        super().__init__(**kwargs)
+        try:
+            self.scored = Scoring(make_scorer(scorer, topic))
+            self.threshold, self.tunnel = float(threshold), int(tunnel)
+        except ConfigError as error:
+            self.wrong_arguments = error
+        except ValueError as error:
+            self.wrong_arguments = ConfigError(f"threshold must be a number, and tunnel a whole one: {error}")
+
+    async def parse(self, response: Response, lead: float = 1.0, hops: int = 0, **_: Any) -> AsyncIterator[Any]:
+        """Yield the page if it is about the topic, and its links by score.
+
+        `lead` is the score of the last page about the topic on the way here, `hops` how many others came after it.
+        """
+        if not (isinstance(response, TextResponse) and is_html(response)):
+            return
+        [score] = self.scored([page_text(response)])
+        lead, hops = (score, 0) if score >= self.threshold else (lead, hops + 1)
+        if not hops and response.status == 200:
+            yield {"url": response.url, "score": round(score, 3)}
+        links = Links.from_page(response, with_anchors=True, cb_kwargs={"lead": round(lead, 3), "hops": hops})
+        for batch in links.by_priority(self._priorities(links, lead, hops)):
+            yield batch
+
+    def _priorities(self, links: Links, lead: float, hops: int) -> list[int]:
+        words = [f"{anchor} {url_words(url)}" for url, anchor in zip(links.urls, links.anchors, strict=True)]
+        pages_part = (1 - OWN_SHARE) * lead / 2**hops if hops <= self.tunnel else 0.0
+        scores = [round(_STEPS * (OWN_SHARE * own + pages_part)) / _STEPS for own in self.scored(words)]
+        return [priority_of(score or (-1 if hops > self.tunnel else 0)) for score in scores]
