@@ -40,17 +40,24 @@ Keys of a crawl share its tag. Gates and the clock belong to no crawl; gates are
     bigcrawl:{clock}:clock               hash    ms to add to the server's clock; the time last told, and to which node
     bigcrawl:{clock}:crawls              hash    node of any crawl -> end of its lease, and whether it holds hosts
 
+Keys beside a list of the user's, from which spiders take entries, have the hash tag of the list:
+
+    bigcrawl:list:{<list>}:entries       hash    batch -> entries that were taken and are not in an inbox yet
+    bigcrawl:list:{<list>}:leases        zset    end of its lease ms -> batch
+
 To add a key, write it here first, then give it an attribute. Scripts get their keys from here and nowhere else. Then
 run `make docs`, and describe the key's fields below its heading on docs/redis-keys.md.
 """
 
 from __future__ import annotations
 
+import re
 import zlib
 from functools import lru_cache
 
 CLOCK = "bigcrawl:{clock}:clock"
 CRAWLS = "bigcrawl:{clock}:crawls"
+_HASH_TAG = re.compile(r"^[^{]*\{[^}]+\}")  # as a Redis Cluster finds it
 GATE_TAGS = 8  # spreads the gates over a Redis Cluster; makes no difference on one server
 
 
@@ -163,6 +170,18 @@ class CrawlKeys:
 
     def answer(self, cell: int) -> str:
         return f"{self._prefix}answer:{cell}"
+
+
+class ListKeys:
+    """A key of the user's with entries for a spider, and the keys for what was taken from it."""
+
+    __slots__ = ("entries", "leases", "list")
+
+    def __init__(self, name: str) -> None:
+        self.list = name
+        prefix = f"bigcrawl:list:{name if _HASH_TAG.search(name) else f'{{{name}}}'}:"
+        self.entries = prefix + "entries"
+        self.leases = prefix + "leases"
 
 
 def gate_prefix(address: str) -> str:

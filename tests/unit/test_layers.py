@@ -71,7 +71,7 @@ ROOMS = {
     "dashboard": ("page",),
     "redisdb": ("lua", "scripts"),
     "redisdb/lua": (
-        "prelude", "back_queues", "crawl", "exchange", "gates", "hosts", "inbox", "looking", "ownership",
+        "prelude", "back_queues", "crawl", "entries", "exchange", "gates", "hosts", "inbox", "looking", "ownership",
         "reconciliation", "suspects", "tallies",
     ),
     "report": ("page",),

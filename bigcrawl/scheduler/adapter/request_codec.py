@@ -36,6 +36,9 @@ if TYPE_CHECKING:
 
 # Scrapy's downloader sets them when it sends a request. A stored request must not carry them to another host.
 _TRANSIENT_META = ("download_slot", "download_latency")
+ENTRY = "bigcrawl_entry"
+"""The key of meta that says from which entry of a list a request was made."""
+
 BODY_BYTES_MAX = 4 << 20  # Redis holds thousands of requests, and dozens travel in one message, at most 512 MB
 _LIST_OF_3 = b"\x93"  # how msgpack begins a list of three
 _pack = msgpack.Packer().pack
@@ -53,7 +56,7 @@ def encode_request(
 ) -> tuple[QueuedUrl, str]:
     """Return the request as a queued URL, and its canonical URL; `key_of` is the crawl's `Keys.of_request`.
 
-    `jar` tells the request apart from others to the same URL: the cookie jar of a start request.
+    `jar` tells the request apart from others to the same URL: the cookie jar of a start request, or its entry.
 
     Raises:
         UrlError: it has no http(s) URL, or one that is too long.
@@ -70,7 +73,7 @@ def encode_request(
 
 
 def jar_bytes(jar: object) -> bytes:
-    """Return the bytes that stand for a cookie jar in a key; empty for None, Scrapy's default jar."""
+    """Return the bytes that stand for a cookie jar, or an entry, in a key; empty for None, Scrapy's default jar."""
     return b"" if jar is None else packed(jar)
 
 
