@@ -396,6 +396,7 @@ CRAWL_COUNTERS: tuple[Stat, ...] = (
             ("undecodable", "the spider no longer has the callback, or the stored request is damaged"),
             ("scheme", "no download handler for it"),
             ("ignored", "a downloader middleware refused it"),
+            ("elsewhere", "met by the crawler from which the crawl was imported"),
             ("poison", "it was in process at too many node deaths: a dead letter"),
         ),
     ),

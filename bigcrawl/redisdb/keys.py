@@ -32,6 +32,7 @@ Keys of a crawl share its tag. Gates and the clock belong to no crawl; gates are
     bigcrawl:{<crawl>}:errors            zset    failed fetches -> reason and PLD
     bigcrawl:{<crawl>}:examples          hash    reason and PLD -> time and URL of the last failed fetch
     bigcrawl:{<crawl>}:history           hash    number of a sample of the crawl's figures -> its time and values
+    bigcrawl:{<crawl>}:fingerprints      hash    bucket -> fingerprints of what another crawler had met before an import
     bigcrawl:{<crawl>}:tallies           hash    node, or gone -> what it has counted for the crawl's report
     bigcrawl:{<crawl>}:space:<name>      string  gate of a PLD or of a user's group, like that of a server
     bigcrawl:{<crawl>}:answer:<cell>     string  DNS answer for the last host whose hash fell into this cell
@@ -159,6 +160,10 @@ class CrawlKeys:
     @property
     def history(self) -> str:
         return self._prefix + "history"
+
+    @property
+    def fingerprints(self) -> str:
+        return self._prefix + "fingerprints"
 
     @property
     def tallies(self) -> str:

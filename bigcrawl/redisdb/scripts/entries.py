@@ -1,4 +1,4 @@
-"""Calls that take entries from a list of the user's; see `bigcrawl.spiders.redis_spider`."""
+"""Calls that take entries from a list of the user's (`bigcrawl.spiders.redis_spider`), or read another's queue."""
 
 from __future__ import annotations
 
@@ -94,3 +94,38 @@ def _entry(data: bytes | int, score: bytes) -> Entry:
     if isinstance(data, bytes):
         return Entry(data, len(data), float(score or 0))
     return Entry(None, data, float(score or 0))
+
+
+class QueuePart(NamedTuple):
+    """Some entries of another crawler's queue.
+
+    Attributes:
+        kind: the type of the key; "none" if it does not exist.
+        length: how many entries the queue has.
+        entries: in the order in which they leave it; of one that is too large, its bytes.
+    """
+
+    kind: str
+    length: int
+    entries: list[bytes | int]
+
+
+def read_queue(
+    keys: ListKeys, rank: int, end: str, entries_max: int, bytes_max: int, entry_bytes_max: int
+) -> Call[QueuePart]:
+    """Read the entries of a queue from a rank on, about as many bytes as `bytes_max`.
+
+    Args:
+        keys: of the queue, a list or zset.
+        rank: of the first, from 0.
+        end: the end of a list that leaves first, left or right.
+        entries_max: how many to read.
+        bytes_max: how many bytes to read; the last entries may be beyond them.
+        entry_bytes_max: what an entry may have.
+    """
+
+    def parse(reply: list[bytes | int]) -> QueuePart:
+        kind, length, *entries = reply
+        return QueuePart(kind.decode() if isinstance(kind, bytes) else "", int(length), entries)
+
+    return Call("read_queue", (keys.list,), (rank, end, entries_max, bytes_max, entry_bytes_max), parse)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple, Self
 
 from bigcrawl.redisdb.keys import CrawlKeys
 from bigcrawl.redisdb.replies import pairs_of
+from bigcrawl.scheduler.crawl.fingerprints import FINGERPRINTS
 from bigcrawl.scheduler.rules.blacklist import Blacklist, in_force, parse_entries
 from bigcrawl.scheduler.rules.delay_rules import DelayBook, delays_in_force, parse_delays
 
@@ -106,6 +107,7 @@ class Control:
     Args:
         pld_of: returns a host's PLD, once the node has joined.
         note_blacklist: called with each new blacklist, for the partitions' queues.
+        note_fingerprints: called with the field `FINGERPRINTS` whenever it was read.
 
     Attributes:
         is_drained: whether this node was asked to end.
@@ -125,6 +127,7 @@ class Control:
         pld_of: Callable[[str], str],
         note_blacklist: Callable[[Blacklist], None],
         paces: Paces,
+        note_fingerprints: Callable[[bytes | None], None],
     ) -> None:
         """Check the settings' blacklist and delays.
 
@@ -138,6 +141,7 @@ class Control:
         self._delays = parse_delays(config.pace.delay_rules)
         self._keys = CrawlKeys(config.crawl.name)
         self._paces = paces
+        self._note_fingerprints = note_fingerprints
         self._client = client
         self._clock = clock
         self._speed = speed
@@ -178,6 +182,7 @@ class Control:
         self._joined_ms = self._joined_ms or self._hash.now_ms
         self.is_closed = self.is_closed or _number_of(self._hash.fields.get(CLOSED)) > self._joined_ms
         self._note_discovery(Discovery.from_field(self._hash.fields.get(DISCOVERY)))
+        self._note_fingerprints(self._hash.fields.get(FINGERPRINTS))
         self.checkpoint = _number_of(self._hash.fields.get(CHECKPOINT))
         self.is_drained = self.is_drained or self._drained in self._hash.fields
         if self._hash.fields.get(DELAYED) != self._delays_change:

@@ -41,7 +41,7 @@ OPERATORS_MODULES = [*(PACKAGE / "commands").rglob("*.py"), *(PACKAGE / "redisdb
     for name in ("deletion", "history", "membership", "survey", "stored_record")
 ]
 OPERATORS_MODULES.append(PACKAGE / "scheduler" / "gates" / "dns_answers.py")  # explain asks for a host's addresses
-OTHERS_SCRIPTS = {"take_entries"}  # of keys that are not the crawl's, often on another server
+OTHERS_SCRIPTS = {"take_entries", "read_queue"}  # of keys that are not the crawl's, often on another server
 NOT_A_NODES = {"ZRANK", "ZSCAN", "SCAN", "UNLINK"}
 
 
