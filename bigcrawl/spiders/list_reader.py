@@ -67,6 +67,7 @@ class ListReader:
         self._make_requests = make_requests
         self._max_idle_s = max_idle_s
         self._renew_s = frontier.config.frontier.lease_ms / 3000
+        self._renew_at = 0.0
         self._offered: int | None = None  # when the batch was queued as a whole
         self._bad = 0
         self._has_warned = False
@@ -91,6 +92,10 @@ class ListReader:
                 return
             except BigcrawlError as error:
                 self._warn(error)
+                await asyncio.sleep(RETRY_S)
+                continue
+            except Exception:
+                logger.exception("reading the list failed; what was taken is taken again")
                 await asyncio.sleep(RETRY_S)
                 continue
             self._has_warned = False
@@ -126,10 +131,12 @@ class ListReader:
 
     async def _queue(self, batch: Batch) -> None:
         """Offer what the spider makes of the entries."""
+        self._renew_at = monotonic() + self._renew_s
         for at, entry in enumerate(batch.entries):
             if at % PORTION == 0:
                 await asyncio.sleep(0)
                 await self._intake.wait_for_room()
+                await self._renew_if_due()
             try:
                 requests = self._requests(entry)
             except Exception as error:  # noqa: BLE001 - the spider's own method may raise anything
@@ -165,16 +172,20 @@ class ListReader:
         )
 
     async def _until_sent(self) -> None:
-        """Wait until Redis has what was offered, or the spider closes; renew the lease meanwhile."""
-        renew_at = monotonic() + self._renew_s
+        """Wait until Redis has what was offered, or the spider closes."""
         while not self._end_if_sent() and not self._intake.is_ending:
             await asyncio.sleep(SENT_POLL_S)
-            if monotonic() >= renew_at:
-                renew_at = monotonic() + self._renew_s
-                try:
-                    await self._source.renew()
-                except BigcrawlError as error:
-                    self._warn(error)
+            await self._renew_if_due()
+
+    async def _renew_if_due(self) -> None:
+        """Renew the lease three times in its length."""
+        if monotonic() < self._renew_at:
+            return
+        self._renew_at = monotonic() + self._renew_s
+        try:
+            await self._source.renew()
+        except BigcrawlError as error:
+            self._warn(error)
 
     def _end_if_sent(self) -> bool:
         """End the batch if all of it is in the inboxes. Return whether it has ended."""

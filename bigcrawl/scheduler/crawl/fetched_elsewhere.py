@@ -1,7 +1,8 @@
 """Whether a URL was fetched by the crawler from which this crawl was imported (step 10).
 
 That crawler knows URLs by fingerprints, which cannot be turned into our keys. So a URL is new to the seen check, and is
-looked up when it is taken: once in its life, and not at all if it has `dont_filter`.
+looked up when it is taken: once in its life, and not at all if its request has `dont_filter`. The flag `UNCHECKED` says
+nothing here: URLs that went back to disk have it too.
 """
 
 from __future__ import annotations
@@ -9,7 +10,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from bigcrawl.scheduler.records.body import look_at_request
-from bigcrawl.scheduler.records.queued_url import UNCHECKED
 from bigcrawl.url.scrapy_fingerprint import SCHEMES, fingerprint_of
 
 if TYPE_CHECKING:
@@ -45,7 +45,7 @@ class FetchedElsewhere:
         Raises:
             TransientStoreError: Redis does not answer.
         """
-        if not self._scheme or held.fields.flags & UNCHECKED:
+        if not self._scheme:
             return False
         request = look_at_request(held.fields.body)
         if request.dont_filter:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from bigcrawl.redisdb.keys import CrawlKeys
+from bigcrawl.url.scrapy_fingerprint import SCHEMES, fingerprint_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -65,6 +66,18 @@ class Fingerprints:
                 fields += [name, prints.astype(_BIG_ENDIAN).tobytes()]
             await self._client.command("HSET", self._key, *fields)
         return count
+
+
+async def forget_urls(client: RedisClient, crawl: str, urls: Sequence[str]) -> None:
+    """Let URLs count as not fetched elsewhere, if the crawl was imported.
+
+    Raises:
+        TransientStoreError: Redis does not answer.
+    """
+    scheme = await client.command("HGET", CrawlKeys(crawl).control, FINGERPRINTS)
+    if scheme is not None and scheme.decode("ascii", "replace") in SCHEMES:
+        prints = np.array([fingerprint_of(scheme.decode(), url) for url in urls], dtype=np.uint64)
+        await Fingerprints(client, crawl).change(np.empty(0, np.uint64), prints)
 
 
 def _prints_of(row: bytes | None) -> npt.NDArray[np.uint64]:

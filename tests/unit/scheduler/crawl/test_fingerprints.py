@@ -9,7 +9,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from bigcrawl.redisdb.client import RedisClient
-from bigcrawl.scheduler.crawl.fingerprints import Fingerprints
+from bigcrawl.redisdb.keys import CrawlKeys
+from bigcrawl.scheduler.crawl.fingerprints import FINGERPRINTS, Fingerprints, forget_urls
+from bigcrawl.url.scrapy_fingerprint import fingerprint_of
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -37,6 +39,25 @@ def test_what_is_there_is_what_was_added_and_not_removed(redis_url: str, crawl_n
         assert await made.have(kept + removed) == (
             [False] * 10 + [True] * (len(kept) - 10) + [True] * 10 + [False] * (len(removed) - 10)
         )
+        await client.close()
+
+    asyncio.run(scenario())
+
+
+def test_urls_are_forgotten_by_hand(redis_url: str, crawl_name: str) -> None:
+    """In the crawl's way to make fingerprints; of a crawl that was not imported, nothing is written."""
+    urls = ["http://a.example/?b=1&a=2", "http://a.example/"]
+
+    async def scenario() -> None:
+        client = RedisClient(redis_url)
+        made, keys = Fingerprints(client, crawl_name), CrawlKeys(crawl_name)
+        known = [fingerprint_of("scrapy", url) for url in urls]
+        await forget_urls(client, crawl_name, urls)
+        assert not await client.command("EXISTS", keys.fingerprints)
+        await made.change(prints(*known), prints())
+        await client.command("HSET", keys.control, FINGERPRINTS, "scrapy")
+        await forget_urls(client, crawl_name, urls[:1])
+        assert await made.have(known) == [False, True]
         await client.close()
 
     asyncio.run(scenario())

@@ -20,6 +20,7 @@ from bigcrawl.scheduler.gates.gatekeeper import STORE_RETRY_MS, Gatekeeper
 from bigcrawl.scheduler.node.forbidden_sweep import Sweeper
 from bigcrawl.scheduler.records.held import HeldUrl, Stage
 from bigcrawl.scheduler.records.member import Member
+from bigcrawl.scheduler.records.queued_url import UNCHECKED
 from bigcrawl.url.scrapy_fingerprint import fingerprint_of
 from tests.unit.scheduler.gates.parts import Gates
 from tests.unit.scheduler.world import World
@@ -321,12 +322,12 @@ def test_url_that_was_fetched_elsewhere_ends(tmp_path: Path, crawl_name: str, re
                 url_of("a.example", f"/{name}", seq) for seq, name in enumerate(("old", "new", "old"), 1)
             )
             for held, payload in ((old, None), (new, None), (again, {"dont_filter": True})):
-                held.fields = held.fields._replace(body=msgpack.packb([held.url, 1, payload]))
+                held.fields = held.fields._replace(body=msgpack.packb([held.url, 1, payload]), flags=UNCHECKED)
             prints = np.array([fingerprint_of("scrapy-redis", old.url)], np.uint64)
             await g.fingerprints.change(prints, np.empty(0, np.uint64))
             assert ("up", 1, "elsewhere") not in await g.ask(old), "nothing was imported"
             g.elsewhere.adopt(b"scrapy-redis")
-            assert await g.ask(old) == [("up", 1, "elsewhere")]
+            assert await g.ask(old) == [("up", 1, "elsewhere")], "also if it has been back on disk"
             said = await g.ask(new, again)
             assert {one[:2] for one in said} <= {("back", 2), ("back", 3), ("admit", 2), ("admit", 3)}
             g.elsewhere.adopt(b"scrapy")
