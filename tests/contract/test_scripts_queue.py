@@ -15,31 +15,31 @@ if TYPE_CHECKING:
 
 
 def part_of(
-    runner: ScriptRunner, key: str, rank: int, end: str = "right", *, entries_max: int = 40, bytes_max: int = 10_000
+    runner: ScriptRunner, key: str, rank: int, end: str = "right", entries_max: int = 40, bytes_max: int = 10_000
 ) -> QueuePart:
     part: QueuePart = runner.run(scripts.read_queue(ListKeys(key), rank, end, entries_max, bytes_max, 100))
     return part
 
 
-def all_of(runner: ScriptRunner, key: str, end: str = "right", **bounds: int) -> list[bytes | int]:
+def all_of(runner: ScriptRunner, key: str, end: str = "right", *bounds: int) -> list[bytes | int]:
     found: list[bytes | int] = []
-    while entries := part_of(runner, key, len(found), end, **bounds).entries:
+    while entries := part_of(runner, key, len(found), end, *bounds).entries:
         found += entries
     return found
 
 
-@pytest.mark.parametrize("bounds", [{}, {"entries_max": 1}, {"entries_max": 17}, {"bytes_max": 1}])
-def test_queue_is_read_in_its_order(runner: ScriptRunner, crawl_name: str, bounds: dict[str, int]) -> None:
+@pytest.mark.parametrize("bounds", [(), (1,), (17,), (40, 1)])
+def test_queue_is_read_in_its_order(runner: ScriptRunner, crawl_name: str, bounds: tuple[int, ...]) -> None:
     """A list from the end that leaves first, a zset by score, whatever the portions."""
     key, client = f"{crawl_name}:requests", runner.client
     numbers = [b"%d" % number for number in range(100)]
     client.lpush(key, *numbers)
-    assert all_of(runner, key, "right", **bounds) == numbers
-    assert all_of(runner, key, "left", **bounds) == numbers[::-1]
+    assert all_of(runner, key, "right", *bounds) == numbers
+    assert all_of(runner, key, "left", *bounds) == numbers[::-1]
     client.delete(key)
     client.zadd(key, {name: -number for number, name in enumerate(numbers)})
-    assert all_of(runner, key, **bounds) == numbers[::-1]
-    assert part_of(runner, key, 0, **bounds)[:2] == ("zset", 100)
+    assert all_of(runner, key, "right", *bounds) == numbers[::-1]
+    assert part_of(runner, key, 0)[:2] == ("zset", 100)
     assert client.zcard(key) == 100
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from array import array
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from bigcrawl.commands.opened_crawl import OpenedCrawl
+
+PRINTS_MAX: Final = 100_000_000  # 800 MB in the command, some 950 MB in Redis
 
 
 class FetchedPrints:

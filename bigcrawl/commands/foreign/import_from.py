@@ -6,8 +6,10 @@ import asyncio
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, Protocol
 
+from bigcrawl.commands.foreign.jobdir import JobDir
 from bigcrawl.commands.foreign.request_sender import RequestSender
 from bigcrawl.commands.foreign.scrapy_redis import ScrapyRedis
+from bigcrawl.commands.foreign.url_lists import CdxFile, UrlList
 from bigcrawl.commands.moving.begun_crawl import begun, server_for_import
 from bigcrawl.commands.moving.export_file import exported_crawl
 from bigcrawl.commands.moving.import_crawl import import_crawl
@@ -25,7 +27,13 @@ EXPORT: Final = "export"
 
 
 class Source(Protocol):
-    """Something to import."""
+    """Something to import.
+
+    Attributes:
+        pauses: whether the crawl is paused until all of it is there.
+    """
+
+    pauses: bool
 
     async def read_into(self, crawl: OpenedCrawl, sender: RequestSender) -> list[str]:
         """Send all of it. Return lines about what may be missing; none if all is there."""
@@ -33,6 +41,9 @@ class Source(Protocol):
 
 SOURCES: Final[dict[str, Callable[[str, argparse.Namespace], Source]]] = {
     "scrapy-redis": ScrapyRedis,
+    "jobdir": JobDir,
+    "urls": UrlList,
+    "cdx": CdxFile,
 }
 """What may be imported besides an export."""
 
@@ -52,6 +63,8 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         help="scrapy-redis' SCHEDULER_DUPEFILTER_KEY, as by default; '' if there is none",
     )
     parser.add_argument("--stack", action="store_true", help="the queue is a LifoQueue or SpiderStack")
+    parser.add_argument("--priority", type=int, default=0, help="of the URLs of a list or index; higher is sooner")
+    parser.add_argument("--callback", help="the spider's method for the URLs of a list or index; parse by default")
     parser.add_argument(
         "--request-class",
         action="append",
@@ -100,7 +113,7 @@ def import_from(config: Config, words: Sequence[str], opts: argparse.Namespace) 
 async def _import(
     config: Config, server: str, source: Source, opts: argparse.Namespace
 ) -> tuple[RequestSender, list[str]]:
-    async with begun(config, server) as crawl:
+    async with begun(config, server, pauses=source.pauses) as crawl:
         sender = RequestSender(crawl, opts.request_class)
         remarks = await source.read_into(crawl, sender)
         await sender.flush()

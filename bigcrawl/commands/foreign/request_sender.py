@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from bigcrawl.commands.inbox_sender import InboxSender
 from bigcrawl.exceptions import RequestNotStorableError
-from bigcrawl.scheduler.adapter.request_codec import encode_stored
+from bigcrawl.links import Links
+from bigcrawl.scheduler.adapter.request_codec import encode_stored, links_encoder
 from bigcrawl.url.canonical import UrlError, host_of
 from bigcrawl.url.shape import Shapes
 
@@ -69,6 +70,18 @@ class RequestSender:
             self.leave_out(where, str(error))
             return False
         await self._inboxes.add(self._partition_of(canonical), url)
+        self.sent += 1
+        return True
+
+    async def send_url(self, where: str, url: str, priority: int = 0, callback: str | None = None) -> bool:
+        """Send a URL. Return whether it could be; if not, it is noted."""
+        try:
+            place = self._crawl.place_of(url)
+            queued = links_encoder(Links([place.url], priority=priority, callback=callback), 0, self._marks)
+        except (UrlError, RequestNotStorableError, ValueError) as error:
+            self.leave_out(where, str(error))
+            return False
+        await self._inboxes.add(place.partition, queued(place.key, place.url))
         self.sent += 1
         return True
 

@@ -9,14 +9,13 @@ those of the dupefilter without those of the queue.
 
 from __future__ import annotations
 
-import asyncio
-import hashlib
-from typing import TYPE_CHECKING, Any, Final
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from bigcrawl.commands.foreign.fingerprint_set import FetchedPrints
-from bigcrawl.commands.foreign.pickled_requests import PickledRequests, UnreadableError
+from bigcrawl.commands.foreign.fingerprint_set import PRINTS_MAX, FetchedPrints
+from bigcrawl.commands.foreign.stored_queue import ENTRY_BYTES_MAX, StoredQueue, require_stopped
 from bigcrawl.exceptions import ConfigError
 from bigcrawl.redisdb import scripts
 from bigcrawl.redisdb.client import RedisClient
@@ -24,22 +23,24 @@ from bigcrawl.redisdb.keys import ListKeys
 
 if TYPE_CHECKING:
     import argparse
+    from collections.abc import Iterator
 
     import numpy.typing as npt
 
     from bigcrawl.commands.foreign.request_sender import RequestSender
     from bigcrawl.commands.opened_crawl import OpenedCrawl
+    from bigcrawl.redisdb.scripts import QueuePart
 
-ENTRY_BYTES_MAX: Final = 4 << 20  # what a stored request may have
 PART_BYTES_MAX: Final = 1 << 20
 PART_ENTRIES_MAX: Final = 500
-PRINTS_MAX: Final = 100_000_000  # 800 MB in the command, some 950 MB in Redis
 _SCAN_COUNT: Final = 5_000
 _HEX: Final = 40
 
 
 class ScrapyRedis:
     """A scrapy-redis crawl that is imported."""
+
+    pauses = True  # what is fetched must be known before links lead to it
 
     def __init__(self, url: str, opts: argparse.Namespace) -> None:
         """Name the keys.
@@ -64,18 +65,13 @@ class ScrapyRedis:
             ConfigError: a key is of another type than scrapy-redis', or the crawl is running.
             TransientStoreError: one of the two Redis does not answer; the import may be repeated.
         """
-        if await crawl.nodes():
-            raise ConfigError(f"crawl {crawl.config.crawl.name!r} is running: stop it, import, and start it again")
-        try:
+        await require_stopped(crawl)
+        with _about_source():
             client = RedisClient(self._url)
-        except ConfigError as error:
-            raise _of_source(error) from None
         try:
-            await client.ping()
-            fetched = FetchedPrints(await self._read_prints(client))
+            with _about_source():
+                fetched = FetchedPrints(await self._read_prints(client))
             remarks = await self._read_queue(client, sender, fetched)
-        except ConfigError as error:
-            raise _of_source(error) from None
         finally:
             await client.close()
         await sender.flush()
@@ -113,49 +109,41 @@ class ScrapyRedis:
         )
 
     async def _read_queue(self, client: RedisClient, sender: RequestSender, fetched: FetchedPrints) -> list[str]:
-        rank, length = 0, None
-        with PickledRequests() as requests:
-            while True:
-                call = scripts.read_queue(
-                    ListKeys(self._queue), rank, self._end, PART_ENTRIES_MAX, PART_BYTES_MAX, ENTRY_BYTES_MAX
-                )
-                part = await client.read(call)
-                if part.kind not in ("list", "zset", "none"):
-                    raise ConfigError(f"{self._queue} is a {part.kind}: a queue of scrapy-redis is a list or zset")
-                length = part.length if length is None else length
-                if not part.entries:
-                    break
+        rank = 0
+        first: QueuePart | None = None
+        with StoredQueue("scrapy-redis", sender, fetched) as queue:
+            while (part := await self._part(client, rank)).entries:
+                first = first or part
                 for entry in part.entries:
-                    await self._send(entry, rank, requests, sender, fetched)
                     rank += 1
-        if part.length != length:
-            counts = f"{length:,} requests at first and {part.length:,} at last"
+                    await queue.send(f"{self._queue}, request {rank}", entry)
+        if first is None:
+            return [f"{self._queue} is empty, or not there: see --queue-key"]
+        now = await self._part(client, 0)
+        if now.length != first.length or now.entries[:1] != first.entries[:1]:
             remedy = "stop it, and import again; what is in already stays as it is"
-            return [f"{self._queue} had {counts}, because scrapy-redis is running: {remedy}"]
+            return [f"{self._queue} has changed meanwhile, because scrapy-redis is running: {remedy}"]
         return []
 
-    async def _send(
-        self,
-        entry: bytes | int,
-        rank: int,
-        requests: PickledRequests,
-        sender: RequestSender,
-        fetched: FetchedPrints,
-    ) -> None:
-        where = f"{self._queue}, request {rank + 1}"
-        if isinstance(entry, int):
-            sender.leave_out(where, f"it has {entry:,} bytes; {ENTRY_BYTES_MAX:,} may be")
-            return
-        try:
-            fields: dict[str, Any] = await asyncio.to_thread(requests.read, entry)
-        except UnreadableError as error:
-            sender.leave_out(where, str(error))
-            return
-        name = f"scrapy-redis:{hashlib.sha1(entry, usedforsecurity=False).hexdigest()}"
-        if await sender.send_request(where, fields, name) and not fields.get("dont_filter"):
-            fetched.note_waiting(fields)
+    async def _part(self, client: RedisClient, rank: int) -> QueuePart:
+        """Some requests, from a rank on.
+
+        Raises:
+            ConfigError: the key is no queue.
+            TransientStoreError: Redis does not answer.
+        """
+        bounds = (PART_ENTRIES_MAX, PART_BYTES_MAX, ENTRY_BYTES_MAX)
+        with _about_source():
+            part: QueuePart = await client.read(scripts.read_queue(ListKeys(self._queue), rank, self._end, *bounds))
+        if part.kind not in ("list", "zset", "none"):
+            raise ConfigError(f"{self._queue} is a {part.kind}: a queue of scrapy-redis is a list or zset")
+        return part
 
 
-def _of_source(error: ConfigError) -> ConfigError:
-    """The error, about the Redis that is imported from."""
-    return ConfigError(str(error).replace("BIGCRAWL_REDIS_URL", "the Redis to import from"))
+@contextmanager
+def _about_source() -> Iterator[None]:
+    """Let the errors of a connection be about the Redis that is imported from."""
+    try:
+        yield
+    except ConfigError as error:
+        raise ConfigError(str(error).replace("BIGCRAWL_REDIS_URL", "the Redis to import from")) from None

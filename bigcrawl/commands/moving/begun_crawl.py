@@ -23,17 +23,20 @@ if TYPE_CHECKING:
     from bigcrawl.config import Config
 
 IMPORTING: Final = "importing"
-"""The field of the crawl record that says that an import has begun the crawl and is not complete."""
+"""The field of the crawl record that says that an import has begun or paused the crawl, and is not complete."""
 
 
 @contextlib.asynccontextmanager
-async def begun(config: Config, server: str, record: dict[str, Any] | None = None) -> AsyncIterator[OpenedCrawl]:
+async def begun(
+    config: Config, server: str, record: dict[str, Any] | None = None, *, pauses: bool = False
+) -> AsyncIterator[OpenedCrawl]:
     """Open the crawl, begun if it does not exist. After an error it stays paused, for the import to be repeated.
 
     Args:
         config: of the crawl.
         server: the URL of its Redis.
         record: the record of an exported crawl, whose keys it has; None if it may have others.
+        pauses: whether a crawl that exists is paused too.
 
     Raises:
         ConfigError: the crawl makes its keys in another way, or cannot be begun here.
@@ -42,6 +45,8 @@ async def begun(config: Config, server: str, record: dict[str, Any] | None = Non
     client = RedisClient(server)
     try:
         await _begin(config, client, record)
+        if pauses and await client.command("HGET", CrawlKeys(config.crawl.name).control, PAUSED) is None:
+            await _pause(client, CrawlKeys(config.crawl.name))
         crawl = await OpenedCrawl.of(config, client)
         yield crawl
         await FinishCheck(client, config.crawl.name, crawl.partitions).take_back()
@@ -74,7 +79,7 @@ async def _begin(config: Config, client: RedisClient, record: dict[str, Any] | N
         wanted["suffixes"] = base64.b64decode(wanted["suffixes"])
         _compare(config, wanted)
     if await client.command("HGET", keys.crawl, "id") is None:
-        await client.commands([("HSET", keys.control, PAUSED, "1"), ("HSET", keys.crawl, IMPORTING, "1")])
+        await _pause(client, keys)
         made = [("HSETNX", keys.crawl, field, wanted[field]) for field in ("hash_seed", "suffixes") if wanted]
         await client.commands(made)
     objects = Objects(config.store.url) if config.store.url else None
@@ -88,6 +93,11 @@ async def _begin(config: Config, client: RedisClient, record: dict[str, Any] | N
         )
 
 
+async def _pause(client: RedisClient, keys: CrawlKeys) -> None:
+    """Pause the crawl until `_end`; one that the operator has paused is left alone."""
+    await client.commands([("HSET", keys.control, PAUSED, "1"), ("HSET", keys.crawl, IMPORTING, "1")])
+
+
 def _compare(config: Config, wanted: dict[str, bytes]) -> None:
     """Refuse settings that are not those of the exported crawl."""
     settings = {"partitions": "BIGCRAWL_PARTITIONS", "private_suffixes": "BIGCRAWL_PRIVATE_SUFFIXES"}
@@ -98,7 +108,7 @@ def _compare(config: Config, wanted: dict[str, bytes]) -> None:
 
 
 async def _end(crawl: OpenedCrawl) -> None:
-    """Let a crawl that was begun by the import run."""
+    """Let a crawl run that was begun or paused by the import."""
     keys = CrawlKeys(crawl.config.crawl.name)
     if await crawl.client.command("HGET", keys.crawl, IMPORTING) is not None:
         await crawl.client.commands([("HDEL", keys.control, PAUSED), ("HDEL", keys.crawl, IMPORTING)])

@@ -67,7 +67,7 @@ def test_spider_waits_for_entries_unless_told_otherwise(kind: Any) -> None:
     settings = Settings()
     kind.update_settings(settings)
     assert settings["BIGCRAWL_CLOSE"] == "forever"
-    own = type("Own", (kind,), {"custom_settings": {"BIGCRAWL_CLOSE": "until-empty"}})
+    own: Any = type("Own", (kind,), {"custom_settings": {"BIGCRAWL_CLOSE": "until-empty"}})
     own.update_settings(settings)
     assert settings["BIGCRAWL_CLOSE"] == "until-empty"
 

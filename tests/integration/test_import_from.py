@@ -1,4 +1,4 @@
-"""A real scrapy-redis crawl that is stopped half-way goes on here: nothing is fetched twice, and nothing is lost."""
+"""Crawls of others go on here: nothing of a real scrapy-redis crawl is fetched twice, and nothing is lost."""
 
 from __future__ import annotations
 
@@ -9,6 +9,8 @@ from collections import Counter
 from typing import TYPE_CHECKING
 
 import redis
+from queuelib import LifoDiskQueue
+from scrapy import Request
 
 from tests.support.crawls import Crawl, SimulatedWeb
 from tests.support.processes import wait_until
@@ -126,3 +128,26 @@ def test_crawl_of_scrapy_redis_goes_on_here(tmp_path: Path, redis_url: str, craw
     assert before.total() > 50
     wanted = {url for url in web.expected() if "robots.txt" not in url}
     assert wanted - after.keys() == set(), log[-3000:]
+
+
+def test_import_begins_a_crawl_with_what_it_is_given(tmp_path: Path) -> None:
+    """A list, an index and a JOBDIR, one after the other; what is no URL is told. All are there to be fetched."""
+    (tmp_path / "urls.txt").write_text("http://a.example/1\nno url\n")
+    (tmp_path / "index.cdxj").write_text('example,a)/2 20260102 {"url": "http://a.example/2"}\n')
+    job = tmp_path / "job"
+    (job / "requests.queue").mkdir(parents=True)
+    queue = LifoDiskQueue(str(job / "requests.queue" / "0"))
+    queue.push(pickle.dumps(Request("http://a.example/3").to_dict()))
+    queue.close()
+    crawl = Crawl(tmp_path / "crawl", [], {"BIGCRAWL_PARTITIONS": 4, "BIGCRAWL_CRAWL": None}, name="seeds")
+    said = crawl.frontier("import", "--from", "urls", "--spider", "seeds", str(tmp_path / "urls.txt"), check=False)
+    assert said.returncode == 1
+    assert "crawl seeds: 1 URLs are in\nleft out: " in said.stdout
+    assert crawl.asked("import", "--from", "cdx", str(tmp_path / "index.cdxj"))["sent"] == 1
+    said = crawl.frontier("import", "--from", "jobdir", str(job), check=False)
+    assert "requests.seen is empty or not read" in said.stdout
+    assert crawl.status()["urls"]["inbox"] == 3
+    assert crawl.asked("speed")["paused"] == []
+    said = crawl.frontier("import", "--from", "jobdir", str(tmp_path), check=False)
+    assert said.stderr.count("\n") == 1
+    assert "is no JOBDIR" in said.stderr
