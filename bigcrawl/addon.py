@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import importlib.util
 import logging
-import re
 import select
 from contextlib import suppress
 from typing import TYPE_CHECKING
@@ -47,7 +46,7 @@ from bigcrawl.middlewares.links import LinksMiddleware
 from bigcrawl.middlewares.redirects import MetaRefreshMiddleware, RedirectMiddleware
 from bigcrawl.pipelines.warc import WarcPipeline, usable_directory
 from bigcrawl.politeness.speed_plan import parse_speed
-from bigcrawl.project_settings import is_set, speak_of_delay, speak_of_unused, with_slots
+from bigcrawl.project_settings import crawl_name_of, is_set, speak_of_delay, speak_of_unused, with_slots
 from bigcrawl.scheduler.adapter.registry import mark_failed
 from bigcrawl.scheduler.budgets.in_degrees import EMPTY_COUNTS
 from bigcrawl.scheduler.budgets.policies import make_policy
@@ -118,7 +117,7 @@ class Addon:
         settings.setdefault_in_component_priority_dict("EXTENSIONS", ExitStatus, 500)
         settings.setdefault_in_component_priority_dict("EXTENSIONS", LogLines, 400)
         if settings.get("BIGCRAWL_CRAWL") is None:
-            settings.set("BIGCRAWL_CRAWL", _name_of(self._crawler.spidercls.name), "addon")
+            settings.set("BIGCRAWL_CRAWL", crawl_name_of(self._crawler.spidercls.name), "addon")
         try:
             config = read_config(settings)
             delay_rules = with_slots(settings, config.pace.delay_rules)
@@ -261,8 +260,3 @@ def _is_one_look(crawler: Crawler) -> bool:
     """Whether one of Scrapy's commands fetches single pages and runs no crawl."""
     # The shell has no spider before it has a page; the others replace start() by their own.
     return crawler.spider is None or crawler.spidercls.start.__module__.startswith("scrapy.commands.")
-
-
-def _name_of(spider_name: str) -> str:
-    """Return a crawl name for a spider: two spiders of a project must not fetch each other's URLs."""
-    return re.sub(r"[^A-Za-z0-9._-]", "-", spider_name).lstrip("._-")[:100] or "crawl"

@@ -1,4 +1,4 @@
-"""Scrapy's settings that a project has set: adopted if the frontier can, else reported as having no effect.
+"""Settings of Scrapy and scrapy-redis that a project has set: adopted if possible, else reported as without effect.
 
 To add one, add a line to `INSTEAD` and to docs/differences.md.
 """
@@ -6,6 +6,7 @@ To add one, add a line to `INSTEAD` and to docs/differences.md.
 from __future__ import annotations
 
 import logging
+import re
 from typing import TYPE_CHECKING, Final
 
 from scrapy.settings import Settings
@@ -21,6 +22,7 @@ logger = logging.getLogger(__name__)
 
 _SEEN = "a URL's canonical form is what was seen; dont_filter queues a request each time"
 _QUEUES = "the frontier queues by host and priority; a request's priority, and BIGCRAWL_PRIORITY_BIAS say who is next"
+_KEYS = "the keys of a crawl have its name, BIGCRAWL_CRAWL"
 _DELAY = "see BIGCRAWL_HOST_DELAY and BIGCRAWL_DELAY_RULES"
 
 INSTEAD: Final = {
@@ -37,12 +39,19 @@ INSTEAD: Final = {
     "ROBOTSTXT_USER_AGENT": "the first word of USER_AGENT is the name that robots.txt rules are matched with",
     "SCHEDULER_DEBUG": "`scrapy frontier status` says what waits",
     "SCHEDULER_DISK_QUEUE": _QUEUES,
+    "SCHEDULER_DUPEFILTER_KEY": _KEYS,
+    "SCHEDULER_FLUSH_ON_START": "BIGCRAWL_FRESH begins a crawl anew",
+    "SCHEDULER_IDLE_BEFORE_CLOSE": "BIGCRAWL_CLOSE says when a crawl ends, max_idle_time of a spider when it does",
     "SCHEDULER_MEMORY_QUEUE": _QUEUES,
+    "SCHEDULER_PERSIST": "a crawl always goes on; BIGCRAWL_FRESH begins it anew",
     "SCHEDULER_PRIORITY_QUEUE": _QUEUES,
+    "SCHEDULER_QUEUE_CLASS": _QUEUES,
+    "SCHEDULER_QUEUE_KEY": _KEYS,
+    "SCHEDULER_SERIALIZER": "requests are stored as msgpack",
     "SCHEDULER_START_DISK_QUEUE": _QUEUES,
     "SCHEDULER_START_MEMORY_QUEUE": _QUEUES,
 }
-"""What to use instead of one of Scrapy's settings that has no effect."""
+"""What to use instead of a setting of Scrapy, or of scrapy-redis, that has no effect."""
 
 _DEFAULTS: Final = Settings()
 _AS_EVER: Final = {"CONCURRENT_REQUESTS_PER_DOMAIN": 1}  # a value that describes what is done anyway
@@ -96,6 +105,11 @@ def with_slots(settings: BaseSettings, rules: Mapping[str, Mapping[str, object]]
                 text = "%(where)s: delay = %(delay)s is kept as one of BIGCRAWL_DELAY_RULES"
                 logger.info(text, {"where": where, "delay": value})
     return found
+
+
+def crawl_name_of(spider: str) -> str:
+    """Return the name for a spider's crawl: two spiders of a project must not fetch each other's URLs."""
+    return re.sub(r"[^A-Za-z0-9._-]", "-", spider).lstrip("._-")[:100] or "crawl"
 
 
 def is_set(settings: BaseSettings, name: str) -> bool:

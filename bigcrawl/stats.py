@@ -83,6 +83,17 @@ SCRAPY_STATS: tuple[Stat, ...] = (
         ),
     ),
     Stat(
+        "bigcrawl/entries/{what}",
+        "counter",
+        "entries",
+        "Entries of a list in Redis that `RedisSpider` and its like took.",
+        "spiders/list_reader.py",
+        (
+            ("taken", "of which the spider made its requests, if any"),
+            ("bad", "too large, no URL and no JSON with one, or the spider raised an error; the log has the first"),
+        ),
+    ),
+    Stat(
         "bigcrawl/traps/{kind}",
         "counter",
         "URLs",
@@ -385,6 +396,7 @@ CRAWL_COUNTERS: tuple[Stat, ...] = (
             ("undecodable", "the spider no longer has the callback, or the stored request is damaged"),
             ("scheme", "no download handler for it"),
             ("ignored", "a downloader middleware refused it"),
+            ("elsewhere", "met by the crawler from which the crawl was imported"),
             ("poison", "it was in process at too many node deaths: a dead letter"),
         ),
     ),

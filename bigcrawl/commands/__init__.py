@@ -5,6 +5,7 @@ action has it. The rooms, each importing only from those above it:
 
     steering   what is changed: speed, budgets, delays, the blacklist
     moving     a crawl as one file
+    foreign    what other crawlers left; lists of URLs
     looking    what is asked
     repairing  what is put right: URLs that ended, dead letters, damaged partitions
 """

@@ -23,7 +23,8 @@ class Action(NamedTuple):
         examples: arguments of example calls.
         options: a function below `bigcrawl.commands` that adds its options to a parser; empty: it has none.
         names_crawl: whether its first argument is the crawl's name.
-        begins_crawl: whether its first argument is the file of an exported crawl, which by default keeps its name.
+        begins_crawl: a function below `bigcrawl.commands` that returns the name of the crawl that it may begin, given
+            the options; empty: it begins none.
     """
 
     words: str
@@ -34,7 +35,7 @@ class Action(NamedTuple):
     examples: tuple[str, ...]
     options: str = ""
     names_crawl: bool = False
-    begins_crawl: bool = False
+    begins_crawl: str = ""
 
 
 ACTIONS: Final[dict[str, Action]] = {
@@ -219,13 +220,18 @@ ACTIONS: Final[dict[str, Action]] = {
         ("mycrawl.jsonl.zst",),
     ),
     "import": Action(
-        "FILE",
+        "FILE | DIR | REDIS-URL",
         1,
         1,
-        "moving.import_crawl.import_crawl",
-        "continue an exported crawl here, or under another name",
-        ("mycrawl.jsonl.zst", "mycrawl.jsonl.zst -s BIGCRAWL_CRAWL=newname"),
-        begins_crawl=True,
+        "foreign.import_from.import_from",
+        "continue an exported crawl here, or that of another crawler",
+        (
+            "mycrawl.jsonl.zst",
+            "mycrawl.jsonl.zst -s BIGCRAWL_CRAWL=newname",
+            "--from scrapy-redis --spider quotes redis://127.0.0.1:6379/0",
+        ),
+        "foreign.import_from.add_options",
+        begins_crawl="foreign.import_from.name_for",
     ),
     "pause": Action(
         "[NODE | HOST | PLD]...",

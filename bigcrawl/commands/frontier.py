@@ -15,7 +15,6 @@ import argparse
 import difflib
 import json
 import sys
-from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn
 
 from scrapy.commands import ScrapyCommand
@@ -105,12 +104,9 @@ def _result_of(command: Command, args: list[str], opts: argparse.Namespace) -> R
     assert settings is not None
     if action.names_crawl:
         settings.set("BIGCRAWL_CRAWL", opts.words[0], "cmdline")
-    elif settings.get("BIGCRAWL_CRAWL") is None and action.begins_crawl:
-        from bigcrawl.commands.moving.export_file import exported_crawl
-
-        settings.set("BIGCRAWL_CRAWL", exported_crawl(Path(opts.words[0])), "command")
     elif settings.get("BIGCRAWL_CRAWL") is None:
-        settings.set("BIGCRAWL_CRAWL", only_crawl(read_config(settings)), "command")
+        name = load_object(f"bigcrawl.commands.{action.begins_crawl}")(opts) if action.begins_crawl else ""
+        settings.set("BIGCRAWL_CRAWL", name or only_crawl(read_config(settings)), "command")
     return run_action(read_config(settings), args[0], opts)
 
 

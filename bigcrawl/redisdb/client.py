@@ -338,6 +338,18 @@ class RedisClient:
                 raise result
         return results
 
+    async def read(self, call: Call[Any]) -> Any:
+        """Run a call that only reads, on a server of others: nothing is written there, the time of crawls neither.
+
+        Raises:
+            TransientStoreError: Redis is unreachable.
+            BigcrawlError: the call failed.
+        """
+        [result] = await self._run_some([call], 0)
+        if isinstance(result, BigcrawlError):
+            raise result
+        return result
+
     async def run_each(self, calls: Sequence[Call[Any]]) -> list[Any]:
         """Like `run`, but the error of a single call is returned as its result.
 

@@ -32,6 +32,7 @@ Keys of a crawl share its tag. Gates and the clock belong to no crawl; gates are
     bigcrawl:{<crawl>}:errors            zset    failed fetches -> reason and PLD
     bigcrawl:{<crawl>}:examples          hash    reason and PLD -> time and URL of the last failed fetch
     bigcrawl:{<crawl>}:history           hash    number of a sample of the crawl's figures -> its time and values
+    bigcrawl:{<crawl>}:fingerprints      hash    bucket -> fingerprints of what another crawler had met before an import
     bigcrawl:{<crawl>}:tallies           hash    node, or gone -> what it has counted for the crawl's report
     bigcrawl:{<crawl>}:space:<name>      string  gate of a PLD or of a user's group, like that of a server
     bigcrawl:{<crawl>}:answer:<cell>     string  DNS answer for the last host whose hash fell into this cell
@@ -40,17 +41,24 @@ Keys of a crawl share its tag. Gates and the clock belong to no crawl; gates are
     bigcrawl:{clock}:clock               hash    ms to add to the server's clock; the time last told, and to which node
     bigcrawl:{clock}:crawls              hash    node of any crawl -> end of its lease, and whether it holds hosts
 
+Keys beside a list of the user's, from which spiders take entries, have the hash tag of the list:
+
+    bigcrawl:list:{<list>}:entries       hash    batch -> entries that were taken and are not in an inbox yet
+    bigcrawl:list:{<list>}:leases        zset    end of its lease ms -> batch
+
 To add a key, write it here first, then give it an attribute. Scripts get their keys from here and nowhere else. Then
 run `make docs`, and describe the key's fields below its heading on docs/redis-keys.md.
 """
 
 from __future__ import annotations
 
+import re
 import zlib
 from functools import lru_cache
 
 CLOCK = "bigcrawl:{clock}:clock"
 CRAWLS = "bigcrawl:{clock}:crawls"
+_HASH_TAG = re.compile(r"^[^{]*\{[^}]+\}")  # as a Redis Cluster finds it
 GATE_TAGS = 8  # spreads the gates over a Redis Cluster; makes no difference on one server
 
 
@@ -154,6 +162,10 @@ class CrawlKeys:
         return self._prefix + "history"
 
     @property
+    def fingerprints(self) -> str:
+        return self._prefix + "fingerprints"
+
+    @property
     def tallies(self) -> str:
         return self._prefix + "tallies"
 
@@ -163,6 +175,18 @@ class CrawlKeys:
 
     def answer(self, cell: int) -> str:
         return f"{self._prefix}answer:{cell}"
+
+
+class ListKeys:
+    """A key of the user's with entries for a spider, and the keys for what was taken from it."""
+
+    __slots__ = ("entries", "leases", "list")
+
+    def __init__(self, name: str) -> None:
+        self.list = name
+        prefix = f"bigcrawl:list:{name if _HASH_TAG.search(name) else f'{{{name}}}'}:"
+        self.entries = prefix + "entries"
+        self.leases = prefix + "leases"
 
 
 def gate_prefix(address: str) -> str:

@@ -25,7 +25,7 @@ GROWING: Final = frozenset({"append_batch", "admit_urls", "put_robots"})
 """The only scripts that make a crawl larger in Redis. A server at maxmemory refuses them, but runs all others, which
 free memory or need almost none. So URLs still end or move to disk, and inboxes are trimmed."""
 
-LOOKING: Final = frozenset({"look_crawl", "look_partition", "sum_partitions", "tell_time"})
+LOOKING: Final = frozenset({"look_crawl", "look_partition", "read_queue", "sum_partitions", "tell_time"})
 """Scripts that commands call only to read. They are loaded without flags, because a server that accepts no writes would
 refuse a script with flags before it begins. At maxmemory their first write is one that needs no memory; after it, the
 server lets the script go on writing."""

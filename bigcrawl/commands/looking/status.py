@@ -11,7 +11,7 @@ from operator import itemgetter
 from typing import TYPE_CHECKING, Any
 
 from bigcrawl.commands.looking.standstill import Facts, done_in_s, standstill
-from bigcrawl.commands.moving.import_crawl import IMPORTING
+from bigcrawl.commands.moving.begun_crawl import IMPORTING
 from bigcrawl.commands.opened_crawl import opened, server_of
 from bigcrawl.commands.result import Result
 from bigcrawl.commands.steering.discovery import discovery_data

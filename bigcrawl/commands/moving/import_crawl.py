@@ -8,36 +8,28 @@ record of the exported one. It fetches nothing until the file has been read to i
 from __future__ import annotations
 
 import asyncio
-import base64
-import contextlib
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from bigcrawl.commands.inbox_sender import InboxSender
-from bigcrawl.commands.moving.export import RECORD_FIELDS, RULES
+from bigcrawl.commands.moving.begun_crawl import begun, server_for_import
+from bigcrawl.commands.moving.export import RULES
 from bigcrawl.commands.moving.export_file import data_of, packed_rows_of, read_lines, url_of
-from bigcrawl.commands.opened_crawl import OpenedCrawl
 from bigcrawl.commands.result import Result
 from bigcrawl.exceptions import ConfigError
-from bigcrawl.redisdb.client import RedisClient
-from bigcrawl.redisdb.embedded import EmbeddedServer
 from bigcrawl.redisdb.keys import CrawlKeys
-from bigcrawl.scheduler.crawl.crawl_record import open_record
-from bigcrawl.scheduler.crawl.survey import FinishCheck
-from bigcrawl.scheduler.node.control import BLACKLISTED, BUDGETED, DELAYED, PAUSED, SPEED
+from bigcrawl.scheduler.node.control import BLACKLISTED, BUDGETED, DELAYED, SPEED
 from bigcrawl.scheduler.records.inbox_entry import EDGES, FORGOTTEN, ROWS
-from bigcrawl.store.objects import Objects
 
 if TYPE_CHECKING:
     import argparse
     from collections.abc import Iterator, Sequence
 
     from bigcrawl.commands.moving.export_file import Line
+    from bigcrawl.commands.opened_crawl import OpenedCrawl
     from bigcrawl.config import Config
 
 _WIRE: Final = {"edges": EDGES, "forgotten": FORGOTTEN, "rows": ROWS}
-IMPORTING: Final = "importing"
-"""The field of the crawl record that says that an import has begun the crawl and is not complete."""
 
 
 def import_crawl(config: Config, words: Sequence[str], opts: argparse.Namespace) -> Result:
@@ -50,17 +42,14 @@ def import_crawl(config: Config, words: Sequence[str], opts: argparse.Namespace)
     """
     lines = read_lines(Path(words[0]))
     header = next(lines)
-    with _server_of(config) as server:
+    with server_for_import(config) as server:
         counts = asyncio.run(_import(config, server, header["record"], lines))
     text = f"crawl {config.crawl.name}: {counts['urls']:,} URLs and {counts['rows']:,} rows of tables are in"
     return Result({"crawl": config.crawl.name, "from": header.get("crawl"), **counts}, text)
 
 
 async def _import(config: Config, server: str, record: dict[str, Any], lines: Iterator[Line]) -> dict[str, int]:
-    client = RedisClient(server)
-    try:
-        await _begin(config, client, record)
-        crawl = await OpenedCrawl.of(config, client)
+    async with begun(config, server, record) as crawl:
         sender = _LineSender(crawl)
         for line in lines:
             if "rules" in line:
@@ -68,54 +57,7 @@ async def _import(config: Config, server: str, record: dict[str, Any], lines: It
             else:
                 await sender.send(line)
         await sender.flush()
-        await FinishCheck(client, config.crawl.name, crawl.partitions).take_back()
-        await _end(crawl)
-        return sender.counts
-    finally:
-        await client.close()
-
-
-async def _begin(config: Config, client: RedisClient, record: dict[str, Any]) -> None:
-    """Begin the crawl with the exported record, unless it exists; then its keys must be made in the same way."""
-    name = config.crawl.name
-    keys = CrawlKeys(name)
-    wanted = {field: str(record.get(field, "")).encode() for field in RECORD_FIELDS}
-    wanted["suffixes"] = base64.b64decode(wanted["suffixes"])
-    _compare(config, wanted)
-    if await client.command("HGET", keys.crawl, "id") is None:
-        await client.commands(
-            [
-                ("HSET", keys.control, PAUSED, "1"),
-                ("HSET", keys.crawl, IMPORTING, "1"),
-                ("HSETNX", keys.crawl, "hash_seed", wanted["hash_seed"]),
-                ("HSETNX", keys.crawl, "suffixes", wanted["suffixes"]),
-            ]
-        )
-    objects = Objects(config.store.url) if config.store.url else None
-    await open_record(client, config.crawl, objects)
-    found = dict(zip(RECORD_FIELDS, await client.command("HMGET", keys.crawl, *RECORD_FIELDS), strict=True))
-    if found != wanted:
-        other = next(name for name in RECORD_FIELDS if found[name] != wanted[name])
-        raise ConfigError(
-            f"crawl {name!r} is there and makes its keys in another way than the exported one ({other}): import "
-            f"into a new crawl, with another BIGCRAWL_CRAWL, or add the URLs of the file with `scrapy frontier add`"
-        )
-
-
-def _compare(config: Config, wanted: dict[str, bytes]) -> None:
-    """Refuse settings that are not those of the exported crawl."""
-    settings = {"partitions": "BIGCRAWL_PARTITIONS", "private_suffixes": "BIGCRAWL_PRIVATE_SUFFIXES"}
-    for name, setting in settings.items():
-        value, was = str(getattr(config.crawl, name)), wanted[name].decode()
-        if was != value:
-            raise ConfigError(f"{setting} is {value}, but was {was} in the exported crawl: set it so")
-
-
-async def _end(crawl: OpenedCrawl) -> None:
-    """Let a crawl that was begun by the import run."""
-    keys = CrawlKeys(crawl.config.crawl.name)
-    if await crawl.client.command("HGET", keys.crawl, IMPORTING) is not None:
-        await crawl.client.commands([("HDEL", keys.control, PAUSED), ("HDEL", keys.crawl, IMPORTING)])
+    return sender.counts
 
 
 async def _set_rules(crawl: OpenedCrawl, line: Line) -> None:
@@ -169,17 +111,3 @@ class _LineSender:
     async def flush(self) -> None:
         """Send all that is left."""
         await self._inboxes.flush()
-
-
-@contextlib.contextmanager
-def _server_of(config: Config) -> Iterator[str]:
-    """Yield the URL of the crawl's Redis. An embedded server is started, and made if the crawl is new."""
-    if config.crawl.redis_url:
-        yield config.crawl.redis_url
-        return
-    server = EmbeddedServer(config.crawl.crawl_dir / "redis")
-    url = server.start()
-    try:
-        yield url
-    finally:
-        server.leave()

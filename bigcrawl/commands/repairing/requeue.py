@@ -19,6 +19,7 @@ from bigcrawl.commands.steering.awaken import awaken_hosts
 from bigcrawl.links import Links
 from bigcrawl.redisdb import scripts
 from bigcrawl.scheduler.adapter.request_codec import links_encoder
+from bigcrawl.scheduler.crawl.fingerprints import forget_urls
 from bigcrawl.scheduler.crawl.survey import FinishCheck
 from bigcrawl.scheduler.records.inbox_entry import FORGOTTEN, OUTCOMES
 from bigcrawl.scheduler.records.outcomes import AGAIN, pack_keys, pack_outcomes
@@ -51,6 +52,7 @@ def forget(config: Config, words: Sequence[str], opts: argparse.Namespace) -> Re
 async def _forget(config: Config, server: str, words: Sequence[str]) -> list[str]:
     async with opened(config, server) as crawl:
         places = [crawl.place_of(word) for word in words]
+        await forget_urls(crawl.client, config.crawl.name, [place.url for place in places])
         for partition, there in _by_partition(places).items():
             keys = pack_keys([place.key for place in there])
             await crawl.tell_owner(partition, FORGOTTEN, keys)
@@ -89,6 +91,7 @@ async def _retry(config: Config, server: str, words: Sequence[str]) -> dict[str,
         new = [place for place in places if by_where[place] == "nowhere"]
         retired = [place for place in places if found[place].host.is_retired]
         awake = await awaken_hosts(crawl, {place.host: place.partition for place in retired})
+        await forget_urls(crawl.client, config.crawl.name, [place.url for place in (*again, *new)])
         await _queue(crawl, again, new)
         if again or new:
             await _unmark_finished(crawl)

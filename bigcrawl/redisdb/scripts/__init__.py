@@ -17,6 +17,7 @@ Callers import this package and need not know which module has a function:
     gates           when a fetch may start
     looking         the whole crawl at a glance
     crawl           state shared by the nodes of a crawl, or by all crawls on a server
+    entries         take what the user writes into a list, and read another crawler's queue
     tallies         what nodes count for the crawl's report
 """
 
@@ -33,6 +34,7 @@ from bigcrawl.redisdb.scripts.crawl import (
     note_errors,
     tell_time,
 )
+from bigcrawl.redisdb.scripts.entries import Batch, Entry, QueuePart, Taken, read_queue, take_entries
 from bigcrawl.redisdb.scripts.exchange import (
     ANSWERS,
     NO_NEWS,
@@ -72,21 +74,25 @@ __all__ = [
     "ANSWERS",
     "NO_NEWS",
     "RETIRED_MS",
+    "Batch",
     "Call",
     "Claim",
     "Company",
     "CrawlView",
     "DueHost",
     "Ended",
+    "Entry",
     "Exchanged",
     "HostNews",
     "Identity",
     "PartitionSums",
     "PartitionView",
     "PutTallies",
+    "QueuePart",
     "Reconciled",
     "Refusal",
     "Starts",
+    "Taken",
     "TakenUrl",
     "Value",
     "admit_urls",
@@ -117,12 +123,14 @@ __all__ = [
     "pass_gates",
     "put_robots",
     "put_tallies",
+    "read_queue",
     "reconcile_partition",
     "release_partition",
     "retire_hosts",
     "return_host",
     "set_aside_urls",
     "sum_partitions",
+    "take_entries",
     "tell_time",
     "trim_partition",
     "try_suspect",

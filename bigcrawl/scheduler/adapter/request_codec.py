@@ -36,6 +36,9 @@ if TYPE_CHECKING:
 
 # Scrapy's downloader sets them when it sends a request. A stored request must not carry them to another host.
 _TRANSIENT_META = ("download_slot", "download_latency")
+ENTRY = "bigcrawl_entry"
+"""The key of meta that says from which entry of a list, or of another crawl's queue, a request was made."""
+
 BODY_BYTES_MAX = 4 << 20  # Redis holds thousands of requests, and dozens travel in one message, at most 512 MB
 _LIST_OF_3 = b"\x93"  # how msgpack begins a list of three
 _pack = msgpack.Packer().pack
@@ -53,7 +56,7 @@ def encode_request(
 ) -> tuple[QueuedUrl, str]:
     """Return the request as a queued URL, and its canonical URL; `key_of` is the crawl's `Keys.of_request`.
 
-    `jar` tells the request apart from others to the same URL: the cookie jar of a start request.
+    `jar` tells the request apart from others to the same URL: the cookie jar of a start request, or its entry.
 
     Raises:
         UrlError: it has no http(s) URL, or one that is too long.
@@ -69,8 +72,62 @@ def encode_request(
     return QueuedUrl(key, host_of(canonical), _clamped(priority), flags, body), canonical
 
 
+def encode_stored(
+    fields: dict[str, Any], *, key_of: KeyOf, url_bytes_max: int, marks: Marks | None = None, entry: str = ""
+) -> tuple[QueuedUrl, str]:
+    """Return a request that another crawler stored as a queued URL that is checked, and its canonical URL.
+
+    Args:
+        fields: what `Request.to_dict` returned there; of any other content.
+        key_of: as in `encode_request`.
+        url_bytes_max: the same.
+        marks: the same.
+        entry: identifies the request if it has `dont_filter`, so that it is queued whatever was seen, but once.
+
+    Raises:
+        UrlError: it has no http(s) URL, or one that is too long.
+        RequestNotStorableError: a field is missing, or of a type that Scrapy does not make; names it.
+    """
+    url = fields.get("url")
+    for name, kinds in _STORED.items():
+        if not isinstance(fields.get(name), kinds):
+            kind = type(fields.get(name)).__name__
+            raise RequestNotStorableError(str(url)[:200], name, f"is a {kind}: Scrapy stores another type")
+    canonical = canonicalize(str(url), url_bytes_max)
+    method, data = str(fields.get("method") or "GET"), fields.get("body") or b""
+    meta = dict(fields.get("meta") or {})
+    if fields.get("dont_filter"):
+        meta[ENTRY] = entry
+    depth = meta.get("depth", 0)
+    priority = _clamped(int(fields.get("priority") or 0))
+    whole = {**fields, "meta": meta, "method": method}
+    body = _packed_body(str(url), depth if type(depth) is int else 0, _payload_of(whole, str(url), priority))
+    key = key_of(canonical, method, data, jar_bytes(meta.get(ENTRY)))
+    flags = marks(canonical, depth if type(depth) is int else 0) << TRAP_SHIFT if marks else 0
+    return QueuedUrl(key, host_of(canonical), priority, flags, body), canonical
+
+
+_NONE = type(None)
+_STORED: dict[str, tuple[type, ...]] = {
+    "url": (str,),
+    "method": (str, _NONE),
+    "body": (bytes, _NONE),
+    "meta": (dict, _NONE),
+    "priority": (int, float, _NONE),
+    "headers": (dict, _NONE),
+    "cookies": (dict, list, _NONE),
+    "encoding": (str, _NONE),
+    "callback": (str, _NONE),
+    "errback": (str, _NONE),
+    "flags": (list, _NONE),
+    "cb_kwargs": (dict, _NONE),
+    "_class": (str, _NONE),
+}
+"""The types that the fields of a stored request have."""
+
+
 def jar_bytes(jar: object) -> bytes:
-    """Return the bytes that stand for a cookie jar in a key; empty for None, Scrapy's default jar."""
+    """Return the bytes that stand for a cookie jar, or an entry, in a key; empty for None, Scrapy's default jar."""
     return b"" if jar is None else packed(jar)
 
 
@@ -152,15 +209,19 @@ def _payload(request: Request, spider: Spider, priority: int) -> dict[str, Any]:
         whole = request.to_dict(spider=spider)
     except ValueError as error:
         raise _no_method(request, spider) from error
+    return _payload_of(whole, request.url, priority)
+
+
+def _payload_of(whole: dict[str, Any], url: str, priority: int) -> dict[str, Any]:
     meta = {key: value for key, value in whole.pop("meta").items() if key not in _TRANSIENT_META}
     whole.pop("url")
     whole["priority"] = priority
     plain = {"method": "GET", "encoding": "utf-8"}
     payload = {key: value for key, value in whole.items() if value and plain.get(key) != value}
     if "cookies" in payload:
-        _check_cookies(request)
+        _check_cookies(url, payload["cookies"])
     if (odd := odd_name(payload.get("cb_kwargs"))) is not None:
-        raise RequestNotStorableError(request.url, "cb_kwargs", f"has the key {odd!r}, which names no argument")
+        raise RequestNotStorableError(url, "cb_kwargs", f"has the key {odd!r}, which names no argument")
     # The URL is kept as Scrapy has escaped it; escaping it again must not change the key.
     payload["meta"] = meta
     return payload
@@ -175,17 +236,16 @@ def _no_method(request: Request, spider: Spider) -> RequestNotStorableError:
     return RequestNotStorableError(request.url, path, no_method(path, function))
 
 
-def _check_cookies(request: Request) -> None:
+def _check_cookies(url: str, cookies: Any) -> None:
     """Refuse cookies that Scrapy's middleware could not read when some node fetches the request."""
-    cookies: Any = request.cookies
     try:
         pairs = cookies.items() if isinstance(cookies, dict) else [(row["name"], row["value"]) for row in cookies]
     except (TypeError, KeyError):
         reason = f"is {cookies!r}: give it names and values, {{'name': 'value'}}, or a list of dicts that have both"
-        raise RequestNotStorableError(request.url, "cookies", reason) from None
+        raise RequestNotStorableError(url, "cookies", reason) from None
     for name, value in pairs:
         if not isinstance(value, str | bytes | int | float | None):
-            raise RequestNotStorableError(request.url, f"cookies[{name!r}]", f"is {value!r}: it must be a text")
+            raise RequestNotStorableError(url, f"cookies[{name!r}]", f"is {value!r}: it must be a text")
 
 
 def _whole(request: Request, path: str, value: object) -> int:

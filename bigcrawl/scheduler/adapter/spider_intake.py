@@ -5,12 +5,12 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections import Counter
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary, WeakSet
 
 from bigcrawl.exceptions import TransientStoreError
 from bigcrawl.scheduler.adapter.digests import start_digest
-from bigcrawl.scheduler.adapter.request_codec import encode_request, links_encoder
+from bigcrawl.scheduler.adapter.request_codec import ENTRY, encode_request, links_encoder
 from bigcrawl.scheduler.adapter.tries import Tries
 from bigcrawl.url.shape import Shapes
 
@@ -128,9 +128,7 @@ class SpiderIntake:
             self._drops.count_undiscovered(1)
             return False
         checked = is_start or not request.dont_filter or is_redirect
-        jar = meta.get("cookiejar")
-        if jar is not None and not (is_start or (is_redirect and self._tries.is_redirect_in_jar(meta))):
-            jar = None
+        jar = self._jar_of(request, meta, is_start=is_start, is_redirect=is_redirect)
         url, canonical = encode_request(
             request,
             spider,
@@ -150,6 +148,16 @@ class SpiderIntake:
             self._drops.count_shapes(url.flags)
         return True
 
+    def _jar_of(self, request: Request, meta: dict[str, Any], *, is_start: bool, is_redirect: bool) -> object:
+        """What tells a start request, or its redirect, apart from others to the same URL: its entry or its cookie jar.
+
+        An entry whose request has `dont_filter` is fetched, whatever was seen, but not twice if it is taken twice.
+        """
+        jar = (meta.get(ENTRY) if request.dont_filter else None) or meta.get("cookiejar")
+        if jar is None or is_start or (is_redirect and self._tries.is_redirect_in_jar(meta, jar)):
+            return jar
+        return None
+
     def note_start_request(self, request: Request) -> None:
         """When this request is enqueued next, it is a start request, which is always checked against seen URLs."""
         self._start_requests.add(request)
@@ -158,6 +166,23 @@ class SpiderIntake:
         """A callback found this request on a page: when it is enqueued next, it is a link from there."""
         if self._node is not None and self._node.link_graph is not None:
             self._pages[request] = page
+
+    @property
+    def is_ending(self) -> bool:
+        """Whether the spider is closing, or is about to because of an error."""
+        return self._shutdown.has_begun
+
+    def offered(self) -> int:
+        """How many URLs were offered until now; see `are_sent`."""
+        return self._node.outbox.offered if self._node is not None else 0
+
+    def are_sent(self, offered: int) -> bool:
+        """Whether all that was offered, when so many were, is in Redis. If not, it is sent soon."""
+        node = self._node
+        if node is None or node.outbox.flushed >= offered:
+            return node is not None
+        node.wake()
+        return False
 
     async def wait_for_room(self) -> None:
         """Wait while the outbox is full, but not while the spider closes: its links must not be refused."""

@@ -10,7 +10,7 @@ from operator import itemgetter
 from typing import TYPE_CHECKING, Any
 
 from bigcrawl.politeness.backoff_policy import FREE_TRIES_MAX, is_failure
-from bigcrawl.scheduler.adapter.request_codec import encode_request, jar_bytes
+from bigcrawl.scheduler.adapter.request_codec import ENTRY, encode_request, jar_bytes
 from bigcrawl.scheduler.records.member import order_of, pack_member, priority_after_failure
 from bigcrawl.url.canonical import canonicalize
 
@@ -44,11 +44,11 @@ class Tries:
             return False
         return any(request.url == came_from[-1] for request, _ in self._started.items())
 
-    def is_redirect_in_jar(self, meta: dict[str, Any]) -> bool:
-        """Whether the cookie jar is part of the key of the URL in process that redirects; see `is_redirect`."""
-        jar = meta["cookiejar"]
+    def is_redirect_in_jar(self, meta: dict[str, Any], jar: object) -> bool:
+        """Whether the jar is part of the key of the URL in process that redirects; see `is_redirect`."""
         for request, held in self._started.items():
-            if request.url == meta["redirect_urls"][-1] and (request._meta or {}).get("cookiejar") == jar:
+            before = request._meta or {}
+            if request.url == meta["redirect_urls"][-1] and jar in (before.get("cookiejar"), before.get(ENTRY)):
                 canonical = canonicalize(request.url, self._url_bytes_max)
                 return held.fields.key == self._key_of(canonical, request.method, request.body, jar_bytes(jar))
         return False
@@ -61,7 +61,8 @@ class Tries:
         if not (meta.get("retry_times") or meta.get("redirect_times")):
             return None
         canonical = canonicalize(request.url, self._url_bytes_max)
-        jars = dict.fromkeys((jar_bytes(meta.get("cookiejar")), b""))  # its key may include its cookie jar
+        # Its key may include its cookie jar, or its entry.
+        jars = dict.fromkeys((jar_bytes(meta.get(ENTRY)), jar_bytes(meta.get("cookiejar")), b""))
         keys: list[int] = [self._key_of(canonical, request.method, request.body, jar) for jar in jars]
         known = [(keys.index(h.fields.key), r, h) for r, h in self._started.items() if h.fields.key in keys]
         for _, started, held in sorted(known, key=itemgetter(0)):

@@ -1,6 +1,7 @@
 """May this URL be fetched, and when? (step 10): the questions about a taken URL, in their order.
 
     0 blacklist  covered: the URL goes back to disk for as long as it is; at 3 the same for a covered address
+      elsewhere  fetched by the crawler from which the crawl was imported: the URL ends
     1 rules      unknown: robots.txt is fetched in the URL's place, and the URL returns to its queue
     2 allowed?   forbidden: the URL ends, is counted, and its host's URLs in Redis are swept
     3 address    refused, or no such name: the URL ends, and its host's URLs in Redis too; unknown: tried again later;
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Coroutine
 
     from bigcrawl.clock import Clock
+    from bigcrawl.scheduler.crawl.fetched_elsewhere import FetchedElsewhere
     from bigcrawl.scheduler.gates.address_check import AddressCheck
     from bigcrawl.scheduler.gates.passages import Passages
     from bigcrawl.scheduler.gates.robots import Robots
@@ -53,10 +55,12 @@ class Gatekeeper:
         before_robots: Callable[[], Awaitable[None]],
         aside: SetsAside,
         shared_hosts: SharedHosts,
+        elsewhere: FetchedElsewhere,
     ) -> None:
         """Take those that answer, and the ways out. `before_robots` waits until a robots.txt may be fetched."""
         self._aside = aside
         self._shared_hosts = shared_hosts
+        self._elsewhere = elsewhere
         self._robots = robots
         self._before_robots = before_robots
         self._addresses = addresses
@@ -88,7 +92,7 @@ class Gatekeeper:
             self._aside.put(held)
             return
         known = self._robots.known(held.authority)
-        if known is None:
+        if known is None or self._elsewhere.is_known:
             self._spawn(self._decide, held)
             return
         if self._end_if_forbidden(held, known):
@@ -120,6 +124,9 @@ class Gatekeeper:
         await asyncio.gather(*tasks, return_exceptions=True)
 
     async def _decide(self, held: HeldUrl) -> None:
+        if await self._elsewhere.has(held):
+            self._outlet.give_up(held, "elsewhere")
+            return
         known = self._robots.known(held.authority) or await self._robots.stored(held)
         if known is None:
             await self._before_robots()

@@ -14,12 +14,15 @@ from bigcrawl.redisdb.keys import CrawlKeys
 from bigcrawl.scheduler.budgets.policies import NO_POLICY
 from bigcrawl.scheduler.budgets.same_content import SameContent
 from bigcrawl.scheduler.budgets.wildcard_dns import WildcardDns
+from bigcrawl.scheduler.crawl.fetched_elsewhere import FetchedElsewhere
+from bigcrawl.scheduler.crawl.fingerprints import Fingerprints
 from bigcrawl.scheduler.crawl.membership import Membership
 from bigcrawl.scheduler.crawl.samples import Samples
 from bigcrawl.scheduler.crawl.shared_tallies import SharedTallies
 from bigcrawl.scheduler.crawl.start_requests import StartRequests
 from bigcrawl.scheduler.crawl.survey import FinishCheck
 from bigcrawl.scheduler.gates.address_check import AddressCheck
+from bigcrawl.scheduler.gates.batcher import Batcher
 from bigcrawl.scheduler.gates.delays import Paces
 from bigcrawl.scheduler.gates.dns_answers import SharedAnswers
 from bigcrawl.scheduler.gates.gatekeeper import Gatekeeper
@@ -173,6 +176,7 @@ class Parts:
         self.robots = self._make_robots(
             RobotsStarts(addresses, passages, clock, self.handout.start_gaps.try_start_until), fetch
         )
+        self.elsewhere = FetchedElsewhere(Batcher(Fingerprints(client, config.crawl.name).have).ask)
         self.sweeper = Sweeper(client, self.ownership, self.robots, clock)
         self.gatekeeper = Gatekeeper(
             self.robots,
@@ -184,6 +188,7 @@ class Parts:
             self.speed.turn,
             self.aside,
             self.shared_hosts,
+            self.elsewhere,
         )
 
     def _make_robots(self, starts: RobotsStarts, fetch: Fetch) -> Robots:
@@ -234,6 +239,7 @@ class Parts:
             self.reputation.note_blacklist,
             self.reputation.note_change,
             self.paces,
+            self.elsewhere.adopt,
         )
         crawl, aside = config.crawl, self.aside
         self.finish = FinishCheck(client, crawl.name, crawl.partitions, lambda: aside.blacklist.digest)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple, Self
 
 from bigcrawl.redisdb.keys import CrawlKeys
 from bigcrawl.redisdb.replies import pairs_of
+from bigcrawl.scheduler.crawl.fingerprints import FINGERPRINTS
 from bigcrawl.scheduler.rules.blacklist import Blacklist, in_force, parse_entries
 from bigcrawl.scheduler.rules.delay_rules import DelayBook, delays_in_force, parse_delays
 
@@ -110,6 +111,7 @@ class Control:
         pld_of: returns a host's PLD, once the node has joined.
         note_blacklist: called with each new blacklist, for the partitions' queues.
         note_budgets: called when budgets set by hand have changed.
+        note_fingerprints: called with the field `FINGERPRINTS` whenever it was read.
 
     Attributes:
         is_drained: whether this node was asked to end.
@@ -130,6 +132,7 @@ class Control:
         note_blacklist: Callable[[Blacklist], None],
         note_budgets: Callable[[], None],
         paces: Paces,
+        note_fingerprints: Callable[[bytes | None], None],
     ) -> None:
         """Check the settings' blacklist and delays.
 
@@ -143,6 +146,7 @@ class Control:
         self._delays = parse_delays(config.pace.delay_rules)
         self._keys = CrawlKeys(config.crawl.name)
         self._paces = paces
+        self._note_fingerprints = note_fingerprints
         self._client = client
         self._clock = clock
         self._speed = speed
@@ -185,6 +189,7 @@ class Control:
         self._joined_ms = self._joined_ms or self._hash.now_ms
         self.is_closed = self.is_closed or _number_of(self._hash.fields.get(CLOSED)) > self._joined_ms
         self._note_discovery(Discovery.from_field(self._hash.fields.get(DISCOVERY)))
+        self._note_fingerprints(self._hash.fields.get(FINGERPRINTS))
         self.checkpoint = _number_of(self._hash.fields.get(CHECKPOINT))
         self.is_drained = self.is_drained or self._drained in self._hash.fields
         if self._hash.fields.get(BUDGETED) != self._budgets_change:

@@ -61,6 +61,27 @@ def look_at_link(body: bytes) -> tuple[str, int, int]:
     return url, depth, int(payload or 0)
 
 
+class RequestSummary(NamedTuple):
+    """The fields of a body by which Scrapy tells requests apart."""
+
+    url: str
+    method: str
+    body: bytes
+    dont_filter: bool
+
+
+def look_at_request(body: bytes) -> RequestSummary:
+    """Return these fields of a body.
+
+    Raises:
+        ValueError: the body is damaged.
+    """
+    url, _, payload = msgpack.unpackb(body, raw=False, strict_map_key=False)
+    fields = payload if isinstance(payload, dict) else {}
+    data = fields.get("body") or b""
+    return RequestSummary(url, str(fields.get("method") or "GET"), data, bool(fields.get("dont_filter")))
+
+
 def is_seed(body: bytes) -> bool:
     """Whether a body belongs to a start request, and not to a redirect of one.
 

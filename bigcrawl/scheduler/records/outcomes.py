@@ -56,6 +56,7 @@ CODES: Final[dict[str, int]] = {
     "dropped:scheme": 1205,
     "dropped:ignored": 1206,
     "dropped:poison": 1207,
+    "dropped:elsewhere": 1208,
 }
 """Code of each counter that is not an HTTP status. A status from 100 to 999 is its own code."""
 

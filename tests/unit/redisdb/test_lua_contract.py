@@ -14,7 +14,7 @@ import pytest
 
 from bigcrawl.redisdb import keys as keys_module
 from bigcrawl.redisdb import script_texts, scripts
-from bigcrawl.redisdb.keys import CrawlKeys, PartitionKeys, gate_prefix
+from bigcrawl.redisdb.keys import CrawlKeys, ListKeys, PartitionKeys, gate_prefix
 from bigcrawl.redisdb.scripts import Call, Ended, Identity, answers
 
 if TYPE_CHECKING:
@@ -25,9 +25,16 @@ FILES = tuple(sorted((PACKAGE / "redisdb" / "lua").rglob("*.lua")))
 SCRIPT_NAMES = tuple(sorted(path.stem for path in FILES if path.parent.name != "prelude"))
 PRELUDE_NAMES = tuple(sorted(path.stem for path in FILES if path.parent.name == "prelude"))
 SECTIONS = ("Returns", "Guarantee", "Lost reply", "Late", "Cost")
-TYPES = frozenset({"hash", "zset", "stream", "string", "prefix"})
+TYPES = frozenset({"hash", "zset", "stream", "string", "prefix", "any"})
 CRAWL = "crawl"
 PARTITION = 7
+
+USERS_LIST = "spider:start_urls"  # a key of the user's is no key of ours
+KEYS = {
+    "PartitionKeys": PartitionKeys(CRAWL, PARTITION),
+    "CrawlKeys": CrawlKeys(CRAWL),
+    "ListKeys": ListKeys(USERS_LIST),
+}
 
 # One row of each sequence that a script takes behind its fixed arguments.
 ROWS: dict[tuple[str, str], Any] = {
@@ -114,10 +121,8 @@ def call_with_sentinels(name: str, *, rows: bool, tables: Collection[str] = ()) 
     arguments: dict[str, Any] = {}
     for number, parameter in enumerate(inspect.signature(functions()[name]).parameters.values(), 9_001):
         annotation = str(parameter.annotation)
-        if annotation in ("PartitionKeys", "CrawlKeys"):
-            arguments[parameter.name] = (
-                CrawlKeys(CRAWL) if annotation == "CrawlKeys" else PartitionKeys(CRAWL, PARTITION)
-            )
+        if annotation in KEYS:
+            arguments[parameter.name] = KEYS[annotation]
         elif annotation.startswith("Identity"):
             arguments[parameter.name] = Identity("the-node", 9_000)
         elif (name, parameter.name) in ROWS:
@@ -134,8 +139,8 @@ def call_with_sentinels(name: str, *, rows: bool, tables: Collection[str] = ()) 
 
 def key_table() -> dict[str, str]:
     """Name -> type, from the table that opens `keys`."""
-    rows = re.findall(r"^ +bigcrawl:\{\S+?\}:(\w+:?)\S* +(\w+)", keys_module.__doc__ or "", re.MULTILINE)
-    return dict(rows)
+    pattern = r"^ +bigcrawl:(?:list:)?\{\S+?\}:(\w+:?)\S* +(\w+)"
+    return {**dict(re.findall(pattern, keys_module.__doc__ or "", re.MULTILINE)), "list": "any"}
 
 
 def test_functions_and_files_have_the_same_names() -> None:
@@ -194,7 +199,7 @@ class TestHeader:
         call, _ = call_with_sentinels(name, rows=True)
         assert list(header.keys) == list(range(1, len(call.keys) + 1))
         for declared, key in zip(header.keys.values(), call.keys, strict=True):
-            ours = key.partition("}:")[2]
+            ours = "list" if key == USERS_LIST else key.partition("}:")[2]
             assert declared.name == ("gate:" if ours == "server:" else ours)
 
     def test_keys_have_the_types_of_the_key_table(self, name: str) -> None:
@@ -212,7 +217,7 @@ class TestHeader:
     def test_keys_of_a_call_share_one_hash_tag(self, name: str) -> None:
         """All keys of a call live on one node of a cluster."""
         call, _ = call_with_sentinels(name, rows=True)
-        assert len({key.partition("}")[0] for key in call.keys}) == 1
+        assert len({key.partition("{")[2].partition("}")[0] or key for key in call.keys}) == 1
 
     def test_arguments_are_those_of_the_call(self, name: str) -> None:
         """ARGV are numbered through, as many as the function sends, and named after its parameters."""

@@ -13,6 +13,7 @@ from scrapy import Request, Spider
 from bigcrawl.exceptions import ConfigError, RequestNotStorableError, TransientStoreError
 from bigcrawl.links import Links
 from bigcrawl.scheduler.adapter import spider_intake
+from bigcrawl.scheduler.adapter.request_codec import ENTRY, jar_bytes
 from bigcrawl.scheduler.records.member import unpack_member
 from tests.support.keys import KEYS, request_key
 from tests.unit.scheduler.records.test_held_urls import held_url
@@ -229,3 +230,68 @@ def test_nothing_is_taken_before_the_node_has_joined(tmp_path: Path) -> None:
             await asyncio.wait_for(wait(), 60)
 
     asyncio.run(scenario())
+
+
+def entry_request(entry: str, **more: Any) -> Request:
+    return Request("http://a.example/", dont_filter=True, meta={ENTRY: entry, **more})
+
+
+def test_entry_is_queued_once_whatever_was_seen(tmp_path: Path, crawl_name: str, redis_url: str) -> None:
+    """Its key is its own, so a batch that is taken twice is recognised; one without `dont_filter` counts by its URL."""
+
+    async def scenario() -> None:
+        async with world(tmp_path, crawl_name, redis_url) as w:
+            frontier, node = new_scheduler(tmp_path), await w.joined()
+            frontier.attach(node, Spider("test"))
+            intake = frontier.intake
+            assert frontier.enqueue_request(Request("http://a.example/"))
+
+            def is_queued(request: Request) -> bool:
+                intake.note_start_request(request)
+                return frontier.enqueue_request(request)
+
+            assert is_queued(entry_request("batch.1.0.0"))
+            assert not is_queued(entry_request("batch.1.0.0"))
+            assert is_queued(entry_request("batch.1.1.0"))
+            assert not is_queued(entry_request("batch.1.2.0").replace(dont_filter=False))
+            before = intake.offered()
+            assert before == 3
+            assert not intake.are_sent(before)
+            await node.outbox.flush(w.client)
+            assert intake.are_sent(before)
+            # The spider's own request that copies the meta is no entry, and is queued each time as `dont_filter` says.
+            assert all(frontier.enqueue_request(entry_request("batch.1.0.0")) for _ in range(2))
+
+    asyncio.run(scenario())
+
+
+def test_entry_is_tried_again_and_redirected_as_itself(tmp_path: Path) -> None:
+    """Scrapy's retry, made of its meta, is the next try of the URL in process; its redirect is the entry's too."""
+    frontier = new_scheduler(tmp_path)
+    offered: list[Any] = []
+    outbox = SimpleNamespace(remember=lambda _key: True)
+    control = SimpleNamespace(control=SimpleNamespace(discovers=True))
+    node: Any = SimpleNamespace(
+        handout=SimpleNamespace(health=SimpleNamespace(is_failing=lambda *_: False)),
+        keys=KEYS,
+        outbox=outbox,
+        offer=offered.append,
+        link_graph=None,
+        parts=control,
+    )
+    frontier.attach(node, Spider(name="test"))
+    started = entry_request("batch.1.0.0")
+    held = held_url(1)
+    held.fields = held.fields._replace(key=KEYS.of_request(started.url, "GET", b"", jar_bytes("batch.1.0.0")))
+    frontier.started.note_start(started, held)
+    hop = {"redirect_times": 1, "redirect_urls": [started.url]}
+    moved = [
+        Request(f"http://b.example/{n}", dont_filter=True, meta={**started.meta, **hop, ENTRY: f"batch.1.{n}.0"})
+        for n in (0, 1)
+    ]
+    assert all(frontier.enqueue_request(request) for request in moved)
+    keys = [KEYS.of_request(moved[0].url, "GET", b"", jar_bytes("batch.1.0.0")), KEYS.of_url(moved[1].url)]
+    assert [url.key for url in offered] == keys, "the second copied the meta of another entry"
+    held.outcome = "status:500"
+    assert frontier.enqueue_request(entry_request("batch.1.0.0", retry_times=1))
+    assert held.next_order is not None

@@ -7,14 +7,21 @@ from contextlib import asynccontextmanager
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
+import msgpack
+import numpy as np
 import pytest
 
 from bigcrawl.exceptions import TransientStoreError
+from bigcrawl.scheduler.crawl.fetched_elsewhere import FetchedElsewhere
+from bigcrawl.scheduler.crawl.fingerprints import Fingerprints
+from bigcrawl.scheduler.gates.batcher import Batcher
 from bigcrawl.scheduler.gates.fetched import Fetched
 from bigcrawl.scheduler.gates.gatekeeper import STORE_RETRY_MS, Gatekeeper
 from bigcrawl.scheduler.node.forbidden_sweep import Sweeper
 from bigcrawl.scheduler.records.held import HeldUrl, Stage
 from bigcrawl.scheduler.records.member import Member
+from bigcrawl.scheduler.records.queued_url import UNCHECKED
+from bigcrawl.url.scrapy_fingerprint import fingerprint_of
 from tests.unit.scheduler.gates.parts import Gates
 from tests.unit.scheduler.world import World
 
@@ -56,6 +63,8 @@ class Gate:
         self.answers = Answers()
         parts = Gates(w.config, w.client, w.clock, resolves_here=resolves_here)
         self.robots = parts.robots(w.web)
+        self.fingerprints = Fingerprints(w.client, w.config.crawl.name)
+        self.elsewhere = FetchedElsewhere(Batcher(self.fingerprints.have).ask)
         nothing_owned: Any = SimpleNamespace(owned={})
         self.sweeper = Sweeper(w.client, nothing_owned, self.robots, w.clock)
         self.keeper = Gatekeeper(
@@ -68,6 +77,7 @@ class Gate:
             _at_once,
             parts.aside,
             parts.shared_hosts,
+            self.elsewhere,
         )
 
     async def ask(self, *urls: HeldUrl) -> list[tuple[Any, ...]]:
@@ -299,5 +309,28 @@ def test_closing_leaves_no_task_behind(tmp_path: Path, crawl_name: str, redis_ur
             await g.keeper.close()
             assert g.answers.said == []
             assert repr(g.keeper) == "<Gatekeeper tasks=0>"
+
+    asyncio.run(scenario())
+
+
+def test_url_that_was_fetched_elsewhere_ends(tmp_path: Path, crawl_name: str, redis_url: str) -> None:
+    """It is asked for before its robots.txt; a request with `dont_filter`, and one that is not known, goes on."""
+
+    async def scenario() -> None:
+        async with gate(tmp_path, crawl_name, redis_url, host_delay=2) as g:
+            old, new, again = (
+                url_of("a.example", f"/{name}", seq) for seq, name in enumerate(("old", "new", "old"), 1)
+            )
+            for held, payload in ((old, None), (new, None), (again, {"dont_filter": True})):
+                held.fields = held.fields._replace(body=msgpack.packb([held.url, 1, payload]), flags=UNCHECKED)
+            prints = np.array([fingerprint_of("scrapy-redis", old.url)], np.uint64)
+            await g.fingerprints.change(prints, np.empty(0, np.uint64))
+            assert ("up", 1, "elsewhere") not in await g.ask(old), "nothing was imported"
+            g.elsewhere.adopt(b"scrapy-redis")
+            assert await g.ask(old) == [("up", 1, "elsewhere")], "also if it has been back on disk"
+            said = await g.ask(new, again)
+            assert {one[:2] for one in said} <= {("back", 2), ("back", 3), ("admit", 2), ("admit", 3)}
+            g.elsewhere.adopt(b"scrapy")
+            assert ("up", 1, "elsewhere") not in await g.ask(old), "its fingerprint is another"
 
     asyncio.run(scenario())

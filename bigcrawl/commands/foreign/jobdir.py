@@ -1,0 +1,191 @@
+"""`--from jobdir DIR`: the queues and `requests.seen` of a Scrapy crawl that was stopped.
+
+Queues are files of queuelib below `requests.queue`, one for each priority, in a folder for each host or not. They are
+told apart by what they are, not by Scrapy's settings:
+
+    file       LIFO: u32 number of entries, then each entry and its u32 size; read from the end
+    folder     FIFO: `q00000` and so on, u32 size and entry each; `info.json` says where it begins
+    SQLite     a table `queue`, by its ids
+
+`requests.seen` has a u16 size and a fingerprint each, since Scrapy 2.19; before, a line of 40 hexadecimal digits each.
+All numbers are big-endian. Nothing is changed.
+"""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+import struct
+from contextlib import closing
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+
+from bigcrawl.commands.foreign.fingerprint_set import PRINTS_MAX, FetchedPrints
+from bigcrawl.commands.foreign.stored_queue import ENTRY_BYTES_MAX, StoredQueue, require_stopped
+from bigcrawl.exceptions import ConfigError
+
+if TYPE_CHECKING:
+    import argparse
+    from collections.abc import Iterator
+
+    import numpy.typing as npt
+
+    from bigcrawl.commands.foreign.request_sender import RequestSender
+    from bigcrawl.commands.opened_crawl import OpenedCrawl
+
+_SIZE: Final = struct.Struct(">I")
+_SQLITE: Final = b"SQLite format 3\0"
+_BINARY_SEEN: Final = b"\x00\x14"  # twenty bytes follow
+_SEEN_BYTES_AT_ONCE: Final = 22 * 41 * 1_000
+_DAMAGED: Final = -1
+
+
+class JobDir:
+    """A JOBDIR that is imported."""
+
+    pauses = True  # what is fetched must be known before links lead to it
+
+    def __init__(self, path: str, opts: argparse.Namespace) -> None:
+        """Look for its parts.
+
+        Raises:
+            ConfigError: it is no JOBDIR.
+        """
+        self._path = Path(path)
+        self._queue, self._seen = self._path / "requests.queue", self._path / "requests.seen"
+        if not self._queue.is_dir() and not self._seen.is_file():
+            raise ConfigError(f"{path} is no JOBDIR: it has neither requests.queue nor requests.seen")
+
+    def __repr__(self) -> str:
+        return f"<JobDir {self._path}>"
+
+    async def read_into(self, crawl: OpenedCrawl, sender: RequestSender) -> list[str]:
+        """Send the queues to the inboxes, and what was fetched to Redis. Return lines about what may be missing.
+
+        Raises:
+            ConfigError: a file cannot be read, or the crawl is running.
+            TransientStoreError: Redis does not answer; the import may be repeated.
+        """
+        await require_stopped(crawl)
+        try:
+            fetched = FetchedPrints(_read_seen(self._seen))
+            with StoredQueue("jobdir", sender, fetched) as queue:
+                for path in _queues_below(self._queue):
+                    for number, entry in enumerate(_entries_of(path), 1):
+                        where = f"{path.relative_to(self._path)}, request {number}"
+                        if entry == _DAMAGED:
+                            sender.leave_out(where, "the file is damaged here; the rest of it is left out")
+                        else:
+                            await queue.send(where, entry)
+        except (OSError, sqlite3.Error) as error:
+            raise ConfigError(f"cannot read {self._path}: {error}") from error
+        await sender.flush()
+        return await fetched.keep(crawl, str(self._seen))
+
+
+def _read_seen(path: Path) -> npt.NDArray[np.uint64]:
+    """The first eight bytes of all fingerprints, as numbers, ascending. A cut one at the end is left out.
+
+    Raises:
+        ConfigError: they are no SHA-1 fingerprints, or too many.
+    """
+    if not path.is_file():
+        return np.empty(0, np.uint64)
+    size, parts = path.stat().st_size, [np.empty(0, np.uint64)]
+    if size // 22 > PRINTS_MAX:
+        raise ConfigError(f"{path} has {size:,} bytes: at most {PRINTS_MAX:,} fingerprints can be imported")
+    try:
+        with path.open("rb") as file:
+            while data := file.read(_SEEN_BYTES_AT_ONCE):
+                parts.append(np.frombuffer(_first_bytes(data), dtype=">u8").astype(np.uint64))
+    except ValueError:
+        raise ConfigError(f"{path} has no SHA-1 fingerprints of Scrapy: move it away to import without") from None
+    return np.unique(np.concatenate(parts))
+
+
+def _first_bytes(data: bytes) -> bytes:
+    """The first eight bytes of each whole fingerprint in a part of a file. Raise ValueError if there are others."""
+    is_binary = data.startswith(_BINARY_SEEN)
+    row = 22 if is_binary else 41
+    rows = np.frombuffer(data[: len(data) // row * row], np.uint8).reshape(-1, row)
+    if not (rows[:, :2] == [0, 20] if is_binary else rows[:, 40:] == ord("\n")).all():
+        raise ValueError("it has rows of other things")
+    return rows[:, 2:10].tobytes() if is_binary else bytes.fromhex(rows[:, :16].tobytes().decode("ascii"))
+
+
+def _queues_below(top: Path) -> Iterator[Path]:
+    """The queues, those of a folder by priority: the most urgent first."""
+    for path in sorted(top.iterdir() if top.is_dir() else (), key=_urgency):
+        if path.is_symlink():
+            continue
+        if path.is_dir() and not any(path.glob("q[0-9]*")):
+            yield from _queues_below(path)
+        elif path.name != "active.json":
+            yield path
+
+
+def _urgency(path: Path) -> tuple[int, str]:
+    name = path.name.removesuffix("s")  # start requests have queues of their own
+    return (int(name), path.name) if name.lstrip("-").isdigit() else (0, path.name)
+
+
+def _entries_of(path: Path) -> Iterator[bytes | int]:
+    """The entries of a queue in their order; of a large one its size, and -1 for a damaged rest."""
+    if path.is_dir():
+        yield from _fifo(path)
+        return
+    with path.open("rb") as file:
+        is_sqlite = file.read(len(_SQLITE)) == _SQLITE
+    yield from _sqlite(path) if is_sqlite else _lifo(path)
+
+
+def _lifo(path: Path) -> Iterator[bytes | int]:
+    with path.open("rb") as file:
+        at = file.seek(0, 2)
+        while at > _SIZE.size:
+            file.seek(at - _SIZE.size)
+            [size] = _SIZE.unpack(file.read(_SIZE.size))
+            at -= _SIZE.size + size
+            if at < _SIZE.size:
+                yield _DAMAGED
+                return
+            file.seek(at)
+            yield file.read(size) if size <= ENTRY_BYTES_MAX else size
+
+
+def _fifo(path: Path) -> Iterator[bytes | int]:
+    number, offset = _beginning(path / "info.json")
+    for chunk in sorted(path.glob("q[0-9]*")):
+        if not chunk.name[1:].isdigit() or int(chunk.name[1:]) < number:
+            continue
+        with chunk.open("rb") as file:
+            file.seek(offset if int(chunk.name[1:]) == number else 0)
+            while head := file.read(_SIZE.size):
+                size = _SIZE.unpack(head)[0] if len(head) == _SIZE.size else 0
+                if size > ENTRY_BYTES_MAX:
+                    file.seek(size, 1)
+                    yield size
+                    continue
+                data = file.read(size)
+                if not size or len(data) < size:
+                    yield _DAMAGED
+                    return
+                yield data
+
+
+def _beginning(info: Path) -> tuple[int, int]:
+    """The chunk and the offset of the first entry; the first of all if the crawl was not closed."""
+    try:
+        number, _, offset = json.loads(info.read_bytes()[:4_096])["tail"]
+        return int(number), max(0, int(offset))
+    except (FileNotFoundError, ValueError, TypeError, LookupError):
+        return 0, 0
+
+
+def _sqlite(path: Path) -> Iterator[bytes | int]:
+    with closing(sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True)) as database:
+        rows = "SELECT CASE WHEN length(item) <= ? THEN item END, length(item) FROM queue ORDER BY id"
+        for item, size in database.execute(rows, (ENTRY_BYTES_MAX,)):
+            yield bytes(item) if isinstance(item, bytes) else int(size or 0)

@@ -1,0 +1,195 @@
+"""Reads the entries of a list for one node (steps 1 to 3), a batch at a time.
+
+    take      the entries leave the list; Redis keeps them as a batch, for a lease
+    queue     the spider makes requests of them, which are offered to the outbox
+    await     the outbox sends them to the inboxes of their partitions; the lease is renewed meanwhile
+    end       with the call that takes the next batch, Redis forgets this one
+
+A node that dies before the end leaves a batch whose lease ends, and another node takes it over. It then queues each
+request a second time. The seen check recognises it: by its URL, or by its entry if it has `dont_filter`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+from collections.abc import Iterable
+from time import monotonic
+from typing import TYPE_CHECKING, Final
+
+from scrapy import Request
+
+from bigcrawl.exceptions import BigcrawlError, ConfigError
+from bigcrawl.scheduler.adapter.request_codec import ENTRY
+from bigcrawl.stats_buffer import StatsBuffer
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from scrapy.crawler import Crawler
+
+    from bigcrawl.redisdb.scripts import Batch, Entry
+    from bigcrawl.scheduler.adapter.frontier import Frontier
+    from bigcrawl.spiders.list_source import ListSource
+
+logger = logging.getLogger(__name__)
+
+LOOK_S: Final = 0.5  # between two looks at a list that is empty
+RETRY_S: Final = 1.0
+SENT_POLL_S: Final = 0.05
+PORTION: Final = 50  # entries that are made requests of in one turn of the event loop
+BAD_SHOWN: Final = 5  # a list of garbage must not fill the log
+PRIORITY_MAX: Final = (1 << 31) - 1
+
+
+class ListReader:
+    """Reads until the spider closes.
+
+    Args:
+        make_requests: makes what the spider wants of an entry: a request, several, or none.
+        max_idle_s: after how long without an entry the spider is closed, if the crawl is finished too; 0: never.
+    """
+
+    def __init__(
+        self,
+        crawler: Crawler,
+        frontier: Frontier,
+        source: ListSource,
+        make_requests: Callable[[bytes], object],
+        max_idle_s: float,
+    ) -> None:
+        self._crawler = crawler
+        self._stats = StatsBuffer(crawler)
+        self._frontier = frontier
+        self._intake = frontier.intake
+        self._source = source
+        self._make_requests = make_requests
+        self._max_idle_s = max_idle_s
+        self._renew_s = frontier.config.frontier.lease_ms / 3000
+        self._renew_at = 0.0
+        self._offered: int | None = None  # when the batch was queued as a whole
+        self._bad = 0
+        self._has_warned = False
+        self._closing: asyncio.Future[None] | None = None
+
+    def __repr__(self) -> str:
+        return f"<ListReader of {self._source!r}>"
+
+    async def run(self) -> None:
+        """Read; raises nothing but a cancellation."""
+        idle_since = monotonic()
+        while not self._intake.is_ending:
+            try:
+                await self._intake.wait_for_room()
+                batch = await self._source.next() if self._may_take() else None
+                if batch is not None:
+                    await self._queue(batch)
+                    await self._until_sent()
+                    idle_since = monotonic()
+            except ConfigError as error:
+                self._frontier.fail(error)
+                return
+            except BigcrawlError as error:
+                self._warn(error)
+                await asyncio.sleep(RETRY_S)
+                continue
+            except Exception:
+                logger.exception("reading the list failed; what was taken is taken again")
+                await asyncio.sleep(RETRY_S)
+                continue
+            self._has_warned = False
+            if batch is None:
+                if self._is_over(monotonic() - idle_since):
+                    self._closing = asyncio.ensure_future(self._close_spider())  # which ends this task
+                    return
+                await asyncio.sleep(LOOK_S)
+
+    async def close(self) -> None:
+        """The spider has closed, and the node has sent what it could."""
+        self._end_if_sent()
+        await self._source.close()
+        if self._bad > BAD_SHOWN:
+            logger.warning("%(bad)d entries in all were left out", {"bad": self._bad})
+
+    async def _close_spider(self) -> None:
+        with contextlib.suppress(RuntimeError):  # it is closed already
+            await self._crawler.engine.close_spider_async(reason="finished")
+
+    def _may_take(self) -> bool:
+        node = self._frontier.node
+        return node is not None and node.parts.control.discovers and not self._intake.is_ending
+
+    def _is_over(self, idle_s: float) -> bool:
+        node = self._frontier.node
+        return bool(self._max_idle_s and node and idle_s >= self._max_idle_s and node.finished)
+
+    def _warn(self, error: BigcrawlError) -> None:
+        if not self._has_warned:
+            self._has_warned = True
+            logger.warning("the list cannot be read now: %(error)s; trying again", {"error": error})
+
+    async def _queue(self, batch: Batch) -> None:
+        """Offer what the spider makes of the entries."""
+        self._renew_at = monotonic() + self._renew_s
+        for at, entry in enumerate(batch.entries):
+            if at % PORTION == 0:
+                await asyncio.sleep(0)
+                await self._intake.wait_for_room()
+                await self._renew_if_due()
+            try:
+                requests = self._requests(entry)
+            except Exception as error:  # noqa: BLE001 - the spider's own method may raise anything
+                self._leave_out(entry, str(error) or type(error).__name__)
+                continue
+            self._stats.inc_value("bigcrawl/entries/taken")
+            for number, request in enumerate(requests):
+                request.meta[ENTRY] = f"{batch.name}.{batch.number}.{at}.{number}"
+                self._intake.note_start_request(request)
+                self._crawler.engine.crawl(request)
+        self._offered = self._intake.offered()
+
+    def _requests(self, entry: Entry) -> list[Request]:
+        """The requests of an entry. Raises what the spider's method raises, and for what it should not return."""
+        if entry.data is None:
+            raise ValueError("it is too large")
+        made = self._make_requests(entry.data)
+        requests = [made] if isinstance(made, Request) else list(made) if isinstance(made, Iterable) else []
+        for request in requests:
+            if not isinstance(request, Request):
+                raise TypeError(f"make_request_from_data gave a {type(request).__name__}")
+        if entry.score and abs(entry.score) <= PRIORITY_MAX:
+            requests = [one if one.priority else one.replace(priority=int(entry.score)) for one in requests]
+        return requests
+
+    def _leave_out(self, entry: Entry, reason: str) -> None:
+        self._bad += 1
+        self._stats.inc_value("bigcrawl/entries/bad")
+        logger.log(
+            logging.WARNING if self._bad <= BAD_SHOWN else logging.DEBUG,
+            "an entry of %(size)d bytes is left out: %(reason)s: %(text).80r",
+            {"size": entry.size, "reason": reason[:200], "text": (entry.data or b"")[:80]},
+        )
+
+    async def _until_sent(self) -> None:
+        """Wait until Redis has what was offered, or the spider closes."""
+        while not self._end_if_sent() and not self._intake.is_ending:
+            await asyncio.sleep(SENT_POLL_S)
+            await self._renew_if_due()
+
+    async def _renew_if_due(self) -> None:
+        """Renew the lease three times in its length."""
+        if monotonic() < self._renew_at:
+            return
+        self._renew_at = monotonic() + self._renew_s
+        try:
+            await self._source.renew()
+        except BigcrawlError as error:
+            self._warn(error)
+
+    def _end_if_sent(self) -> bool:
+        """End the batch if all of it is in the inboxes. Return whether it has ended."""
+        if self._offered is not None and self._intake.are_sent(self._offered):
+            self._offered = None
+            self._source.end()
+        return self._offered is None

@@ -1,0 +1,176 @@
+"""Spiders that take URLs and JSON from a list in Redis while they run, in the place of those of scrapy-redis.
+
+    redis-cli lpush quotes:start_urls http://a.example/
+    redis-cli lpush quotes:start_urls '{"url": "http://a.example/", "meta": {"job": 7}}'
+
+docs/guide/from-scrapy-redis.md has what is the same, and what is not.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import logging
+from typing import TYPE_CHECKING, Any
+
+from scrapy import FormRequest, Request, Spider, signals
+from scrapy.exceptions import CloseSpider
+from scrapy.spiders import CrawlSpider
+
+from bigcrawl.exceptions import ConfigError
+from bigcrawl.scheduler.adapter.registry import frontier_of, has_failed, mark_failed
+from bigcrawl.spiders.list_reader import ListReader
+from bigcrawl.spiders.list_source import ListSource, redis_url_of
+
+if TYPE_CHECKING:
+    from typing import Self
+
+    from scrapy.crawler import Crawler
+    from scrapy.settings import BaseSettings
+
+    from bigcrawl.scheduler.adapter.frontier import Frontier
+
+logger = logging.getLogger(__name__)
+
+BATCH_SIZE = 1_000
+_WITHOUT_EFFECT = (
+    *("setup_redis", "next_requests", "schedule_next_requests", "spider_idle", "pop_list_queue", "pop_priority_queue"),
+    *("fetch_data", "count_size"),
+)
+
+
+class RedisMixin:
+    """What makes a spider read a list; put it in front of the spider's class.
+
+    The key may be a list, set, zset or stream, and several nodes may read it. An entry is in Redis until what was made
+    of it is in an inbox: a node that is killed loses none, and each is fetched once.
+
+    Attributes:
+        redis_key: the key; `%(name)s` in it is the spider's name. None: REDIS_START_URLS_KEY, else "<name>:start_urls".
+        redis_batch_size: how many entries are taken at a time. None: 1,000.
+        redis_encoding: of the entries. None: REDIS_ENCODING, else UTF-8.
+        max_idle_time: after how many seconds without an entry the spider is closed, once the crawl has nothing left to
+            do. 0: never. None: MAX_IDLE_TIME_BEFORE_CLOSE, else never.
+    """
+
+    redis_key: str | None = None
+    redis_batch_size: int | None = None
+    redis_encoding: str | None = None
+    max_idle_time: float | None = None
+
+    _reader: ListReader | None = None
+    _reading: asyncio.Task[None] | None = None
+
+    @classmethod
+    def update_settings(cls, settings: BaseSettings) -> None:
+        """Let the spider wait for entries when nothing is left to do, as long as `max_idle_time` says."""
+        settings.set("BIGCRAWL_CLOSE", "forever", "spider")
+        super().update_settings(settings)  # type: ignore[misc]
+
+    @classmethod
+    def from_crawler(cls, crawler: Crawler, *args: Any, **kwargs: Any) -> Self:
+        spider: Self = super().from_crawler(crawler, *args, **kwargs)  # type: ignore[misc]
+        crawler.signals.connect(spider._begin_reading, signals.spider_opened)
+        crawler.signals.connect(spider._end_reading, signals.spider_closed)
+        return spider
+
+    def make_request_from_data(self, data: bytes) -> Any:
+        """Return the request for an entry: of a URL, or of a JSON object as scrapy-redis reads it.
+
+        Of an object, `url` is the URL, `method` the method and `meta` the meta; all else is sent as form data. The
+        requests have `dont_filter`, so a URL that is pushed again is fetched again. Override this to read entries in
+        your own way, for instance to queue each URL once, with `dont_filter=False`.
+
+        Args:
+            data: the entry, of at most 4 MB.
+
+        Returns:
+            a request, several, or None for no request.
+
+        Raises:
+            ValueError: the entry is no URL, and no object with one. It is logged, counted and left out.
+        """
+        text = data.decode(self.redis_encoding or "utf-8").strip()
+        if not text.startswith(("{", "[")):
+            return Request(text, dont_filter=True)
+        fields = json.loads(text)
+        if not isinstance(fields, dict) or not isinstance(fields.get("url"), str):
+            raise ValueError("it has no url")  # noqa: TRY004 - of the entry
+        url, method, meta = fields.pop("url"), fields.pop("method", "GET"), fields.pop("meta", {})
+        if not isinstance(method, str) or not isinstance(meta, dict):
+            raise ValueError("its method must be a text, and its meta an object")  # noqa: TRY004 - of the entry
+        if not fields:
+            return Request(url, method=method.upper(), meta=meta, dont_filter=True)
+        return FormRequest(url, method=method.upper(), formdata=fields, meta=meta, dont_filter=True)
+
+    def _begin_reading(self, spider: Spider) -> None:
+        frontier = frontier_of(spider.crawler)
+        if frontier is None:
+            _refuse(spider.crawler)
+        elif frontier.node is not None and not has_failed(spider.crawler):
+            try:
+                self._reader = self._make_reader(spider, frontier, frontier.node.parts.client.url)
+            except ConfigError as error:
+                frontier.fail(error)
+                return
+            self._reading = asyncio.ensure_future(self._reader.run())
+
+    def _make_reader(self, spider: Spider, frontier: Frontier, crawls_url: str) -> ListReader:
+        settings = spider.crawler.settings
+        name = self.redis_key or settings.get("REDIS_START_URLS_KEY") or "%(name)s:start_urls"
+        try:
+            key = name % {"name": spider.name}
+        except (TypeError, ValueError, KeyError) as error:
+            raise ConfigError(f"redis_key is {name!r}: only %(name)s may stand in it ({error})") from None
+        self.redis_key = key
+        self.redis_encoding = self.redis_encoding or settings.get("REDIS_ENCODING") or "utf-8"
+        size = _number("redis_batch_size", self.redis_batch_size, BATCH_SIZE, least=1)
+        idle = _number("max_idle_time", self.max_idle_time, settings.get("MAX_IDLE_TIME_BEFORE_CLOSE") or 0, least=0)
+        if not key.strip():
+            raise ConfigError("redis_key is empty: name the key of the list")
+        for method in _WITHOUT_EFFECT:
+            if hasattr(self, method):
+                logger.warning("%(method)s has no effect here: override make_request_from_data", {"method": method})
+        url = redis_url_of(settings)
+        source = ListSource(url or crawls_url, key, size, frontier.config.frontier.lease_ms)
+        where = "REDIS_URL" if url else "the crawl's own Redis"
+        logger.info("entries are taken from %(key)r in %(where)s", {"key": key, "where": where})
+        return ListReader(spider.crawler, frontier, source, self.make_request_from_data, idle)
+
+    async def _end_reading(self) -> None:
+        if self._reader is None or self._reading is None:
+            return
+        self._reading.cancel()
+        await asyncio.wait([self._reading])
+        await self._reader.close()
+
+
+class RedisSpider(RedisMixin, Spider):
+    """A spider that takes its URLs from a list in Redis; see `RedisMixin`."""
+
+
+class RedisCrawlSpider(RedisMixin, CrawlSpider):
+    """A CrawlSpider that takes its URLs from a list in Redis; see `RedisMixin`."""
+
+
+def _number(name: str, value: object, default: object, *, least: int) -> int:
+    chosen: Any = default if value is None else value
+    try:
+        if (number := int(chosen)) >= least:
+            return number
+    except (TypeError, ValueError):
+        pass
+    raise ConfigError(f"{name} is {chosen!r}: it must be a whole number from {least} on")
+
+
+def _refuse(crawler: Crawler) -> None:
+    """End a crawl on another scheduler: nobody would keep what is taken from the list."""
+    if has_failed(crawler):
+        return  # the error was logged
+    logger.error(
+        "this spider needs bigcrawl's scheduler, and SCHEDULER is %(scheduler)s: take that setting out, and set "
+        'ADDONS = {"bigcrawl.addon.Addon": 500}',
+        {"scheduler": crawler.settings["SCHEDULER"]},
+    )
+    mark_failed(crawler)
+    raise CloseSpider("bigcrawl_cannot_start")

@@ -1,0 +1,110 @@
+"""Spiders that take entries from a list in Redis: each is fetched once, by several nodes, over kill -9."""
+
+from __future__ import annotations
+
+import json
+import re
+import sys
+from collections import Counter
+from typing import TYPE_CHECKING, Any
+
+import redis
+
+from tests.support.crawls import Crawl, SimulatedWeb
+from tests.support.processes import wait_until
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+SPIDER = """
+from bigcrawl.spiders.redis_spider import RedisSpider
+
+class Listed(RedisSpider):
+    name = "listed"
+    redis_batch_size = 20
+
+    def parse(self, response):
+        yield {"url": response.url, "job": response.meta.get("job")}
+"""
+IN_PROCESS_MAX = 8
+PUSHED = 100
+SETTINGS = {
+    "BIGCRAWL_IN_PROCESS_MAX": IN_PROCESS_MAX,
+    "BIGCRAWL_PARTITIONS": 8,
+    "BIGCRAWL_HOST_DELAY": 0,
+    "BIGCRAWL_LEASE_SECONDS": 3,
+    "BIGCRAWL_REPORT_DIR": None,
+}
+
+
+class ListedCrawl(Crawl):
+    """A crawl of the spider above."""
+
+    def command(self) -> list[str]:
+        return [sys.executable, "-m", "scrapy", "crawl", "listed", *self.options()]
+
+
+def listed_crawl(directory: Path, redis_url: str, name: str, **settings: Any) -> ListedCrawl:
+    directory.mkdir(parents=True, exist_ok=True)
+    (directory / "listed.py").write_text(SPIDER)
+    environment = {"PYTHONPATH": str(directory)}
+    ours = {**SETTINGS, "BIGCRAWL_REDIS_URL": redis_url, "SPIDER_MODULES": "listed", **settings}
+    return ListedCrawl(directory, [], ours, name=name, environment=environment)
+
+
+def fetched(web: SimulatedWeb) -> Counter[str]:
+    exchanges = (one for one in web.exchanges() if one.target != "/robots.txt")
+    return Counter(f"http://{one.host}:{web.saved.port}{one.target}" for one in exchanges)
+
+
+def test_each_entry_is_fetched_once_whoever_dies(tmp_path: Path, redis_url: str, crawl_name: str) -> None:
+    """Two nodes read one list; one is killed again and again while it reads. Bad entries stop neither."""
+    key = f"{crawl_name}:start_urls"
+    with SimulatedWeb(tmp_path / "web", hosts=20, pages=20) as web, redis.Redis.from_url(redis_url) as client:
+        urls = sorted(url for url, status in web.expected().items() if status == 200)
+        first = listed_crawl(tmp_path / "one", redis_url, crawl_name, REDIS_START_URLS_KEY=key)
+        more = {"BIGCRAWL_STATE_DIR": tmp_path / "one" / "state", "REDIS_START_URLS_KEY": key}
+        second = listed_crawl(tmp_path / "two", redis_url, crawl_name, **more)
+        client.rpush(key, "no url", "x" * (10 << 20))
+        with first, second:
+            first.start()
+            for at in range(0, len(urls), PUSHED):
+                second.start()
+                client.lpush(key, *urls[at : at + PUSHED])
+                wait_until(lambda: not client.exists(key), "all are taken")
+                second.kill()
+            wait_until(lambda: fetched(web).keys() >= set(urls), "all are fetched")
+            client.lpush(key, json.dumps({"url": urls[0], "meta": {"job": 7}}))
+            wait_until(lambda: fetched(web)[urls[0]] == 2, "an entry that is pushed again is fetched again")
+            first.terminate()
+            assert first.wait(60) == 0
+        again = fetched(web) - Counter([*urls, urls[0]])
+        assert again.total() <= second.starts * IN_PROCESS_MAX, "only what a killed node was fetching is repeated"
+        assert client.hkeys(f"bigcrawl:list:{{{key}}}:entries") == [b""]
+
+
+def test_spider_ends_when_told_and_names_what_is_wrong(tmp_path: Path, redis_url: str, crawl_name: str) -> None:
+    """After `max_idle_time`; bad entries are counted; a key of another type ends it in a line."""
+    key = f"{crawl_name}:start_urls"
+    with SimulatedWeb(tmp_path / "web", hosts=2, pages=2) as web, redis.Redis.from_url(redis_url) as client:
+        client.rpush(key, "no url", '{"url": 5}', "x" * (10 << 20), b"\xff\xfe", web.seeds[0])
+        settings = {"REDIS_START_URLS_KEY": key, "MAX_IDLE_TIME_BEFORE_CLOSE": 1}
+        crawl = listed_crawl(tmp_path / "one", redis_url, crawl_name, **settings)
+        assert crawl.run() == 0
+        log = crawl.log.read_text()
+        assert log.count("is left out") == 4, log
+        assert re.search(r"'bigcrawl/entries/bad': 4\b", log)
+        assert re.search(r"'bigcrawl/entries/taken': 1\b", log)
+        assert fetched(web) == Counter([web.seeds[0]])
+        client.set(key, "x")
+        assert crawl.run() == 1
+        assert re.search(r"ERROR: the key '.*' is a string: entries are taken from", crawl.log.read_text())
+        assert "Traceback" not in crawl.log.read_text()
+        theirs = {
+            "SCHEDULER": "scrapy_redis.scheduler.Scheduler",
+            "DUPEFILTER_CLASS": "scrapy_redis.dupefilter.RFPDupeFilter",
+        }
+        other = listed_crawl(tmp_path / "two", redis_url, crawl_name, **settings, **theirs, REDIS_URL=redis_url)
+        assert other.run() == 1
+        assert "needs bigcrawl's scheduler, and SCHEDULER is scrapy_redis" in other.log.read_text()
+        assert client.type(key) == b"string", "it took nothing"
