@@ -302,6 +302,11 @@ def read_page(page: Page, *, tags: Iterable[str] = tuple(LINK_ATTRIBUTES)) -> Pa
     return PageLinks(urls, nofollow, tuple(found.metas), canonical[0] if canonical else None, left_out)
 
 
+def page_text(page: Page, bytes_max: int) -> str:
+    """Return the first bytes of a page as text, in the encoding that the HTML standard finds."""
+    return _Encoding(page, bytes_max).text()
+
+
 class _Found:
     """What the tags of a page say, unprocessed; references are never empty."""
 
