@@ -42,7 +42,9 @@ from bigcrawl.extensions.log_lines import LogLines
 from bigcrawl.extensions.progress import Progress
 from bigcrawl.logs import json_lines
 from bigcrawl.middlewares.compression import CompressionMiddleware
+from bigcrawl.middlewares.link_checks import check_scope
 from bigcrawl.middlewares.links import LinksMiddleware
+from bigcrawl.middlewares.page_filter import PageFilter
 from bigcrawl.middlewares.redirects import MetaRefreshMiddleware, RedirectMiddleware
 from bigcrawl.pipelines.warc import WarcPipeline, usable_directory
 from bigcrawl.politeness.speed_plan import parse_speed
@@ -54,6 +56,8 @@ from bigcrawl.scheduler.gates.spaces import group_function
 from bigcrawl.scheduler.rules.blacklist import parse_entries
 from bigcrawl.scheduler.rules.budget_rules import parse_rules
 from bigcrawl.scheduler.rules.delay_rules import parse_delays
+from bigcrawl.scheduler.rules.link_rules import LinkRules
+from bigcrawl.scheduler.rules.page_rules import PageRules
 from bigcrawl.scheduler.scheduler import Scheduler
 
 if TYPE_CHECKING:
@@ -122,6 +126,7 @@ class Addon:
             config = read_config(settings)
             delay_rules = with_slots(settings, config.pace.delay_rules)
             _check(config, delay_rules)
+            check_scope(config.filters, self._crawler.spider)
         except ConfigError as error:
             self._refuse(settings, error)
             return
@@ -144,6 +149,8 @@ class Addon:
         settings.set("CONCURRENT_REQUESTS", 64, "addon")
         settings.set("CONCURRENT_ITEMS", 1, "addon")
         settings.set_in_component_priority_dict("SPIDER_MIDDLEWARES", LinksMiddleware, 10)
+        if PageRules(config.filters):
+            settings.set_in_component_priority_dict("SPIDER_MIDDLEWARES", PageFilter, 20)
         if config.crawl.warc_dir is not None:
             settings.setdefault_in_component_priority_dict("ITEM_PIPELINES", WarcPipeline, 900)
         _add_extensions(settings, config)
@@ -188,6 +195,8 @@ def _keep_installed_loop(settings: BaseSettings) -> None:
 def _check(config: Config, delay_rules: Mapping[str, Mapping[str, object]]) -> None:
     """Raise ConfigError if a setting that others read later is wrong."""
     make_policy(config.budget, EMPTY_COUNTS)
+    LinkRules(config.filters)
+    PageRules(config.filters)
     parse_rules(config.budget.rules)
     parse_entries(config.pace.blacklist)
     parse_delays(delay_rules)

@@ -89,6 +89,26 @@ class StoreConfig:
 
 
 @dataclass(frozen=True, slots=True)
+class FilterConfig:
+    """Where links may lead, and which links and pages are dropped; the scheduler's `rules` check the texts in it.
+
+    Empty values drop nothing. `function` is an import path.
+    """
+
+    scope: str
+    scope_list: tuple[str, ...]
+    schemes: tuple[str, ...]
+    extensions: tuple[str, ...]
+    paths: tuple[str, ...]
+    directories_max: int
+    characters: str
+    function: str | None
+    media_types: tuple[str, ...]
+    strings: tuple[str, ...]
+    languages: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class FrontierConfig:
     """Sizes and times of inbox, partitions and hot set; per crawl unless the name says otherwise."""
 
@@ -267,6 +287,7 @@ class Config:
 
     crawl: CrawlConfig
     store: StoreConfig
+    filters: FilterConfig
     frontier: FrontierConfig
     budget: BudgetConfig
     politeness: PolitenessConfig
@@ -303,6 +324,7 @@ def read_config(settings: Mapping[str, Any]) -> Config:
             _ms(value["BIGCRAWL_STORE_SECONDS"]),
             value["BIGCRAWL_LOST_PARTITIONS"],
         ),
+        _filters(value),
         frontier,
         _budget(value),
         _politeness(settings, value),
@@ -371,6 +393,22 @@ def _redis_url(url: str | None, password_file: str | None) -> str | None:
     if at and ":" in user:
         raise ConfigError(f"BIGCRAWL_REDIS_URL has a password, and {name} another one; set one of them")
     return f"{scheme}://{user}:{quote(password, safe='')}@{host}{slash}{path}"
+
+
+def _filters(value: Mapping[str, Any]) -> FilterConfig:
+    return FilterConfig(
+        scope=value["BIGCRAWL_SCOPE"],
+        scope_list=tuple(value["BIGCRAWL_SCOPE_LIST"] or ()),
+        schemes=tuple(value["BIGCRAWL_FILTER_SCHEMES"] or ()),
+        extensions=tuple(value["BIGCRAWL_FILTER_EXTENSIONS"] or ()),
+        paths=tuple(value["BIGCRAWL_FILTER_PATHS"] or ()),
+        directories_max=value["BIGCRAWL_FILTER_DIRECTORIES_MAX"],
+        characters=value["BIGCRAWL_FILTER_CHARACTERS"],
+        function=value["BIGCRAWL_FILTER"] or None,
+        media_types=tuple(value["BIGCRAWL_FILTER_MEDIA_TYPES"] or ()),
+        strings=tuple(value["BIGCRAWL_FILTER_STRINGS"] or ()),
+        languages=tuple(value["BIGCRAWL_FILTER_LANGUAGES"] or ()),
+    )
 
 
 def _frontier(value: Mapping[str, Any], concurrency: int) -> FrontierConfig:

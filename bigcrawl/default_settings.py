@@ -198,6 +198,98 @@ TABLE: tuple[Setting | str, ...] = (
         5,
         604_800,
     ),
+    "Scope and filters",
+    Setting(
+        "BIGCRAWL_SCOPE",
+        "any",
+        str,
+        "Where links must lead to be followed: anywhere, to the host or the pay-level domain of their page or of a "
+        "seed, below the directory of a seed, or to what BIGCRAWL_SCOPE_LIST names.",
+        choices=("any", "host", "pld", "prefix", "list"),
+        alike=True,
+    ),
+    Setting(
+        "BIGCRAWL_SCOPE_LIST",
+        None,
+        list,
+        "With BIGCRAWL_SCOPE=list: hosts, pay-level domains, *. and a name, and hosts with a directory "
+        "(example.com/docs/) that links may lead to: a list, or a file.",
+        has_file=True,
+        alike=True,
+    ),
+    Setting(
+        "BIGCRAWL_FILTER_SCHEMES",
+        None,
+        list,
+        "Schemes of the links that are followed, of http and https. Unset: both.",
+        alike=True,
+    ),
+    Setting(
+        "BIGCRAWL_FILTER_EXTENSIONS",
+        None,
+        list,
+        "Links whose path ends in one of these are dropped, such as pdf. non-html stands for pictures, sound, video, "
+        "fonts, archives, programs and documents.",
+        alike=True,
+    ),
+    Setting(
+        "BIGCRAWL_FILTER_PATHS",
+        None,
+        list,
+        "Lines as in robots.txt, for the paths and queries of links on all hosts: what they disallow is dropped. The "
+        "longest line decides. A list, or a file.",
+        has_file=True,
+        alike=True,
+    ),
+    Setting(
+        "BIGCRAWL_FILTER_DIRECTORIES_MAX",
+        0,
+        int,
+        "Links with more directories in their path are dropped. 0: no limit.",
+        "directories",
+        0,
+        10_000,
+        alike=True,
+    ),
+    Setting(
+        "BIGCRAWL_FILTER_CHARACTERS",
+        "",
+        str,
+        "Links with one of these characters in their path or query are dropped: with ?; those to programs.",
+        alike=True,
+    ),
+    Setting(
+        "BIGCRAWL_FILTER",
+        None,
+        str,
+        "Import path of a function that takes a canonical URL, and returns whether links to it are followed.",
+        alike=True,
+    ),
+    Setting(
+        "BIGCRAWL_FILTER_MEDIA_TYPES",
+        None,
+        list,
+        "Media types whose bodies are received, such as text/html or image/*. Other answers end at their headers, and "
+        "no spider sees them. Unset: all. What names no type is received.",
+        alike=True,
+    ),
+    Setting(
+        "BIGCRAWL_FILTER_STRINGS",
+        None,
+        list,
+        "The spider does not see pages that contain one of these texts in their first MiB, in upper or lower case: a "
+        "list, or a file.",
+        has_file=True,
+        alike=True,
+    ),
+    Setting(
+        "BIGCRAWL_FILTER_LANGUAGES",
+        None,
+        list,
+        "Languages of the pages that the spider sees, as in ISO 639-1: en, de. Judged by some thousand characters of a "
+        "page's text; a page with hardly any passes. Needs the extra `languages`. Unset: all.",
+        alike=True,
+    ),
     "From discovery to the seen check",
     Setting("BIGCRAWL_URL_BYTES_MAX", 8192, int, "Longer URLs are dropped and counted.", "bytes", 64, 65_536),
     Setting(

@@ -59,13 +59,20 @@ SCRAPY_STATS: tuple[Stat, ...] = (
         "counter",
         "URLs",
         "URLs dropped before they reached the frontier.",
-        "middlewares/links.py, middlewares/redirects.py, scheduler/adapter/drops.py, scheduler/adapter/spider_intake.py"
-        ", scheduler/scheduler.py",
+        "middlewares/links.py, middlewares/link_checks.py, middlewares/redirects.py, scheduler/adapter/drops.py, "
+        "scheduler/adapter/spider_intake.py, scheduler/scheduler.py",
         (
             ("depth", "links deeper than Scrapy's DEPTH_LIMIT"),
             ("url", "a link that is not an http or https URL, or cannot be joined with its base"),
             ("url-too-long", "longer than BIGCRAWL_URL_BYTES_MAX"),
             ("offsite", "a link outside the spider's `allowed_domains`"),
+            ("scope", "a link or redirect out of BIGCRAWL_SCOPE"),
+            ("scheme", "one that is not of BIGCRAWL_FILTER_SCHEMES"),
+            ("extension", "one whose path ends as in BIGCRAWL_FILTER_EXTENSIONS"),
+            ("path", "one that BIGCRAWL_FILTER_PATHS disallows"),
+            ("directory-depth", "one with more directories than BIGCRAWL_FILTER_DIRECTORIES_MAX"),
+            ("characters", "one with a character of BIGCRAWL_FILTER_CHARACTERS"),
+            ("function", "one that the function of BIGCRAWL_FILTER does not want"),
             (
                 "discovery-off",
                 "a link found after `scrapy frontier discovery off`, in the spider's output or a robots.txt",
@@ -109,6 +116,18 @@ SCRAPY_STATS: tuple[Stat, ...] = (
         ),
     ),
     # --- fetched
+    Stat(
+        "bigcrawl/filtered/{rule}",
+        "counter",
+        "pages",
+        "Pages that a filter kept from the spider.",
+        "middlewares/page_filter.py",
+        (
+            ("media-type", "not of BIGCRAWL_FILTER_MEDIA_TYPES: its body was not received"),
+            ("string", "it contains a text of BIGCRAWL_FILTER_STRINGS"),
+            ("language", "not in one of BIGCRAWL_FILTER_LANGUAGES"),
+        ),
+    ),
     Stat(
         "bigcrawl/fetches/limit",
         "gauge",

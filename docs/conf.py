@@ -22,7 +22,10 @@ html_show_sourcelink = False
 # The pages by reader; all that are not named are guides. Pages stay plain Markdown, so what Sphinx wants to be told
 # stands here and not on them.
 CONTENTS = {
-    "Guides": ["guide/focused", "guide/priorities", "budgets", "robots", "crowds", "alone", "drum", "simweb"],
+    "Guides": [
+        *("guide/focused", "guide/site", "guide/filters", "guide/priorities", "budgets", "robots", "crowds", "alone"),
+        *("drum", "simweb"),
+    ],
     "Operate": ["operations", "scrapyd", "containers", "commands"],
     "Reference": ["settings", "stats", "redis-keys", "file-formats", "imports", "glossary"],
     "Design": ["architecture", "life-of-a-url", "design/sizing"],

@@ -215,6 +215,15 @@ TABLE: tuple[Metric | str, ...] = (
         values_of("bigcrawl/dropped/{reason}"),
     ),
     Metric(
+        "bigcrawl_filtered_pages",
+        "counter",
+        "Pages that a filter kept from the spider, by its rule.",
+        "stats.py: bigcrawl/filtered/{rule}",
+        lambda source: by_value(source.stat, "bigcrawl/filtered/{rule}"),
+        "rule",
+        values_of("bigcrawl/filtered/{rule}"),
+    ),
+    Metric(
         "bigcrawl_returned_urls",
         "counter",
         "URLs that went back to their queues untried: robots.txt was fetched in their place, they were put off because "

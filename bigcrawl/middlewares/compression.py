@@ -66,7 +66,7 @@ class CompressionMiddleware(HttpCompressionMiddleware):
         Raises:
             IgnoreRequest: the body exceeds a limit, or is not encoded as its header says.
         """
-        if b"Content-Encoding" not in response.headers:
+        if b"Content-Encoding" not in response.headers or not response.body:
             return response
         try:
             unpacked: Request | Response = super().process_response(request, response)

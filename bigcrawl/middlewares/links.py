@@ -9,9 +9,7 @@ from __future__ import annotations
 import asyncio
 import inspect
 import logging
-from collections.abc import Iterable
 from dataclasses import replace
-from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from scrapy import Request
@@ -20,11 +18,11 @@ from scrapy.exceptions import CloseSpider
 from bigcrawl.config import read_config
 from bigcrawl.exceptions import BigcrawlError, ConfigError
 from bigcrawl.links import Links, PageLimits, set_page_limits
+from bigcrawl.middlewares.link_checks import link_checks_of
 from bigcrawl.middlewares.page_directives import PageDirectives
 from bigcrawl.politeness.robots_policy import agent_token
 from bigcrawl.scheduler.adapter.registry import frontier_of, storage_of
 from bigcrawl.stats_buffer import StatsBuffer
-from bigcrawl.url.canonical import UrlError, canonicalize, host_of, join
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterator
@@ -38,7 +36,6 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-_HOSTS_REMEMBERED = 1 << 14
 PORTION = 1_000
 """URLs of a batch offered at a time, which takes at most 10 ms of the event loop."""
 
@@ -52,14 +49,14 @@ class LinksMiddleware:
     def __init__(self, crawler: Crawler) -> None:
         self._crawler = crawler
         self._stats_buffer = StatsBuffer(crawler)
+        self._checks = link_checks_of(crawler)
         config = read_config(crawler.settings)
-        self._url_bytes_max = config.frontier.url_bytes_max
         set_page_limits(
             PageLimits(
                 config.limits.page_bytes_max,
                 config.limits.page_links_max,
                 config.limits.page_link_bytes_max,
-                self._url_bytes_max,
+                config.frontier.url_bytes_max,
             )
         )
         self._depth_max = crawler.settings.getint("DEPTH_LIMIT")
@@ -78,7 +75,8 @@ class LinksMiddleware:
                 yield output
             return
         try:
-            self._check_arguments()
+            self._checks.check_spider()
+            await self._checks.prepare()
         except ConfigError as error:
             frontier.fail(error)
             raise CloseSpider("bigcrawl_failed") from error
@@ -91,9 +89,11 @@ class LinksMiddleware:
                 await frontier.intake.wait_for_room()
                 if isinstance(output, Links):
                     await self._offer(frontier, output, None, starts=True)
-                else:
-                    if isinstance(output, Request):
+                elif isinstance(output, Request):
+                    if not self._checks.drops_request(output, starts=True):
                         frontier.intake.note_start_request(output)
+                        yield output
+                else:
                     yield output
         except BigcrawlError as error:
             frontier.fail(error)
@@ -125,11 +125,12 @@ class LinksMiddleware:
                 await self._offer(frontier, self._followed(output, directives), response)
             elif self._obeys_nofollow and isinstance(output, Request) and directives.closes(output):
                 self._count("nofollow")
-            else:
-                if isinstance(output, Request):
+            elif isinstance(output, Request):
+                if not self._checks.drops_request(output, response.url):
                     frontier.intake.note_found(output, response.url)
-                else:
-                    has_items = True
+                    yield output
+            else:
+                has_items = True
                 yield output
             frontier.started.note_running(response.request)
         if not has_items:
@@ -160,7 +161,7 @@ class LinksMiddleware:
         try:
             async for output in _outputs(getattr(self._spider, SITEMAPS_METHOD)(urls, robots_url)):
                 if isinstance(output, Links):
-                    await self._offer(frontier, output, None)
+                    await self._offer(frontier, output, None, found_at=robots_url)
                 elif isinstance(output, Request):
                     self._crawler.engine.crawl(output)
                 elif output is not None:
@@ -174,11 +175,18 @@ class LinksMiddleware:
         return self._crawler.spider
 
     async def _offer(
-        self, frontier: Frontier, links: Links, response: Response | None, *, starts: bool = False
+        self,
+        frontier: Frontier,
+        links: Links,
+        response: Response | None,
+        *,
+        found_at: str = "",
+        starts: bool = False,
     ) -> None:
         """Offer a batch in portions, waiting for room and yielding to the event loop before each.
 
-        `starts` says that it is where the spider starts, which counts even while discovery is off.
+        `found_at` is where they were found if not on a page. `starts` says that it is where the spider starts, which
+        counts even while discovery is off.
         """
         if any(links.left_out):
             self._count_left_out(links.left_out)
@@ -192,7 +200,8 @@ class LinksMiddleware:
             if portion is not links:
                 await asyncio.sleep(0)
                 await frontier.intake.wait_for_room()
-            offered = frontier.intake.offer_links(portion, self._canonical(portion), depth, page, starts=starts)
+            urls = self._checks.canonical(portion, found_at or page, starts=starts)
+            offered = frontier.intake.offer_links(portion, urls, depth, page, starts=starts)
             self._stats_buffer.inc_value("bigcrawl/links/sent", offered)
 
     def _count_left_out(self, left_out: LeftOut) -> None:
@@ -204,57 +213,6 @@ class LinksMiddleware:
             self._stats_buffer.inc_value("bigcrawl/limits/page-links")
         if left_out.has_longer_links:
             self._stats_buffer.inc_value("bigcrawl/limits/page-link-bytes")
-
-    def _canonical(self, links: Links) -> Iterable[str]:
-        """Return the batch's URLs in canonical form, without those that cannot or may not be crawled."""
-        allowed = self._allowed()
-        # Most batches need no change, and this is known without looking at each URL.
-        if links.canonical and not allowed and max(map(len, links.urls), default=0) <= self._url_bytes_max:
-            return links.urls
-        return self._crawlable(links, allowed)
-
-    def _check_arguments(self) -> None:
-        """Raise ConfigError if the spider, or its domains, cannot be as they are: `BroadSpider.wrong_arguments`."""
-        wrong = getattr(self._spider, "wrong_arguments", None)
-        if isinstance(wrong, ConfigError):
-            raise wrong
-        self._allowed()
-
-    def _allowed(self) -> tuple[str, ...]:
-        """Return the domains that the spider is limited to; empty: no limit.
-
-        Raises:
-            ConfigError: the attribute is not a collection of names, but a string, for instance.
-        """
-        domains = getattr(self._spider, "allowed_domains", None)
-        if not domains:
-            return ()
-        if isinstance(domains, str | bytes) or not isinstance(domains, Iterable):
-            raise ConfigError(
-                f"the spider's allowed_domains is {domains!r}: it must be a list, ['a.example', 'b.example']"
-            )
-        return _spelt(tuple(domains))
-
-    def _crawlable(self, links: Links, allowed: tuple[str, ...]) -> Iterator[str]:
-        url_bytes_max = self._url_bytes_max
-        for url in links.urls:
-            canonical = url if links.canonical else self._one(url, links)
-            if canonical is None:
-                self._count("url")
-            elif len(canonical) > url_bytes_max:
-                self._count("url-too-long")
-            elif allowed and not _is_within(canonical[: canonical.index("/", 8)], allowed):
-                self._count("offsite")
-            else:
-                yield canonical
-
-    def _one(self, url: str, links: Links) -> str | None:
-        if links.base is not None:
-            return join(links.base, url)
-        try:
-            return canonicalize(url, 1 << 20)
-        except UrlError:
-            return None
 
     def _count(self, reason: str) -> None:
         self._stats_buffer.inc_value(f"bigcrawl/dropped/{reason}")
@@ -281,22 +239,3 @@ async def _outputs(result: Any) -> AsyncIterator[Any]:
     else:
         for output in result or ():
             yield output
-
-
-@lru_cache(1)
-def _spelt(domains: tuple[object, ...]) -> tuple[str, ...]:
-    """Normalise domains for comparison with hosts: lower case, A-labels. Invalid ones match nothing."""
-    spelt = []
-    for domain in filter(None, domains):
-        try:
-            spelt.append(host_of(canonicalize(f"http://{domain}/")))
-        except UrlError:
-            spelt.append(str(domain))
-    return tuple(spelt) or ("",)
-
-
-@lru_cache(_HOSTS_REMEMBERED)
-def _is_within(origin: str, domains: tuple[str, ...]) -> bool:
-    """Whether the host of a canonical URL, given up to its path, is one of the domains or below one."""
-    host = host_of(origin + "/")
-    return any(host == domain or host.endswith(f".{domain}") for domain in domains)

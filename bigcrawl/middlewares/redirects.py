@@ -1,7 +1,7 @@
 """Scrapy's two redirect middlewares, for targets that are not web addresses: `mailto:`, `http://[::`.
 
 Scrapy's raise an exception there, and the page is lost. Here the redirect is counted and not followed, and the answer
-goes to the spider.
+goes to the spider. So it does if scope or filters drop the target.
 """
 
 from __future__ import annotations
@@ -11,10 +11,12 @@ from typing import TYPE_CHECKING, Final
 
 from scrapy.downloadermiddlewares.redirect import MetaRefreshMiddleware as ScrapyMetaRefresh
 from scrapy.downloadermiddlewares.redirect import RedirectMiddleware as ScrapyRedirect
-from scrapy.http import HtmlResponse
+from scrapy.http import HtmlResponse, Request
+
+from bigcrawl.middlewares.link_checks import link_checks_of
 
 if TYPE_CHECKING:
-    from scrapy import Request, Spider
+    from scrapy import Spider
     from scrapy.crawler import Crawler
     from scrapy.http import Response
 
@@ -38,9 +40,10 @@ class RedirectMiddleware(ScrapyRedirect):
         if len(response.headers.get("Location") or b"") > LOCATION_BYTES_MAX:
             return _led_nowhere(self.crawler, response)
         try:
-            return super().process_response(request, response)
+            target = super().process_response(request, response)
         except ValueError:
             return _led_nowhere(self.crawler, response)
+        return response if _is_dropped(self.crawler, request, target) else target
 
 
 class MetaRefreshMiddleware(ScrapyMetaRefresh):
@@ -62,7 +65,11 @@ class MetaRefreshMiddleware(ScrapyMetaRefresh):
             answer = super().process_response(request, begin)
         except ValueError:
             return _led_nowhere(self.crawler, response)
-        return response if answer is begin else answer
+        return response if answer is begin or _is_dropped(self.crawler, request, answer) else answer
+
+
+def _is_dropped(crawler: Crawler, request: Request, target: Request | Response) -> bool:
+    return isinstance(target, Request) and link_checks_of(crawler).drops_redirect(request, target.url)
 
 
 def _led_nowhere(crawler: Crawler, response: Response) -> Response:

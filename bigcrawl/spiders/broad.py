@@ -7,6 +7,7 @@ import hashlib
 import logging
 import os
 import zlib
+from contextlib import suppress
 from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -23,7 +24,9 @@ from bigcrawl.url.canonical import UrlError, canonicalize
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterable, Iterator
+    from typing import Self
 
+    from scrapy.crawler import Crawler
     from scrapy.http import Response
 
 logger = logging.getLogger(__name__)
@@ -38,7 +41,9 @@ _HTML = (b"text/html", b"application/xhtml+xml")
 class BroadSpider(scrapy.Spider):
     """`scrapy crawl broad -a seeds="http://a.example/ http://b.example/"`, or `-a seeds=FILE`, one URL per line.
 
-    Pages of any status are kept, and links of HTML pages are followed wherever they lead. Empty lines and lines that
+    Pages of any status are kept, and links of HTML pages are followed wherever they lead, or within a scope: with
+    `-a scope=host` on the hosts of the seeds, with `pld` on their pay-level domains, with `prefix` below their
+    directories, with `list` to what `-a scope_list=FILE` names. Empty lines and lines that
     begin with `#` are skipped; other lines that are not URLs are logged and skipped. `-a allowed_domains="a.example
     b.example"` limits the crawl to these and their subdomains. `-a sitemaps=1` also reads the sitemaps that
     robots.txt files name, and follows them.
@@ -65,9 +70,12 @@ class BroadSpider(scrapy.Spider):
         seeds: str | PathLike[str] | Iterable[str] = "",
         allowed_domains: str | Iterable[str] = "",
         sitemaps: str | bool = "",
+        scope: str = "",
+        scope_list: str | Iterable[str] = "",
         **kwargs: Any,
     ) -> None:
         super().__init__(**kwargs)
+        self._scope_settings = {"BIGCRAWL_SCOPE": scope, "BIGCRAWL_SCOPE_LIST": scope_list}
         if str(sitemaps).lower() in ("1", "true", "yes", "on"):
             self.parse_sitemap_urls = self.follow_sitemaps  # only a spider with this method is given sitemaps
         if allowed_domains:
@@ -84,6 +92,15 @@ class BroadSpider(scrapy.Spider):
         # Part of the identity of the start requests: an edited file is read again, wherever a copy of it lies.
         self.seeds_version = _version(seeds)
         self._lacks_seeds = bool(seeds) and "://" not in seeds and not _file_of(seeds).exists()
+
+    @classmethod
+    def from_crawler(cls, crawler: Crawler, *args: Any, **kwargs: Any) -> Self:
+        """Make the spider. Its arguments about the scope become settings, which all nodes of the crawl share."""
+        spider = super().from_crawler(crawler, *args, **kwargs)
+        for name, value in spider._scope_settings.items():
+            if value:
+                crawler.settings.set(name, value, "cmdline")
+        return spider
 
     @property
     def lacks_start_requests(self) -> bool:
@@ -104,6 +121,12 @@ class BroadSpider(scrapy.Spider):
             yield Links(batch, canonical=True)
         if not found:
             raise ConfigError("there are no seeds: -a seeds=FILE, or -a seeds='http://a.example/ http://b.example/'")
+
+    def scope_seeds(self) -> Iterator[str]:
+        """Yield the seeds that can be crawled, of which the scope is made."""
+        for line in self._lines():
+            with suppress(UrlError):
+                yield canonicalize(line)
 
     async def parse(self, response: Response, **kwargs: Any) -> AsyncIterator[Any]:
         """Follow the links of an HTML page."""

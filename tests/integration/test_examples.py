@@ -45,6 +45,11 @@ SITE = {
     "album/b.html": "<a href=http://127.0.0.9/>away</a>",
     "album/a.css": "p {}",
     "album/i.png": "png",
+    # A host's pages in three levels; the last one of each level is the one that leads on.
+    "tree/index.html": "<title>0</title>" + "".join(f"<a href=1-{n}.html>{n}</a>" for n in range(5)),
+    **{f"tree/1-{n}.html": f"<title>1-{n}</title><a href=/tree/2-{n}.html>on</a>" for n in range(5)},
+    **{f"tree/2-{n}.html": f"<title>2-{n}</title><a href=/tree/3-{n}.html>on</a>" for n in range(5)},
+    **{f"tree/3-{n}.html": "<title>3</title><a href=http://127.0.0.9/>away</a>" for n in range(5)},
 }
 
 SITE_PATHS = [f"/{name}" for name in SITE]
@@ -166,6 +171,15 @@ def test_archive_holds_the_site_and_what_it_is_shown_with(project: Path, site: S
         "/album/gone.html": "404",
     }
     assert stored["/album/i.png"][1] == b"png"
+
+
+def test_titles_come_level_by_level_up_to_the_bound(project: Path, site: Site, redis_url: str) -> None:
+    """The host is visited breadth-first; after so many URLs of it, the rest is withheld, and the crawl ends."""
+    words = ("-a", f"seeds={site.url}/tree/index.html", "-a", "pages=9", "-a", "depth=2")
+    items = crawl(project, "titles", *words, BIGCRAWL_REDIS_URL=redis_url)
+    assert [item["title"] for item in items] == ["0", *(f"1-{n}" for n in range(5)), *(f"2-{n}" for n in range(3))]
+    assert [item["depth"] for item in items] == ["0", *"1" * 5, *"2" * 3]
+    assert len(site.asked) == len(set(site.asked)) == 10, "with its robots.txt"
 
 
 def test_every_example_is_run_here_and_told() -> None:

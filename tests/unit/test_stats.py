@@ -9,6 +9,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from bigcrawl.scheduler.adapter.fetch_errors import error_outcome
+from bigcrawl.scheduler.rules.link_rules import RULES as LINK_RULES
+from bigcrawl.scheduler.rules.page_rules import RULES as PAGE_RULES
 from bigcrawl.stats import CRAWL_COUNTERS, SCRAPY_STATS, Stat
 from bigcrawl.url.canonical import UrlError, canonicalize
 from bigcrawl.url.shape import KINDS as SHAPES
@@ -75,6 +77,10 @@ def scrapy_keys() -> Iterator[tuple[str, str]]:
     for where, name, call in calls():
         if name == "count_shapes":
             yield from ((f"bigcrawl/traps/{kind}", where) for kind in SHAPES)
+        elif name == "count_filtered":
+            yield from ((f"bigcrawl/dropped/{rule}", where) for rule in ("scope", *LINK_RULES))
+        elif name == "count_filtered_page":
+            yield from ((f"bigcrawl/filtered/{rule}", where) for rule in PAGE_RULES)
         elif name in STATS_CALLS:
             yield from ((key, where) for key in texts(call.args[0]) if "{}" not in key)
         elif name == "_meet_limit":

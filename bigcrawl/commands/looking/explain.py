@@ -10,6 +10,7 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import urljoin
 
+from bigcrawl.commands.looking.filters import filter_rows, filters_data
 from bigcrawl.commands.looking.locate import find_hot, read_deaths, read_host, read_partition_view, trace_inbox
 from bigcrawl.commands.opened_crawl import opened, server_of
 from bigcrawl.commands.result import Result
@@ -25,6 +26,7 @@ from bigcrawl.scheduler.records.body import look_at_origin
 from bigcrawl.scheduler.records.inbox_entry import id_order
 from bigcrawl.scheduler.records.outcomes import AGAIN, read_outcome, rule_hash
 from bigcrawl.scheduler.rules.blacklist import Blacklist
+from bigcrawl.scheduler.rules.page_rules import rule_of
 from bigcrawl.url.canonical import UrlError, canonicalize
 from bigcrawl.url.shape import Shapes, kinds_of
 from bigcrawl.warc.reading import find_page
@@ -114,8 +116,13 @@ async def _explain(config: Config, server: str, url: str) -> dict[str, Any]:
         if entry is None:
             addresses = await addresses_of(crawl, place.host)
             entry, address = next(((found, x) for x in addresses if (found := blacklist.of_address(x))), (None, None))
-        discovery = discovery_data(await read_discovery(crawl))
-        return {**said, "blacklisted": entry, "blacklisted_address": address, "discovery": discovery}
+        return {
+            **said,
+            "blacklisted": entry,
+            "blacklisted_address": address,
+            "discovery": discovery_data(await read_discovery(crawl)),
+            **await filters_data(crawl, place.url),
+        }
 
 
 async def addresses_of(crawl: OpenedCrawl, host: str) -> Sequence[str]:
@@ -254,11 +261,13 @@ def time_text(time_ms: int) -> str:
 def _outcome(end: Outcome | None, rules: RobotsRules | None) -> dict[str, Any] | None:
     if end is None:
         return None
+    is_answered = end.name.startswith("status:")
     lines = rules.lines if rules is not None and end.detail else ()
     return {
         "name": end.name,
         "time": time_text(end.time_s * 1000),
-        "rule": next((x for x in lines if rule_hash(x) == end.detail), None),
+        "rule": None if is_answered else next((x for x in lines if rule_hash(x) == end.detail), None),
+        "filter": rule_of(end.detail) if is_answered else None,
     }
 
 
@@ -309,6 +318,7 @@ def explanation_text(data: dict[str, Any]) -> str:
     if data.get("blacklisted"):
         address = f", which has its address {data['blacklisted_address']}" if data["blacklisted_address"] else ""
         rows["blacklist"] = f"covers it, by the entry {data['blacklisted']}{address}: it is kept and not fetched"
+    rows |= filter_rows(data)
     if data["where"] == "nowhere" and data["seen"] is False and data["discovery"]["off_from"]:
         rows["discovery"] = discovery_text(data["discovery"])
     if not data["inbox_is_whole"]:
@@ -340,7 +350,8 @@ def _outcome_text(data: dict[str, Any]) -> str:
     if outcome is None:
         return "none is known"
     rule = f", by the rule {outcome['rule']!r}" if outcome["rule"] else ""
-    return f"{outcome['name']}, {outcome['time']}{rule}"
+    dropped = f"; the filter {outcome['filter']} kept its page from the spider" if outcome["filter"] else ""
+    return f"{outcome['name']}, {outcome['time']}{rule}{dropped}"
 
 
 def _page_hint(data: dict[str, Any]) -> str:

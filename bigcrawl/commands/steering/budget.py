@@ -22,8 +22,16 @@ from bigcrawl.scheduler.budgets.policies import make_policy
 from bigcrawl.scheduler.budgets.traps import trap_verdict_text
 from bigcrawl.scheduler.node.control import BUDGETED
 from bigcrawl.scheduler.partition.reader import read_partition
-from bigcrawl.scheduler.rules.budget_rules import NO_RULE, Rule, merge_rules, parse_rule, parse_rules, read_live_rules
-from bigcrawl.scheduler.rules.names import BELOW, URL_PATTERN, parse_name
+from bigcrawl.scheduler.rules.budget_rules import (
+    NO_RULE,
+    Rule,
+    merge_rules,
+    parse_rule,
+    parse_rule_name,
+    parse_rules,
+    read_live_rules,
+)
+from bigcrawl.scheduler.rules.names import EVERY, URL_PATTERN
 from bigcrawl.scheduler.rules.rule_book import RuleBook
 
 if TYPE_CHECKING:
@@ -63,7 +71,7 @@ def budget(config: Config, words: Sequence[str], opts: argparse.Namespace) -> Re
         TransientStoreError: Redis does not answer.
         CorruptionError: the partition's files are damaged.
     """
-    name = parse_name(words[0], "scrapy frontier budget")
+    name = parse_rule_name(words[0], "scrapy frontier budget")
     wanted = {limit: value for option, limit in LIMITS.items() if (value := getattr(opts, option, None)) is not None}
     unset = bool(getattr(opts, "unset", False))
     if wanted and unset:
@@ -112,7 +120,7 @@ async def read_budget(crawl: OpenedCrawl, name: str) -> dict[str, Any]:
         "rule_by_hand": _written(rules.live, name),
         "rule_of_settings": _written(rules.settings, name),
     }
-    if name.startswith((BELOW, URL_PATTERN)):
+    if name.startswith((EVERY, URL_PATTERN)):
         return data
     pld = crawl.suffixes.pld(name)
     key = crawl.url_keys.of_pld(pld)

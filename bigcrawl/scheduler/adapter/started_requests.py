@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from bigcrawl.politeness.backoff_policy import OVERLOADED, retry_after_ms
 from bigcrawl.scheduler.adapter.fetch_errors import UNDER_LEASE, error_outcome, refusal_error, refusal_outcome
 from bigcrawl.scheduler.records.held import Stage
+from bigcrawl.scheduler.rules.page_rules import number_of
 
 if TYPE_CHECKING:
     from collections.abc import ItemsView
@@ -156,6 +157,12 @@ class StartedRequests:
         held = self._held.get(request)
         if held is not None:
             held.note_outcome("error:too-large")
+
+    def note_filtered(self, request: Request, rule: str) -> None:
+        """A filter drops the page of a handed-out request, by this rule."""
+        held = self._held.get(request)
+        if held is not None:
+            held.note_filtered(number_of(rule))
 
     def note_running(self, request: Request | None) -> None:
         """The spider is given the page of a request, and may never return from it. Cost: 0.1 us."""

@@ -138,6 +138,10 @@ class HeldUrl:
         """It ends unfetched, because of this line of robots.txt; empty if it is for another reason."""
         self.detail = rule_hash(rule) if rule else 0
 
+    def note_filtered(self, rule: int) -> None:
+        """A filter drops its page, by the rule of this number."""
+        self.detail = rule
+
     def suspect(self, suspicion: Suspicion) -> None:
         """It may have killed a node."""
         self.suspicion = suspicion

@@ -2,7 +2,8 @@
 
 On the wire an outcome is a row: u64 key | u16 code | u16 detail, little-endian. An inbox entry holds whole rows; its id
 gives their time. The table maps a URL's key to code, detail and time (`VALUE`). The detail of a URL that robots.txt
-forbids identifies the rule (`rule_hash`). Three codes mark rows that are not outcomes: `FETCHED`, `SAME_CONTENT` and
+forbids identifies the rule (`rule_hash`), and that of an answered URL the filter that dropped its page, if one did
+(`bigcrawl.scheduler.rules.page_rules`). Three codes mark rows that are not outcomes: `FETCHED`, `SAME_CONTENT` and
 `WILDCARD` say something about an account or a PLD.
 """
 

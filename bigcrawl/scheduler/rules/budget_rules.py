@@ -12,10 +12,12 @@ changes.
     www.example.com  that host                                        for the host
     example.com      all hosts of the PLD                             for the PLD
     *.example.com    all hosts below that name, but not the name      for each host
+    *                all hosts                                        for each host
     re:<pattern>     URLs whose canonical form matches it             for each PLD, separately from its other URLs
 
-Each limit comes from the most specific rule that sets it: host, then PLD, then the longest *., then re:. If several
-re: match, the smallest value wins. The order in which rules are written does not matter. `rule_book` finds them.
+Each limit comes from the most specific rule that sets it: host, then PLD, then the longest *., then *, then re:. If
+several re: match, the smallest value wins. The order in which rules are written does not matter. `rule_book` finds
+them.
 
 Rules come from the settings and from one Redis hash (name -> JSON), which can change while the crawl runs. A name in
 the hash replaces the settings' rule of that name; `{}` removes it.
@@ -28,7 +30,7 @@ import json
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from bigcrawl.exceptions import ConfigError
-from bigcrawl.scheduler.rules.names import parse_name
+from bigcrawl.scheduler.rules.names import EVERY, parse_name
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -86,11 +88,16 @@ def parse_rules(written: Mapping[str, Mapping[str, object]], where: str = "BIGCR
     """
     rules: dict[str, Rule] = {}
     for name, limits in written.items():
-        normal = parse_name(name, where)
+        normal = parse_rule_name(name, where)
         if normal in rules:
             raise ConfigError(f"{where} has {normal!r} twice, in two spellings; put their limits into one")
         rules[normal] = parse_rule(limits, f"{where}[{name!r}]")
     return rules
+
+
+def parse_rule_name(name: str, where: str = "BIGCRAWL_BUDGET_RULES") -> str:
+    """Return a rule's name in the form in which it is compared and stored; raises as `parse_name`."""
+    return name if name == EVERY else parse_name(name, where)
 
 
 def parse_rule(limits: Mapping[str, object], where: str) -> Rule:

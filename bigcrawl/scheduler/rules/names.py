@@ -10,6 +10,8 @@ from bigcrawl.url.canonical import UrlError, canonicalize, host_of
 
 URL_PATTERN: Final = "re:"
 BELOW: Final = "*."
+EVERY: Final = "*"
+"""In budget rules: every host. Elsewhere a setting of its own says what holds for all hosts."""
 
 _HAS_NO_PLACE_IN_A_HOST = re.compile(r"[\s/?#@*\\]|^$")
 

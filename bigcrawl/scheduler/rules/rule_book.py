@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING, NamedTuple
 
-from bigcrawl.scheduler.rules.names import BELOW, URL_PATTERN
+from bigcrawl.scheduler.rules.names import BELOW, EVERY, URL_PATTERN
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -91,7 +91,7 @@ class RuleBook:
         return {
             self._pld_key(name): rule.budget
             for name, rule in self._by_name.items()
-            if rule.budget is not None and not name.startswith(BELOW) and self._pld(name) == name
+            if rule.budget is not None and not name.startswith((BELOW, EVERY)) and self._pld(name) == name
         }
 
     def for_host(self, host: str) -> Limits:
@@ -131,6 +131,6 @@ class RuleBook:
 
 
 def _above(host: str) -> list[str]:
-    """Return the "*." rules that can cover a host, longest first: for a.b.c those of b.c and c."""
+    """Return the starred rules that can cover a host, longest first: for a.b.c those of b.c and c, and that of all."""
     labels = host.split(".")
-    return [BELOW + ".".join(labels[at:]) for at in range(1, len(labels))]
+    return [*(BELOW + ".".join(labels[at:]) for at in range(1, len(labels))), EVERY]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import asyncio
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -56,6 +57,24 @@ def test_url_is_found_at_each_step_of_its_life(tmp_path: Path, crawl_name: str, 
             assert (await asked(w, first))["where"] == "taken"
             found = await asked(w)
             assert (found["where"], found["ahead"], found["host_busy"]) == ("queued", 0, 1)
+
+    asyncio.run(scenario())
+
+
+def test_scope_and_filters_of_the_settings_are_told(tmp_path: Path, crawl_name: str, redis_url: str) -> None:
+    """Which filter drops a URL, and what a scope says of one that was never discovered; otherwise nothing."""
+
+    async def scenario() -> None:
+        async with world(tmp_path, crawl_name, redis_url) as w:
+            await w.joined()
+            text = explanation_text(await asked(w))
+            assert "  scope " not in text
+            assert "  filter " not in text
+            listed = {"scope": "list", "scope_list": ("b.example",), "characters": "1"}
+            for filters, said in ((listed, "out of BIGCRAWL_SCOPE_LIST"), ({"scope": "host"}, "host: only links from")):
+                w.config = replace(w.config, filters=replace(w.config.filters, **filters))
+                assert f"  scope     {said}" in explanation_text(await asked(w))
+            assert "  filter    characters drops it" in explanation_text(await asked(w))
 
     asyncio.run(scenario())
 

@@ -55,6 +55,19 @@ def test_the_most_specific_rule_wins_limit_by_limit() -> None:
     }
 
 
+def test_star_is_every_host_by_itself() -> None:
+    """Behind all names, before patterns; each host counts alone, whatever its PLD."""
+    rules = book({"*": {"pages": 9, "depth": 3}, "*.uk": {"pages": 5}, "re:x": {"depth": 1, "bytes": 1}})
+    assert told(rules.for_url("a.uk", "http://a.uk/x")) == {
+        "pages": (5, "*.uk"),
+        "depth": (3, "*"),
+        "fetched_bytes": (1, "re:x"),
+    }
+    accounts = {limits.account for host in ("a.test", "www.a.test", "::1") if (limits := rules.for_host(host).pages)}
+    assert len(accounts) == 3
+    assert rules.pld_budgets() == book({"*": {"budget": 5}}).pld_budgets() == {}
+
+
 def test_of_several_patterns_the_smallest_value_counts() -> None:
     """No order among patterns is needed, and each limit is compared by itself."""
     rules = book({"re:/a": {"budget": 9, "pages": 1}, "re:/a/b": {"budget": 3, "pages": 7}, "re:/c": {"budget": 0}})

@@ -1,0 +1,252 @@
+"""Decides which links are queued: those that can be crawled, and that scope and filters let pass (steps 1 and 2).
+
+Links come in batches (`Links`), as a callback's Requests, and as redirects. Start requests are in scope whatever it is,
+and filters hold for them too. A Request with `dont_filter` passes, as it does in Scrapy.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any
+from weakref import WeakKeyDictionary, ref
+
+from scrapy.utils.asyncio import run_in_thread
+
+from bigcrawl.config import read_config
+from bigcrawl.exceptions import ConfigError
+from bigcrawl.scheduler.adapter.registry import frontier_of
+from bigcrawl.scheduler.rules.link_rules import LinkRules
+from bigcrawl.scheduler.rules.scope import ANY, LIST, OF_SEEDS, PREFIX, Scope, parse_names, seed_names
+from bigcrawl.stats_buffer import StatsBuffer
+from bigcrawl.url.canonical import UrlError, canonicalize, host_of, join
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from scrapy import Request
+    from scrapy.crawler import Crawler
+
+    from bigcrawl.config import FilterConfig
+    from bigcrawl.links import Links
+
+_HOSTS_REMEMBERED = 1 << 14
+SEEDS_METHOD = "scope_seeds"
+"""The spider's method that yields the canonical URLs of its seeds; without it, its `start_urls` are the seeds."""
+
+
+class LinkChecks:
+    """A crawler's checks.
+
+    Raises:
+        ConfigError: a rule is invalid.
+    """
+
+    def __init__(self, crawler: Crawler) -> None:
+        self._crawler = crawler
+        self._stats_buffer = StatsBuffer(crawler)
+        config = read_config(crawler.settings)
+        self._url_bytes_max = config.frontier.url_bytes_max
+        self._filters = config.filters
+        self._rules = LinkRules(config.filters)
+        self._scope: Scope | None = None
+
+    def __repr__(self) -> str:
+        return f"<LinkChecks {self._filters.scope} {self._rules!r}>"
+
+    def check_spider(self) -> None:
+        """Raise ConfigError if the spider, or its domains, cannot be as they are: `BroadSpider.wrong_arguments`."""
+        wrong = getattr(self._crawler.spider, "wrong_arguments", None)
+        if isinstance(wrong, ConfigError):
+            raise wrong
+        self._allowed()
+
+    async def prepare(self) -> None:
+        """Make the scope in a thread, because many seeds take seconds; a link that comes before makes it at once.
+
+        Raises:
+            ConfigError: the seeds cannot be read.
+        """
+        frontier = frontier_of(self._crawler)
+        if self._filters.scope != ANY and frontier is not None and frontier.node is not None:
+            self._scope = await run_in_thread(self._make_scope)
+
+    def canonical(self, links: Links, page: str = "", *, starts: bool = False) -> Iterable[str]:
+        """Return a batch's URLs in canonical form, without those that cannot or may not be crawled; these are counted.
+
+        `page` is where they were found, in any spelling; `starts` says that it is where the spider starts.
+        """
+        allowed, against = self._allowed(), self._rule_against(page, starts=starts)
+        # Most batches need no change, and this is known without looking at each URL.
+        is_free = links.canonical and not allowed and against is None
+        if is_free and max(map(len, links.urls), default=0) <= self._url_bytes_max:
+            return links.urls
+        return self._crawlable(links, allowed, against)
+
+    def drops_request(self, request: Request, page: str = "", *, starts: bool = False) -> bool:
+        """Whether a Request from a callback is dropped by scope or filters, and counted; likewise one that `starts`."""
+        return not request.dont_filter and self._drops(request.url, page, starts=starts)
+
+    def drops_redirect(self, request: Request, target: str) -> bool:
+        """Whether a redirect is not followed because of scope or filters, and counted.
+
+        A seed may be redirected anywhere the filters let it.
+        """
+        is_seed = not (request._meta or {}).get("depth", 0)
+        return frontier_of(self._crawler) is not None and self._drops(target, request.url, starts=is_seed)
+
+    def _drops(self, url: str, page: str, *, starts: bool = False) -> bool:
+        against = self._rule_against(page, starts=starts)
+        if against is None or (canonical := _canonical(url)) is None:
+            return False
+        if rule := against(canonical):
+            self.count_filtered(rule)
+        return bool(rule)
+
+    def count_filtered(self, rule: str) -> None:
+        """Count a link that a rule, or the scope, drops."""
+        self._stats_buffer.inc_value(f"bigcrawl/dropped/{rule}")
+
+    def _rule_against(self, page: str, *, starts: bool) -> Callable[[str], str] | None:
+        """Return the function that names the rule against a canonical URL found on a page; None if nothing is ruled."""
+        rules = self._rules.against if self._rules else None
+        if starts or self._filters.scope == ANY:
+            return rules
+        is_in_scope = self._in_scope().leads_from(_canonical(page) or "")
+        if rules is None:
+            return lambda url: "" if is_in_scope(url) else "scope"
+        return lambda url: rules(url) if is_in_scope(url) else "scope"
+
+    def _in_scope(self) -> Scope:
+        """Return the scope, made when it is first needed: PLDs are known once the node has joined its crawl."""
+        if self._scope is None:
+            self._scope = self._make_scope()
+        return self._scope
+
+    def _make_scope(self) -> Scope:
+        kind, pld = self._filters.scope, self._pld_of
+        is_list = kind == LIST
+        names = parse_names(self._filters.scope_list) if is_list else seed_names(kind, self._seeds(), pld)
+        return Scope(kind, names, pld)
+
+    def _pld_of(self, host: str) -> str:
+        frontier = frontier_of(self._crawler)
+        assert frontier is not None
+        assert frontier.node is not None, "links are found in a crawl that was joined"
+        return frontier.node.pld_of(host)
+
+    def _seeds(self) -> Iterator[str]:
+        for seed in _seeds_of(self._crawler.spider):
+            if (canonical := _canonical(seed)) is not None:
+                yield canonical
+
+    def _allowed(self) -> tuple[str, ...]:
+        """Return the domains that the spider is limited to; empty: no limit.
+
+        Raises:
+            ConfigError: the attribute is not a collection of names, but a string, for instance.
+        """
+        domains = getattr(self._crawler.spider, "allowed_domains", None)
+        if not domains:
+            return ()
+        if isinstance(domains, str | bytes) or not isinstance(domains, Iterable):
+            raise ConfigError(
+                f"the spider's allowed_domains is {domains!r}: it must be a list, ['a.example', 'b.example']"
+            )
+        return _spelt(tuple(domains))
+
+    def _crawlable(self, links: Links, allowed: tuple[str, ...], against: Callable[[str], str] | None) -> Iterator[str]:
+        url_bytes_max = self._url_bytes_max
+        for url in links.urls:
+            canonical = url if links.canonical else _joined(url, links)
+            if canonical is None:
+                self._count("url")
+            elif len(canonical) > url_bytes_max:
+                self._count("url-too-long")
+            elif self._passes(canonical, allowed, against):
+                yield canonical
+
+    def _passes(self, url: str, allowed: tuple[str, ...], against: Callable[[str], str] | None) -> bool:
+        """Whether a canonical URL is within the domains and no rule is against it; counted if not."""
+        try:
+            if allowed and not _is_within(url[: url.index("/", 8)], allowed):
+                self._count("offsite")
+                return False
+            rule = against(url) if against is not None else ""
+        except (ValueError, IndexError):  # the caller says that it is canonical, but it is no URL
+            self._count("url")
+            return False
+        if rule:
+            self.count_filtered(rule)
+        return not rule
+
+    def _count(self, reason: str) -> None:
+        self._stats_buffer.inc_value(f"bigcrawl/dropped/{reason}")
+
+
+_checks: WeakKeyDictionary[Crawler, ref[LinkChecks]] = WeakKeyDictionary()
+
+
+def link_checks_of(crawler: Crawler) -> LinkChecks:
+    """Return the crawler's checks, which its components share while one of them keeps them. Raises as `LinkChecks`."""
+    known = _checks.get(crawler)
+    checks = known() if known else None
+    if checks is None:
+        checks = LinkChecks(crawler)
+        _checks[crawler] = ref(checks)
+    return checks
+
+
+def check_scope(filters: FilterConfig, spider: Any) -> None:
+    """Check that the scope has what it is made of.
+
+    Raises:
+        ConfigError: there is no list, or the seeds are not here.
+    """
+    if filters.scope == LIST and not filters.scope_list:
+        raise ConfigError("BIGCRAWL_SCOPE is list, and BIGCRAWL_SCOPE_LIST is empty: name what links may lead to")
+    parse_names(filters.scope_list)
+    if filters.scope in OF_SEEDS and getattr(spider, "lacks_start_requests", False):
+        raise ConfigError(
+            f"BIGCRAWL_SCOPE is {filters.scope}, which seeds make, and they are not here: copy them to each node"
+        )
+    if filters.scope == PREFIX and next(iter(_seeds_of(spider)), None) is None:
+        raise ConfigError(
+            "BIGCRAWL_SCOPE is prefix, and the spider names no seeds: give it start_urls, or a method scope_seeds that "
+            "yields their URLs"
+        )
+
+
+def _seeds_of(spider: Any) -> Iterable[str]:
+    method = getattr(spider, SEEDS_METHOD, None)
+    return method() if method is not None else getattr(spider, "start_urls", None) or ()
+
+
+def _joined(url: str, links: Links) -> str | None:
+    return join(links.base, url) if links.base is not None else _canonical(url)
+
+
+def _canonical(url: str) -> str | None:
+    try:
+        return canonicalize(url, 1 << 20)
+    except UrlError:
+        return None
+
+
+@lru_cache(1)
+def _spelt(domains: tuple[object, ...]) -> tuple[str, ...]:
+    """Normalise domains for comparison with hosts: lower case, A-labels. Invalid ones match nothing."""
+    spelt = []
+    for domain in filter(None, domains):
+        try:
+            spelt.append(host_of(canonicalize(f"http://{domain}/")))
+        except UrlError:
+            spelt.append(str(domain))
+    return tuple(spelt) or ("",)
+
+
+@lru_cache(_HOSTS_REMEMBERED)
+def _is_within(origin: str, domains: tuple[str, ...]) -> bool:
+    """Whether the host of a canonical URL, given up to its path, is one of the domains or below one."""
+    host = host_of(origin + "/")
+    return any(host == domain or host.endswith(f".{domain}") for domain in domains)

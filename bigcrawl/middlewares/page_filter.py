@@ -1,0 +1,99 @@
+"""Drops pages by media type, reserved strings and language (steps 11 and 13), and counts each by its rule.
+
+A page of an unwanted media type ends at its headers: its body is not received. Pages dropped for their text are stored
+as all others; the spider sees neither. An errback hears of a dropped page, as of an answer with an error status.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING
+
+from scrapy import signals
+from scrapy.exceptions import IgnoreRequest, NotConfigured, StopDownload
+from scrapy.http import TextResponse
+
+from bigcrawl.config import read_config
+from bigcrawl.links import page_text
+from bigcrawl.scheduler.adapter.registry import frontier_of
+from bigcrawl.scheduler.rules.page_rules import MEDIA_TYPE, PageRules
+from bigcrawl.stats_buffer import StatsBuffer
+
+if TYPE_CHECKING:
+    from typing import Self
+
+    from scrapy import Request
+    from scrapy.crawler import Crawler
+    from scrapy.http import Headers, Response
+
+_TYPE, _LOCATION = b"Content-Type", b"Location"
+
+
+class PageFilteredError(IgnoreRequest):
+    """A filter drops a page. `rule` is its name."""
+
+    def __init__(self, url: str, rule: str) -> None:
+        super().__init__(f"{url} is dropped by the filter {rule}")
+        self.rule = rule
+
+
+class PageFilter:
+    """A spider middleware; installed only if there is a filter of pages."""
+
+    def __init__(self, crawler: Crawler, rules: PageRules) -> None:
+        self._crawler = crawler
+        self._rules = rules
+        self._stats_buffer = StatsBuffer(crawler)
+
+    @classmethod
+    def from_crawler(cls, crawler: Crawler) -> Self:
+        rules = PageRules(read_config(crawler.settings).filters)
+        if not rules:
+            raise NotConfigured("no BIGCRAWL_FILTER_ setting drops pages")
+        found = cls(crawler, rules)
+        crawler.signals.connect(found.headers_received, signals.headers_received)
+        return found
+
+    def headers_received(self, headers: Headers, request: Request) -> None:
+        """Break off the answer to a handed-out request if its body is not wanted.
+
+        Raises:
+            StopDownload: the body is not wanted.
+        """
+        frontier = frontier_of(self._crawler)
+        if frontier is None or not frontier.started.is_handed_out(request):
+            return  # robots.txt, a picture for a media pipeline
+        if not self._takes(headers):
+            raise StopDownload(fail=False)
+
+    def process_spider_input(self, response: Response) -> None:
+        """Keep a page from the spider.
+
+        Raises:
+            PageFilteredError: a filter drops it.
+        """
+        frontier, request = frontier_of(self._crawler), response.request
+        if frontier is None or request is None or not frontier.started.is_handed_out(request):
+            return
+        if not self._takes(response.headers):
+            rule = MEDIA_TYPE
+        elif isinstance(response, TextResponse):
+            rule = self._rules.against(partial(page_text, response))
+        else:
+            rule = ""
+        if rule:
+            frontier.started.note_filtered(request, rule)
+            self.count_filtered_page(rule)
+            raise PageFilteredError(response.url, rule)
+
+    def process_spider_exception(self, response: Response, exception: Exception) -> list[object] | None:
+        """Let nothing come of a page that was dropped."""
+        return [] if isinstance(exception, PageFilteredError) else None
+
+    def count_filtered_page(self, rule: str) -> None:
+        """Count a page that a rule drops."""
+        self._stats_buffer.inc_value(f"bigcrawl/filtered/{rule}")
+
+    def _takes(self, headers: Headers) -> bool:
+        types = dict.get(headers, _TYPE)
+        return not types or _LOCATION in headers or self._rules.takes(types[0])

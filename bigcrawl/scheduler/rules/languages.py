@@ -1,0 +1,107 @@
+"""Tells the language of a page from the beginning of its text; py3langid (extra `languages`) judges it.
+
+Pages name their language often wrongly or not at all, so the text alone counts. The model knows 139 languages; it is
+read once in a process, in a second of CPU.
+"""
+
+from __future__ import annotations
+
+import re
+from functools import cache
+from importlib.util import find_spec
+from typing import TYPE_CHECKING, Any, Final
+
+from bigcrawl.exceptions import ConfigError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
+SAMPLE: Final = 2_000
+"""Characters of text that are judged: 0.5 ms."""
+
+SAMPLE_MIN: Final = 60
+"""A page with fewer letters has no language."""
+
+MARKUP: Final = 1 << 16  # characters of markup in which the text is looked for
+_ENDS: Final = {
+    name: re.compile(f"</{name}", re.IGNORECASE).search for name in ("script", "style", "noscript", "template", "svg")
+}
+"""Where elements end that hold no text."""
+
+
+class Languages:
+    """The languages that a page may have.
+
+    Raises:
+        ConfigError: py3langid is not installed, or does not know one of the languages.
+    """
+
+    def __init__(self, wanted: Iterable[str]) -> None:
+        self._wanted = frozenset(language.lower() for language in wanted)
+        self._classify, known = _model()
+        for language in sorted(self._wanted - known):
+            raise ConfigError(
+                f"BIGCRAWL_FILTER_LANGUAGES has {language!r}; must be codes as in ISO 639-1, such as en or de, of "
+                f"these: {' '.join(sorted(known))}"
+            )
+
+    def __repr__(self) -> str:
+        return f"<Languages {' '.join(sorted(self._wanted))}>"
+
+    def has(self, markup: str) -> bool:
+        """Whether a page is in one of the languages, or has too little text to tell.
+
+        Cost: 0.5 ms; 40 ms for a page made to hurt.
+        """
+        text = visible_text(markup)
+        letters = sum(map(str.isalpha, text))
+        return letters < SAMPLE_MIN or self._classify(text)[0] in self._wanted
+
+
+@cache
+def _model() -> tuple[Callable[[str], Any], frozenset[str]]:
+    """Return the function that judges a text, and the codes of all languages that it knows."""
+    if find_spec("py3langid") is None:
+        raise ConfigError(
+            'BIGCRAWL_FILTER_LANGUAGES needs the package py3langid, which is missing: pip install "bigcrawl[languages]"'
+        )
+    import py3langid
+
+    return py3langid.classify, frozenset(language for language, _ in py3langid.rank(""))
+
+
+def visible_text(markup: str) -> str:
+    """Return the first `SAMPLE` characters of a page's text: without tags, scripts, styles, and repeated blanks.
+
+    Tags are found by their angle brackets alone, which is linear and good enough to judge a language.
+    """
+    markup = markup[:MARKUP]
+    found: list[str] = []
+    size = at = 0
+    while at < len(markup) and size < SAMPLE:
+        start = markup.find("<", at)
+        text = " ".join(markup[at : start if start >= 0 else len(markup)].split())
+        if text:
+            found.append(text)
+            size += len(text) + 1
+        if start < 0:
+            break
+        at = _tag_end(markup, start)
+    return " ".join(found)[:SAMPLE]
+
+
+def _tag_end(markup: str, start: int) -> int:
+    """Return where the tag at `start` ends, with all of an element that holds no text; the end if it is not closed."""
+    if markup.startswith("<!--", start):
+        return _after(markup, "-->", start)
+    name = markup[start + 1 : start + 10].lower()
+    for element, find_end in _ENDS.items():
+        if name.startswith(element):
+            end = find_end(markup, start)
+            return _after(markup, ">", end.end()) if end else len(markup)
+    return _after(markup, ">", start)
+
+
+def _after(markup: str, sought: str, at: int) -> int:
+    found = markup.find(sought, at)
+    return found + len(sought) if found >= 0 else len(markup)

@@ -1,0 +1,181 @@
+"""Rules that drop links by their URL, before they are queued (step 1): their syntax and checks.
+
+    scheme            not one of the schemes that are followed
+    extension         the last segment of the path ends in one of these
+    path              a line of robots.txt's syntax disallows path and query
+    directory-depth   more directories in the path than allowed
+    characters        path or query contain one of these characters
+    function          the project's own function says no
+
+Patterns are those of robots.txt and not regular expressions, because URLs may be made to hurt: a match of a robots
+pattern costs at most length times parts, whatever the URL (`bigcrawl.politeness.robots_match`).
+
+Source: Nexplorer §2.2, §3.2.4; IRLbot §7.1 (known non-HTML extensions); a URL filter as in the system-design note.
+"""
+
+from __future__ import annotations
+
+import logging
+import re
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, Final
+
+from bigcrawl.exceptions import ConfigError
+from bigcrawl.politeness.robots_match import ALLOW, DISALLOW, Matcher
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
+    from bigcrawl.config import FilterConfig
+
+logger = logging.getLogger(__name__)
+
+RULES: Final = ("scheme", "extension", "path", "directory-depth", "characters", "function")
+NON_HTML: Final = "non-html"
+"""In the place of an extension: all of `NON_HTML_EXTENSIONS`."""
+
+# Pictures, sound, video, fonts, archives, programs and documents. Not .com and .php, which end pages too, and not .xml
+# and .gz, which end sitemaps.
+_NON_HTML: Final = (
+    "7z aac aiff apk avi avif bin bmp bz2 css deb dmg doc docx eot epub exe flac flv gif ico iso jar jpeg jpg js "
+    "m4a m4v mid mkv mov mp3 mp4 mpeg mpg msi odp ods odt ogg ogv otf pdf png pps ppt pptx ps psd rar rm rpm "
+    "rtf svg swf tar tgz tif tiff ttf wav webm webp wma wmv woff woff2 xls xlsx xz zip zst"
+)
+NON_HTML_EXTENSIONS: Final = frozenset(_NON_HTML.split())
+_SCHEMES: Final = ("http", "https")
+_LINES_MAX: Final = 1_000
+_read_line = re.compile(r"(allow|disallow)\s*:\s*([/*]\S*)", re.IGNORECASE).fullmatch
+_is_extension = re.compile(r"[a-z0-9]{1,20}").fullmatch
+
+
+class LinkRules:
+    """The rules in force; false if there are none.
+
+    Raises:
+        ConfigError: a rule is invalid. The message names it and shows valid forms.
+
+    Cost: about 1 us a URL and rule; paths cost what `Matcher` costs, and the function what it costs.
+    """
+
+    def __init__(self, config: FilterConfig) -> None:
+        self._schemes = tuple(f"{scheme}://" for scheme in _schemes(config.schemes))
+        self._extensions = _extensions(config.extensions)
+        self._paths = Matcher(parse_paths(config.paths)) if config.paths else None
+        self._directories_max = config.directories_max
+        self._has_character = _character_search(config.characters)
+        self._wants = filter_function(config.function)
+        self._has_complained = False
+
+    def __bool__(self) -> bool:
+        rules = (self._schemes, self._extensions, self._paths, self._directories_max, self._has_character, self._wants)
+        return any(rules)
+
+    def __repr__(self) -> str:
+        return f"<LinkRules {'on' if self else 'off'}>"
+
+    def against(self, url: str) -> str:
+        """Return the name of the first rule that drops a canonical URL; empty if none does."""
+        if self._schemes and not url.startswith(self._schemes):
+            return "scheme"
+        target = url[url.index("/", 8) :]
+        path = target.partition("?")[0]
+        if self._extensions and _extension(path) in self._extensions:
+            return "extension"
+        if self._paths is not None and not self._paths.is_allowed(target):
+            return "path"
+        if self._directories_max and path.count("/") - 1 > self._directories_max:
+            return "directory-depth"
+        if self._has_character is not None and self._has_character(target):
+            return "characters"
+        return "function" if self._wants is not None and not self._ask_function(url) else ""
+
+    def _ask_function(self, url: str) -> bool:
+        """Ask the project's function about a URL. One on which it fails is followed; the first failure is logged."""
+        assert self._wants is not None
+        try:
+            return bool(self._wants(url))
+        except Exception:
+            if not self._has_complained:
+                self._has_complained = True
+                logger.exception("BIGCRAWL_FILTER failed for %(url)s, which is followed (reported once)", {"url": url})
+            return True
+
+
+def parse_paths(written: Iterable[str]) -> list[str]:
+    """Return the lines of BIGCRAWL_FILTER_PATHS as `Matcher` takes them.
+
+    Raises:
+        ConfigError: a line is neither an Allow nor a Disallow line, or there are too many.
+    """
+    lines = []
+    for line in written:
+        found = _read_line(line.strip())
+        if found is None:
+            raise ConfigError(
+                f"BIGCRAWL_FILTER_PATHS has {line!r}; must be a line as in robots.txt, such as Disallow: /calendar/ or "
+                "Allow: /*.html$"
+            )
+        lines.append((ALLOW if found[1].lower() == "allow" else DISALLOW) + found[2])
+    if len(lines) > _LINES_MAX:
+        raise ConfigError(f"BIGCRAWL_FILTER_PATHS has {len(lines):,} lines; {_LINES_MAX:,} may be")
+    return lines
+
+
+def filter_function(path: str | None) -> Callable[[str], bool] | None:
+    """Return the function with a dotted path, after a trial call; None if there is no path.
+
+    Raises:
+        ConfigError: there is no such function, or it fails or does not return a bool.
+    """
+    if not path:
+        return None
+    module, _, name = path.rpartition(".")
+    try:
+        function: Any = getattr(import_module(module), name)
+        found = function("http://www.example.com/")
+    except Exception as error:
+        raise ConfigError(f"BIGCRAWL_FILTER is {path!r}, which cannot be called: {error!r}") from error
+    if not isinstance(found, bool):
+        raise ConfigError(f"BIGCRAWL_FILTER is {path!r}, which returned {found!r}; must return True to follow a URL")
+    checked: Callable[[str], bool] = function
+    return checked
+
+
+def _schemes(written: Iterable[str]) -> tuple[str, ...]:
+    found = tuple(scheme.lower() for scheme in written)
+    for scheme in found:
+        if scheme not in _SCHEMES:
+            raise ConfigError(f"BIGCRAWL_FILTER_SCHEMES has {scheme!r}; must be http or https")
+    return found
+
+
+def _extensions(written: Iterable[str]) -> frozenset[str]:
+    found: set[str] = set()
+    for word in written:
+        extension = word.lower().removeprefix(".")
+        if extension == NON_HTML:
+            found |= NON_HTML_EXTENSIONS
+        elif _is_extension(extension):
+            found.add(extension)
+        else:
+            raise ConfigError(
+                f"BIGCRAWL_FILTER_EXTENSIONS has {word!r}; must be letters and digits, such as pdf, or {NON_HTML}, "
+                "which stands for pictures, sound, video, fonts, archives, programs and documents"
+            )
+    return frozenset(found)
+
+
+def _extension(path: str) -> str:
+    dot = path.rfind(".")
+    return path[dot + 1 :].lower() if dot > path.rfind("/") else ""
+
+
+def _character_search(characters: str) -> Callable[[str], object] | None:
+    if not characters:
+        return None
+    if any(not "!" <= character <= "~" for character in characters):
+        raise ConfigError(
+            f"BIGCRAWL_FILTER_CHARACTERS is {characters!r}; must be visible ASCII characters, such as ?;@, because "
+            "others are escaped in a URL: % finds them"
+        )
+    return re.compile(f"[{re.escape(characters)}]").search

@@ -1,0 +1,112 @@
+"""Rules that drop pages by what their servers answer (steps 11 and 13): their syntax and checks.
+
+    media-type   its Content-Type is none of those that are taken: the fetch ends at its headers
+    string       it contains a reserved text: it is stored, and no spider sees it
+    language     it is in another language: likewise
+
+Answers without a Content-Type, and those with a Location, are taken. To add a rule, append its name to `RULES`, never
+in between: its number is stored with a URL's outcome.
+
+Source: Nexplorer §2.2 (content type, reserved strings).
+"""
+
+from __future__ import annotations
+
+import re
+from functools import lru_cache
+from typing import TYPE_CHECKING, Final
+
+from bigcrawl.exceptions import ConfigError
+from bigcrawl.scheduler.rules.languages import Languages
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
+    from bigcrawl.config import FilterConfig
+
+RULES: Final = ("media-type", "string", "language")
+MEDIA_TYPE, STRING, LANGUAGE = RULES
+
+TEXT_BYTES: Final = 1 << 20
+"""So much of a page is searched for reserved texts."""
+
+_STRINGS_MAX, _STRING_CHARACTERS_MAX = 100, 200
+_is_media_type = re.compile(r"[a-z0-9][a-z0-9!#$&^_.+-]*/(?:\*|[a-z0-9][a-z0-9!#$&^_.+-]*)").fullmatch
+_TYPE_BYTES: Final = 200
+
+
+def number_of(rule: str) -> int:
+    """Return the detail of the outcome of a page that a rule dropped; 0 is no rule."""
+    return RULES.index(rule) + 1
+
+
+def rule_of(detail: int) -> str | None:
+    """Return the rule that dropped a page, by the detail of its outcome; None if none did."""
+    return RULES[detail - 1] if 0 < detail <= len(RULES) else None
+
+
+class PageRules:
+    """The rules in force; false if there are none.
+
+    Raises:
+        ConfigError: a rule is invalid, or needs a package that is missing. The message names it and the remedy.
+    """
+
+    def __init__(self, config: FilterConfig) -> None:
+        self._types = frozenset(map(_media_type, config.media_types))
+        self._strings = _strings(config.strings)
+        self._languages = Languages(config.languages) if config.languages else None
+        self._takes = lru_cache(1_024)(self._looks_up)
+
+    def __bool__(self) -> bool:
+        return bool(self._types or self._strings or self._languages)
+
+    def __repr__(self) -> str:
+        return f"<PageRules types={len(self._types)} strings={len(self._strings)} {self._languages!r}>"
+
+    def takes(self, content_type: bytes) -> bool:
+        """Whether an answer's body is received, by its Content-Type. Cost: 0.2 us."""
+        return not self._types or self._takes(content_type[:_TYPE_BYTES])
+
+    def against(self, text: Callable[[int], str]) -> str:
+        """Return the rule that drops a page, by its text; empty if none does.
+
+        Args:
+            text: returns the page as text, of its first bytes, as many as it is asked for.
+
+        Cost: nothing without rules; 0.1 ms for a page of 25 KB and 10 reserved texts; languages 0.5 ms.
+        """
+        if not self._strings and self._languages is None:
+            return ""
+        page = text(TEXT_BYTES)
+        if self._strings:
+            folded = page.lower()
+            for string in self._strings:
+                if string in folded:
+                    return STRING
+        return LANGUAGE if self._languages is not None and not self._languages.has(page) else ""
+
+    def _looks_up(self, content_type: bytes) -> bool:
+        kind = content_type.partition(b";")[0].strip().lower().decode("latin-1")
+        return kind in self._types or f"{kind.partition('/')[0]}/*" in self._types or "/" not in kind
+
+
+def _media_type(written: str) -> str:
+    found = written.lower()
+    if not _is_media_type(found):
+        raise ConfigError(
+            f"BIGCRAWL_FILTER_MEDIA_TYPES has {written!r}; must be a type such as text/html, or all of a kind, image/*"
+        )
+    return found
+
+
+def _strings(written: Iterable[str]) -> tuple[str, ...]:
+    found = tuple(dict.fromkeys(string.lower() for string in written))
+    if len(found) > _STRINGS_MAX:
+        raise ConfigError(f"BIGCRAWL_FILTER_STRINGS has {len(found)} texts; {_STRINGS_MAX} may be")
+    if longest := max((string for string in found if len(string) > _STRING_CHARACTERS_MAX), default="", key=len):
+        raise ConfigError(
+            f"BIGCRAWL_FILTER_STRINGS has a text of {len(longest)} characters, {longest[:40]!r}...; "
+            f"{_STRING_CHARACTERS_MAX} may be"
+        )
+    return found
