@@ -365,7 +365,7 @@ def _anchors_of(urls: Sequence[str], found: _Found, joiner: Joiner, encoding: _E
     return [" ".join(of_url) for of_url in texts.values()]
 
 
-def page_text(page: Page, bytes_max: int) -> str:
+def decoded_start(page: Page, bytes_max: int) -> str:
     """Return the first bytes of a page as text, in the encoding that the HTML standard finds."""
     return _Encoding(page, bytes_max).text()
 

@@ -14,7 +14,7 @@ from scrapy.exceptions import IgnoreRequest, NotConfigured, StopDownload
 from scrapy.http import TextResponse
 
 from bigcrawl.config import read_config
-from bigcrawl.links import page_text
+from bigcrawl.links import decoded_start
 from bigcrawl.scheduler.adapter.registry import frontier_of
 from bigcrawl.scheduler.rules.page_rules import MEDIA_TYPE, PageRules
 from bigcrawl.stats_buffer import StatsBuffer
@@ -78,7 +78,7 @@ class PageFilter:
         if not self._takes(response.headers):
             rule = MEDIA_TYPE
         elif isinstance(response, TextResponse):
-            rule = self._rules.against(partial(page_text, response))
+            rule = self._rules.against(partial(decoded_start, response))
         else:
             rule = ""
         if rule:

@@ -19,7 +19,8 @@ from scripts import write_docs
 
 PROJECT = Path(__file__).resolve().parents[2]
 DOCS = PROJECT / "docs"
-GUIDES = ("alone", "budgets", "drum", "guide/focused", "guide/priorities", "guide/site", "simweb")  # with code to be copied
+# With code to be copied.
+GUIDES = ("alone", "budgets", "drum", "guide/focused", "guide/priorities", "guide/site", "simweb")
 BESIDE_DOCS = ("README.md", "CONTRIBUTING.md", "CHANGELOG.md", "examples/README.md")
 PAGES = sorted([*(PROJECT / name for name in BESIDE_DOCS), *DOCS.rglob("*.md")])
 LINK = re.compile(r"\[[^\]]+\]\(([^)\s]+)\)")
