@@ -35,6 +35,7 @@ CONTENTS = {
 
 _named = {"index", *(name for names in CONTENTS.values() for name in names)}
 CONTENTS["Guides"] += sorted({path.stem for path in Path(__file__).parent.glob("*.md")} - _named)
+CONTENTS["Guides"] += sorted({f"guide/{path.stem}" for path in Path(__file__).parent.glob("guide/*.md")} - _named)
 
 
 def add_contents(_: Sphinx, page: str, source: list[str]) -> None:
