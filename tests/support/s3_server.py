@@ -33,6 +33,7 @@ def new_bucket(endpoint: str, patches: pytest.MonkeyPatch) -> str:
     patches.setenv("AWS_ACCESS_KEY_ID", "test")
     patches.setenv("AWS_SECRET_ACCESS_KEY", "test")
     patches.setenv("AWS_DEFAULT_REGION", "us-east-1")
+    s3fs.S3FileSystem.clear_instance_cache()  # those of the tests before know another server
     name = f"bucket-{uuid.uuid4().hex[:12]}"
     s3fs.S3FileSystem(skip_instance_cache=True).mkdir(name)
     return f"s3://{name}"

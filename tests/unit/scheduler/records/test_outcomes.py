@@ -68,6 +68,7 @@ def test_layout_is_that_of_the_crawls_that_exist() -> None:
         "dropped:scheme": 1205,
         "dropped:ignored": 1206,
         "dropped:poison": 1207,
+        "dropped:elsewhere": 1208,
     }
 
 
