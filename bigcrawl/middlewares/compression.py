@@ -66,7 +66,7 @@ class CompressionMiddleware(HttpCompressionMiddleware):
         Raises:
             IgnoreRequest: the body exceeds a limit, or is not encoded as its header says.
         """
-        if b"Content-Encoding" not in response.headers or not response.body:
+        if b"Content-Encoding" not in response.headers or _is_cut_at_headers(response):
             return response
         try:
             unpacked: Request | Response = super().process_response(request, response)
@@ -106,3 +106,8 @@ class CompressionMiddleware(HttpCompressionMiddleware):
             raise ValueError(f"it has more than {GZIP_MEMBERS_MAX} parts")
         unpacked: bytes = HttpCompressionMiddleware._decode(body, encoding, max_size)
         return unpacked
+
+
+def _is_cut_at_headers(response: Response) -> bool:
+    """Whether a filter did not want the body; an empty body that came is what Scrapy makes of it."""
+    return not response.body and "download_stopped" in response.flags

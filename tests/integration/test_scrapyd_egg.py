@@ -136,7 +136,7 @@ def test_egg_crawls_under_scrapyd(egg: Path, scrapyd: Scrapyd, tmp_path: Path) -
     """
     with SimulatedWeb(tmp_path / "web", hosts=4, pages=6) as web:
         scrapyd.add_egg(egg)
-        assert scrapyd.ask("GET", "listspiders.json?project=bigcrawl")["spiders"] == ["broad"]
+        assert scrapyd.ask("GET", "listspiders.json?project=bigcrawl")["spiders"] == ["broad", "focused", "site"]
         settings = {
             "BIGCRAWL_STATE_DIR": tmp_path / "state",
             "BIGCRAWL_WARC_DIR": tmp_path / "warc",
