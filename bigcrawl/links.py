@@ -84,6 +84,7 @@ class LeftOut(NamedTuple):
 
 
 NOTHING_LEFT_OUT = LeftOut()
+TEXT_CHARS_MAX = 256 << 10
 ANCHORS_MAX = 4
 """Different texts of the links of a page to one URL that are kept."""
 _LOOKS_A_LINK = 2  # tags inspected per link allowed
@@ -304,12 +305,13 @@ def extract_links(page: Page, *, tags: Iterable[str] = tuple(LINK_ATTRIBUTES)) -
 def page_text(page: Page) -> str:
     """Return the visible text of an HTML page, title included: what a scorer reads. Blanks are single.
 
-    The encoding is found as for links, and no more of a page is read than for those.
+    The encoding is found as for links. Of a long page only the first `TEXT_CHARS_MAX` characters, tags included, are
+    read: they show what it is about.
 
-    Cost: 0.3 ms for a page of 21 KB; linear in the bytes.
+    Cost: 0.3 ms for a page of 21 KB; 0.15 s at most, for a page of nothing but character references.
     """
     text = _Encoding(page, _limits.page_bytes).text()
-    return text_within(text, 0, len(text))
+    return text_within(text, 0, min(len(text), TEXT_CHARS_MAX))
 
 
 def read_page(page: Page, *, tags: Iterable[str] = tuple(LINK_ATTRIBUTES), with_anchors: bool = False) -> PageLinks:

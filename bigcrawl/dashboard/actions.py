@@ -35,6 +35,7 @@ class Look:
     Attributes:
         options: that may be given.
         words: fixed ones, which come first.
+        words_max: how many the asker may add; none if words change something.
         kept_s: how long its result is given again.
         reads_files: whether it may wait for the disk of the state directory.
         read: answers in the place of an action, given configuration and options.
@@ -43,6 +44,7 @@ class Look:
 
     options: tuple[str, ...] = ()
     words: tuple[str, ...] = ()
+    words_max: int = 0
     kept_s: float = 2.0
     reads_files: bool = False
     read: Callable[[Config, Mapping[str, str]], dict[str, Any]] | None = None
@@ -54,14 +56,14 @@ LOOKS: Final[dict[str, Look]] = {
     "nodes": Look(),
     "history": Look(("since",), kept_s=5.0, read=read_history_since),
     "disks": Look(kept_s=10.0, reads_files=True, read=read_disks),
-    "hosts": Look(("state", "limit", "first"), kept_s=5.0),
+    "hosts": Look(("state", "limit", "first"), words_max=1, kept_s=5.0),
     "errors": Look(("reason", "pld", "limit"), kept_s=5.0),
-    "host": Look(),
+    "host": Look(words_max=1),
     "plds": Look(("sort", "limit"), kept_s=10.0, reads_files=True),
-    "pld": Look(reads_files=True),
-    "explain": Look(reads_files=True),
-    "budget": Look(reads_files=True),
-    "delay": Look(),
+    "pld": Look(words_max=1, reads_files=True),
+    "explain": Look(words_max=1, reads_files=True),
+    "budget": Look(words_max=1, reads_files=True),
+    "delay": Look(words_max=1),
     "speed": Look(),
     "blacklist": Look(words=("list",)),
 }
@@ -89,12 +91,14 @@ def look_of(name: str, query: Mapping[str, Sequence[str]]) -> ActionCall:
     """Return the call that a query string asks for: `word` is the action's argument, the others are options.
 
     Raises:
-        ConfigError: the action has no such option, a word or number is out of bounds.
+        ConfigError: the action has no such option, there is a word too many, or a word or number is out of bounds.
     """
     look = LOOKS[name]
     words = tuple(query.get("word", ()))
     options = {option: values[-1] for option, values in query.items() if option != "word"}
     _check(name, words, options, look.options)
+    if len(words) > look.words_max:
+        raise ConfigError(f"{name} takes {look.words_max or 'no'} word here; a change is sent by POST, with the token")
     for option, most in (("limit", LISTED_MAX), ("first", FIRST_MAX)):
         if option in options and not (options[option].isdecimal() and int(options[option]) <= most):
             raise ConfigError(f"{option} is {options[option][:20]!r}; must be a number from 0 to {most}")

@@ -87,7 +87,7 @@ class Worker:
                 return BUSY
             result = self._begin(run)
             self._kept.remember(key, (float("inf"), result))
-            result.add_done_callback(lambda done: self._kept.remember(key, (time.monotonic() + kept_s, done)))
+            result.add_done_callback(lambda done: self._keep(key, done, kept_s))
         return await asyncio.shield(result)
 
     async def change(self, run: Callable[[], Answer]) -> Answer:
@@ -101,6 +101,11 @@ class Worker:
     def forget(self) -> None:
         """Keep no result any longer."""
         self._kept.clear()
+
+    def _keep(self, key: Hashable, result: Result, kept_s: float) -> None:
+        """Keep a result that has come, unless a change has come first."""
+        if self._kept.get(key, (0.0, None))[1] is result:
+            self._kept.remember(key, (time.monotonic() + kept_s, result))
 
     def _begin(self, run: Callable[[], Answer]) -> Result:
         assert self._loop is not None, "it was started"

@@ -90,10 +90,12 @@ class LinkChecks:
     def drops_redirect(self, request: Request, target: str) -> bool:
         """Whether a redirect is not followed because of scope or filters, and counted.
 
-        A seed may be redirected anywhere the filters let it.
+        A seed may be redirected anywhere the filters let it, and a Request with `dont_filter` anywhere.
         """
         is_seed = not (request._meta or {}).get("depth", 0)
-        return frontier_of(self._crawler) is not None and self._drops(target, request.url, starts=is_seed)
+        if request.dont_filter or frontier_of(self._crawler) is None:
+            return False
+        return self._drops(target, request.url, starts=is_seed)
 
     def _drops(self, url: str, page: str, *, starts: bool = False) -> bool:
         against = self._rule_against(page, starts=starts)

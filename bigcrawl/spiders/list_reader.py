@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Final
 from scrapy import Request
 
 from bigcrawl.exceptions import BigcrawlError, ConfigError
+from bigcrawl.middlewares.link_checks import link_checks_of
 from bigcrawl.scheduler.adapter.request_codec import ENTRY
 from bigcrawl.stats_buffer import StatsBuffer
 
@@ -66,7 +67,9 @@ class ListReader:
         self._source = source
         self._make_requests = make_requests
         self._max_idle_s = max_idle_s
-        self._renew_s = frontier.config.frontier.lease_ms / 3000
+        self._lease_s = frontier.config.frontier.lease_ms / 1000
+        self._renew_s = self._lease_s / 3
+        self._checks = link_checks_of(crawler)
         self._renew_at = 0.0
         self._offered: int | None = None  # when the batch was queued as a whole
         self._bad = 0
@@ -83,6 +86,8 @@ class ListReader:
             try:
                 await self._intake.wait_for_room()
                 batch = await self._source.next() if self._may_take() else None
+                if not self._may_take():
+                    idle_since = monotonic()  # there may be entries, and they may not be taken now
                 if batch is not None:
                     await self._queue(batch)
                     await self._until_sent()
@@ -121,8 +126,9 @@ class ListReader:
         return node is not None and node.parts.control.discovers and not self._intake.is_ending
 
     def _is_over(self, idle_s: float) -> bool:
-        node = self._frontier.node
-        return bool(self._max_idle_s and node and idle_s >= self._max_idle_s and node.finished)
+        """Whether the list was empty for so long, and for a lease, at whose end a dead node's batch is taken over."""
+        node, least_s = self._frontier.node, max(self._max_idle_s, self._lease_s + 2 * LOOK_S)
+        return bool(self._max_idle_s and node and idle_s >= least_s and node.finished)
 
     def _warn(self, error: BigcrawlError) -> None:
         if not self._has_warned:
@@ -144,6 +150,8 @@ class ListReader:
                 continue
             self._stats.inc_value("bigcrawl/entries/taken")
             for number, request in enumerate(requests):
+                if self._checks.drops_request(request, starts=True):
+                    continue
                 request.meta[ENTRY] = f"{batch.name}.{batch.number}.{at}.{number}"
                 self._intake.note_start_request(request)
                 self._crawler.engine.crawl(request)

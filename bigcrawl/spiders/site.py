@@ -51,8 +51,13 @@ class SiteSpider(BroadSpider):
         spider = super().from_crawler(crawler, *args, **kwargs)
         bounds = {limit: _number(value) for limit, value in spider._bounds.items() if value != ""}
         if bounds:
-            rules = crawler.settings.getdict("BIGCRAWL_BUDGET_RULES")
-            crawler.settings.set("BIGCRAWL_BUDGET_RULES", {**rules, EVERY: bounds}, "cmdline")
+            try:
+                rules = crawler.settings.getdict("BIGCRAWL_BUDGET_RULES")
+            except ValueError:
+                return spider  # the check of the settings names it
+            rule = rules.get(EVERY, {})
+            rules[EVERY] = {**rule, **bounds} if isinstance(rule, dict) else rule  # a wrong one is named by its check
+            crawler.settings.set("BIGCRAWL_BUDGET_RULES", rules, "cmdline")
         return spider
 
 

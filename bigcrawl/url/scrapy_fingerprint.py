@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 PREFIX_BYTES: Final = 8
+SCRAPY: Final = "scrapy"
+SCRAPY_REDIS: Final = "scrapy-redis"
 
 
 def _of_scrapy_redis(url: str, method: str, body: bytes) -> bytes:
@@ -34,8 +36,8 @@ def _of_early_scrapy(url: str, method: str, body: bytes) -> bytes:
 
 
 SCHEMES: Final[dict[str, Callable[[str, str, bytes], bytes]]] = {
-    "scrapy-redis": _of_scrapy_redis,
-    "scrapy": _of_scrapy,
+    SCRAPY_REDIS: _of_scrapy_redis,
+    SCRAPY: _of_scrapy,
     "scrapy-2.6": _of_early_scrapy,
 }
 """The ways to make a fingerprint, by name."""

@@ -104,6 +104,8 @@ def test_every_question_is_answered_and_a_pause_holds_until_its_end(tmp_path: Pa
             status, data = ask(port, "speed", {"words": ["fast"]})
             assert status == 400
             assert "fast" in data["error"]
+            assert ask(port, "speed?word=0/s")[0] == 400, "a question changes nothing, with and without a token"
+            assert ask(port, "speed")[1]["by_hand"] == "5/s"
             status, data = ask(port, "host?word=no%20host")
             assert (status, "\n" in data["error"]) == (400, False)
 

@@ -43,11 +43,17 @@ class FetchedPrints:
                 prints.append(
                     fingerprint_of(scheme, fields["url"], fields.get("method") or "GET", fields.get("body") or b"")
                 )
-            except ValueError:
-                return  # it has no fingerprint
+            except (ValueError, TypeError, AttributeError, LookupError):
+                return  # it has no fingerprint, or is no request
 
-    async def keep(self, crawl: OpenedCrawl, where: str) -> list[str]:
+    async def keep(self, crawl: OpenedCrawl, where: str, likely: str, remedy: str) -> list[str]:
         """Keep those of what was fetched in the crawl's Redis. Return lines about what may be missing.
+
+        Args:
+            crawl: the crawl.
+            where: what they were read from.
+            likely: how they are made if no request waits by which that can be seen: one of `SCHEMES`.
+            remedy: how to import without them.
 
         Raises:
             ConfigError: they are made in an unknown way.
@@ -55,9 +61,11 @@ class FetchedPrints:
         """
         if not len(self._known):
             return [f"{where or 'a dupefilter'} is empty or not read: pages that were fetched may be fetched again"]
-        scheme, waiting = self._scheme(where)
         client, name = crawl.client, crawl.config.crawl.name
         earlier = await client.command("HGET", CrawlKeys(name).control, FINGERPRINTS)
+        is_shown = any(map(len, self._waiting.values()))
+        likely = likely if earlier is None else earlier.decode()
+        scheme, waiting = self._scheme(where, remedy) if is_shown else (likely, np.empty(0, np.uint64))
         if earlier is not None and earlier.decode() != scheme:
             raise ConfigError(
                 f"crawl {name!r} has fingerprints made in another way ({earlier.decode()}, not {scheme}) from an "
@@ -65,18 +73,21 @@ class FetchedPrints:
             )
         await Fingerprints(client, name).change(self._known, waiting)
         await client.command("HSET", CrawlKeys(name).control, FINGERPRINTS, scheme)
-        return []
+        if is_shown:
+            return []
+        remark = f"nothing waits that would show how the fingerprints in {where} are made; {scheme} is assumed"
+        return [f"{remark}, and if that is wrong, pages are fetched again"]
 
-    def _scheme(self, where: str) -> tuple[str, npt.NDArray[np.uint64]]:
+    def _scheme(self, where: str, remedy: str) -> tuple[str, npt.NDArray[np.uint64]]:
         found: dict[str, npt.NDArray[np.uint64]] = {
             scheme: np.frombuffer(prints, dtype=np.uint64) if prints else np.empty(0, np.uint64)
             for scheme, prints in self._waiting.items()
         }
         hits = {scheme: int(np.isin(prints, self._known).sum()) for scheme, prints in found.items()}
         best = max(hits, key=lambda scheme: hits[scheme])
-        if len(found[best]) and not hits[best]:
+        if not hits[best]:
             raise ConfigError(
                 f"the fingerprints in {where} are not made as Scrapy or scrapy-redis makes them: import without them, "
-                f"--dupefilter-key ''; then pages may be fetched again"
+                f"{remedy}; then pages may be fetched again"
             )
         return best, found[best]

@@ -14,6 +14,7 @@ All numbers are big-endian. Nothing is changed.
 from __future__ import annotations
 
 import json
+import re
 import sqlite3
 import struct
 from contextlib import closing
@@ -25,6 +26,7 @@ import numpy as np
 from bigcrawl.commands.foreign.fingerprint_set import PRINTS_MAX, FetchedPrints
 from bigcrawl.commands.foreign.stored_queue import ENTRY_BYTES_MAX, StoredQueue, require_stopped
 from bigcrawl.exceptions import ConfigError
+from bigcrawl.url.scrapy_fingerprint import SCRAPY
 
 if TYPE_CHECKING:
     import argparse
@@ -40,6 +42,7 @@ _SQLITE: Final = b"SQLite format 3\0"
 _BINARY_SEEN: Final = b"\x00\x14"  # twenty bytes follow
 _SEEN_BYTES_AT_ONCE: Final = 22 * 41 * 1_000
 _DAMAGED: Final = -1
+_NUMBER: Final = re.compile(r"-?[0-9]{1,18}")
 
 
 class JobDir:
@@ -82,7 +85,7 @@ class JobDir:
         except (OSError, sqlite3.Error) as error:
             raise ConfigError(f"cannot read {self._path}: {error}") from error
         await sender.flush()
-        return await fetched.keep(crawl, str(self._seen))
+        return await fetched.keep(crawl, str(self._seen), SCRAPY, f"move {self._seen.name} away")
 
 
 def _read_seen(path: Path) -> npt.NDArray[np.uint64]:
@@ -122,13 +125,13 @@ def _queues_below(top: Path) -> Iterator[Path]:
             continue
         if path.is_dir() and not any(path.glob("q[0-9]*")):
             yield from _queues_below(path)
-        elif path.name != "active.json":
+        elif path.name != "active.json" and (path.is_dir() or path.is_file()):  # no pipe, no device
             yield path
 
 
 def _urgency(path: Path) -> tuple[int, str]:
     name = path.name.removesuffix("s")  # start requests have queues of their own
-    return (int(name), path.name) if name.lstrip("-").isdigit() else (0, path.name)
+    return (int(name), path.name) if _NUMBER.fullmatch(name) else (0, path.name)
 
 
 def _entries_of(path: Path) -> Iterator[bytes | int]:
@@ -158,7 +161,7 @@ def _lifo(path: Path) -> Iterator[bytes | int]:
 def _fifo(path: Path) -> Iterator[bytes | int]:
     number, offset = _beginning(path / "info.json")
     for chunk in sorted(path.glob("q[0-9]*")):
-        if not chunk.name[1:].isdigit() or int(chunk.name[1:]) < number:
+        if not _NUMBER.fullmatch(chunk.name[1:]) or not chunk.is_file() or int(chunk.name[1:]) < number:
             continue
         with chunk.open("rb") as file:
             file.seek(offset if int(chunk.name[1:]) == number else 0)
@@ -180,12 +183,17 @@ def _beginning(info: Path) -> tuple[int, int]:
     try:
         number, _, offset = json.loads(info.read_bytes()[:4_096])["tail"]
         return int(number), max(0, int(offset))
-    except (FileNotFoundError, ValueError, TypeError, LookupError):
+    except (FileNotFoundError, ValueError, TypeError, LookupError, ArithmeticError, RecursionError):
         return 0, 0
 
 
 def _sqlite(path: Path) -> Iterator[bytes | int]:
     with closing(sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True)) as database:
+        database.execute("PRAGMA trusted_schema = OFF")
+        made = database.execute("SELECT type, sql FROM sqlite_master WHERE name = 'queue'").fetchone()
+        if made is None or made[0] != "table" or "GENERATED" in (sql := str(made[1]).upper()) or " AS " in sql:
+            yield _DAMAGED  # a view, or a column that is computed, may be as long as it likes
+            return
         rows = "SELECT CASE WHEN length(item) <= ? THEN item END, length(item) FROM queue ORDER BY id"
         for item, size in database.execute(rows, (ENTRY_BYTES_MAX,)):
             yield bytes(item) if isinstance(item, bytes) else int(size or 0)

@@ -20,6 +20,7 @@ from bigcrawl.exceptions import ConfigError
 from bigcrawl.redisdb import scripts
 from bigcrawl.redisdb.client import RedisClient
 from bigcrawl.redisdb.keys import ListKeys
+from bigcrawl.url.scrapy_fingerprint import SCRAPY_REDIS
 
 if TYPE_CHECKING:
     import argparse
@@ -75,7 +76,7 @@ class ScrapyRedis:
         finally:
             await client.close()
         await sender.flush()
-        return [*remarks, *await fetched.keep(crawl, self._dupefilter)]
+        return [*remarks, *await fetched.keep(crawl, self._dupefilter, SCRAPY_REDIS, "--dupefilter-key ''")]
 
     async def _read_prints(self, client: RedisClient) -> npt.NDArray[np.uint64]:
         """The first eight bytes of all fingerprints, as numbers, ascending."""

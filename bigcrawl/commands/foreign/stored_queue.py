@@ -57,7 +57,8 @@ class StoredQueue:
             self._sender.leave_out(where, str(error))
             return
         name = f"{self._kind}:{hashlib.sha1(entry, usedforsecurity=False).hexdigest()}"
-        if await self._sender.send_request(where, fields, name) and not fields.get("dont_filter"):
+        await self._sender.send_request(where, fields, name)
+        if not fields.get("dont_filter"):  # one that is left out has not been fetched either
             self._fetched.note_waiting(fields)
 
 

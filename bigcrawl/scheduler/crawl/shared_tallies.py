@@ -68,7 +68,8 @@ class SharedTallies:
             [put] = await self._client.run([call])
             if put.is_lost:  # other nodes thought it dead, and its counts so far are in their sum
                 self._tallies.begin_anew()
-            self._has_written = put.is_listed and not put.is_lost
+            if put.is_listed:  # if not, earlier ones may still be there, or be in the sum already
+                self._has_written = not put.is_lost
             reports = self._membership.reports
             if put.nodes > len(reports) + 1 + GONE_MAX and min(reports, default=node) == node:
                 await self._fold()
@@ -82,7 +83,11 @@ class SharedTallies:
             return
         before, *values = await client.command("HMGET", keys.tallies, GONE, *gone)
         nodes = {name.decode(): value for name, value in zip(gone, values, strict=True) if value is not None}
-        total, _ = await asyncio.to_thread(sum_of, [value for value in (before, *nodes.values()) if value is not None])
+        total, unreadable = await asyncio.to_thread(
+            sum_of, [value for value in (before, *nodes.values()) if value is not None]
+        )
+        if unreadable:
+            return  # a later version wrote them, and can read them
         read = {name: _sha1(value) for name, value in nodes.items()}
         call = scripts.fold_tallies(keys, GONE, _sha1(before) if before else "", total.to_bytes(), read)
         await client.run([call])

@@ -202,7 +202,10 @@ class CrawlBudgets:
         if self._counts_links and self._counts.links >= 2 * max(1, self._links_scored):
             self._generation += 1
             self._links_scored = self._counts.links
-        self._prioritizing = Prioritizing(self._prioritizer, Ranks(self._counts), self._generation)
+        has_failed = self._prioritizing is not None and self._prioritizing.has_failed
+        self._prioritizing = Prioritizing(
+            self._prioritizer, Ranks(self._counts), self._generation, has_failed=has_failed
+        )
 
     def _new_budgets(self) -> EffectiveBudgets | None:
         rules = merge_rules(self._rules, self._live)

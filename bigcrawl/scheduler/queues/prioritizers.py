@@ -160,13 +160,16 @@ class Prioritizing:
         prioritizer: as `make_prioritizer` returned it.
         ranks: of PLDs in the whole crawl.
         generation: of the scores. With another one, URLs that wait on disk are scored again.
+        has_failed: whether the prioritizer has failed before, which was logged.
     """
 
-    def __init__(self, prioritizer: Prioritizer, ranks: Ranks, generation: int = 1) -> None:
+    def __init__(
+        self, prioritizer: Prioritizer, ranks: Ranks, generation: int = 1, *, has_failed: bool = False
+    ) -> None:
         self._prioritizer = prioritizer
         self._ranks = ranks
         self.generation = generation
-        self._has_failed = False
+        self.has_failed = has_failed
 
     def __repr__(self) -> str:
         return f"<Prioritizing {self._prioritizer!r} {self._ranks!r}>"
@@ -191,8 +194,8 @@ class Prioritizing:
         try:
             priorities = _checked(self._prioritizer(found), len(urls)).tolist()
         except Exception:
-            if not self._has_failed:
-                self._has_failed = True
+            if not self.has_failed:
+                self.has_failed = True
                 logger.exception(
                     "%(setting)s failed for %(count)d URLs, which keep the priority that they have; further failures "
                     "are not logged",

@@ -30,6 +30,12 @@ def test_what_can_be_asked_exists_with_its_options() -> None:
             assert getattr(parse_action(name, [*values, *words]), option.replace("-", "_"))
 
 
+def test_no_question_has_words_that_change_something() -> None:
+    """The words of `speed` and `blacklist` do."""
+    asked = {name for name, look in LOOKS.items() if look.words_max}
+    assert asked == {"hosts", "host", "pld", "explain", "budget", "delay"}
+
+
 def test_a_query_is_words_and_options() -> None:
     assert look_of("host", {"word": ["a.example"]}) == ActionCall("host", ("a.example",))
     assert look_of("blacklist", {}) == ActionCall("blacklist", ("list",))
@@ -55,6 +61,8 @@ def test_a_body_is_words_and_options() -> None:
         ("hosts", {"first": ["9999"]}),
         ("hosts", {"sort": ["waiting"]}),
         ("hosts", {"word": ["*.example"]}),
+        *((name, {"word": ["0/s"]}) for name, look in LOOKS.items() if not look.words_max),
+        ("host", {"word": ["a.example", "b.example"]}),
         ("host", {"word": ["--all"]}),
         ("host", {"word": [""]}),
         ("host", {"word": ["a\nb"]}),

@@ -74,6 +74,22 @@ def test_after_a_change_everything_is_asked_anew() -> None:
     asyncio.run(steer())
 
 
+def test_an_answer_that_a_change_overtook_is_not_kept() -> None:
+    """A slow question may have looked before the change."""
+
+    async def steer() -> None:
+        worker, job = await started(), Counted()
+        asking = asyncio.ensure_future(worker.ask("plds", job, 60.0))
+        await asyncio.sleep(0)
+        worker.forget()  # as after a change in the other thread
+        job.may_end.set()
+        assert (await asking).body == b"1"
+        assert (await worker.ask("plds", job, 60.0)).body == b"2"
+        await worker.stop()
+
+    asyncio.run(steer())
+
+
 def test_what_a_thread_keeps_open_is_closed_there_when_it_ends() -> None:
     """After the last job, in the same thread."""
 

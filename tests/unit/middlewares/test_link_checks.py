@@ -108,6 +108,8 @@ def test_seed_may_be_redirected_out_of_scope_and_no_other_page() -> None:
     assert not desk.checks.drops_redirect(link, INSIDE)
     assert desk.checks.drops_redirect(link, OUTSIDE)
     assert desk.checks.drops_redirect(seed, f"{OUTSIDE}.pdf")
+    anywhere = Request(PAGE, meta={"depth": 1}, dont_filter=True)
+    assert not desk.checks.drops_redirect(anywhere, f"{OUTSIDE}.pdf")
     assert desk.dropped() == {"scope": 1, "extension": 1}
 
 

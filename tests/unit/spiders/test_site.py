@@ -17,6 +17,9 @@ def test_bounds_are_a_rule_for_every_host() -> None:
     SiteSpider.from_crawler(crawler, seeds="http://a.example/", pages="500", depth=4)
     config = read_config(crawler.settings)
     assert parse_rules(config.budget.rules) == {"a.example": Rule(pages=1), "*": Rule(pages=500, depth=4)}
+    crawler = Crawler(SiteSpider, {"BIGCRAWL_BUDGET_RULES": {"*": {"bytes": 1_000, "depth": 8}}})
+    SiteSpider.from_crawler(crawler, seeds="http://a.example/", depth=4)
+    assert read_config(crawler.settings).budget.rules == {"*": {"bytes": 1_000, "depth": 4}}
     crawler = Crawler(SiteSpider)
     SiteSpider.from_crawler(crawler, seeds="http://a.example/")
     assert read_config(crawler.settings).budget.rules == {}

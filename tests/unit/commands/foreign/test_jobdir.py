@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import pickle
+import sqlite3
+from contextlib import closing
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -101,3 +104,34 @@ def test_folder_that_is_no_jobdir_is_refused(tmp_path: Path) -> None:
     """In a line that says what it lacks."""
     with pytest.raises(ConfigError, match="is no JOBDIR"):
         JobDir(str(tmp_path), Any)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    "made",
+    [
+        "CREATE VIEW queue AS WITH RECURSIVE n(id) AS (SELECT 1 UNION ALL SELECT id + 1 FROM n) SELECT id FROM n",
+        "CREATE TABLE queue (id INTEGER, item BLOB GENERATED ALWAYS AS (zeroblob(1000000000)))",
+        "CREATE TABLE queue (id INTEGER, item BLOB AS (zeroblob(1000000000)))",
+    ],
+)
+def test_queue_that_is_computed_is_not_read(tmp_path: Path, made: str) -> None:
+    """A file of some kilobytes could stand for rows without end, or for rows of any size."""
+    queue = tmp_path / "0"
+    with closing(sqlite3.connect(queue)) as database, database:
+        database.execute(made)
+        if "TABLE" in made:
+            database.execute("INSERT INTO queue (id) VALUES (1)")
+    assert list(jobdir._entries_of(queue)) == [jobdir._DAMAGED]
+
+
+def test_odd_names_and_pipes_are_passed_over(tmp_path: Path) -> None:
+    """A number is one of ASCII digits; a pipe would be waited for."""
+    for name in ("\N{SUPERSCRIPT TWO}", "--5", "5"):
+        (tmp_path / name).write_bytes(b"")
+    os.mkfifo(tmp_path / "7")
+    assert [path.name for path in jobdir._queues_below(tmp_path)][-1] == "5"
+    assert "7" not in [path.name for path in jobdir._queues_below(tmp_path)]
+    (tmp_path / "info.json").write_text('{"tail": [Infinity, 0, 0]}')
+    assert jobdir._beginning(tmp_path / "info.json") == (0, 0)
+    (tmp_path / "info.json").write_text("[" * 4_000)
+    assert jobdir._beginning(tmp_path / "info.json") == (0, 0)

@@ -99,8 +99,9 @@ def test_tallies_of_many_nodes_that_are_gone_are_one_field(tmp_path: Path, crawl
     asyncio.run(scenario())
 
 
+@pytest.mark.parametrize("sends_before_it_beats", [False, True])
 def test_a_node_that_was_folded_while_it_stood_still_counts_anew(
-    tmp_path: Path, crawl_name: str, redis_url: str
+    tmp_path: Path, crawl_name: str, redis_url: str, *, sends_before_it_beats: bool
 ) -> None:
     """What it counted since its last message is lost, which is ten seconds' worth; nothing counts twice."""
 
@@ -114,10 +115,29 @@ def test_a_node_that_was_folded_while_it_stood_still_counts_anew(
                 [("HSET", keys.tallies, GONE, node.tallies.to_bytes()), ("HDEL", keys.tallies, node.node_id)]
             )
             node.tallies.note_unpacked(0, 10)
+            if sends_before_it_beats:
+                await w.client.command("ZREM", keys.beats, node.node_id)
+                await shared.send()
+                await node.beat.turn()
             await shared.send()
             node.tallies.note_unpacked(0, 1)
             await shared.send()
             assert (await total(w)).unpacked_bytes == 101
+
+    asyncio.run(scenario())
+
+
+def test_what_a_later_version_wrote_is_not_folded(tmp_path: Path, crawl_name: str, redis_url: str) -> None:
+    """A sum without it would take its place."""
+
+    async def scenario() -> None:
+        async with world(tmp_path, crawl_name, redis_url, host_delay=0) as w:
+            keys = CrawlKeys(crawl_name)
+            await w.client.command("HSET", keys.tallies, GONE, b"of a later version")
+            for _ in range(GONE_MAX + 2):
+                await (await w.joined()).close()
+            assert await w.client.command("HGET", keys.tallies, GONE) == b"of a later version"
+            assert await w.client.command("HLEN", keys.tallies) == GONE_MAX + 3
 
     asyncio.run(scenario())
 
