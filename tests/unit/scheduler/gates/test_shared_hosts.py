@@ -210,7 +210,7 @@ def test_hosts_of_a_crawl_that_has_left_rest(tmp_path: Path, own_server: Private
             world(tmp_path / "two", f"{crawl_name}b", own_server.url, host_delay=10) as two,
         ):
             first, second = await one.joined(), await two.joined()
-            second.offer(*queued("http://a.example/"))
+            second.offer(*queued("http://left.example/"))
             taken: list[HeldUrl] = []
             while not taken:  # until each knows of the other
                 await first.beat.turn()
@@ -219,7 +219,7 @@ def test_hosts_of_a_crawl_that_has_left_rest(tmp_path: Path, own_server: Private
             await second.parts.shared_hosts.leave()
             await first.beat.turn()
             assert first.parts.shared_hosts.are_kept
-            assert not await is_free(first, "a.example")
+            assert not await is_free(first, "left.example")
 
     asyncio.run(work())
 
