@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+import importlib
 import math
 from numbers import Real
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
+
+from bigcrawl.exceptions import ConfigError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 
 def whole_number(value: Any) -> int:
@@ -21,6 +27,37 @@ def whole_number(value: Any) -> int:
     if number.is_integer():
         return int(value)
     raise ValueError(f"is {value!r}: it must be a whole number")
+
+
+def imported(setting: str, path: str) -> Any:
+    """Return what a dotted path such as "my.module.function" names. Importing it runs the project's code.
+
+    Raises:
+        ConfigError: it cannot be imported; the text begins with the name of the setting.
+    """
+    module, _, name = path.rpartition(".")
+    try:
+        return getattr(importlib.import_module(module), name)
+    except Exception as error:
+        raise ConfigError(f"{setting} is {path!r}, which cannot be imported: {error!r}") from error
+
+
+def made_callable(setting: str, said: object, found: object) -> Callable[..., Any]:
+    """Return a function as it is, and of a class an object. `said` is what the user wrote in the setting.
+
+    Raises:
+        ConfigError: no object can be made, or what was found cannot be called.
+    """
+    if isinstance(found, type):
+        try:
+            found = found()
+        except Exception as error:
+            raise ConfigError(f"{setting} is {said!r}, of which no object can be made: {error!r}") from error
+    if not callable(found):
+        raise ConfigError(
+            f"{setting} is {said!r}, a {type(found).__name__}; must be a function or a class of callables"
+        )
+    return found
 
 
 def odd_name(arguments: dict[Any, Any] | None) -> object | None:

@@ -51,10 +51,14 @@ class EndReport:
         try:
             if await asyncio.to_thread(self._write):
                 logger.info("report: %(file)s", {"file": self._directory / HTML})
+            else:
+                logger.info("other nodes are listed as alive: the last of them writes the report")
         except BigcrawlError as error:
             logger.warning(
                 "no report was written: %(error)s; `scrapy frontier report` writes one later", {"error": error}
             )
+        except Exception:
+            logger.exception("no report was written; `scrapy frontier report` writes one later")
 
     def _write(self) -> bool:
         """Write the report. False if other nodes are alive, of which the last one will write it."""

@@ -11,7 +11,6 @@ scorer is 1 ms in which nothing else happens.
 
 from __future__ import annotations
 
-import importlib
 import logging
 import re
 from collections.abc import Callable, Iterable, Sequence
@@ -20,6 +19,7 @@ from typing import Any, Final
 from urllib.parse import unquote
 
 from bigcrawl.exceptions import ConfigError
+from bigcrawl.given import imported, made_callable
 
 logger = logging.getLogger(__name__)
 
@@ -80,19 +80,7 @@ def make_scorer(scorer: Any, topic: str) -> Scorer:
     """
     if not scorer:
         return KeywordScorer(topic.split())
-    try:
-        found = scorer
-        if isinstance(scorer, str):
-            module, _, name = scorer.rpartition(".")
-            found = getattr(importlib.import_module(module), name)
-        if isinstance(found, type):
-            found = found()
-    except Exception as error:
-        raise ConfigError(f"scorer is {scorer!r}, which cannot be imported or made: {error!r}") from error
-    if not callable(found):
-        raise ConfigError(f"scorer is {scorer!r}, a {type(found).__name__}; must be a function or a class of callables")
-    made: Scorer = found
-    return made
+    return made_callable("scorer", scorer, imported("scorer", scorer) if isinstance(scorer, str) else scorer)
 
 
 def url_words(url: str) -> str:

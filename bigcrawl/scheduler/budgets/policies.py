@@ -18,7 +18,6 @@ docs/decisions/0016.
 from __future__ import annotations
 
 import difflib
-import importlib
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
@@ -26,6 +25,7 @@ import numpy as np
 
 from bigcrawl.config import BudgetConfig
 from bigcrawl.exceptions import ConfigError
+from bigcrawl.given import imported
 from bigcrawl.scheduler.budgets.in_degrees import InDegreeCounts, Ranks
 from bigcrawl.scheduler.rules.budget_rules import BUDGET_LARGEST
 
@@ -229,11 +229,7 @@ class _Checked:
 
 
 def _import_factory(path: str) -> Callable[..., Any]:
-    module, _, name = path.rpartition(".")
-    try:
-        found = getattr(importlib.import_module(module), name)
-    except Exception as error:
-        raise ConfigError(f"BIGCRAWL_BUDGET_POLICY is {path}, which cannot be imported: {error!r}") from error
+    found = imported("BIGCRAWL_BUDGET_POLICY", path)
     if not callable(found):
         raise ConfigError(f"BIGCRAWL_BUDGET_POLICY is {path}, a {type(found).__name__}; must be a class or function")
     return found  # type: ignore[no-any-return]

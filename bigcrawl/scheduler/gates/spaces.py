@@ -6,10 +6,10 @@ server has (`gates.start_gates`). By default there are no spaces, and nothing is
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from bigcrawl.exceptions import ConfigError
+from bigcrawl.given import imported
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -67,12 +67,11 @@ def group_function(path: str | None) -> Group | None:
     """
     if not path:
         return None
-    module, _, name = path.rpartition(".")
+    function = imported("BIGCRAWL_GROUP", path)
     try:
-        function: Any = getattr(import_module(module), name)
         found = function("www.example.com", "http://www.example.com/")
     except Exception as error:
-        raise ConfigError(f"BIGCRAWL_GROUP is {path!r}, which cannot be called: {error!r}") from error
+        raise ConfigError(f"BIGCRAWL_GROUP is {path!r}, which failed in a trial: {error!r}") from error
     if found is not None and not isinstance(found, str):
         raise ConfigError(f"BIGCRAWL_GROUP is {path!r}, which returned {found!r}; must return text, or None")
     checked: Group = function

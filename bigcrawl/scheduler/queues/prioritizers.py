@@ -23,8 +23,6 @@ the spider's score comes first; batches.
 from __future__ import annotations
 
 import difflib
-import importlib
-import inspect
 import logging
 from collections.abc import Callable
 from functools import cached_property
@@ -33,6 +31,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from bigcrawl.exceptions import ConfigError
+from bigcrawl.given import imported, made_callable
 from bigcrawl.scheduler.budgets.in_degrees import EMPTY_COUNTS, Ranks
 from bigcrawl.scheduler.records.body import look_at_link
 from bigcrawl.scheduler.records.member import PRIORITY_MAX
@@ -228,7 +227,7 @@ def make_prioritizer(name: str) -> Prioritizer | None:
             f"{_SETTING} is {name!r}; {hint}must be one of {', '.join(PRIORITIZERS)}, or the import path of a function "
             f"of your own, e.g. my.module.prioritize"
         )
-    found = _imported(name)
+    found: Prioritizer = made_callable(_SETTING, name, imported(_SETTING, name))
     for samples in ((), (_SAMPLE, _SAMPLE)):  # fail at the start rather than in the first step
         nothing = np.zeros(len(samples), dtype=np.uint32)
         try:
@@ -255,20 +254,6 @@ class _Ordinary:
 
 # With a body as `adapter.request_codec` writes it.
 _SAMPLE: Final = QueuedUrl(1, "www.example.com", 0, 0, b"\x93\xb7http://www.example.com/\x01\xc0")
-
-
-def _imported(path: str) -> Prioritizer:
-    module, _, name = path.rpartition(".")
-    try:
-        found = getattr(importlib.import_module(module), name)
-        if inspect.isclass(found):
-            found = found()
-    except Exception as error:
-        raise ConfigError(f"{_SETTING} is {path}, which cannot be imported: {error!r}") from error
-    if not callable(found):
-        raise ConfigError(f"{_SETTING} is {path}, a {type(found).__name__}; must be a function or a class of callables")
-    prioritizer: Prioritizer = found
-    return prioritizer
 
 
 def _checked(result: Any, count: int) -> NumberArray:

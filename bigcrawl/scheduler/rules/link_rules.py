@@ -17,10 +17,10 @@ from __future__ import annotations
 
 import logging
 import re
-from importlib import import_module
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from bigcrawl.exceptions import ConfigError
+from bigcrawl.given import imported
 from bigcrawl.politeness.robots_match import ALLOW, DISALLOW, Matcher
 
 if TYPE_CHECKING:
@@ -129,12 +129,11 @@ def filter_function(path: str | None) -> Callable[[str], bool] | None:
     """
     if not path:
         return None
-    module, _, name = path.rpartition(".")
+    function = imported("BIGCRAWL_FILTER", path)
     try:
-        function: Any = getattr(import_module(module), name)
         found = function("http://www.example.com/")
     except Exception as error:
-        raise ConfigError(f"BIGCRAWL_FILTER is {path!r}, which cannot be called: {error!r}") from error
+        raise ConfigError(f"BIGCRAWL_FILTER is {path!r}, which failed in a trial: {error!r}") from error
     if not isinstance(found, bool):
         raise ConfigError(f"BIGCRAWL_FILTER is {path!r}, which returned {found!r}; must return True to follow a URL")
     checked: Callable[[str], bool] = function
