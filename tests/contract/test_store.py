@@ -1,4 +1,4 @@
-"""The contract of a store, over a directory and over a server of the S3 protocol (moto's)."""
+"""The contract of a store, over a directory and over servers of the S3 protocol and of Google Cloud Storage's."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from bigcrawl.exceptions import CorruptionError
 from bigcrawl.store import series as series_module
 from bigcrawl.store.objects import Objects
 from bigcrawl.store.series import PointSeries
+from tests.support.gs_server import gs_server, new_gs_bucket
 from tests.support.s3_server import new_bucket, s3_server
 
 if TYPE_CHECKING:
@@ -18,17 +19,29 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 
+# gcsfs passes aiohttp the bytes of an object of a megabyte, in a loop of its own.
+pytestmark = pytest.mark.filterwarnings("ignore:Sending a large body directly:ResourceWarning")
+
+
 @pytest.fixture(scope="module")
-def endpoint() -> Iterator[str]:
+def s3_endpoint() -> Iterator[str]:
     with s3_server() as url:
         yield url
 
 
-@pytest.fixture(params=["file", "s3"])
+@pytest.fixture(scope="module")
+def gs_endpoint() -> Iterator[str]:
+    with gs_server() as url:
+        yield url
+
+
+@pytest.fixture(params=["file", "s3", "gs"])
 def objects(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Objects:
-    if request.param == "file":
-        return Objects(f"file://{tmp_path}/store")
-    return Objects(new_bucket(request.getfixturevalue("endpoint"), monkeypatch))
+    if request.param == "s3":
+        return Objects(new_bucket(request.getfixturevalue("s3_endpoint"), monkeypatch))
+    if request.param == "gs":
+        return Objects(new_gs_bucket(request.getfixturevalue("gs_endpoint"), monkeypatch))
+    return Objects(f"file://{tmp_path}/store")
 
 
 class Files:
