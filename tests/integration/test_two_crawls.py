@@ -59,15 +59,14 @@ def test_two_crawls_on_the_same_hosts_keep_their_delay(tmp_path: Path) -> None:
 
 ADDRESS = "127.0.0.31"
 HOSTS = tuple(f"www{number}.example{number}.org" for number in range(4))
-LATE_READ_S = 0.2  # a busy server reads a request that much later than the one before
+LATE_S = 0.5  # a busy machine sends or reads a request that much later than the one before; no gate can see that
 
 
 @pytest.mark.timeout(300)
-@pytest.mark.parametrize(("first_s", "second_s"), [(0.6, 0.6), (1.0, 0.4)], ids=["alike", "different"])
+@pytest.mark.parametrize(("first_s", "second_s"), [(1.2, 1.2), (1.6, 0.8)], ids=["alike", "different"])
 def test_two_crawls_keep_the_gap_of_a_server(tmp_path: Path, first_s: float, second_s: float) -> None:
     """Hosts of their own PLDs on one address; one crawl has two nodes. The longer gap and the longer delay hold."""
-    pages = {f"{host}/": '<a href="/1">1</a> <a href="/2">2</a>' for host in HOSTS}
-    pages |= {f"{host}/{number}": "page" for host in HOSTS for number in (1, 2)}
+    pages = {f"{host}/": '<a href="/1">1</a>' for host in HOSTS} | {f"{host}/1": "page" for host in HOSTS}
     with (
         no_strays_below(tmp_path),
         NamedWeb([ADDRESS], dict.fromkeys(HOSTS, ADDRESS), pages) as web,
@@ -93,7 +92,7 @@ def test_two_crawls_keep_the_gap_of_a_server(tmp_path: Path, first_s: float, sec
             assert another.wait(120) == 0
         hits = sorted(web.hits, key=lambda hit: hit.at)
     times = Counter((hit.host, hit.target) for hit in hits)
-    assert {times[host, target] for host in HOSTS for target in ("/", "/1", "/2")} == {2}, "each crawl has all pages"
+    assert {times[host, target] for host in HOSTS for target in ("/", "/1")} == {2}, "each crawl has all pages"
     short = too_close(hits, {"first": first_s, "second": second_s})
     for host in HOSTS:
         short += too_close([hit for hit in hits if hit.host == host], {"first": 1.5, "second": 0.3})
@@ -106,7 +105,7 @@ def too_close(hits: list[Hit], delays_s: dict[str, float]) -> list[tuple[float, 
     return [
         (later.at - earlier.at, earlier, later)
         for earlier, later in itertools.pairwise(hits)
-        if later.at - earlier.at < max(delays_s[earlier.agent], delays_s[later.agent]) - LATE_READ_S
+        if later.at - earlier.at < max(delays_s[earlier.agent], delays_s[later.agent]) - LATE_S
     ]
 
 
