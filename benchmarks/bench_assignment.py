@@ -12,7 +12,7 @@ import time
 from collections import Counter
 from typing import TYPE_CHECKING
 
-from bigcrawl.scheduler.crawl.assignment import Member, assign
+from bigcrawl.scheduler.crawl.assignment import LiveNode, assign
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -22,12 +22,12 @@ NODES = (2, 3, 4, 8, 16, 32, 63, 64)
 CAPACITIES = {"equal": (1.0,), "1, 2, 4": (1.0, 2.0, 4.0)}
 
 
-def members_of(capacities: Mapping[str, float], owners: Sequence[str] = ()) -> dict[str, Member]:
+def members_of(capacities: Mapping[str, float], owners: Sequence[str] = ()) -> dict[str, LiveNode]:
     owned: dict[str, set[int]] = {node: set() for node in capacities}
     for partition, owner in enumerate(owners):
         if owner in owned:
             owned[owner].add(partition)
-    return {node: Member(node, capacity, frozenset(owned[node])) for node, capacity in capacities.items()}
+    return {node: LiveNode(node, capacity, frozenset(owned[node])) for node, capacity in capacities.items()}
 
 
 def worst_difference(owners: Sequence[str], capacities: Mapping[str, float]) -> float:
@@ -45,7 +45,7 @@ def row(kind: str, nodes: int) -> tuple[object, ...]:
     joined = assign(PARTITIONS, members_of(capacities, before))
     cost_ms = 1000 * (time.process_time() - began_s)
     left = assign(PARTITIONS, members_of(others, joined))
-    again = assign(PARTITIONS, members_of(others, left) | {"again": Member(newcomer, capacities[newcomer])})
+    again = assign(PARTITIONS, members_of(others, left) | {"again": LiveNode(newcomer, capacities[newcomer])})
     got = {partition for partition in range(PARTITIONS) if joined[partition] == newcomer}
     return (
         kind,

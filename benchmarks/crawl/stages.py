@@ -29,7 +29,7 @@ STAGES: Final[tuple[tuple[str, tuple[str, ...]], ...]] = (
     (
         "parse and links",
         (
-            *("/bigcrawl/links.py", "/bigcrawl/scoring/", "/bigcrawl/spiders/", "/selectolax/"),
+            *("/bigcrawl/links/", "/bigcrawl/scoring/", "/bigcrawl/spiders/", "/selectolax/"),
             *("/benchmarks/crawl/spiders.py", "/scrapy/linkextractors/", "/lxml/", "/parsel/"),
         ),
     ),

@@ -143,14 +143,14 @@ async def status_cost(config: Config, redis: PrivateRedis, hosts: int) -> Status
         found = await status_of(crawl)
         assert sum(found["hosts"][state] for state in ("ready", "waiting", "busy")) == hosts, "all are in the figures"
         sent = 0
-        talk = crawl.client._connections.talk
+        talk = crawl.client._servers.connections.talk
 
         async def counted(rows: Any) -> Any:
             nonlocal sent
             sent += len(rows)
             return await talk(rows)
 
-        crawl.client._connections.talk = counted  # type: ignore[method-assign]
+        crawl.client._servers.connections.talk = counted  # type: ignore[method-assign]
         redis_ms, asker_ms = server_ms(redis), 1000 * time.thread_time()
         for _ in range(STATUSES):
             crawl.client._crawl_clock._ask_ms = 0

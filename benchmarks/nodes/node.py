@@ -21,7 +21,7 @@ from benchmarks.nodes.replay import RecordingConnections
 from benchmarks.nodes.web import Spider, resolve
 from bigcrawl.clock import SystemClock
 from bigcrawl.politeness.dns_cache import DnsCache
-from bigcrawl.redisdb import client, masters
+from bigcrawl.redisdb import client, masters, servers
 from bigcrawl.scheduler.node.loops.memory import tame_memory
 
 if TYPE_CHECKING:
@@ -101,7 +101,7 @@ async def _run(url: str, directory: Path, number: int, settings: dict[str, Any])
 def _client(url: str, record: Path) -> client.RedisClient:
     """A client that keeps what it sends to whichever server in the file `record`."""
     RecordingConnections.record = record.open("wb", buffering=1 << 20)
-    for module in (client, masters):
+    for module in (servers, masters):
         vars(module)["Connections"] = RecordingConnections
     return client.RedisClient(url)
 

@@ -30,7 +30,7 @@ class Asked(NamedTuple):
     authorization: str = ""
 
 
-class Refusal(NamedTuple):
+class RefusedAccess(NamedTuple):
     """A status and a line that says what is wrong, and the remedy."""
 
     status: int
@@ -50,31 +50,31 @@ class Access:
         given = authorization[len(_BEARER) :].strip().encode(errors="replace")
         return hmac.compare_digest(given, self._config.token.encode())
 
-    def refusal(self, asked: Asked) -> Refusal | None:
+    def refusal(self, asked: Asked) -> RefusedAccess | None:
         """Return why a request is refused; None if it may pass."""
         if not self._is_our_host(asked.host):
-            return Refusal(
+            return RefusedAccess(
                 403,
                 "the Host header does not name this server; ask by its IP address or as localhost, or set "
                 "BIGCRAWL_DASHBOARD_ORIGIN",
             )
         if asked.has_data and asked.fetch_site not in ("", "same-origin", "none"):
-            return Refusal(403, "another site's page asks; open the dashboard itself")
+            return RefusedAccess(403, "another site's page asks; open the dashboard itself")
         if asked.method == "POST":
             return self._refusal_to_change(asked)
         if asked.has_data and self._config.is_guarded and not self.has_token(asked.authorization):
-            return Refusal(401, "the token is missing or wrong; enter that of BIGCRAWL_DASHBOARD_TOKEN")
+            return RefusedAccess(401, "the token is missing or wrong; enter that of BIGCRAWL_DASHBOARD_TOKEN")
         return None
 
-    def _refusal_to_change(self, asked: Asked) -> Refusal | None:
+    def _refusal_to_change(self, asked: Asked) -> RefusedAccess | None:
         if asked.content_type.partition(";")[0].strip().lower() != "application/json":
-            return Refusal(415, "a change is sent as JSON; set the header Content-Type: application/json")
+            return RefusedAccess(415, "a change is sent as JSON; set the header Content-Type: application/json")
         if asked.origin not in (f"http://{asked.host}", self._config.origin):
-            return Refusal(403, f"the Origin header must be the dashboard's own, http://{asked.host}")
+            return RefusedAccess(403, f"the Origin header must be the dashboard's own, http://{asked.host}")
         if self._config.token is None:
-            return Refusal(403, "nothing can be changed here; set BIGCRAWL_DASHBOARD_TOKEN or ..._TOKEN_FILE")
+            return RefusedAccess(403, "nothing can be changed here; set BIGCRAWL_DASHBOARD_TOKEN or ..._TOKEN_FILE")
         if not self.has_token(asked.authorization):
-            return Refusal(401, "the token is missing or wrong; enter that of BIGCRAWL_DASHBOARD_TOKEN")
+            return RefusedAccess(401, "the token is missing or wrong; enter that of BIGCRAWL_DASHBOARD_TOKEN")
         return None
 
     def _is_our_host(self, host: str) -> bool:

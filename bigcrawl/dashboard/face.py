@@ -23,7 +23,7 @@ from bigcrawl.dashboard.access import Access, Asked
 from bigcrawl.dashboard.actions import CHANGES, LOOKS, change_of, look_of, run
 from bigcrawl.dashboard.files import CONTENT_SECURITY_POLICY, PAGE, page_files
 from bigcrawl.dashboard.kept import KeptCrawl
-from bigcrawl.dashboard.worker import Answer, Worker
+from bigcrawl.dashboard.worker import JobAnswer, Worker
 from bigcrawl.exceptions import BigcrawlError, CorruptionError, TransientStoreError
 from bigcrawl.serving.listener import Listener
 from bigcrawl.serving.sites import QuietSite
@@ -135,7 +135,7 @@ class _Face(Resource):
         if not is_api:
             return self._file(request, asked.method, path)
         if action == "access":
-            return _sent(request, Answer(200, json.dumps(self._permitted(asked)).encode()))
+            return _sent(request, JobAnswer(200, json.dumps(self._permitted(asked)).encode()))
         if action not in (LOOKS if asked.method == "GET" else CHANGES):
             return _said(request, 404, _unknown(action, asked.method))
         if len(request.uri) > QUERY_MAX:
@@ -162,12 +162,12 @@ class _Face(Resource):
         request.setHeader("content-type", found.content_type)
         return found.body
 
-    async def _looked_at(self, call: ActionCall) -> Answer:
+    async def _looked_at(self, call: ActionCall) -> JobAnswer:
         look = LOOKS[call.name]
         worker = self._slow if look.reads_files else self._quick
         return await worker.ask(call, lambda: self._ran(call), look.kept_s)
 
-    async def _changed(self, call: ActionCall) -> Answer:
+    async def _changed(self, call: ActionCall) -> JobAnswer:
         worker = self._slow if call.name in LOOKS and LOOKS[call.name].reads_files else self._quick
         answer = await worker.change(lambda: self._ran(call))
         self._quick.forget()
@@ -176,10 +176,10 @@ class _Face(Resource):
         logger.info("dashboard: %(action)s, status %(status)d", {"action": call.name, "status": answer.status})
         return answer
 
-    def _ran(self, call: ActionCall) -> Answer:
+    def _ran(self, call: ActionCall) -> JobAnswer:
         """Run an action, in a worker's thread."""
         try:
-            return Answer(200, json.dumps(run(self._config, call, self._kept)).encode())
+            return JobAnswer(200, json.dumps(run(self._config, call, self._kept)).encode())
         except TransientStoreError as error:
             return _error(503, str(error))
         except CorruptionError as error:
@@ -235,15 +235,15 @@ def _unknown(action: str, method: str) -> str:
     return f"{method} knows no action {action[:40]!r}; there are: {known}"
 
 
-def _error(status: int, text: str) -> Answer:
-    return Answer(status, json.dumps({"error": text}).encode())
+def _error(status: int, text: str) -> JobAnswer:
+    return JobAnswer(status, json.dumps({"error": text}).encode())
 
 
 def _said(request: Any, status: int, text: str) -> bytes:
     return _sent(request, _error(status, text))
 
 
-def _sent(request: Any, answer: Answer) -> bytes:
+def _sent(request: Any, answer: JobAnswer) -> bytes:
     """Set status and type. Return the body."""
     request.setResponseCode(answer.status)
     request.setHeader("content-type", "application/json")

@@ -23,21 +23,21 @@ KEPT_MAX: Final = 64  # results
 STOP_S: Final = 3.0  # for the job under way to end
 
 
-class Answer(NamedTuple):
+class JobAnswer(NamedTuple):
     """The result of a job: an HTTP status and JSON."""
 
     status: int
     body: bytes
 
 
-BUSY: Final = Answer(503, b'{"error": "too many questions wait; ask again in a few seconds"}')
-OVER: Final = Answer(503, b'{"error": "the node is ending"}')
+BUSY: Final = JobAnswer(503, b'{"error": "too many questions wait; ask again in a few seconds"}')
+OVER: Final = JobAnswer(503, b'{"error": "the node is ending"}')
 
-Result = asyncio.Future[Answer]
+Result = asyncio.Future[JobAnswer]
 
 
 class _Job(NamedTuple):
-    run: Callable[[], Answer]  # must not raise
+    run: Callable[[], JobAnswer]  # must not raise
     result: Result
 
 
@@ -73,7 +73,7 @@ class Worker:
         self._jobs.put(None)
         await asyncio.wait({self._ended}, timeout=STOP_S)
 
-    async def ask(self, key: Hashable, run: Callable[[], Answer], kept_s: float) -> Answer:
+    async def ask(self, key: Hashable, run: Callable[[], JobAnswer], kept_s: float) -> JobAnswer:
         """Return the result of a job, or that of a job with the same key that is under way or ended `kept_s` ago.
 
         Args:
@@ -90,7 +90,7 @@ class Worker:
             result.add_done_callback(lambda done: self._keep(key, done, kept_s))
         return await asyncio.shield(result)
 
-    async def change(self, run: Callable[[], Answer]) -> Answer:
+    async def change(self, run: Callable[[], JobAnswer]) -> JobAnswer:
         """Return the result of a job that changes something; what was kept before is asked for anew."""
         if self._waiting >= JOBS_MAX:
             return BUSY
@@ -107,7 +107,7 @@ class Worker:
         if self._kept.get(key, (0.0, None))[1] is result:
             self._kept.remember(key, (time.monotonic() + kept_s, result))
 
-    def _begin(self, run: Callable[[], Answer]) -> Result:
+    def _begin(self, run: Callable[[], JobAnswer]) -> Result:
         assert self._loop is not None, "it was started"
         job = _Job(run, self._loop.create_future())
         self._waiting += 1
@@ -126,7 +126,7 @@ class Worker:
         with suppress(RuntimeError):  # the process ended meanwhile
             self._loop.call_soon_threadsafe(call, *values)
 
-    def _note(self, job: _Job, answer: Answer) -> None:
+    def _note(self, job: _Job, answer: JobAnswer) -> None:
         self._waiting -= 1
         if not job.result.done():
             job.result.set_result(answer)

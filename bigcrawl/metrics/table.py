@@ -170,7 +170,7 @@ TABLE: tuple[Metric | str, ...] = (
         "histogram",
         "Time from the start of a fetch to its answer or failure, every try but those that were given up.",
         "scheduler/handout/handout.py",
-        lambda source: source.parts.handout.fetch_times,
+        lambda source: source.parts.handout.ends.fetch_times,
     ),
     Metric(
         "bigcrawl_fetching",
@@ -255,7 +255,7 @@ TABLE: tuple[Metric | str, ...] = (
         "histogram",
         "Time from when a host is due to when a URL of it is taken; it grows when the node is behind.",
         "scheduler/handout/handout.py",
-        lambda source: source.parts.handout.lateness,
+        lambda source: source.parts.handout.ends.lateness,
     ),
     Metric(
         "bigcrawl_crowded",

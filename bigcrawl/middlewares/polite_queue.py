@@ -47,7 +47,7 @@ class PoliteQueue(DownloaderAwarePriorityQueue):
             )
         self._throttle = throttle
         self._order = DueOrder(throttle.due_ms)
-        self._downloader_interface: DueHost = DueHost(crawler, throttle, self._order)
+        self._downloader_interface: OneHostDownloader = OneHostDownloader(crawler, throttle, self._order)
         for host in self.pqueues:  # from an earlier run of the job
             self._order.add(host)
         self._probe = EngineProbe(crawler)
@@ -90,7 +90,7 @@ class PoliteQueue(DownloaderAwarePriorityQueue):
             self._alarm = None
 
 
-class DueHost(DownloaderInterface):
+class OneHostDownloader(DownloaderInterface):
     """Answers what Scrapy's queue asks about all hosts, for the one host whose turn it is."""
 
     def __init__(self, crawler: Crawler, throttle: Throttle, order: DueOrder) -> None:

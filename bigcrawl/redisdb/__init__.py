@@ -3,8 +3,9 @@
 keys                         every key
 lua/, scripts/               the scripts, and a function for each
 script_texts                 how calls of scripts get to Redis
-client                       the connection, for everybody else
-pools, connections, masters  one server, Sentinel's master, or a cluster
+client, pipelines            the connection, for everybody else
+servers, pools, connections, masters   one server, Sentinel's master, or a cluster
+reply_errors                 what a failed call means
 embedded, server_*           the server that bigcrawl starts, and what a server must be able to do
 rights, tls                  what an ACL must permit; certificates that do not fit
 crawl_clock                  the time of the crawls

@@ -10,10 +10,16 @@ or stood still. The script decides which, and the node adopts its answer.
 
 from __future__ import annotations
 
+import asyncio
+import logging
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable
+
     from bigcrawl.clock import Clock
+
+logger = logging.getLogger(__name__)
 
 ASK_EVERY_MS = 1_000
 STEP_MS = 1_000
@@ -64,3 +70,42 @@ class CrawlClock:
         least_ms, most_ms = time_ms - self._clock.monotonic_ms(), time_ms - sent_ms
         before_ms = most_ms if self._offset_ms is None else self._offset_ms
         self._offset_ms = min(max(before_ms, least_ms), most_ms)
+
+
+class TimeChecks:
+    """Keeps an estimate right by questions to Redis, one at a time.
+
+    Args:
+        clock: the estimate.
+        ask: asks Redis, and lets it correct the time if the argument is true. Returns the time, and by how many ms the
+            server's clock was set.
+    """
+
+    def __init__(self, clock: CrawlClock, ask: Callable[[bool], Awaitable[tuple[int, int]]]) -> None:
+        self._clock = clock
+        self._ask = ask
+        self._asking = asyncio.Lock()
+
+    async def learn(self) -> None:
+        """Ask for the first time."""
+        sent_ms = self._clock.boot_ms()
+        time_ms, _ = await self._ask(False)
+        self._clock.note(time_ms, sent_ms)
+
+    async def check(self) -> None:
+        """Ask whether the time is still right, if that is due."""
+        clock = self._clock
+        async with self._asking:
+            if not clock.is_due:  # another task has asked while this one waited
+                return
+            sent_ms = clock.boot_ms()
+            time_ms, set_ms = await self._ask(False)
+            if not clock.agrees(time_ms, sent_ms):
+                sent_ms = clock.boot_ms()
+                time_ms, set_ms = await self._ask(True)
+            clock.note(time_ms, sent_ms)
+        if set_ms:
+            logger.warning(
+                "the clock of Redis was set by %(seconds).1f s; the crawl keeps its own time",
+                {"seconds": set_ms / 1000},
+            )

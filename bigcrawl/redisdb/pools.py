@@ -7,6 +7,7 @@ rediss+sentinel://                                          with TLS to the serv
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import urlsplit
 
@@ -15,14 +16,57 @@ from redis import exceptions as errors
 from redis.asyncio.connection import parse_url
 from redis.asyncio.sentinel import MasterNotFoundError, Sentinel, SentinelConnectionPool
 
-from bigcrawl.redisdb.tls import tls_fault
+from bigcrawl.exceptions import ConfigError
+from bigcrawl.redisdb.tls import check_certificates, tls_fault
 
 if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable
+
+    from redis.asyncio.connection import AbstractConnection
+
     Pool = aredis.ConnectionPool
+
+CONNECT_TIMEOUT_S: Final = 5.0
 
 SENTINEL_PORT: Final = 26_379
 SENTINEL_TIMEOUT_S: Final = 5.0
 _SCHEME_END: Final = "+sentinel"
+
+
+def checked_pool(url: str, on_connect: Callable[[AbstractConnection], Awaitable[None]]) -> Pool:
+    """Return a pool for the URL in BIGCRAWL_REDIS_URL. Nothing is connected yet.
+
+    Args:
+        url: one of the above.
+        on_connect: greets the server of each connection that opens.
+
+    Raises:
+        ConfigError: the URL is malformed, or a certificate that it names cannot be read. No password is shown.
+    """
+    try:
+        pool = make_pool(
+            url,
+            # The library would send within asyncio.wait_for, which may lose a cancellation in Python 3.11. A node
+            # that closes would then wait for the reply. The client limits the wait instead.
+            socket_timeout=None,
+            socket_connect_timeout=CONNECT_TIMEOUT_S,
+            protocol=2,  # every server understands it, so a server that is too old gets our own error message
+            redis_connect_func=on_connect,
+            retry=None,
+            retry_on_error=[],
+        )
+        check_certificates(pool.make_connection())  # type: ignore[no-untyped-call]  # finds unknown options too
+    except (ValueError, TypeError) as error:
+        # The library's message may quote a part of the URL, for instance of a password that contains / or #.
+        reason = error if "@" not in url else "not what redis://user:password@host:port/0 looks like (escape / and #)"
+        raise ConfigError(f"BIGCRAWL_REDIS_URL is {without_password(url)!r}: {reason}") from None
+    return pool
+
+
+def without_password(url: str) -> str:
+    """The URL without its password. Whatever precedes the last @ may be a password, even if the URL is malformed."""
+    shown = re.sub(r"^([a-z+]+://)?.*@", r"\1***@", url, flags=re.DOTALL)
+    return re.sub(r"(?<=password=)[^&]*", "***", shown)
 
 
 def make_pool(url: str, **options: Any) -> Pool:

@@ -113,19 +113,19 @@ def _read(folder: str, name: str) -> str:
     return files("bigcrawl.redisdb").joinpath("lua", folder, f"{name}.lua").read_text("utf-8")
 
 
-class Command(NamedTuple):
+class PackedCalls(NamedTuple):
     """One EVALSHA: its words, and the calls that it runs, all of one script, in order."""
 
     calls: list[Call[Any]]
     words: tuple[Value, ...]
 
 
-def commands(calls: Sequence[Call[Any]], now_ms: int = 0, calls_max: int = CALLS_MAX) -> list[Command]:
+def commands(calls: Sequence[Call[Any]], now_ms: int = 0, calls_max: int = CALLS_MAX) -> list[PackedCalls]:
     """Return the commands that run the calls in order. Consecutive calls of one script share a command.
 
     `now_ms` is passed to calls without a time of their own. A call that is larger than `BYTES_MAX` goes alone.
     """
-    made: list[Command] = []
+    made: list[PackedCalls] = []
     group: list[Call[Any]] = []
     packed: list[bytes] = []
     size = 0
@@ -142,11 +142,11 @@ def commands(calls: Sequence[Call[Any]], now_ms: int = 0, calls_max: int = CALLS
     return made
 
 
-def _evalsha(calls: list[Call[Any]], packed: list[bytes]) -> Command:
+def _evalsha(calls: list[Call[Any]], packed: list[bytes]) -> PackedCalls:
     """Return the command for a group. A call that goes alone declares its keys, by which a cluster finds its server."""
     keys = calls[0].keys if len(calls) == 1 else ()
     argument = b"".join((_packer.pack_array_header(len(packed)), *packed))
-    return Command(calls, ("EVALSHA", digest(calls[0].name), len(keys), *keys, argument))
+    return PackedCalls(calls, ("EVALSHA", digest(calls[0].name), len(keys), *keys, argument))
 
 
 def key_of(words: Sequence[Value]) -> str | None:

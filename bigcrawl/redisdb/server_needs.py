@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from bigcrawl.exceptions import ConfigError
-from bigcrawl.redisdb.client import RedisRefusedError
 from bigcrawl.redisdb.pools import is_sentinel_url
+from bigcrawl.redisdb.reply_errors import RedisRefusedError
 
 if TYPE_CHECKING:
     from bigcrawl.redisdb.client import RedisClient

@@ -28,7 +28,7 @@ def step_s_of(span_s: float) -> float:
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class SampleStep:
     """From one sample to a later one; `is_stopped`: no node ran."""
 
     first: int
@@ -55,7 +55,7 @@ class Rates:
         ends = {ceil((time_s - times[0]) / self.step_s - 0.001): at for at, time_s in enumerate(times)}
         bounds = sorted({0, *ends.values()})
         self.steps = [
-            Step(first, last, times[first], times[last], not any(nodes[first:last]))
+            SampleStep(first, last, times[first], times[last], not any(nodes[first:last]))
             for first, last in pairwise(bounds)
             if times[last] > times[first]
         ]

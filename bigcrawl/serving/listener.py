@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from twisted.internet.error import CannotListenError
 
-from bigcrawl.serving.sites import Connections
+from bigcrawl.serving.sites import SiteConnections
 
 if TYPE_CHECKING:
     from bigcrawl.serving.sites import QuietSite
@@ -37,7 +37,7 @@ class Listener:
         self._name, self._setting, self._path = name, setting, path
         self._address, self._ports = address, ports
         self._connections_max = connections_max
-        self._connections: Connections | None = None
+        self._connections: SiteConnections | None = None
         self._port: Any | None = None
         self._again: asyncio.TimerHandle | None = None
         self.url: str | None = None
@@ -45,7 +45,7 @@ class Listener:
 
     def listen(self, site: QuietSite) -> None:
         """Begin to serve. A taken port is one line in the log, and so is the port that was found."""
-        connections = Connections(site, self._connections_max)
+        connections = SiteConnections(site, self._connections_max)
         try:
             self._port = self._first_free(connections)
         except CannotListenError as error:
@@ -68,7 +68,7 @@ class Listener:
         if self._connections is not None:
             self._connections.close()
 
-    def _first_free(self, connections: Connections) -> Any:
+    def _first_free(self, connections: SiteConnections) -> Any:
         """Raise CannotListenError, that of the last port, if there is none."""
         from twisted.internet import reactor as installed  # not before the crawl has chosen one
 

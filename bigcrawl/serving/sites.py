@@ -25,7 +25,7 @@ class QuietSite(Site):
         """Not in the crawl's log."""
 
 
-class Connections(WrappingFactory):
+class SiteConnections(WrappingFactory):
     """The open connections of a site; a further one than `connections_max` is closed at once, 0: any number."""
 
     noisy = False

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
     from scrapy.crawler import Crawler
 
-    from bigcrawl.redisdb.scripts import Batch, Entry
+    from bigcrawl.redisdb.scripts import Entry, EntryBatch
     from bigcrawl.scheduler.adapter.frontier import Frontier
     from bigcrawl.spiders.list_source import ListSource
 
@@ -135,7 +135,7 @@ class ListReader:
             self._has_warned = True
             logger.warning("the list cannot be read now: %(error)s; trying again", {"error": error})
 
-    async def _queue(self, batch: Batch) -> None:
+    async def _queue(self, batch: EntryBatch) -> None:
         """Offer what the spider makes of the entries."""
         self._renew_at = monotonic() + self._renew_s
         for at, entry in enumerate(batch.entries):

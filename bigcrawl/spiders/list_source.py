@@ -14,7 +14,7 @@ from bigcrawl.redisdb.keys import ListKeys
 if TYPE_CHECKING:
     from scrapy.settings import BaseSettings
 
-    from bigcrawl.redisdb.scripts import Batch, Taken
+    from bigcrawl.redisdb.scripts import EntryBatch, Taken
 
 ENTRY_BYTES_MAX: Final = 4 << 20  # what a stored request may have
 BATCH_BYTES_MAX: Final = 1 << 20
@@ -70,7 +70,7 @@ class ListSource:
     def __repr__(self) -> str:
         return f"<ListSource {self._keys.list} of {self._client!r}>"
 
-    async def next(self) -> Batch | None:
+    async def next(self) -> EntryBatch | None:
         """Take the next batch. None if there is nothing to take now.
 
         Raises:

@@ -8,7 +8,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
 
-class Row(NamedTuple):
+class FrequentName(NamedTuple):
     """A name, how often it came, and the sum of its amounts."""
 
     name: str
@@ -49,16 +49,16 @@ class Frequent:
         row[0] += count
         row[1] += amount
 
-    def add_all(self, rows: Iterable[Row], others: int = 0, others_amount: int = 0) -> None:
+    def add_all(self, rows: Iterable[FrequentName], others: int = 0, others_amount: int = 0) -> None:
         """Add the rows of another one, and its others."""
         for row in rows:
             self.note(row.name, row.amount, row.times)
         self.others += others
         self.others_amount += others_amount
 
-    def rows(self) -> list[Row]:
+    def rows(self) -> list[FrequentName]:
         """Return the names that are kept, the most frequent first."""
-        rows = [Row(name, times, amount) for name, (times, amount) in self._rows.items()]
+        rows = [FrequentName(name, times, amount) for name, (times, amount) in self._rows.items()]
         return sorted(rows, key=lambda row: (-row.times, row.name))
 
     def _drop_least(self, newest: str) -> None:

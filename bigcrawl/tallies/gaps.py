@@ -17,7 +17,7 @@ ROUNDING_MS: Final = 1
 TIGHTEST_MAX: Final = 20
 
 
-class Gap(NamedTuple):
+class NamedGap(NamedTuple):
     """A gap between two fetches of the same name, and the gap that was due, in ms."""
 
     name: str
@@ -39,7 +39,7 @@ class Gaps:
 
     def __init__(self) -> None:
         self.counts = [0] * (len(RATIOS) + 1)
-        self._tightest: dict[str, Gap] = {}
+        self._tightest: dict[str, NamedGap] = {}
         self._tightest_below = float("inf")  # a gap of a larger ratio is not among the tightest
 
     def __repr__(self) -> str:
@@ -55,20 +55,20 @@ class Gaps:
         else:
             self.counts[bisect_right(RATIOS, ratio)] += 1
         if ratio < self._tightest_below:
-            self._keep(Gap(name, gap_ms, due_ms))
+            self._keep(NamedGap(name, gap_ms, due_ms))
 
-    def add_all(self, counts: Sequence[int], tightest: Iterable[Gap]) -> None:
+    def add_all(self, counts: Sequence[int], tightest: Iterable[NamedGap]) -> None:
         """Add the counts and the tightest gaps of another one."""
         self.counts = [mine + theirs for mine, theirs in zip(self.counts, counts, strict=True)]
         for gap in tightest:
             self._keep(gap)
 
     @property
-    def tightest(self) -> list[Gap]:
+    def tightest(self) -> list[NamedGap]:
         """The smallest gap of each of some names, by its ratio to what was due, the tightest first."""
         return sorted(self._tightest.values(), key=lambda gap: (gap.ratio, gap.name))
 
-    def _keep(self, gap: Gap) -> None:
+    def _keep(self, gap: NamedGap) -> None:
         before = self._tightest.get(gap.name)
         if before is not None and before.ratio <= gap.ratio:
             return

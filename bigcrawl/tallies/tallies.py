@@ -14,8 +14,8 @@ from isal import isal_zlib
 
 from bigcrawl.exceptions import BigcrawlError
 from bigcrawl.tallies.distinct import Distinct
-from bigcrawl.tallies.frequent import Frequent, Row
-from bigcrawl.tallies.gaps import Gap, Gaps
+from bigcrawl.tallies.frequent import Frequent, FrequentName
+from bigcrawl.tallies.gaps import Gaps, NamedGap
 from bigcrawl.tallies.sampled import DEPTH_MAX, Sampled
 
 if TYPE_CHECKING:
@@ -207,14 +207,14 @@ def _written_gaps(gaps: Gaps) -> list[Any]:
 
 
 def _read_frequent(mine: Frequent, value: Any) -> None:
-    mine.add_all((Row(*row) for row in value[2]), *value[:2])
+    mine.add_all((FrequentName(*row) for row in value[2]), *value[:2])
 
 
 def _read(tallies: Tallies, values: dict[str, Any]) -> Tallies:
     readers: dict[str, Callable[[Any, Any], None]] = {
         **dict.fromkeys(_FREQUENT, _read_frequent),
         **dict.fromkeys(_DISTINCT, lambda mine, value: mine.add_all(Distinct(value))),
-        **dict.fromkeys(_GAPS, lambda mine, value: mine.add_all(value[0], (Gap(*gap) for gap in value[1]))),
+        **dict.fromkeys(_GAPS, lambda mine, value: mine.add_all(value[0], (NamedGap(*gap) for gap in value[1]))),
         "sampled_plds": lambda mine, value: mine.add_all(value[1], min(int(value[0]), DEPTH_MAX)),
     }
     for name in _NUMBERS:

@@ -11,7 +11,7 @@ from bigcrawl.redisdb.keys import ListKeys
 from tests.support.script_world import LEASE_MS, T0
 
 if TYPE_CHECKING:
-    from bigcrawl.redisdb.scripts import Batch, Taken
+    from bigcrawl.redisdb.scripts import EntryBatch, Taken
     from tests.support.script_world import ScriptRunner
 
 
@@ -29,7 +29,7 @@ class ListWorld:
         taken: Taken = self.runner.run(call)
         return taken
 
-    def batch(self, name: str, ended: str = "", **more: int) -> Batch:
+    def batch(self, name: str, ended: str = "", **more: int) -> EntryBatch:
         found = self.take(name, ended, **more).batch
         assert found is not None
         return found
@@ -43,7 +43,7 @@ def world(runner: ScriptRunner, crawl_name: str) -> ListWorld:
     return ListWorld(runner, crawl_name)
 
 
-def data_of(batch: Batch | None) -> list[bytes | None]:
+def data_of(batch: EntryBatch | None) -> list[bytes | None]:
     return [] if batch is None else [entry.data for entry in batch.entries]
 
 

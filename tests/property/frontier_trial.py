@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import redis
 
 from bigcrawl.exceptions import BigcrawlError, OwnershipLostError, TransientStoreError
-from bigcrawl.redisdb.client import RedisClient, RedisRestartedError
+from bigcrawl.redisdb.reply_errors import RedisRestartedError
 from bigcrawl.scheduler.records.member import pack_member
 from bigcrawl.scheduler.records.outcomes import ABORTED
 from bigcrawl.scheduler.records.queued_url import QueuedUrl
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Sized
     from pathlib import Path
 
+    from bigcrawl.redisdb.client import RedisClient
     from bigcrawl.scheduler.node.node import Node
     from bigcrawl.scheduler.records.held import HeldUrl
 

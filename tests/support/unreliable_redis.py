@@ -21,7 +21,9 @@ from typing import TYPE_CHECKING, Any
 import msgpack
 from redis import exceptions as errors
 
-from bigcrawl.redisdb.client import RedisClient, RedisRestartedError
+from bigcrawl.redisdb.client import RedisClient
+from bigcrawl.redisdb.reply_errors import RedisRestartedError
+from tests.support.one_clock import OneClock
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -139,7 +141,7 @@ class UnreliableClient(RedisClient):
     """A node's client on such a network, on the test's clock."""
 
     def __init__(self, url: str, network: Network, clock: Clock) -> None:
-        super().__init__(url)
+        super().__init__(url, crawl_clock=OneClock(clock))
         self._network = network
         self._test_clock = clock
         self._restarts_seen = network.restarts
@@ -150,9 +152,6 @@ class UnreliableClient(RedisClient):
     @property
     def server(self) -> str:
         return f"server {self._restarts_seen}"
-
-    async def _ask_time(self) -> None:
-        """The test's clock needs no correction."""
 
     async def accept_restart(self) -> None:
         self._restarts_seen = self._network.restarts

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 EXPORT: Final = "export"
 
 
-class Source(Protocol):
+class ImportSource(Protocol):
     """Something to import.
 
     Attributes:
@@ -39,7 +39,7 @@ class Source(Protocol):
         """Send all of it. Return lines about what may be missing; none if all is there."""
 
 
-SOURCES: Final[dict[str, Callable[[str, argparse.Namespace], Source]]] = {
+SOURCES: Final[dict[str, Callable[[str, argparse.Namespace], ImportSource]]] = {
     "scrapy-redis": ScrapyRedis,
     "jobdir": JobDir,
     "urls": UrlList,
@@ -111,7 +111,7 @@ def import_from(config: Config, words: Sequence[str], opts: argparse.Namespace) 
 
 
 async def _import(
-    config: Config, server: str, source: Source, opts: argparse.Namespace
+    config: Config, server: str, source: ImportSource, opts: argparse.Namespace
 ) -> tuple[RequestSender, list[str]]:
     async with begun(config, server, pauses=source.pauses) as crawl:
         sender = RequestSender(crawl, opts.request_class)

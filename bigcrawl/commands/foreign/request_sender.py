@@ -20,7 +20,7 @@ BAD_SHOWN: Final = 5
 _SCRAPYS: Final = "scrapy."
 
 
-class Bad(NamedTuple):
+class NotImported(NamedTuple):
     """Something that is not imported, and why."""
 
     where: str
@@ -43,7 +43,7 @@ class RequestSender:
         self._marks = Shapes(crawl.config.traps).marks if crawl.config.traps.share else None
         self._classes = request_classes
         self.sent = 0
-        self.bad: list[Bad] = []
+        self.bad: list[NotImported] = []
         self.left_out = 0
 
     def __repr__(self) -> str:
@@ -89,7 +89,7 @@ class RequestSender:
         """Note something that is not imported."""
         self.left_out += 1
         if len(self.bad) < BAD_SHOWN:
-            self.bad.append(Bad(where, reason[:300]))
+            self.bad.append(NotImported(where, reason[:300]))
 
     async def flush(self) -> None:
         """Send all that is left."""

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from bigcrawl.commands.opened_crawl import OpenedCrawl
     from bigcrawl.config import Config
     from bigcrawl.scheduler.budgets.in_degrees import InDegreeCounts
-    from bigcrawl.tallies.frequent import Row
+    from bigcrawl.tallies.frequent import FrequentName
 
 ORDERS: Final = ("pages", "bytes")
 LIMIT: Final = 30
@@ -106,7 +106,9 @@ async def list_plds(crawl: OpenedCrawl, order: str, limit: int) -> dict[str, Any
     return {"plds": found, "pages": pages, "unreadable": unreadable}
 
 
-def _look_up(crawl: OpenedCrawl, rows: Sequence[Row], counts: InDegreeCounts, book: RuleBook) -> list[dict[str, Any]]:
+def _look_up(
+    crawl: OpenedCrawl, rows: Sequence[FrequentName], counts: InDegreeCounts, book: RuleBook
+) -> list[dict[str, Any]]:
     files = read_files(crawl, [row.name for row in rows])
     found = []
     for pld in top_plds(crawl, rows, files.in_degrees, counts):
@@ -160,7 +162,7 @@ def read_files(crawl: OpenedCrawl, names: Iterable[str], partitions: Iterable[in
 
 
 def top_plds(
-    crawl: OpenedCrawl, rows: Iterable[Row], in_degrees: Mapping[str, int], counts: InDegreeCounts
+    crawl: OpenedCrawl, rows: Iterable[FrequentName], in_degrees: Mapping[str, int], counts: InDegreeCounts
 ) -> list[TopPld]:
     """Add rank and the policy's budget to PLDs with their pages. `counts` are those of the whole crawl."""
     ranks, policy = Ranks(counts), make_policy(crawl.config.budget, counts)

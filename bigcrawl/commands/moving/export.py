@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     import argparse
     from collections.abc import Iterator, Sequence
 
-    from bigcrawl.commands.moving.export_file import Line, Writer
+    from bigcrawl.commands.moving.export_file import Line, LineWriter
     from bigcrawl.commands.opened_crawl import OpenedCrawl
     from bigcrawl.config import Config
 
@@ -56,7 +56,7 @@ def export(config: Config, words: Sequence[str], opts: argparse.Namespace) -> Re
     return Result({"file": str(path), "crawl": config.crawl.name, **counts}, text)
 
 
-async def _export(config: Config, server: str, writer: Writer) -> dict[str, int]:
+async def _export(config: Config, server: str, writer: LineWriter) -> dict[str, int]:
     counts = {"urls": 0, "seen": 0}
     async with opened(config, server) as crawl:
         writer.write(await _header(crawl))

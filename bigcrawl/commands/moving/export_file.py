@@ -36,7 +36,7 @@ _ZSTD_MAGIC: Final = b"\x28\xb5\x2f\xfd"
 Line = dict[str, Any]
 
 
-class Writer:
+class LineWriter:
     """Writes lines, and at last their number."""
 
     def __init__(self, file: IO[bytes]) -> None:
@@ -44,7 +44,7 @@ class Writer:
         self.lines = 0
 
     def __repr__(self) -> str:
-        return f"<Writer lines={self.lines}>"
+        return f"<LineWriter lines={self.lines}>"
 
     def write(self, line: Line) -> None:
         """Write one line."""
@@ -53,7 +53,7 @@ class Writer:
 
 
 @contextmanager
-def written(path: Path) -> Iterator[Writer]:
+def written(path: Path) -> Iterator[LineWriter]:
     """Open a new file for its owner alone. It gets its name when it is whole; after an error nothing is left.
 
     Raises:
@@ -65,7 +65,7 @@ def written(path: Path) -> Iterator[Writer]:
     try:
         with open(part, "wb", opener=opener) as plain:
             with _compressed(path, plain) as file:
-                writer = Writer(file)
+                writer = LineWriter(file)
                 yield writer
                 writer.write({"end": {"lines": writer.lines}})
             plain.flush()

@@ -47,7 +47,7 @@ _MARKS_FROM = FETCHED  # codes from here on are no ends
 
 
 @dataclass
-class InRedis:
+class HeldInRedis:
     """What Redis holds of a partition beyond its files.
 
     Attributes:
@@ -89,7 +89,7 @@ async def partition_lines(crawl: OpenedCrawl, partition: int, links: Path) -> As
         shutil.rmtree(place, ignore_errors=True)
 
 
-async def _read(crawl: OpenedCrawl, partition: int, place: Path) -> tuple[Contents | None, InRedis]:
+async def _read(crawl: OpenedCrawl, partition: int, place: Path) -> tuple[Contents | None, HeldInRedis]:
     """Link the files, then read Redis; again if the owner trimmed the inbox meanwhile."""
     keys = crawl.keys(partition)
     for _ in range(TRIES_MAX):
@@ -100,7 +100,7 @@ async def _read(crawl: OpenedCrawl, partition: int, place: Path) -> tuple[Conten
                 f"the files of partition {partition} are not in {crawl.directory(partition)}: export on a machine that "
                 f"has them, with the crawl's BIGCRAWL_STATE_DIR, or with its BIGCRAWL_STORE_URL"
             )
-        found = InRedis(int(admitted or 0), await _hot(crawl, partition))
+        found = HeldInRedis(int(admitted or 0), await _hot(crawl, partition))
         folded = contents.inbox_id if contents is not None else NO_INBOX_ID
         if await _read_inbox(crawl, partition, folded, found):
             return contents, found
@@ -152,7 +152,7 @@ def _url_of(host: str, member: bytes) -> QueuedUrl:
     return QueuedUrl(fields.key, host, fields.priority, fields.flags, fields.body)
 
 
-async def _read_inbox(crawl: OpenedCrawl, partition: int, folded: str, found: InRedis) -> bool:
+async def _read_inbox(crawl: OpenedCrawl, partition: int, folded: str, found: HeldInRedis) -> bool:
     """Add what the inbox has after the entry `folded`. Return whether all of it was still there."""
     inbox, last = crawl.keys(partition).inbox, folded
     ends: list[tuple[str, bytes]] = []
@@ -185,7 +185,7 @@ def _real_ends(entries: list[tuple[str, bytes]]) -> tuple[KeyArray, npt.NDArray[
     return last_of_each(keys[is_end], values[is_end])
 
 
-def _lines(contents: Contents | None, found: InRedis, partition: int) -> Iterator[Line]:
+def _lines(contents: Contents | None, found: HeldInRedis, partition: int) -> Iterator[Line]:
     away = {url.key for url in found.hot}
     if found.ends is not None:
         keys, values = found.ends

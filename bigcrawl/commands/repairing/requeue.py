@@ -11,7 +11,8 @@ import uuid
 from collections import defaultdict
 from typing import TYPE_CHECKING
 
-from bigcrawl.commands.looking.explain import look_up, where, where_text
+from bigcrawl.commands.looking.explain import look_up, where
+from bigcrawl.commands.looking.explanation import where_text
 from bigcrawl.commands.opened_crawl import opened, server_of
 from bigcrawl.commands.repairing.dead import unbury
 from bigcrawl.commands.result import Result

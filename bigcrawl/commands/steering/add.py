@@ -50,7 +50,7 @@ class Given(NamedTuple):
     fields: dict[str, Any]
 
 
-class Bad(NamedTuple):
+class BadLine(NamedTuple):
     """A line that is not added, and why."""
 
     where: str
@@ -82,13 +82,15 @@ def add(config: Config, words: Sequence[str], opts: argparse.Namespace) -> Resul
     return Result({"sent": sent, "bad": [each._asdict() for each in bad]}, text, 1 if bad else 0)
 
 
-async def _add(config: Config, server: str, words: Sequence[str], defaults: dict[str, Any]) -> tuple[int, list[Bad]]:
+async def _add(
+    config: Config, server: str, words: Sequence[str], defaults: dict[str, Any]
+) -> tuple[int, list[BadLine]]:
     sent, bad = 0, []
     async with opened(config, server) as crawl:
         sender = InboxSender(crawl, "by-hand")
         marks = Shapes(config.traps).marks if config.traps.share else None
         for given in _given(words):
-            if isinstance(given, Bad):
+            if isinstance(given, BadLine):
                 bad.append(given)
                 continue
             try:
@@ -98,7 +100,7 @@ async def _add(config: Config, server: str, words: Sequence[str], defaults: dict
                 links = Links([place.url], **{name: fields[name] for name in _OF_LINKS if name in fields})
                 queued = links_encoder(links, depth, marks)(place.key, place.url)
             except (UrlError, ContractError, RequestNotStorableError, ValueError, TypeError) as error:
-                bad.append(Bad(given.where, str(error)))
+                bad.append(BadLine(given.where, str(error)))
                 continue
             flags = queued.flags | (UNCHECKED if fields.get("dont_filter") is True else 0)
             await sender.add(place.partition, queued._replace(flags=flags))
@@ -109,7 +111,7 @@ async def _add(config: Config, server: str, words: Sequence[str], defaults: dict
     return sent, bad
 
 
-def _given(words: Sequence[str]) -> Iterator[Given | Bad]:
+def _given(words: Sequence[str]) -> Iterator[Given | BadLine]:
     for word in words:
         if word.startswith(("http://", "https://")):
             yield Given(word, word, {})
@@ -130,7 +132,7 @@ def _lines_of(word: str) -> Iterator[IO[bytes]]:
         raise ConfigError(f"{word} is no http or https URL, and cannot be read as a file: {error}") from None
 
 
-def _read(name: str, file: IO[bytes]) -> Iterator[Given | Bad]:
+def _read(name: str, file: IO[bytes]) -> Iterator[Given | BadLine]:
     number = 0
     while line := file.readline(LINE_BYTES_MAX + 1):
         number += 1
@@ -142,19 +144,19 @@ def _read(name: str, file: IO[bytes]) -> Iterator[Given | Bad]:
             yield _parsed(where, text)
 
 
-def _parsed(where: str, text: str) -> Given | Bad:
+def _parsed(where: str, text: str) -> Given | BadLine:
     if not text.startswith("{"):
         return Given(where, text, {})
     try:
         fields = json.loads(text)
     except ValueError as error:
-        return Bad(where, f"it is no JSON object: {error}")
+        return BadLine(where, f"it is no JSON object: {error}")
     url = fields.get("url")
     if not isinstance(url, str):
-        return Bad(where, "it has no url")
+        return BadLine(where, "it has no url")
     if unknown := sorted(set(fields) - {*_OF_LINKS, *_OTHERS}):
-        return Bad(where, f"unknown: {', '.join(unknown)}; it may have {', '.join((*_OTHERS, *_OF_LINKS))}")
+        return BadLine(where, f"unknown: {', '.join(unknown)}; it may have {', '.join((*_OTHERS, *_OF_LINKS))}")
     for name in ("callback", "errback"):
         if not isinstance(fields.get(name, ""), str):
-            return Bad(where, f"{name} must be the name of a method")
+            return BadLine(where, f"{name} must be the name of a method")
     return Given(where, url, {name: value for name, value in fields.items() if name != "url"})

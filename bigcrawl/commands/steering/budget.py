@@ -46,7 +46,7 @@ if TYPE_CHECKING:
 LIMITS = {"urls": "budget", "pages": "pages", "bytes": "bytes", "depth": "depth"}
 
 
-class Rules(NamedTuple):
+class StoredRules(NamedTuple):
     """Rules by name."""
 
     settings: dict[str, Rule]
@@ -93,10 +93,10 @@ async def _budget(config: Config, server: str, name: str, changes: dict[str, int
         return await read_budget(crawl, name)
 
 
-async def read_rules(crawl: OpenedCrawl) -> Rules:
+async def read_rules(crawl: OpenedCrawl) -> StoredRules:
     """Return the rules in force, those of the settings and those set by hand."""
     fields = dict(pairs_of(await crawl.client.command("HGETALL", _keys(crawl).rules)))
-    return Rules(parse_rules(crawl.config.budget.rules), read_live_rules(fields)[0])
+    return StoredRules(parse_rules(crawl.config.budget.rules), read_live_rules(fields)[0])
 
 
 async def _set(crawl: OpenedCrawl, name: str, rule: Rule | None) -> None:

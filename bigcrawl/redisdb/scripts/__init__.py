@@ -34,7 +34,7 @@ from bigcrawl.redisdb.scripts.crawl import (
     note_errors,
     tell_time,
 )
-from bigcrawl.redisdb.scripts.entries import Batch, Entry, QueuePart, Taken, read_queue, take_entries
+from bigcrawl.redisdb.scripts.entries import Entry, EntryBatch, QueuePart, Taken, read_queue, take_entries
 from bigcrawl.redisdb.scripts.exchange import (
     ANSWERS,
     NO_NEWS,
@@ -74,7 +74,6 @@ __all__ = [
     "ANSWERS",
     "NO_NEWS",
     "RETIRED_MS",
-    "Batch",
     "Call",
     "Claim",
     "Company",
@@ -82,6 +81,7 @@ __all__ = [
     "DueHost",
     "Ended",
     "Entry",
+    "EntryBatch",
     "Exchanged",
     "HostNews",
     "Identity",

@@ -27,7 +27,7 @@ class Entry(NamedTuple):
     score: float
 
 
-class Batch(NamedTuple):
+class EntryBatch(NamedTuple):
     """Entries that were taken together.
 
     Attributes:
@@ -49,7 +49,7 @@ class Taken(NamedTuple):
         wrong_type: the type of the key, if entries cannot be taken from it.
     """
 
-    batch: Batch | None = None
+    batch: EntryBatch | None = None
     wrong_type: str = ""
 
 
@@ -87,7 +87,7 @@ def _taken(reply: list[bytes]) -> Taken:
         return Taken(wrong_type=packed.decode())
     number, *rest = msgpack.unpackb(packed, raw=True) if packed else (0,)
     rows = zip(rest[::2], rest[1::2], strict=True)
-    return Taken(Batch(name.decode(), number, tuple(_entry(data, score) for data, score in rows)))
+    return Taken(EntryBatch(name.decode(), number, tuple(_entry(data, score) for data, score in rows)))
 
 
 def _entry(data: bytes | int, score: bytes) -> Entry:

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 NAMES_CACHED = 256
 
 
-class Member(NamedTuple):
+class LiveNode(NamedTuple):
     """A live node, as the assignment sees it.
 
     Attributes:
@@ -44,7 +44,7 @@ class Member(NamedTuple):
     owned: frozenset[int] = frozenset()
 
 
-def assign(partitions: int, members: Mapping[str, Member]) -> list[str]:
+def assign(partitions: int, members: Mapping[str, LiveNode]) -> list[str]:
     """Return the node of each partition, by partition id.
 
     Args:

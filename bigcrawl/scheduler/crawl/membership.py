@@ -22,10 +22,10 @@ from bigcrawl.exceptions import ConfigError
 from bigcrawl.politeness.robots_policy import agent_token
 from bigcrawl.private_files import FILE_MODE, make_private, make_private_directory
 from bigcrawl.redisdb import scripts
-from bigcrawl.redisdb.client import RedisRefusedError
 from bigcrawl.redisdb.keys import CrawlKeys
+from bigcrawl.redisdb.reply_errors import RedisRefusedError
 from bigcrawl.scheduler.crawl.alike import BEATS, FIELD, SINCE, SPIDER, VERSION, joined_before, refusal
-from bigcrawl.scheduler.crawl.assignment import Member, assign, read_ranges, write_ranges
+from bigcrawl.scheduler.crawl.assignment import LiveNode, assign, read_ranges, write_ranges
 from bigcrawl.scheduler.crawl.in_process import UNKNOWN, read_in_process
 from bigcrawl.scheduler.crawl.measured_capacity import MeasuredCapacity
 
@@ -278,10 +278,10 @@ class Membership:
         return self._directory / f"{node}.lock"
 
 
-def _member_of(node: str, report: dict[str, Any]) -> Member:
+def _member_of(node: str, report: dict[str, Any]) -> LiveNode:
     """How the assignment sees a node. One that has reported nothing yet owns nothing."""
     name, capacity = report.get("name", node), report.get("capacity", 1.0)
-    return Member(name, capacity, read_ranges(report.get("owned", "")))
+    return LiveNode(name, capacity, read_ranges(report.get("owned", "")))
 
 
 class LastOwner(NamedTuple):

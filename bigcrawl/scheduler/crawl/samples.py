@@ -11,8 +11,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
-from bigcrawl.redisdb.client import RedisRefusedError
 from bigcrawl.redisdb.keys import CrawlKeys
+from bigcrawl.redisdb.reply_errors import RedisRefusedError
 from bigcrawl.scheduler.crawl.history import EVERY_MS, Sample, packed
 from bigcrawl.scheduler.crawl.survey import survey
 

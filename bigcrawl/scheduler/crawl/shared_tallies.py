@@ -13,9 +13,9 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Final
 
 from bigcrawl.redisdb import scripts
-from bigcrawl.redisdb.client import RedisRefusedError
 from bigcrawl.redisdb.keys import CrawlKeys
 from bigcrawl.redisdb.replies import pairs_of
+from bigcrawl.redisdb.reply_errors import RedisRefusedError
 from bigcrawl.tallies.frequent import Frequent
 from bigcrawl.tallies.tallies import PLDS_MAX, Tallies, TalliesFormatError, pages_by_pld_of
 

@@ -11,63 +11,48 @@ from __future__ import annotations
 import asyncio
 import random
 from collections import deque
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 from bigcrawl.histogram import Histogram
-from bigcrawl.politeness.backoff_policy import BackoffPolicy, is_failure
-from bigcrawl.redisdb.scripts import ANSWERS, NO_NEWS, Ended, moved
 from bigcrawl.scheduler.crawl.in_process import InProcess
 from bigcrawl.scheduler.handout.concurrency import Crowd
+from bigcrawl.scheduler.handout.ends import Ends
 from bigcrawl.scheduler.handout.host_gaps import HostGaps
-from bigcrawl.scheduler.handout.host_health import HostHealth
-from bigcrawl.scheduler.handout.host_rests import RestsAfterFetches
 from bigcrawl.scheduler.handout.missed_starts import MissedStarts
-from bigcrawl.scheduler.handout.retry_share import FailingShare
 from bigcrawl.scheduler.handout.slow_hosts import SlowHosts
 from bigcrawl.scheduler.handout.start_gaps import StartGaps
 from bigcrawl.scheduler.handout.suspects import Suspects
 from bigcrawl.scheduler.records.held import Stage
-from bigcrawl.scheduler.records.held_urls import HeldUrls
-from bigcrawl.scheduler.records.member import moved_member, order_of, priority_after_failure
-from bigcrawl.scheduler.records.outcomes import ABORTED
 from bigcrawl.tallies.tallies import Tallies
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from bigcrawl.clock import Clock
-    from bigcrawl.config import Config, PolitenessConfig
+    from bigcrawl.config import Config
     from bigcrawl.scheduler.gates.delays import Paces
     from bigcrawl.scheduler.gates.speed import SpeedControl
+    from bigcrawl.scheduler.handout.ends import CountsOffers
     from bigcrawl.scheduler.records.held import HeldUrl
 
 
-BAD_PAGES_MAX = 2  # in a row; any host may have one bad page
 SILENT_MS = 2_000  # a slower fetch may take minutes; near BIGCRAWL_MAX_PAGES others are taken instead
 SLOW_WAIT_MS = 5_000  # after that long, a URL of a slow host tries again to get one of the share's fetches
-RETURN = b"="
-
-
-class CountsOffers(Protocol):
-    """Where links leave the node; in a node, `node.outbox.Outbox`."""
-
-    @property
-    def offered(self) -> int:
-        """How many URLs it has been offered so far."""
 
 
 class Handout:
     """The URLs that a node holds, and those of them that may be fetched now.
 
     Attributes:
-        health: which hosts answer, and which fail.
+        ends: how URLs leave.
         held: all held URLs.
+        health: which hosts answer, and which fail.
         crowd: how many fetches there may be at a time.
         start_gaps: the gaps between starts, including those that are not handed out.
         host_gaps: the gaps at hosts, from an end to the next start.
         in_process: the URLs that the engine has.
         suspects: URLs that may have killed a node.
-        fetch_times, waits, lateness: how long fetches took, URLs waited for the engine, and due hosts for this node.
+        waits: how long URLs waited for the engine.
         lease_ends_ms: nothing is handed out after that, on the monotonic clock.
         wake_engine: tells the engine that there may be something for it.
         break_off: gives up what the engine is fetching.
@@ -101,27 +86,21 @@ class Handout:
         """
         tallies = tallies or Tallies()
         self._clock = clock
-        self._outbox = outbox
-        self._paces = paces
         self._speed = speed
-        self._dice = dice
         self._call_later = call_later or _call_later
         self._buffer: deque[HeldUrl] = deque()
         self._fetching = 0
         self._missed = MissedStarts(ask_again)
-        self._failing_share = FailingShare()
-        self._rests = RestsAfterFetches(config.politeness, paces)
-        self.health = HostHealth(_backoff_of(config.politeness), dice)
-        self.held = HeldUrls()
         self.crowd = Crowd(config.pace, clock, self._note_limit)
         self._slow = SlowHosts(config.politeness.slow_after_ms, self.crowd)
         self.start_gaps = StartGaps(clock, tallies)
         self.host_gaps = HostGaps(clock, paces, tallies, config.politeness.host_connections)
+        self.ends = Ends(config.politeness, clock, outbox, paces, self.host_gaps, dice)
+        self.held = self.ends.held
+        self.health = self.ends.health
         self.in_process = InProcess(config.frontier.in_process_max)
         self.suspects = Suspects(self.in_process, clock, config.frontier.deaths_max, self._wake)
-        self.fetch_times = Histogram()
         self.waits = Histogram()
-        self.lateness = Histogram()
         self.lease_ends_ms = 0
         self.connect_engine()
 
@@ -173,11 +152,6 @@ class Handout:
         since_ms = self._clock.monotonic_ms() - SILENT_MS
         return sum(not 0 <= held.fetching_since_ms <= since_ms for held in self.held)
 
-    @property
-    def late_ms(self) -> float:
-        """How long due hosts wait for this node, by the last URLs it took; 0 if it took none lately."""
-        return self._failing_share.late_ms(self._clock.monotonic_ms())
-
     # --- the gatekeeper's outlet
 
     def admit(self, held: HeldUrl) -> None:
@@ -196,19 +170,7 @@ class Handout:
 
     def give_back(self, held: HeldUrl, delay_ms: int, counter: str = "", *, is_behind: bool = False) -> None:
         """Return the URL to its place, or behind its host's others. Its host rests at least for `delay_ms`."""
-        if held.stage is Stage.ROBOTS and self._paces.differ:
-            delay_ms = max(delay_ms, self._paces.host_delay_ms(held.host))
-        member, place = RETURN, NO_NEWS
-        # Behind the others, as a page that failed: the next URL shows whether it was the host.
-        if is_behind or held.host_report not in ("", ANSWERS):
-            priority = priority_after_failure(held.fields.priority)
-            held.go_behind(order_of(priority, held.seq))
-            member, place = moved_member(held.fields, priority), moved(held.next_order)
-        news = place
-        if held.host_report:
-            news = self.health.news_of(held, held.host_report)
-            delay_ms = max(delay_ms, self.health.rest_ms(held.host))
-        self.held.end(held, Ended(held.seq, delay_ms, member, counter, 0, news), 0)
+        self.ends.give_back(held, delay_ms, counter, is_behind=is_behind)
         self._wake_for_missed(held)
 
     def give_up(self, held: HeldUrl, reason: str, rule: str = "") -> None:
@@ -218,7 +180,7 @@ class Handout:
         if held.has_errback and held.stage in (Stage.WAITING, Stage.ROBOTS):
             self._refuse(held, reason)
             return
-        self.held.end(held, Ended(held.seq, 0, b"", f"dropped:{reason}"), 0)
+        self.ends.drop(held, reason)
         self._wake_for_missed(held)
 
     def fail(self, held: HeldUrl, error: str) -> None:
@@ -232,7 +194,7 @@ class Handout:
 
     def end_as_poison(self, held: HeldUrl) -> None:
         """End the URL unfetched. Its errback is not run, because that may be what kills."""
-        self.held.end(held, Ended(held.seq, 0, b"", "dropped:poison"), 0)
+        self.ends.drop(held, "poison")
 
     def _wake_for_missed(self, held: HeldUrl) -> None:
         if self._missed.is_asking(held):
@@ -313,7 +275,8 @@ class Handout:
 
     def end_fetched(self, held: HeldUrl) -> None:
         """The engine is done with the URL: downloaded, parsed and piped, or failed, or refused."""
-        self.note_answered(held)
+        if held.fetching_since_ms >= 0:
+            self.note_answered(held)
         if self.in_process.end(held) and self.suspects:
             self.suspects.note_done(held)
         held.finish(self._clock.monotonic_ms())
@@ -322,42 +285,7 @@ class Handout:
             slow.note_end(held)
         if self._speed.limits and not held.refusal:
             self._speed.note_ended(held.fetched_bytes)
-        if held.outcome == ABORTED:
-            rest_ms = self._rests.after(held)
-            end = Ended(held.seq, rest_ms, RETURN)
-        else:
-            counter = f"retried:{held.outcome}" if held.next_try else held.outcome or "dropped:ignored"
-            if not held.refusal:
-                self.fetch_times.note(held.download_ms)
-            news = self.health.news_of_fetch(held)
-            is_refused = held.refusal and not is_failure(held.refusal)
-            rest_ms = 0 if is_refused else max(self._rests.after(held), self.health.rest_ms(held.host))
-            end = Ended(held.seq, rest_ms, held.next_try, counter, held.fetched_bytes, news)
-        if not held.refusal:
-            self.host_gaps.note_end(held.host, held.answered_ms, rest_ms)
-        self.held.end(held, end, self._outbox.offered)
-
-    def put_off_if_late(self, held: HeldUrl, late_ms: int) -> bool:
-        """Give back a URL that was just taken if this node is behind and the URL or its host has been failing.
-
-        Args:
-            held: the URL.
-            late_ms: how late it was taken, after its host was due.
-
-        Returns:
-            Whether it was given back.
-        """
-        self.lateness.note(late_ms)
-        is_retried = held.fields.attempts > 0
-        health = self.health
-        host_fails = health.fails(held.host) or health.bad_pages(held.host) >= BAD_PAGES_MAX
-        now_ms = self._clock.monotonic_ms()
-        rest_ms = self._failing_share.count_taken(late_ms, now_ms, fails=is_retried or host_fails)
-        if rest_ms:
-            if not host_fails:
-                rest_ms = self._rests.after(held)  # its host's other URLs are not put off
-            self.give_back(held, round(rest_ms * (1 + self._dice() / 2)), "put_off", is_behind=is_retried)
-        return rest_ms > 0
+        self.ends.end_fetched(held)
 
     def return_unstarted(self) -> None:
         """Give back every URL that the engine has not started."""
@@ -371,17 +299,11 @@ class Handout:
         """Give back every URL that has not ended. Hosts that were asked for something rest."""
         self.return_unstarted()
         for held in self.held:
-            self.give_back(held, self._rests.after(held))
+            self.give_back(held, self.ends.rest_after(held))
 
     def _leave(self, held: HeldUrl) -> None:
         self.note_answered(held)
         self._slow.leave(held)
-
-
-def _backoff_of(policy: PolitenessConfig) -> BackoffPolicy:
-    return BackoffPolicy(
-        policy.backoff_first_ms, policy.backoff_longest_ms, policy.retry_after_max_ms, policy.host_failures_max
-    )
 
 
 def _call_later(delay_s: float, call: Callable[[HeldUrl], None], held: HeldUrl) -> object:

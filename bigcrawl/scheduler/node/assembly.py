@@ -152,7 +152,7 @@ class Parts:
             client,
             self.membership,
             self.handout.held,
-            lambda: self.handout.late_ms,
+            lambda: self.handout.ends.late_ms,
             clock,
             self.worker,
             YieldingFiles(self.workload.may_rest, file_work.note_sign),

@@ -227,7 +227,7 @@ class UrlExchange:
                 self._handout.give_up(held, "undecodable")
             elif suspicion is not None and self._handout.suspects.note_taken(held, suspicion):
                 continue  # it goes no further
-            elif not self._handout.put_off_if_late(held, max(0, -wait_ms)):
+            elif not self._handout.ends.put_off_if_late(held, max(0, -wait_ms)):
                 self._gatekeeper.offer(held)
 
 

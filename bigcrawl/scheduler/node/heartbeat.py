@@ -80,7 +80,7 @@ class Heartbeat:
             "longest": max(self._longest(), key=itemgetter(1), default=None),
             "trouble": self._troubles.text[:TROUBLE_MAX],
         }
-        await self._membership.beat(self._client, report, self._ownership.owned.keys(), self._handout.late_ms)
+        await self._membership.beat(self._client, report, self._ownership.owned.keys(), self._handout.ends.late_ms)
         await self._shared_hosts.meet()
 
     def _longest(self) -> Iterator[tuple[str, int]]:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from bigcrawl.exceptions import BigcrawlError
 from bigcrawl.histogram import Histogram
-from bigcrawl.redisdb.client import RedisRefusedError
+from bigcrawl.redisdb.reply_errors import RedisRefusedError
 from bigcrawl.scheduler.budgets.traps import trap_change_text
 
 if TYPE_CHECKING:

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from bigcrawl.scheduler.queues.turns import TurnState
 
 
-class Figures:
+class PartitionFigures:
     """Figures about a partition, from its committed manifest, its durable one, and the state that they describe."""
 
     _directory: Path

@@ -23,7 +23,7 @@ from bigcrawl.scheduler.partition.admission import PartitionLimits
 from bigcrawl.scheduler.partition.admit_batch import AdmitBatch, decode_admit_batch, encode_admit_batch
 from bigcrawl.scheduler.partition.budgeting import BudgetSource
 from bigcrawl.scheduler.partition.copies import PartitionCopy
-from bigcrawl.scheduler.partition.figures import Figures
+from bigcrawl.scheduler.partition.figures import PartitionFigures
 from bigcrawl.scheduler.partition.manifest_log import decode_manifest
 from bigcrawl.scheduler.partition.opening import Opened, open_epoch
 from bigcrawl.scheduler.partition.seen import entries_after
@@ -66,8 +66,8 @@ class Step(NamedTuple):
     trap_changes: tuple[TrapChange, ...] = ()
 
 
-class Partition(Figures):
-    """One partition, opened in one epoch by its owner. `Figures` has the read-only properties.
+class Partition(PartitionFigures):
+    """One partition, opened in one epoch by its owner. `PartitionFigures` has the read-only properties.
 
     Guarantees:
         A URL in a folded inbox entry is admitted in exactly one batch, across epochs. The caller must admit each

@@ -19,8 +19,8 @@ START = [*LOOP, f"{SITE}/scrapy/crawler.py:CrawlerProcess.start"]
 @pytest.mark.parametrize(
     ("stack", "stage"),
     [
-        (["/src/bigcrawl/url/canonical.py:join", "/src/bigcrawl/links.py:extract_links"], "canonical and key"),
-        (["/src/bigcrawl/links.py:extract_links", "/src/bigcrawl/spiders/broad.py:parse"], "parse and links"),
+        (["/src/bigcrawl/url/canonical.py:join", "/src/bigcrawl/links/page.py:extract_links"], "canonical and key"),
+        (["/src/bigcrawl/links/page.py:extract_links", "/src/bigcrawl/spiders/broad.py:parse"], "parse and links"),
         ([f"{SITE}/redis/asyncio/client.py:execute", "/src/bigcrawl/scheduler/node/exchange.py:run"], "Redis client"),
         ([f"{LIBRARY}/pathlib.py:Path.replace", "/src/bigcrawl/drum/files.py:rename"], "frontier"),
         ([f"{LIBRARY}/base64.py:b32encode", "/src/bigcrawl/warc/records.py:_record"], "WARC"),
@@ -53,7 +53,7 @@ def test_a_stack_of_nothing_known_is_other() -> None:
 
 def test_all_cpu_of_the_process_is_in_the_table_once() -> None:
     """Main thread, other threads, collector, the unsampled rest and native threads sum up to the process."""
-    parse = ["/src/bigcrawl/links.py:extract_links", *START]
+    parse = ["/src/bigcrawl/links/page.py:extract_links", *START]
     fold = ["/src/bigcrawl/drum/files.py:rename", f"{LIBRARY}/threading.py:run"]
     costs = stage_costs(
         {

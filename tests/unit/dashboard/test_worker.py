@@ -7,7 +7,7 @@ import threading
 import time
 from typing import TYPE_CHECKING
 
-from bigcrawl.dashboard.worker import BUSY, JOBS_MAX, OVER, Answer, Worker
+from bigcrawl.dashboard.worker import BUSY, JOBS_MAX, OVER, JobAnswer, Worker
 
 if TYPE_CHECKING:
     import pytest
@@ -21,11 +21,11 @@ class Counted:
         self.threads: set[int] = set()
         self.may_end = threading.Event()
 
-    def __call__(self) -> Answer:
+    def __call__(self) -> JobAnswer:
         self.may_end.wait(60)
         self.runs += 1
         self.threads.add(threading.get_ident())
-        return Answer(200, b"%d" % self.runs)
+        return JobAnswer(200, b"%d" % self.runs)
 
 
 def ended(job: Counted) -> Counted:

@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING
 import pytest
 
 from bigcrawl.exceptions import ConfigError, ContractError, TransientStoreError
-from bigcrawl.redisdb.client import CONNECTIONS_MAX, REPLY_TIMEOUT_S, RedisClient
+from bigcrawl.redisdb.client import REPLY_TIMEOUT_S, RedisClient
 from bigcrawl.redisdb.keys import PartitionKeys
+from bigcrawl.redisdb.servers import CONNECTIONS_MAX
 from tests.support.client_runs import T0, look, opened, run, run_fake
 from tests.support.fake_redis import FakeRedis
 from tests.support.redis_server import PrivateRedis

@@ -9,8 +9,9 @@ import pytest
 
 from bigcrawl.exceptions import ContractError, OwnershipLostError, TransientStoreError
 from bigcrawl.redisdb import script_texts, scripts
-from bigcrawl.redisdb.client import CALLS_PER_PIPELINE, RedisClient, RedisRestartedError
 from bigcrawl.redisdb.keys import PartitionKeys
+from bigcrawl.redisdb.pipelines import CALLS_MAX
+from bigcrawl.redisdb.reply_errors import RedisRestartedError
 from bigcrawl.redisdb.scripts import Claim, Identity
 from tests.support.client_runs import T0, append, look, run, run_fake
 from tests.support.fake_redis import INFO, FakeRedis
@@ -19,6 +20,8 @@ from tests.support.redis_server import PrivateRedis
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
+
+    from bigcrawl.redisdb.client import RedisClient
 
 
 @pytest.fixture(scope="module")
@@ -58,7 +61,7 @@ def claim(keys: PartitionKeys, node: str = "a") -> scripts.Call[Any]:
 
 def test_results_come_in_the_order_of_calls(own_server: PrivateRedis, keys: PartitionKeys) -> None:
     """More calls than one pipeline holds are answered in order, in as few round trips as can be."""
-    count = 2 * CALLS_PER_PIPELINE + 5
+    count = 2 * CALLS_MAX + 5
 
     async def work(client: RedisClient) -> None:
         before = client.round_trips

@@ -90,7 +90,7 @@ def test_scripts_are_told_the_crawls_time(own_server: PrivateRedis, crawl_name: 
     own_server.client.delete(CLOCK)
 
     async def work() -> tuple[int, int, int]:
-        client = RedisClient(own_server.url, clock=boot)
+        client = RedisClient(own_server.url, crawl_clock=CrawlClock(boot))
         look = scripts.look_partition(PartitionKeys(crawl_name, 0))
         [before] = await client.run([look])
         boot.advance(HOUR_MS)
@@ -114,7 +114,7 @@ def test_second_node_has_the_time_of_the_first(own_server: PrivateRedis, crawl_n
     own_server.client.hset(CLOCK, mapping={"adjust": 2 * HOUR_MS, "told": 0, "by": "other"})
 
     async def work() -> int:
-        client = RedisClient(own_server.url, clock=boot)
+        client = RedisClient(own_server.url, crawl_clock=CrawlClock(boot))
         [view] = await client.run([scripts.look_partition(PartitionKeys(crawl_name, 0))])
         await client.close()
         assert isinstance(view, PartitionView)
@@ -134,7 +134,7 @@ def test_clock_set_back_while_no_node_ran_is_seen_at_the_first_connection(
     own_server.client.hset(CLOCK, mapping={"told": told_ms, "by": "gone"})
 
     async def work() -> list[int]:
-        client = RedisClient(own_server.url, clock=boot)
+        client = RedisClient(own_server.url, crawl_clock=CrawlClock(boot))
         look = scripts.look_partition(PartitionKeys(crawl_name, 0))
         views = [(await client.run([look]))[0]]
         boot.advance(ASK_EVERY_MS)

@@ -9,8 +9,8 @@ import pytest
 from redis.crc import key_slot
 
 from bigcrawl.exceptions import TransientStoreError
-from bigcrawl.redisdb.client import RedisRefusedError, RedisRestartedError
 from bigcrawl.redisdb.keys import PartitionKeys, all_keys
+from bigcrawl.redisdb.reply_errors import RedisRefusedError, RedisRestartedError
 from bigcrawl.redisdb.server_needs import look_at_needs
 from tests.support.client_runs import append, opened, run
 from tests.support.redis_cluster import PrivateCluster

@@ -9,8 +9,9 @@ import pytest
 import redis
 
 from bigcrawl.exceptions import ConfigError, TransientStoreError
-from bigcrawl.redisdb.client import RedisClient, RedisRestartedError
+from bigcrawl.redisdb.client import RedisClient
 from bigcrawl.redisdb.keys import PartitionKeys
+from bigcrawl.redisdb.reply_errors import RedisRestartedError
 from tests.support.client_runs import append, run
 from tests.support.sentinels import SERVICE, Watched
 from tests.support.verdicts import pause

@@ -9,8 +9,8 @@ import pytest
 from bigcrawl.exceptions import ConfigError
 from bigcrawl.politeness.robots_policy import RobotsRules
 from bigcrawl.redisdb import scripts
-from bigcrawl.redisdb.client import RedisRefusedError
 from bigcrawl.redisdb.keys import PartitionKeys
+from bigcrawl.redisdb.reply_errors import RedisRefusedError
 from bigcrawl.redisdb.scripts import Identity
 from bigcrawl.redisdb.server_needs import bytes_needed, faults_of, look_at_needs
 from bigcrawl.scheduler.records.member import order_of, pack_member

@@ -14,7 +14,6 @@ from bigcrawl.exceptions import BigcrawlError
 from bigcrawl.links import Links
 from bigcrawl.politeness.dns_cache import DnsCache
 from bigcrawl.redisdb.client import RedisClient
-from bigcrawl.redisdb.crawl_clock import CrawlClock
 from bigcrawl.redisdb.keys import CRAWLS, PartitionKeys, gate_prefix
 from bigcrawl.scheduler.adapter.request_codec import links_encoder
 from bigcrawl.scheduler.gates.fetched import Fetched
@@ -22,6 +21,7 @@ from bigcrawl.scheduler.node.assembly import Parts
 from bigcrawl.scheduler.node.engine_side import EngineSide
 from bigcrawl.scheduler.node.node import Node
 from tests.support.keys import url_key
+from tests.support.one_clock import OneClock
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable
@@ -90,14 +90,6 @@ async def resolve(host: str) -> list[str]:
     return [ADDRESS]
 
 
-class OneClock(CrawlClock):
-    """The time of the crawls, told by Redis once: from then on it is the test's clock that goes on."""
-
-    @property
-    def is_due(self) -> bool:
-        return False
-
-
 @asynccontextmanager
 async def connected(redis_url: str) -> AsyncIterator[RedisClient]:
     """A client that is closed whatever becomes of the test."""
@@ -126,9 +118,8 @@ class World:
 
     def new_client(self) -> RedisClient:
         assert self.config.crawl.redis_url is not None
-        client = RedisClient(self.config.crawl.redis_url)
-        if self._is_one_clock:
-            client._crawl_clock = OneClock(self.clock)
+        crawl_clock = OneClock(self.clock) if self._is_one_clock else None
+        client = RedisClient(self.config.crawl.redis_url, crawl_clock=crawl_clock)
         self.clients.append(client)
         return client
 

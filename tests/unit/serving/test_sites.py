@@ -7,7 +7,7 @@ from typing import Any
 from twisted.internet.testing import StringTransport
 from twisted.web.resource import Resource
 
-from bigcrawl.serving.sites import Connections, QuietSite
+from bigcrawl.serving.sites import QuietSite, SiteConnections
 
 MAX = 3
 
@@ -19,14 +19,14 @@ class Page(Resource):
         return b"text"
 
 
-def opened(connections: Connections) -> tuple[Any, StringTransport]:
+def opened(connections: SiteConnections) -> tuple[Any, StringTransport]:
     protocol, transport = connections.buildProtocol(None), StringTransport()
     protocol.makeConnection(transport)
     return protocol, transport
 
 
 def test_a_connection_too_many_is_closed_and_one_that_ends_makes_room() -> None:
-    connections = Connections(QuietSite(Resource()), MAX)
+    connections = SiteConnections(QuietSite(Resource()), MAX)
     protocols = [opened(connections)[0] for _ in range(MAX)]
     assert connections.buildProtocol(None) is None
     protocols[0].connectionLost(None)
@@ -35,7 +35,7 @@ def test_a_connection_too_many_is_closed_and_one_that_ends_makes_room() -> None:
 
 def test_all_connections_can_be_closed() -> None:
     """Those that are idle after a request too; those that have ended are left alone."""
-    connections = Connections(QuietSite(Page()))
+    connections = SiteConnections(QuietSite(Page()))
     both = [opened(connections) for _ in range(MAX)]
     both[0][0].dataReceived(b"GET /a HTTP/1.1\r\nHost: a\r\n\r\n")
     both[1][0].connectionLost(None)

@@ -12,7 +12,7 @@ from isal import isal_zlib
 
 from bigcrawl.tallies.distinct import REGISTERS, Distinct, DistinctFormatError
 from bigcrawl.tallies.frequent import Frequent
-from bigcrawl.tallies.gaps import RATIOS, TIGHTEST_MAX, Gap, Gaps
+from bigcrawl.tallies.gaps import RATIOS, TIGHTEST_MAX, Gaps, NamedGap
 from bigcrawl.tallies.sampled import Sampled
 from bigcrawl.tallies.tallies import (
     MALFORMED,
@@ -110,7 +110,7 @@ def test_gaps_are_counted_by_how_many_times_they_were_as_long_as_they_had_to_be(
     gaps.note("b.example", 5, 0)
     counts = dict(zip(("short", *RATIOS), gaps.counts, strict=True))
     assert {bound: count for bound, count in counts.items() if count} == {"short": 2, 1.0: 3, 1.02: 1, 2.0: 1, 100.0: 1}
-    assert gaps.tightest == [Gap("a.example", 0, 1_000)]
+    assert gaps.tightest == [NamedGap("a.example", 0, 1_000)]
 
 
 def test_the_tightest_gap_of_each_name_is_kept_and_names_are_bounded() -> None:

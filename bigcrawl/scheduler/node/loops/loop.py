@@ -13,7 +13,7 @@ from bigcrawl.exceptions import (
     RewoundError,
     TransientStoreError,
 )
-from bigcrawl.redisdb.client import RedisRefusedError
+from bigcrawl.redisdb.reply_errors import RedisRefusedError
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Sequence

@@ -6,7 +6,7 @@ import logging
 from typing import TYPE_CHECKING
 
 from bigcrawl.exceptions import TransientStoreError
-from bigcrawl.redisdb.client import RedisRestartedError
+from bigcrawl.redisdb.reply_errors import RedisRestartedError
 
 if TYPE_CHECKING:
     from bigcrawl.scheduler.node.assembly import Parts

@@ -7,7 +7,7 @@ import logging
 from typing import TYPE_CHECKING
 
 from bigcrawl.exceptions import BigcrawlError, ConfigError
-from bigcrawl.redisdb.client import RedisRefusedError
+from bigcrawl.redisdb.reply_errors import RedisRefusedError
 from bigcrawl.scheduler.crawl.close_rate import CloseRate
 from bigcrawl.scheduler.node.loops.loop import RETRY_S, Haste, Loop
 from bigcrawl.scheduler.node.loops.steer import look_at_snoozed

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from scrapy import Request, Spider
 
-from bigcrawl.commands.looking.explain import _explain, explain, explanation_text
+from bigcrawl.commands.looking.explain import _explain, explain
+from bigcrawl.commands.looking.explanation import explanation_text
 from bigcrawl.exceptions import ConfigError
 from bigcrawl.politeness.dns_cache import DnsAnswer
 from bigcrawl.redisdb.keys import CrawlKeys

@@ -80,11 +80,11 @@ async def test_status_asked_every_second_sends_five_commands_at_most(tmp_path: P
 def count_sent(client: RedisClient) -> list[Any]:
     """Every command that the client sends from now on."""
     sent: list[Any] = []
-    talk = client._connections.talk
+    talk = client._servers.connections.talk
 
     async def counted(rows: Any) -> Any:
         sent.extend(rows)
         return await talk(rows)
 
-    client._connections.talk = counted  # type: ignore[method-assign]
+    client._servers.connections.talk = counted  # type: ignore[method-assign]
     return sent

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from bigcrawl.commands.looking.explain import explanation_text
+from bigcrawl.commands.looking.explanation import explanation_text
 from bigcrawl.commands.looking.status import read_status, status_text
 from bigcrawl.commands.looking.verify import damage_of
 from bigcrawl.commands.repairing.rejected import rejected

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bigcrawl.scheduler.crawl.assignment import Member, assign, read_ranges, write_ranges
+from bigcrawl.scheduler.crawl.assignment import LiveNode, assign, read_ranges, write_ranges
 from tests.support.sizes import examples
 
 if TYPE_CHECKING:
@@ -21,10 +21,10 @@ CAPACITY = st.sampled_from([0.5, 1.0, 1.0, 2.0, 4.0])
 NODES = st.dictionaries(NAME, CAPACITY, min_size=1, max_size=8)
 
 
-def members_of(capacities: Mapping[str, float], owners: Sequence[str] = ()) -> dict[str, Member]:
+def members_of(capacities: Mapping[str, float], owners: Sequence[str] = ()) -> dict[str, LiveNode]:
     """Nodes that are known by their ids, and own what `owners` says of them."""
     return {
-        node: Member(node, capacity, frozenset(p for p, owner in enumerate(owners) if owner == node))
+        node: LiveNode(node, capacity, frozenset(p for p, owner in enumerate(owners) if owner == node))
         for node, capacity in capacities.items()
     }
 
@@ -109,7 +109,7 @@ def test_node_that_comes_back_gets_nearly_all_that_it_had() -> None:
     mine = {p for p, owner in enumerate(before) if owner == "node3"}
     others = {node: capacity for node, capacity in capacities.items() if node != "node3"}
     meanwhile = assign(256, members_of(others, before))
-    after = assign(256, members_of(others, meanwhile) | {"another-id": Member("node3")})
+    after = assign(256, members_of(others, meanwhile) | {"another-id": LiveNode("node3")})
     again = {p for p, owner in enumerate(after) if owner == "another-id"}
     assert len(again) == len(mine) == 32
     assert len(again & mine) >= 28
@@ -121,7 +121,7 @@ def test_node_that_comes_back_gets_nearly_all_that_it_had() -> None:
 def test_partition_that_two_nodes_report_goes_to_one() -> None:
     """For a moment both may: one of them has just lost it."""
     both = frozenset(range(8))
-    owners = assign(8, {"a": Member("a", 1.0, both), "b": Member("b", 1.0, both)})
+    owners = assign(8, {"a": LiveNode("a", 1.0, both), "b": LiveNode("b", 1.0, both)})
     assert Counter(owners) == {"a": 4, "b": 4}
 
 

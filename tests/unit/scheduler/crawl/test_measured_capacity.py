@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from bigcrawl.scheduler.crawl.assignment import Member, assign
+from bigcrawl.scheduler.crawl.assignment import LiveNode, assign
 from bigcrawl.scheduler.crawl.measured_capacity import BEHIND_MS, LEAST, LOWER_MS, RAISE_MS, STEP, MeasuredCapacity
 from bigcrawl.scheduler.crawl.membership import Membership
 from tests.unit.scheduler.world import connected, make_config
@@ -76,7 +76,7 @@ def test_a_slow_node_among_fast_ones_comes_to_what_it_can_do_in_half_an_hour() -
     power = {"a": 1.0, "b": 1.0, "slow": 0.6}
     can_serve = {node: share * partitions / (0.9 * sum(power.values())) for node, share in power.items()}
     capacities = {node: MeasuredCapacity(1.0) for node in power}
-    owners: list[str] = assign(partitions, {node: Member(node) for node in power})
+    owners: list[str] = assign(partitions, {node: LiveNode(node) for node in power})
     moved, changes_at = 0, []
     for minute in range(30):
         owned = {node: owners.count(node) for node in power}
@@ -85,7 +85,9 @@ def test_a_slow_node_among_fast_ones_comes_to_what_it_can_do_in_half_an_hour() -
             others = [late[other] for other in power if other != node]
             held_for(capacity, minute * MINUTE_MS, MINUTE_MS - 1_000, late[node], others)
         members = {
-            node: Member(node, capacities[node].value, frozenset(p for p, owner in enumerate(owners) if owner == node))
+            node: LiveNode(
+                node, capacities[node].value, frozenset(p for p, owner in enumerate(owners) if owner == node)
+            )
             for node in power
         }
         before, owners = owners, assign(partitions, members)

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 
 from bigcrawl.clock import ManualClock
 from bigcrawl.exceptions import TransientStoreError
-from bigcrawl.redisdb.client import RedisRefusedError
 from bigcrawl.redisdb.keys import CrawlKeys
+from bigcrawl.redisdb.reply_errors import RedisRefusedError
 from bigcrawl.scheduler.crawl.history import EVERY_MS, TIME_S, packed, read_history
 from bigcrawl.scheduler.crawl.samples import FRESH, OLD_MAX, ROWS_MAX, Samples, thinned_out
 from bigcrawl.scheduler.crawl.survey import Survey

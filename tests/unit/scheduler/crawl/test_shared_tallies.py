@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from bigcrawl.exceptions import TransientStoreError
-from bigcrawl.redisdb.client import RedisRefusedError
 from bigcrawl.redisdb.keys import CrawlKeys
+from bigcrawl.redisdb.reply_errors import RedisRefusedError
 from bigcrawl.scheduler.crawl.shared_tallies import GONE, GONE_MAX, SEND_MS, read_tallies, sum_of
 from bigcrawl.tallies.tallies import Tallies
 from tests.unit.scheduler.world import queued, world

@@ -215,11 +215,11 @@ def test_failing_hosts_are_put_off_while_others_wait(desk: Desk) -> None:
     other.host = "answers.example"
     again = desk.taken(3)
     for _ in range(1_000):
-        assert not desk.handout.put_off_if_late(other, 30_000)
-    while not desk.handout.put_off_if_late(again, 30_000):
+        assert not desk.handout.ends.put_off_if_late(other, 30_000)
+    while not desk.handout.ends.put_off_if_late(again, 30_000):
         pass
     assert again.end == Ended(3, 75_000, b"=", "put_off", 0)
-    assert not desk.handout.put_off_if_late(other, 30_000)
+    assert not desk.handout.ends.put_off_if_late(other, 30_000)
     assert other.stage is Stage.WAITING
 
 
@@ -228,7 +228,7 @@ def put_off(desk: Desk, seq: int, host: str = "a.example", attempts: int = 0) ->
     held = desk.taken(seq)
     held.host, held.fields = host, held.fields._replace(attempts=attempts)
     for _ in range(500):
-        if desk.handout.put_off_if_late(held, 30_000):
+        if desk.handout.ends.put_off_if_late(held, 30_000):
             return held.end
     return None
 
@@ -269,4 +269,4 @@ def test_failing_hosts_are_not_put_off_by_a_node_that_is_not_behind(desk: Desk) 
     failed, again = desk.started(1), desk.taken(2)
     failed.outcome = "error:timeout"
     desk.handout.end_fetched(failed)
-    assert not any(desk.handout.put_off_if_late(again, 500) for _ in range(1_000))
+    assert not any(desk.handout.ends.put_off_if_late(again, 500) for _ in range(1_000))

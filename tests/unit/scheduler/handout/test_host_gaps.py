@@ -8,7 +8,7 @@ from bigcrawl.clock import ManualClock
 from bigcrawl.scheduler.gates.delays import Paces
 from bigcrawl.scheduler.handout.host_gaps import HOSTS_REMEMBERED, HostGaps
 from bigcrawl.scheduler.handout.start_gaps import StartGaps
-from bigcrawl.tallies.gaps import Gap
+from bigcrawl.tallies.gaps import NamedGap
 from bigcrawl.tallies.tallies import Tallies
 from tests.unit.scheduler.handout.desk import Desk
 from tests.unit.scheduler.world import make_config
@@ -30,7 +30,7 @@ def test_a_gap_is_from_the_end_of_a_fetch_to_the_next_start(tmp_path: Path) -> N
     gaps.note_start("b.example", 4_100)
     gaps.note_start("a.example", 6_500)
     gaps.note_start("a.example", 6_600)  # the gap before was measured already
-    assert tallies.host_gaps.tightest == [Gap("a.example", 2_500, 2_000)]
+    assert tallies.host_gaps.tightest == [NamedGap("a.example", 2_500, 2_000)]
     assert sum(tallies.host_gaps.counts) == 1
 
 
@@ -44,7 +44,7 @@ def test_a_robots_txt_is_a_fetch_like_any_other(tmp_path: Path) -> None:
     clock.advance(1_900)
     gaps.note_start("a.example", clock.monotonic_ms())
     assert tallies.host_gaps.counts[0] == 1
-    assert tallies.host_gaps.tightest == [Gap("a.example", 1_900, 2_000)]
+    assert tallies.host_gaps.tightest == [NamedGap("a.example", 1_900, 2_000)]
 
 
 def test_nothing_is_measured_with_several_connections(tmp_path: Path) -> None:
@@ -72,8 +72,8 @@ def test_starts_at_servers_and_in_spaces_are_measured_apart() -> None:
     assert starts.try_start(gaps, 10_400) > 0
     assert starts.try_start(gaps, 11_200) == 0
     assert starts.try_start((("192.0.2.1", 0),), 11_300) == 0  # no gap was due
-    assert tallies.server_gaps.tightest == [Gap("192.0.2.1", 1_200, 500)]
-    assert tallies.space_gaps.tightest == [Gap("pld a.example", 1_200, 1_000)]
+    assert tallies.server_gaps.tightest == [NamedGap("192.0.2.1", 1_200, 500)]
+    assert tallies.space_gaps.tightest == [NamedGap("pld a.example", 1_200, 1_000)]
     assert sum(tallies.server_gaps.counts) == sum(tallies.space_gaps.counts) == 1
 
 
@@ -88,7 +88,7 @@ def test_the_gap_of_a_page_begins_when_it_was_answered_not_when_it_was_parsed(tm
     desk.handout.end_fetched(first)
     desk.clock.advance(1_000)
     desk.started(2)
-    assert desk.handout.host_gaps.measured.tightest == [Gap("a.example", 1_700, 1_000)]
+    assert desk.handout.host_gaps.measured.tightest == [NamedGap("a.example", 1_700, 1_000)]
 
 
 def test_a_url_that_is_refused_is_no_fetch(tmp_path: Path) -> None:

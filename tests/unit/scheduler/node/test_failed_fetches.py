@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from bigcrawl.exceptions import TransientStoreError
-from bigcrawl.redisdb.client import RedisRefusedError
 from bigcrawl.redisdb.keys import CrawlKeys
+from bigcrawl.redisdb.reply_errors import RedisRefusedError
 from bigcrawl.redisdb.scripts import Ended
 from bigcrawl.scheduler.node.failed_fetches import OTHERS, WAITING_MAX, FailedFetches
 from tests.unit.scheduler.world import queued, world

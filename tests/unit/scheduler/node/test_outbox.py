@@ -13,9 +13,9 @@ import pytest
 from bigcrawl.clock import ManualClock
 from bigcrawl.exceptions import TransientStoreError
 from bigcrawl.redisdb import scripts
-from bigcrawl.redisdb.client import RedisRefusedError
 from bigcrawl.redisdb.keys import PartitionKeys
 from bigcrawl.redisdb.replies import pairs_of
+from bigcrawl.redisdb.reply_errors import RedisRefusedError
 from bigcrawl.scheduler.node import outbox as outbox_module
 from bigcrawl.scheduler.node.link_graph import LinkGraph
 from bigcrawl.scheduler.node.outbox import BATCH_BYTES_MAX, KEEP_SENT_MS, RECENT_KEYS, Outbox

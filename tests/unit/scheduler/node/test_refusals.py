@@ -10,7 +10,7 @@ import pytest
 
 from bigcrawl.exceptions import TransientStoreError
 from bigcrawl.redisdb import script_texts
-from bigcrawl.redisdb.client import RedisRefusedError
+from bigcrawl.redisdb.reply_errors import RedisRefusedError
 from bigcrawl.scheduler.node.loops import loop as loop_module
 from tests.support.redis_server import PrivateRedis
 from tests.unit.scheduler.world import queued, world

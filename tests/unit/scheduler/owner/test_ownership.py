@@ -250,7 +250,7 @@ def test_extra_urls_have_the_less_of_memory_the_longer_the_node_is_behind(
             for late_ms in (0, *(2 * LATE_MS,) * 9, None, None, 2 * LATE_MS, 2 * LATE_MS, 0, 0, 0, 0):
                 w.clock.advance(1_000)
                 for _ in range(500 if late_ms is not None else 0):
-                    node.handout._failing_share.count_taken(late_ms or 0, w.clock.monotonic_ms(), fails=False)
+                    node.handout.ends._failing_share.count_taken(late_ms or 0, w.clock.monotonic_ms(), fails=False)
                 await node.ownership.step_due(starved=False)
                 rooms.append(mine.hot.extra_room)
                 assert mine.hot.room == 64

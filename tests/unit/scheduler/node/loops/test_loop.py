@@ -14,7 +14,8 @@ from bigcrawl.exceptions import (
     OwnershipLostError,
     TransientStoreError,
 )
-from bigcrawl.redisdb.client import RedisClient, RedisRefusedError, RedisRestartedError
+from bigcrawl.redisdb.client import RedisClient
+from bigcrawl.redisdb.reply_errors import RedisRefusedError, RedisRestartedError
 from bigcrawl.scheduler.node.loops.loop import AFTER_RESTART_S, RETRY_S, Loop, LoopRunner
 from bigcrawl.scheduler.node.troubles import Troubles
 from tests.support.logs import of_bigcrawl

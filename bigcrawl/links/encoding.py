@@ -1,0 +1,148 @@
+"""A page's encoding, and its references as a URL parser needs them."""
+
+from __future__ import annotations
+
+import codecs
+import re
+from typing import TYPE_CHECKING, Any, Protocol
+
+from w3lib.encoding import html_body_declared_encoding, http_content_type_encoding, read_bom
+
+from bigcrawl.links.limits import IN_FORCE
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+# Common references that are not links to pages, skipped before joining: a data URL can be megabytes.
+_is_no_page = re.compile(r"[\x00-\x20]*(?:#|javascript:|mailto:|tel:|data:|$)", re.IGNORECASE).match
+
+_NON_ASCII = re.compile(r"[^\x00-\x7f]+")
+
+# Bytes that are escaped in a query (WHATWG special-query percent-encode set), besides all above 0x7E.
+_ESCAPED_IN_QUERY = frozenset(b" \"#<>'")
+_OCTETS_IN_QUERY = [
+    f"%{octet:02X}" if octet <= 0x20 or octet >= 0x7F or octet in _ESCAPED_IN_QUERY else chr(octet)
+    for octet in range(256)
+]
+
+# The encodings of the web (WHATWG Encoding Standard), as names of Python codecs. A page may name any of Python's other
+# codecs, of which some are not text encodings, and IDNA takes quadratic time to decode.
+_WEB_ENCODINGS = frozenset(
+    [
+        *("utf-8", "utf-16", "utf-16-le", "utf-16-be", "koi8-r", "koi8-u", "mac-roman", "mac-cyrillic"),
+        *(f"iso8859-{part}" for part in (2, 3, 4, 5, 6, 7, 8, 10, 13, 14, 15, 16)),
+        *(f"cp{page}" for page in (866, 874, 932, 949, *range(1250, 1259))),
+        *("gbk", "gb18030", "big5", "big5hkscs", "euc_jp", "iso2022_jp", "shift_jis", "euc_kr", "tis-620"),
+    ]
+)
+
+
+class Page(Protocol):
+    """A page to read links from: a Scrapy response, or any object with these attributes.
+
+    An object with `text` instead of `body` works too.
+    """
+
+    @property
+    def url(self) -> str: ...
+
+    @property
+    def body(self) -> bytes: ...
+
+    @property
+    def headers(self) -> Mapping[Any, Any]: ...
+
+
+class Encoding:
+    """A page's encoding, determined only if something depends on it."""
+
+    __slots__ = ("_body", "_bytes_max", "_name", "_page", "is_cut")
+
+    def __init__(self, page: Page, bytes_max: int) -> None:
+        self._page = page
+        self._bytes_max = bytes_max
+        body = getattr(page, "body", None) or b""
+        self.is_cut = len(body) > bytes_max
+        self._body = body[:bytes_max] if self.is_cut else body
+        self._name: str | None = None
+
+    def text(self) -> str:
+        """Return the part of the page that is read, as text."""
+        body = self._body
+        if not body:
+            text = str(getattr(self._page, "text", ""))
+            self.is_cut = len(text) > self._bytes_max
+            return text[: self._bytes_max]
+        # In nearly all encodings, nearly all ASCII bytes mean themselves, except after an ESC that shifts to another
+        # character set, or with a NUL that is half of a UTF-16 unit.
+        if body.isascii() and b"\x1b" not in body and b"\0" not in body:
+            return body.decode("ascii")
+        return body.decode(self.name(), "replace")
+
+    def name(self) -> str:
+        """Return the name of the codec, in the HTML standard's order of precedence."""
+        if self._name is None:
+            self._name = self._find()
+        return self._name
+
+    def respell(self, reference: str) -> str | None:
+        """Prepare a reference for the URL parser; None if it leads to no page."""
+        if _is_no_page(reference):
+            return None
+        if reference.isascii() or len(reference) > IN_FORCE.limits.url_bytes:
+            return reference
+        return _in_encoding(reference, self)
+
+    def _find(self) -> str:
+        body = self._body
+        if not body:
+            return str(getattr(self._page, "encoding", None) or "utf-8")
+        marked, _ = read_bom(body)
+        if marked is not None:
+            return marked
+        declared = self._in_header()
+        if declared not in _WEB_ENCODINGS:
+            declared = html_body_declared_encoding(body)
+            if declared is not None and declared.startswith("utf-16"):
+                return "utf-8"  # the tag was readable as ASCII, so the page is not UTF-16
+        if declared in _WEB_ENCODINGS:
+            return declared
+        try:
+            body.decode("utf-8")
+        except UnicodeDecodeError:
+            return "cp1252"  # the browsers' default for pages without a declaration
+        return "utf-8"
+
+    def _in_header(self) -> str | None:
+        headers = getattr(self._page, "headers", None)
+        value = headers.get("Content-Type") if headers else None
+        return http_content_type_encoding(value.decode("latin-1") if isinstance(value, bytes) else value)
+
+
+def _in_encoding(reference: str, encoding: Encoding) -> str:
+    """Escape the query of a reference in the page's encoding, as browsers do; paths are always UTF-8."""
+    before, question_mark, query = reference.partition("?")
+    if not question_mark or "#" in before or query.isascii():
+        return reference
+    name = encoding.name()
+    if name.startswith(("utf-8", "utf-16", "utf-32")):
+        return reference
+    query, hash_sign, fragment = query.partition("#")
+    return before + "?" + _NON_ASCII.sub(lambda run: _escaped(run[0], name), query) + hash_sign + fragment
+
+
+def _escaped(text: str, encoding: str) -> str:
+    return "".join(map(_OCTETS_IN_QUERY.__getitem__, text.encode(encoding, _AS_REFERENCE)))
+
+
+_AS_REFERENCE = "bigcrawl.reference"
+
+
+def _references_for(error: UnicodeError) -> tuple[str, int]:
+    """Replace characters missing in the page's encoding by escaped references, &#...;, as browsers do."""
+    assert isinstance(error, UnicodeEncodeError)
+    text = error.object[error.start : error.end]
+    return "".join(f"%26%23{ord(character)}%3B" for character in text), error.end
+
+
+codecs.register_error(_AS_REFERENCE, _references_for)

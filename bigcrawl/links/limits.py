@@ -1,0 +1,47 @@
+"""How much of a page is read for its links, and what that leaves out."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from bigcrawl.url.canonical import URL_MAX_BYTES
+
+
+@dataclass(frozen=True, slots=True)
+class PageLimits:
+    """How much of a page is read for its links. Links beyond a limit are dropped and counted."""
+
+    page_bytes: int = 4 << 20
+    links: int = 20_000
+    link_bytes: int = 2 << 20
+    url_bytes: int = URL_MAX_BYTES
+
+
+class LeftOut(NamedTuple):
+    """What was dropped of a page: the number of URLs that are too long, and which other limits were met."""
+
+    too_long: int = 0
+    is_cut: bool = False
+    has_more_links: bool = False
+    has_longer_links: bool = False
+
+
+NOTHING_LEFT_OUT = LeftOut()
+
+
+class _InForce:
+    """The limits of this process, because a page does not know the crawl's settings."""
+
+    __slots__ = ("limits",)
+
+    def __init__(self) -> None:
+        self.limits = PageLimits()
+
+
+IN_FORCE = _InForce()
+
+
+def set_page_limits(limits: PageLimits) -> None:
+    """Set the limits for all of this process."""
+    IN_FORCE.limits = limits

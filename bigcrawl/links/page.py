@@ -1,0 +1,126 @@
+"""A page's links, joined and canonical, and its text."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+from bigcrawl.directives import NOFOLLOW, directives_for
+from bigcrawl.links.encoding import Encoding
+from bigcrawl.links.limits import IN_FORCE, NOTHING_LEFT_OUT, LeftOut
+from bigcrawl.links.tags import LINK_ATTRIBUTES, PageTags
+from bigcrawl.markup import text_within
+from bigcrawl.url.canonical import Joiner, LinkRoom, UrlError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from bigcrawl.links.encoding import Page
+
+TEXT_CHARS_MAX = 256 << 10
+ANCHORS_MAX = 4
+"""Different texts of the links of a page to one URL that are kept."""
+# The parser may read this many bytes for each byte that the URLs of a page may have. It reads the base again for every
+# oddly spelled link: 20,000 of them on a base of 8 KB took a third of a second. A base of 800 bytes is within it.
+_PARSED_A_LINK_BYTE = 8
+
+
+class PageLinks(NamedTuple):
+    """The result of `read_page`; see the attributes of `Links`."""
+
+    urls: list[str]
+    nofollow: Sequence[str]
+    metas: tuple[tuple[str, str], ...]
+    page_canonical: str | None
+    left_out: LeftOut = NOTHING_LEFT_OUT
+    anchors: Sequence[str] = ()
+
+
+def extract_links(page: Page, *, tags: Iterable[str] = tuple(LINK_ATTRIBUTES)) -> list[str]:
+    """Return the canonical URLs that an HTML page links to and lets robots follow, as found by `read_page`.
+
+    X-Robots-Tag headers, and meta elements addressed to one robot by name, are not considered here.
+    """
+    found = read_page(page, tags=tags)
+    return [] if NOFOLLOW in directives_for("", (), found.metas) else found.urls
+
+
+def page_text(page: Page) -> str:
+    """Return the visible text of an HTML page, title included: what a scorer reads. Blanks are single.
+
+    The encoding is found as for links. Of a long page only the first `TEXT_CHARS_MAX` characters, tags included, are
+    read: they show what it is about.
+
+    Cost: 0.3 ms for a page of 21 KB; 0.15 s at most, for a page of nothing but character references.
+    """
+    text = Encoding(page, IN_FORCE.limits.page_bytes).text()
+    return text_within(text, 0, min(len(text), TEXT_CHARS_MAX))
+
+
+def read_page(page: Page, *, tags: Iterable[str] = tuple(LINK_ATTRIBUTES), with_anchors: bool = False) -> PageLinks:
+    """Return the canonical URLs that an HTML page links to, in document order, each once.
+
+    URLs linked to only with `rel=nofollow` are listed separately. Relative references are joined with the first
+    `<base href>`, or with the page's URL. References that lead to no page (fragments, mailto:, javascript:, junk) are
+    skipped, and links beyond the limits (`PageLimits`) are dropped. The content of `<template>` is not part of the
+    document; that of `<noscript>` is. The target of a `<meta http-equiv="refresh">` is a link, whatever its delay.
+
+    Args:
+        page: bytes in any encoding. Byte-order mark, Content-Type and meta tags decide the encoding, also for escapes
+            in queries. Empty or binary bodies have no links.
+        tags: elements to read, from LINK_ATTRIBUTES.
+        with_anchors: whether to read the texts of the links, `ANCHORS_MAX` of each URL.
+
+    Raises:
+        ContractError: an element is not in LINK_ATTRIBUTES.
+
+    Cost: 0.2 ms for a page of 21 KB with 60 links; linear in the bytes, whatever they are.
+    """
+    limits = IN_FORCE.limits
+    encoding = Encoding(page, limits.page_bytes)
+    found = PageTags(encoding.text(), tuple(tags), limits.links, with_anchors=with_anchors)
+    joiner = _joiner(page.url, found.base_href) if found.is_anything else None
+    if joiner is None:
+        return PageLinks([], (), tuple(found.metas), None, LeftOut(0, encoding.is_cut, found.has_more))
+    room = LinkRoom(limits.url_bytes, limits.link_bytes, _PARSED_A_LINK_BYTE * limits.link_bytes)
+    urls = joiner.join_all(found.references, encoding.respell, room)
+    anchors = _anchors_of(urls, found, joiner, encoding) if with_anchors else ()
+    nofollow: Sequence[str] = ()
+    if found.nofollow:
+        followed = set(urls)
+        nofollow = [url for url in joiner.join_all(found.nofollow, encoding.respell, room) if url not in followed]
+    canonical = joiner.join_all(found.canonical_hrefs, encoding.respell, room)
+    left_out = LeftOut(room.too_long, encoding.is_cut, found.has_more, room.is_used_up)
+    return PageLinks(urls, nofollow, tuple(found.metas), canonical[0] if canonical else None, left_out, anchors)
+
+
+def _anchors_of(urls: Sequence[str], found: PageTags, joiner: Joiner, encoding: Encoding) -> list[str]:
+    """Return the texts of the links to each URL. References are joined again, once each, within the limits."""
+    texts: dict[str, list[str]] = {url: [] for url in urls}
+    limits = IN_FORCE.limits
+    room = LinkRoom(limits.url_bytes, limits.link_bytes, _PARSED_A_LINK_BYTE * limits.link_bytes)
+    joined: dict[str, str] = {}
+    for reference, anchor in zip(found.references, found.anchors, strict=True):
+        if not anchor:
+            continue
+        if reference not in joined:
+            joined[reference] = next(iter(joiner.join_all((reference,), encoding.respell, room)), "")
+        of_url = texts.get(joined[reference])
+        if of_url is not None and len(of_url) < ANCHORS_MAX and anchor not in of_url:
+            of_url.append(anchor)
+    return [" ".join(of_url) for of_url in texts.values()]
+
+
+def decoded_start(page: Page, bytes_max: int) -> str:
+    """Return the first bytes of a page as text, in the encoding that the HTML standard finds."""
+    return Encoding(page, bytes_max).text()
+
+
+def _joiner(page_url: str, base_href: str | None) -> Joiner | None:
+    """Return a function that joins a page's references; None if neither base nor page has a web URL."""
+    try:
+        joiner = Joiner(page_url)
+    except UrlError:
+        return None
+    # A base that is not a web URL (data:, javascript:, junk) is ignored.
+    base = None if base_href is None else joiner(base_href)
+    return joiner if base is None else Joiner(base)

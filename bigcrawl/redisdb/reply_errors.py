@@ -1,0 +1,96 @@
+"""What a failed call to Redis means to its caller: the client library's errors, and servers' replies, as ours."""
+
+from __future__ import annotations
+
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+from redis import exceptions as errors
+
+from bigcrawl.exceptions import (
+    BigcrawlError,
+    ConfigError,
+    ContractError,
+    OwnershipLostError,
+    RewoundError,
+    TransientStoreError,
+)
+from bigcrawl.redisdb.tls import tls_fault
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Iterator
+
+# Error replies of a server that is up but cannot accept writes now: full disk or memory, loading, fail-over. For some
+# of them the library has exception classes and strips the first word; which ones depends on its version.
+_PASSING = (
+    *("MISCONF", "OOM", "LOADING", "READONLY", "MASTERDOWN"),
+    *("CLUSTERDOWN", "TRYAGAIN", "BUSY", "NOREPLICAS"),
+)
+_PASSING_ERRORS = (
+    errors.ReadOnlyError,
+    errors.OutOfMemoryError,
+    errors.MasterDownError,
+    errors.ClusterDownError,
+    errors.TryAgainError,
+)
+_NOT_PERMITTED_IN_SCRIPT = ("ACL failure in script", "The user executing the script can't")
+
+
+class RedisRestartedError(RewoundError):
+    """The server's run id changed: it may have forgotten its last second."""
+
+
+class RedisRefusedError(TransientStoreError):
+    """The server is up but accepts no writes now. The call was not carried out and may be repeated."""
+
+
+@contextmanager
+def translated() -> Iterator[None]:
+    """Turn the client library's errors into ours."""
+    try:
+        yield
+    except errors.RedisError as error:
+        raise _ours(error) from error
+    except (OSError, TimeoutError) as error:
+        raise TransientStoreError(f"Redis does not answer: {error}") from error
+
+
+def _ours(error: errors.RedisError) -> BigcrawlError:
+    # Over a unix socket, the library wraps the server's answer to the handshake.
+    is_handshake = isinstance(error.__cause__, errors.ResponseError | errors.AuthenticationError)
+    reply = error.__cause__ if is_handshake else error
+    if isinstance(reply, errors.AuthenticationError | errors.AuthorizationError):
+        return ConfigError(f"Redis refuses the login: {reply}; set user and password in BIGCRAWL_REDIS_URL")
+    if isinstance(reply, errors.NoPermissionError) or str(reply).startswith(_NOT_PERMITTED_IN_SCRIPT):
+        return ConfigError(
+            f"Redis does not permit BIGCRAWL_REDIS_URL's user what bigcrawl needs: {reply}; `ACL LOG` of the server "
+            f"names it, docs/operations.md has the rule"
+        )
+    if (reason := tls_fault(error)) is not None:
+        return ConfigError(f"no TLS connection to the Redis at BIGCRAWL_REDIS_URL: {reason}")
+    if isinstance(reply, errors.ConnectionError | errors.TimeoutError):
+        return TransientStoreError(f"Redis does not answer: {reply}")
+    if str(reply).startswith(_PASSING) or isinstance(reply, _PASSING_ERRORS):
+        return RedisRefusedError(f"Redis cannot take writes now: {reply}")
+    if is_handshake:
+        return ConfigError(f"Redis refuses the connection: {reply}; check BIGCRAWL_REDIS_URL")
+    return ContractError(f"Redis refused a call: {reply}")
+
+
+def is_cut_off(error: errors.ConnectionError) -> bool:
+    """Whether a server that was being greeted gave no reason. A login that it refuses is a ConnectionError too."""
+    is_reply = type(error) is not errors.ConnectionError or isinstance(error.__cause__, errors.ResponseError)
+    return not is_reply and not str(error).startswith("restarted:") and tls_fault(error) is None
+
+
+def leaves_doubt(result: object) -> bool:
+    """Whether the partition must be compared with Redis. A refused call did nothing; a lost partition is not ours."""
+    return isinstance(result, BigcrawlError) and not isinstance(result, OwnershipLostError | RedisRefusedError)
+
+
+async def permitted(reply: Awaitable[Any], key: str) -> Any:
+    """Wait for the reply to a command. If it is not permitted, the error names the key, as servers do not."""
+    try:
+        return await reply
+    except errors.NoPermissionError as error:
+        raise errors.NoPermissionError(f"{error} (~{key})") from None

@@ -1,0 +1,158 @@
+"""How URLs leave a node: fetched, given back or given up, each with what Redis is told of it (step 12).
+
+An end says where the URL goes, how long its host rests, and what is known of the host's health. The pump sends it to
+Redis as soon as the links that were offered before it are there.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Protocol
+
+from bigcrawl.histogram import Histogram
+from bigcrawl.politeness.backoff_policy import BackoffPolicy, is_failure
+from bigcrawl.redisdb.scripts import ANSWERS, NO_NEWS, Ended, moved
+from bigcrawl.scheduler.handout.host_health import HostHealth
+from bigcrawl.scheduler.handout.host_rests import RestsAfterFetches
+from bigcrawl.scheduler.handout.retry_share import FailingShare
+from bigcrawl.scheduler.records.held import Stage
+from bigcrawl.scheduler.records.held_urls import HeldUrls
+from bigcrawl.scheduler.records.member import moved_member, order_of, priority_after_failure
+from bigcrawl.scheduler.records.outcomes import ABORTED
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from bigcrawl.clock import Clock
+    from bigcrawl.config import PolitenessConfig
+    from bigcrawl.scheduler.gates.delays import Paces
+    from bigcrawl.scheduler.handout.host_gaps import HostGaps
+    from bigcrawl.scheduler.records.held import HeldUrl
+
+BAD_PAGES_MAX = 2  # in a row; any host may have one bad page
+RETURN = b"="
+
+
+class CountsOffers(Protocol):
+    """Where links leave the node; in a node, `node.outbox.Outbox`."""
+
+    @property
+    def offered(self) -> int:
+        """How many URLs it has been offered so far."""
+
+
+class Ends:
+    """Ends the URLs of a node.
+
+    Attributes:
+        held: all held URLs, the ended ones until Redis knows.
+        health: which hosts answer, and which fail.
+        fetch_times, lateness: how long fetches took, and due hosts waited for this node.
+    """
+
+    def __init__(
+        self,
+        policy: PolitenessConfig,
+        clock: Clock,
+        outbox: CountsOffers,
+        paces: Paces,
+        host_gaps: HostGaps,
+        dice: Callable[[], float],
+    ) -> None:
+        """Begin without URLs.
+
+        Args:
+            policy: how long hosts rest, and how often they may fail.
+            clock: the node's.
+            outbox: where links leave the node.
+            paces: how long hosts rest.
+            host_gaps: is told when fetches end.
+            dice: returns random numbers from 0 to below 1.
+        """
+        self._clock = clock
+        self._outbox = outbox
+        self._paces = paces
+        self._host_gaps = host_gaps
+        self._dice = dice
+        self._rests = RestsAfterFetches(policy, paces)
+        self._failing_share = FailingShare()
+        self.held = HeldUrls()
+        self.health = HostHealth(_backoff_of(policy), dice)
+        self.fetch_times = Histogram()
+        self.lateness = Histogram()
+
+    def __repr__(self) -> str:
+        return f"<Ends held={len(self.held)} {self.health!r}>"
+
+    @property
+    def late_ms(self) -> float:
+        """How long due hosts wait for this node, by the last URLs it took; 0 if it took none lately."""
+        return self._failing_share.late_ms(self._clock.monotonic_ms())
+
+    def end_fetched(self, held: HeldUrl) -> None:
+        """End a URL that the engine is done with, whatever became of it."""
+        if held.outcome == ABORTED:
+            rest_ms = self._rests.after(held)
+            end = Ended(held.seq, rest_ms, RETURN)
+        else:
+            counter = f"retried:{held.outcome}" if held.next_try else held.outcome or "dropped:ignored"
+            if not held.refusal:
+                self.fetch_times.note(held.download_ms)
+            news = self.health.news_of_fetch(held)
+            is_refused = held.refusal and not is_failure(held.refusal)
+            rest_ms = 0 if is_refused else max(self._rests.after(held), self.health.rest_ms(held.host))
+            end = Ended(held.seq, rest_ms, held.next_try, counter, held.fetched_bytes, news)
+        if not held.refusal:
+            self._host_gaps.note_end(held.host, held.answered_ms, rest_ms)
+        self.held.end(held, end, self._outbox.offered)
+
+    def give_back(self, held: HeldUrl, delay_ms: int, counter: str = "", *, is_behind: bool = False) -> None:
+        """Return the URL to its place, or behind its host's others. Its host rests at least for `delay_ms`."""
+        if held.stage is Stage.ROBOTS and self._paces.differ:
+            delay_ms = max(delay_ms, self._paces.host_delay_ms(held.host))
+        member, place = RETURN, NO_NEWS
+        # Behind the others, as a page that failed: the next URL shows whether it was the host.
+        if is_behind or held.host_report not in ("", ANSWERS):
+            priority = priority_after_failure(held.fields.priority)
+            held.go_behind(order_of(priority, held.seq))
+            member, place = moved_member(held.fields, priority), moved(held.next_order)
+        news = place
+        if held.host_report:
+            news = self.health.news_of(held, held.host_report)
+            delay_ms = max(delay_ms, self.health.rest_ms(held.host))
+        self.held.end(held, Ended(held.seq, delay_ms, member, counter, 0, news), 0)
+
+    def drop(self, held: HeldUrl, reason: str) -> None:
+        """End the URL unfetched, and count it as dropped."""
+        self.held.end(held, Ended(held.seq, 0, b"", f"dropped:{reason}"), 0)
+
+    def put_off_if_late(self, held: HeldUrl, late_ms: int) -> bool:
+        """Give back a URL that was just taken if this node is behind and the URL or its host has been failing.
+
+        Args:
+            held: the URL.
+            late_ms: how late it was taken, after its host was due.
+
+        Returns:
+            Whether it was given back.
+        """
+        self.lateness.note(late_ms)
+        is_retried = held.fields.attempts > 0
+        health = self.health
+        host_fails = health.fails(held.host) or health.bad_pages(held.host) >= BAD_PAGES_MAX
+        now_ms = self._clock.monotonic_ms()
+        rest_ms = self._failing_share.count_taken(late_ms, now_ms, fails=is_retried or host_fails)
+        if rest_ms:
+            if not host_fails:
+                rest_ms = self._rests.after(held)  # its host's other URLs are not put off
+            self.give_back(held, round(rest_ms * (1 + self._dice() / 2)), "put_off", is_behind=is_retried)
+        return rest_ms > 0
+
+    def rest_after(self, held: HeldUrl) -> int:
+        """How long the host of a URL rests that may have been asked for, in ms."""
+        return self._rests.after(held)
+
+
+def _backoff_of(policy: PolitenessConfig) -> BackoffPolicy:
+    return BackoffPolicy(
+        policy.backoff_first_ms, policy.backoff_longest_ms, policy.retry_after_max_ms, policy.host_failures_max
+    )

@@ -1,0 +1,50 @@
+"""What the modules of the package import, read from the source: nothing is imported to find out."""
+
+from __future__ import annotations
+
+import ast
+from functools import cache
+from pathlib import Path
+
+PACKAGE = Path(__file__).resolve().parents[2] / "bigcrawl"
+
+
+def package_sources() -> dict[str, str]:
+    """Source by path below bigcrawl/."""
+    return {path.relative_to(PACKAGE).as_posix(): path.read_text("utf-8") for path in sorted(PACKAGE.rglob("*.py"))}
+
+
+@cache
+def parsed(source: str) -> ast.Module:
+    return ast.parse(source)
+
+
+@cache
+def imports_of(source: str) -> set[str]:
+    """Dotted names that a module imports, anywhere in it, for types alone too.
+
+    `from bigcrawl import url` counts as bigcrawl.url. A relative import is a name that begins with a dot.
+    """
+    names: set[str] = set()
+    for node in ast.walk(parsed(source)):
+        if isinstance(node, ast.Import):
+            names.update(alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            module = "." * node.level + (node.module or "")
+            names.update(f"{module}.{alias.name}" if module == "bigcrawl" else module for alias in node.names)
+    return names
+
+
+@cache
+def imported_with_names(source: str) -> set[str]:
+    """As `imports_of`, and for `from package import module` the module too."""
+    found = set(imports_of(source))
+    for node in ast.walk(parsed(source)):
+        if isinstance(node, ast.ImportFrom):
+            found.update(f"{node.module}.{alias.name}" for alias in node.names)
+    return found
+
+
+def dotted(path: str) -> str:
+    """'drum/merge.py' -> 'bigcrawl.drum.merge', 'drum/__init__.py' -> 'bigcrawl.drum'."""
+    return ".".join(("bigcrawl", *path.removesuffix(".py").split("/"))).removesuffix(".__init__")
