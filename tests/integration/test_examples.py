@@ -50,6 +50,10 @@ SITE = {
     **{f"tree/1-{n}.html": f"<title>1-{n}</title><a href=/tree/2-{n}.html>on</a>" for n in range(5)},
     **{f"tree/2-{n}.html": f"<title>2-{n}</title><a href=/tree/3-{n}.html>on</a>" for n in range(5)},
     **{f"tree/3-{n}.html": "<title>3</title><a href=http://127.0.0.9/>away</a>" for n in range(5)},
+    "list.xml": "<sitemapindex><sitemap><loc>/list1.xml</loc></sitemap></sitemapindex>",
+    "list1.xml": "<urlset>" + "".join(f"<url><loc>/tree/1-{n}.html</loc></url>" for n in range(3)) + "</urlset>",
+    "feed.xml": "<rss>"
+    + "".join(f"<item><title>No. {n}</title><link>/tree/1-{n}.html</link></item>" for n in range(3)),
 }
 
 SITE_PATHS = [f"/{name}" for name in SITE]
@@ -182,11 +186,29 @@ def test_titles_come_level_by_level_up_to_the_bound(project: Path, site: Site, r
     assert len(site.asked) == len(set(site.asked)) == 10, "with its robots.txt"
 
 
+def test_listed_pages_are_fetched_and_no_others(project: Path, site: Site, redis_url: str) -> None:
+    """By way of an index of sitemaps; the links of the pages are not followed."""
+    items = crawl(project, "listed", "-a", f"seeds={site.url}/list.xml", BIGCRAWL_REDIS_URL=redis_url)
+    assert sorted(item["title"] for item in items) == ["1-0", "1-1", "1-2"]
+    pages = [f"/tree/1-{n}.html" for n in range(3)]
+    assert sorted(site.asked) == sorted(["/robots.txt", "/list.xml", "/list1.xml", *pages])
+
+
+def test_news_are_the_entries_of_a_feed_and_their_pages(project: Path, site: Site, redis_url: str) -> None:
+    """An item for each entry, and one for its page."""
+    options = ("-a", f"seeds={site.url}/feed.xml", "-s", "FEED_EXPORT_FIELDS=url,title,words")
+    items = crawl(project, "news", *options, BIGCRAWL_REDIS_URL=redis_url)
+    assert sorted(item["title"] for item in items if item["title"]) == ["No. 0", "No. 1", "No. 2"]
+    assert sorted(item["words"] for item in items if item["words"]) == ["2", "2", "2"]
+    assert {item["url"].removeprefix(site.url) for item in items} == {f"/tree/1-{n}.html" for n in range(3)}
+    assert len(site.asked) == len(set(site.asked)) == 5
+
+
 def test_every_example_is_run_here_and_told() -> None:
     """A spider of the examples stands in their README, with a command, and has a test in this file."""
     spiders = [path.stem for path in (EXAMPLES / "crawls" / "spiders").glob("[a-z]*.py")]
     told, here = (EXAMPLES / "README.md").read_text("utf-8"), Path(__file__).read_text("utf-8")
-    assert len(spiders) == 5
+    assert len(spiders) == 7
     for spider in spiders:
         assert f"\nscrapy crawl {spider} " in told
         assert f'crawl(project, "{spider}"' in here

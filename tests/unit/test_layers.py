@@ -32,7 +32,7 @@ LAYERS: tuple[frozenset[str], ...] = (
             *("url", "warc"),
         }
     ),
-    frozenset({"links", "politeness", "sitemaps"}),
+    frozenset({"feeds", "links", "politeness", "sitemaps"}),
     frozenset({"scheduler"}),
     frozenset(
         {
