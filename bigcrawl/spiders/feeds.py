@@ -6,8 +6,8 @@ import asyncio
 import time
 from typing import TYPE_CHECKING, Any, Final
 
-from bigcrawl.feeds import entries, feeds_of_page, is_feed
 from bigcrawl.links import Links
+from bigcrawl.listings.feeds import entries, feeds_of_page, is_feed
 from bigcrawl.spiders.broad import BroadSpider, is_html
 from bigcrawl.spiders.hints import hinted_priority
 from bigcrawl.url.canonical import Joiner

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Final
 from scrapy.utils.gz import gunzip
 
 from bigcrawl.links import Links
+from bigcrawl.listings.sitemaps import entries, is_index
 from bigcrawl.middlewares.compression import FREE_BYTES, GZIP_MEMBERS_MAX
-from bigcrawl.sitemaps import entries, is_index
 from bigcrawl.spiders.hints import hinted_priority
 
 if TYPE_CHECKING:

@@ -23,7 +23,7 @@ LAYERS: tuple[frozenset[str], ...] = (
     frozenset(
         {
             *("bounded", "clock", "config", "contact", "default_settings", "exceptions", "given", "histogram"),
-            *("logs", "private_files", "scoring", "setting_values", "stats"),
+            *("logs", "private_files", "sampling", "scoring", "setting_values", "stats"),
         }
     ),
     frozenset(
@@ -32,7 +32,7 @@ LAYERS: tuple[frozenset[str], ...] = (
             *("url", "warc"),
         }
     ),
-    frozenset({"feeds", "links", "politeness", "sitemaps"}),
+    frozenset({"links", "listings", "politeness"}),
     frozenset({"scheduler"}),
     frozenset(
         {

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from bigcrawl.feeds import ELEMENTS_MAX, FEEDS_OF_PAGE_MAX, FeedEntry, _Reader, entries, feeds_of_page, is_feed
+from bigcrawl.listings.feeds import ELEMENTS_MAX, FEEDS_OF_PAGE_MAX, FeedEntry, _Reader, entries, feeds_of_page, is_feed
 
 RSS = b"<rss><channel><link>http://a.example/</link>%s</channel></rss>"
 ITEM = b"<item><link>/%d</link></item>"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from bigcrawl.sitemaps import SLICE_BYTES, Entry, entries, is_index
+from bigcrawl.listings.sitemaps import SLICE_BYTES, Entry, entries, is_index
 
 
 def read(body: bytes, most: int = 100) -> list[Entry]:
