@@ -23,8 +23,8 @@ html_show_sourcelink = False
 # stands here and not on them.
 CONTENTS = {
     "Guides": [
-        *("guide/focused", "guide/site", "guide/filters", "guide/priorities", "budgets", "robots", "crowds", "alone"),
-        *("drum", "simweb"),
+        *("guide/focused", "guide/site", "guide/sitemap", "guide/feeds", "guide/sample", "guide/filters"),
+        *("guide/priorities", "budgets", "robots", "crowds", "alone", "drum", "simweb"),
     ],
     "Operate": ["operations", "scrapyd", "containers", "commands"],
     "Reference": ["settings", "stats", "redis-keys", "file-formats", "imports", "glossary"],

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import asyncio
 import hashlib
 import logging
 import os
-import zlib
 from contextlib import suppress
 from os import PathLike
 from pathlib import Path
@@ -14,12 +12,12 @@ from typing import TYPE_CHECKING, Any
 
 import scrapy
 from scrapy.http import TextResponse
-from scrapy.utils.gz import gunzip
+from scrapy.settings import Settings
 
+from bigcrawl.config import read_config
 from bigcrawl.exceptions import ConfigError
 from bigcrawl.links import Links
-from bigcrawl.middlewares.compression import GZIP_MEMBERS_MAX
-from bigcrawl.sitemaps import is_index, locations
+from bigcrawl.spiders.sitemap_reading import sitemap_links
 from bigcrawl.url.canonical import UrlError, canonicalize
 
 if TYPE_CHECKING:
@@ -32,9 +30,6 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 SEEDS_PER_BATCH = 1_000
-SITEMAP_URLS_MAX, SITEMAP_BYTES_MAX = 50_000, 50 << 20  # of one sitemap, by the protocol
-_GZIP = b"\x1f\x8b\x08"
-_NO_GZIP = (ValueError, OSError, EOFError, zlib.error)
 _HTML = (b"text/html", b"application/xhtml+xml")
 
 
@@ -129,9 +124,12 @@ class BroadSpider(scrapy.Spider):
                 yield canonicalize(line)
 
     async def parse(self, response: Response, **kwargs: Any) -> AsyncIterator[Any]:
-        """Follow the links of an HTML page."""
+        """Follow the links of an HTML page, and a sitemap if it reads sitemaps."""
         if isinstance(response, TextResponse) and is_html(response):
             yield Links.from_page(response)
+        elif hasattr(self, "parse_sitemap_urls"):
+            async for links in self.parse_sitemap(response):
+                yield links
 
     def follow_sitemaps(self, urls: list[str], robots_url: str) -> Links:
         """Queue the sitemaps of a robots.txt."""
@@ -139,24 +137,10 @@ class BroadSpider(scrapy.Spider):
 
     async def parse_sitemap(self, response: Response) -> AsyncIterator[Any]:
         """Follow the pages or sitemaps that a sitemap lists, gzipped or not. Anything else is ignored."""
-        if response.status != 200 or not response.body:
-            return
-        packed = response.body.startswith(_GZIP)
-        try:
-            if packed and response.body.count(_GZIP) > GZIP_MEMBERS_MAX:
-                raise ValueError("it is packed in too many parts")
-            body = gunzip(response.body, max_size=SITEMAP_BYTES_MAX) if packed else response.body
-        except _NO_GZIP as error:
-            logger.debug("%(url)s is no sitemap: %(error)s", {"url": response.url, "error": error})
-            return
-        lists_sitemaps = is_index(body)
-        if lists_sitemaps is None:
-            return
-        for urls in locations(body, SITEMAP_URLS_MAX):
-            await asyncio.sleep(0)
-            for at in range(0, len(urls), SEEDS_PER_BATCH):
-                batch = urls[at : at + SEEDS_PER_BATCH]
-                yield Links(batch, base=response.url, callback="parse_sitemap" if lists_sitemaps else None)
+        crawler = getattr(self, "crawler", None)
+        limits = read_config(crawler.settings if crawler else Settings()).limits
+        async for links in sitemap_links(response, limits.decompression_ratio_max, "parse_sitemap"):
+            yield links
 
     def _batches(self) -> Iterator[list[str]]:
         batch: list[str] = []

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import csv
+import json
 import os
+import re
 import shutil
 import threading
 from functools import partial
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from warcio.archiveiterator import ArchiveIterator
@@ -50,6 +52,10 @@ SITE = {
     **{f"tree/1-{n}.html": f"<title>1-{n}</title><a href=/tree/2-{n}.html>on</a>" for n in range(5)},
     **{f"tree/2-{n}.html": f"<title>2-{n}</title><a href=/tree/3-{n}.html>on</a>" for n in range(5)},
     **{f"tree/3-{n}.html": "<title>3</title><a href=http://127.0.0.9/>away</a>" for n in range(5)},
+    "list.xml": "<sitemapindex><sitemap><loc>/list1.xml</loc></sitemap></sitemapindex>",
+    "list1.xml": "<urlset>" + "".join(f"<url><loc>/tree/1-{n}.html</loc></url>" for n in range(3)) + "</urlset>",
+    "feed.xml": "<rss>"
+    + "".join(f"<item><title>No. {n}</title><link>/tree/1-{n}.html</link></item>" for n in range(3)),
 }
 
 SITE_PATHS = [f"/{name}" for name in SITE]
@@ -104,16 +110,16 @@ def train(project: Path, *words: str) -> None:
     assert done.returncode == 0, done.stderr
 
 
-def crawl(project: Path, spider: str, *words: str, **settings: object) -> list[dict[str, str]]:
+def crawl(project: Path, spider: str, *words: str, to: str = "items.csv", **settings: object) -> list[dict[str, Any]]:
     """Run `scrapy crawl`, to its end and without an error; the items."""
-    command = ["scrapy", "crawl", spider, *words, "-O", "items.csv"]
+    command = ["scrapy", "crawl", spider, *words, "-O", to]
     command += [word for name, value in {**LOCAL, **settings}.items() for word in ("-s", f"{name}={value}")]
     environment = {name: value for name, value in os.environ.items() if not name.startswith("SCRAPY_")}
     done = warm.run(command, cwd=project, env={**environment, "PYTHONPATH": str(REPOSITORY)}, timeout_s=CRAWL_S_MAX)
     assert done.returncode == 0, done.stderr
     assert "] ERROR: " not in done.stderr, done.stderr
-    with (project / "items.csv").open() as items:
-        return list(csv.DictReader(items))
+    with (project / to).open() as items:
+        return list(csv.DictReader(items)) if to.endswith(".csv") else list(map(json.loads, items))
 
 
 def test_focused_crawl_fetches_what_the_topic_leads_to_first(project: Path, site: Site, redis_url: str) -> None:
@@ -182,11 +188,44 @@ def test_titles_come_level_by_level_up_to_the_bound(project: Path, site: Site, r
     assert len(site.asked) == len(set(site.asked)) == 10, "with its robots.txt"
 
 
+def test_listed_pages_are_fetched_and_no_others(project: Path, site: Site, redis_url: str) -> None:
+    """By way of an index of sitemaps; the links of the pages are not followed."""
+    items = crawl(project, "listed", "-a", f"seeds={site.url}/list.xml", BIGCRAWL_REDIS_URL=redis_url)
+    assert sorted(item["title"] for item in items) == ["1-0", "1-1", "1-2"]
+    pages = [f"/tree/1-{n}.html" for n in range(3)]
+    assert sorted(site.asked) == sorted(["/robots.txt", "/list.xml", "/list1.xml", *pages])
+
+
+def test_news_are_the_entries_of_a_feed_and_their_pages(project: Path, site: Site, redis_url: str) -> None:
+    """An item for each entry, and one for its page."""
+    options = ("-a", f"seeds={site.url}/feed.xml", "-s", "FEED_EXPORT_FIELDS=url,title,words")
+    items = crawl(project, "news", *options, BIGCRAWL_REDIS_URL=redis_url)
+    assert sorted(item["title"] for item in items if item["title"]) == ["No. 0", "No. 1", "No. 2"]
+    assert sorted(item["words"] for item in items if item["words"]) == ["2", "2", "2"]
+    assert {item["url"].removeprefix(site.url) for item in items} == {f"/tree/1-{n}.html" for n in range(3)}
+    assert len(site.asked) == len(set(site.asked)) == 5
+
+
+def test_walks_say_how_many_pages_there_are(project: Path, site: Site, redis_url: str) -> None:
+    """The steps are fetched again and again, and the command reads what the example wrote."""
+    options = ("-a", f"seeds={site.url}/index.html", "-a", "walks=60")
+    items = crawl(project, "walks", *options, to="walks.jsonl", BIGCRAWL_REDIS_URL=redis_url)
+    pages = {path for path in SITE_PATHS if path.count("/") == 1 and path.endswith(".html")}
+    assert pages >= set(site.asked) - {"/robots.txt"}
+    assert site.asked.count("/index.html") == 60
+    assert len(items) == len(site.asked) - 1
+    assert all(item["words"] for item in items)
+    done = warm.run(["bigcrawl.sampling", "walks.jsonl"], cwd=project, timeout_s=CRAWL_S_MAX)
+    told = re.search(r"pages among them: (\d+) \((\d+) to (\d+)\)", done.stdout)
+    assert told, done.stderr
+    assert int(told[2]) <= len(pages) <= int(told[3])
+
+
 def test_every_example_is_run_here_and_told() -> None:
     """A spider of the examples stands in their README, with a command, and has a test in this file."""
     spiders = [path.stem for path in (EXAMPLES / "crawls" / "spiders").glob("[a-z]*.py")]
     told, here = (EXAMPLES / "README.md").read_text("utf-8"), Path(__file__).read_text("utf-8")
-    assert len(spiders) == 5
+    assert len(spiders) == 8
     for spider in spiders:
         assert f"\nscrapy crawl {spider} " in told
         assert f'crawl(project, "{spider}"' in here

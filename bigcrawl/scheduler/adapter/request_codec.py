@@ -38,6 +38,8 @@ if TYPE_CHECKING:
 _TRANSIENT_META = ("download_slot", "download_latency")
 ENTRY = "bigcrawl_entry"
 """The key of meta that says from which entry of a list, or of another crawl's queue, a request was made."""
+ONCE = "bigcrawl_once"
+"""The key of meta by which a request is fetched once for each of its values, whatever was seen of its URL."""
 
 BODY_BYTES_MAX = 4 << 20  # Redis holds thousands of requests, and dozens travel in one message, at most 512 MB
 _LIST_OF_3 = b"\x93"  # how msgpack begins a list of three
@@ -56,7 +58,8 @@ def encode_request(
 ) -> tuple[QueuedUrl, str]:
     """Return the request as a queued URL, and its canonical URL; `key_of` is the crawl's `Keys.of_request`.
 
-    `jar` tells the request apart from others to the same URL: the cookie jar of a start request, or its entry.
+    `jar` tells the request apart from others to the same URL: the cookie jar of a start request, its entry, or the
+    value under which it is fetched once.
 
     Raises:
         UrlError: it has no http(s) URL, or one that is too long.

@@ -10,7 +10,7 @@ from weakref import WeakKeyDictionary, WeakSet
 
 from bigcrawl.exceptions import TransientStoreError
 from bigcrawl.scheduler.adapter.digests import start_digest
-from bigcrawl.scheduler.adapter.request_codec import ENTRY, encode_request, links_encoder
+from bigcrawl.scheduler.adapter.request_codec import ENTRY, ONCE, encode_request, links_encoder
 from bigcrawl.scheduler.adapter.tries import Tries
 from bigcrawl.url.shape import Shapes
 
@@ -127,7 +127,7 @@ class SpiderIntake:
         if not (is_start or is_redirect or node.parts.control.discovers):
             self._drops.count_undiscovered(1)
             return False
-        checked = is_start or not request.dont_filter or is_redirect
+        checked = is_start or not request.dont_filter or is_redirect or meta.get(ONCE) is not None
         jar = self._jar_of(request, meta, is_start=is_start, is_redirect=is_redirect)
         url, canonical = encode_request(
             request,
@@ -149,10 +149,14 @@ class SpiderIntake:
         return True
 
     def _jar_of(self, request: Request, meta: dict[str, Any], *, is_start: bool, is_redirect: bool) -> object:
-        """What tells a start request, or its redirect, apart from others to the same URL: its entry or its cookie jar.
+        """What tells a request apart from others to the same URL, for instance its value of `ONCE`.
+
+        Of a start request, or its redirect, it may be its entry or its cookie jar.
 
         An entry whose request has `dont_filter` is fetched, whatever was seen, but not twice if it is taken twice.
         """
+        if (once := meta.get(ONCE)) is not None:
+            return once
         jar = (meta.get(ENTRY) if request.dont_filter else None) or meta.get("cookiejar")
         if jar is None or is_start or (is_redirect and self._tries.is_redirect_in_jar(meta, jar)):
             return jar

@@ -10,7 +10,7 @@ from operator import itemgetter
 from typing import TYPE_CHECKING, Any
 
 from bigcrawl.politeness.backoff_policy import FREE_TRIES_MAX, is_failure
-from bigcrawl.scheduler.adapter.request_codec import ENTRY, encode_request, jar_bytes
+from bigcrawl.scheduler.adapter.request_codec import ENTRY, ONCE, encode_request, jar_bytes
 from bigcrawl.scheduler.records.member import order_of, pack_member, priority_after_failure
 from bigcrawl.url.canonical import canonicalize
 
@@ -61,8 +61,8 @@ class Tries:
         if not (meta.get("retry_times") or meta.get("redirect_times")):
             return None
         canonical = canonicalize(request.url, self._url_bytes_max)
-        # Its key may include its cookie jar, or its entry.
-        jars = dict.fromkeys((jar_bytes(meta.get(ENTRY)), jar_bytes(meta.get("cookiejar")), b""))
+        # Its key may include its cookie jar, its entry, or what it is fetched once for.
+        jars = dict.fromkeys((*(jar_bytes(meta.get(name)) for name in (ONCE, ENTRY, "cookiejar")), b""))
         keys: list[int] = [self._key_of(canonical, request.method, request.body, jar) for jar in jars]
         known = [(keys.index(h.fields.key), r, h) for r, h in self._started.items() if h.fields.key in keys]
         for _, started, held in sorted(known, key=itemgetter(0)):

@@ -225,6 +225,30 @@ _SITEMAPS = (
     b" ",
     b"a",
 )
+_FEEDS = (
+    b"<?xml version='1.0' encoding='utf-16'?>",
+    b"<!DOCTYPE r [<!ENTITY a%d 'a'>]>",
+    b"<!DOCTYPE rss SYSTEM 'x'>",
+    b"<rss>",
+    b"<feed>",
+    b"<item>",
+    b"</item>",
+    b"<item><link>/%d</link></item>",
+    b"<entry><link href='/%d'/></entry>",
+    b"<title>",
+    b"<p:a%d>",
+    b" a%d='1'",
+    b"<![CDATA[",
+    b"]]>",
+    b"<!--",
+    b"-->",
+    b"&nbsp;",
+    b"&#%d;",
+    b"&amp;",
+    b"<html><link rel=alternate type=application/rss+xml href=/%d>",
+    b">",
+    b"\n",
+)
 _BODIES = (
     b"gzip\n",
     b"deflate\n",
@@ -254,6 +278,7 @@ WORDS: Final[dict[str, tuple[bytes, ...]]] = {
     "redirect": _URLS,
     "url": _URLS,
     "sitemap": _SITEMAPS,
+    "feed": _FEEDS,
     "body": _BODIES,
 }
 
@@ -324,6 +349,13 @@ _BOMBS: Final[dict[str, tuple[Genome, ...]]] = {
         (Piece(b"http://a/", 0), Piece(b"&date-")),
         (Piece(b"http://a/calendar/", 0), Piece(b"event")),
         (Piece(b"http://", 0), Piece(b"a.")),
+    ),
+    "feed": (
+        (Piece(b"<rss>", 0), Piece(b"<item><link>/%d</link></item>")),
+        (Piece(b"<rss>", 0), Piece(b"<a>")),
+        (Piece(b"<rss", 0), Piece(b" a%d='1'")),
+        (Piece(b"<rss><item><title>", 0), Piece(b"&nbsp;")),
+        (Piece(b"<rss><item><link>", 0), Piece(b"\n")),
     ),
     "sitemap": (
         (Piece(b"<urlset>", 0), Piece(b"<url><loc>/%d</loc></url>")),

@@ -32,6 +32,7 @@ from bigcrawl.scheduler.rules.budget_rules import parse_rules
 from bigcrawl.scheduler.rules.rule_book import RuleBook
 from bigcrawl.scheduler.scheduler import Scheduler
 from bigcrawl.spiders.broad import BroadSpider
+from bigcrawl.spiders.feeds import FeedsSpider
 from bigcrawl.url.canonical import UrlError, authority_of, canonicalize, host_of, join
 from bigcrawl.url.domain import PublicSuffixes
 from bigcrawl.url.shape import Shapes
@@ -52,6 +53,7 @@ BYTES_MAX: Final = {
     "redirect": 64 * KB,
     "url": 8 * KB,
     "sitemap": 16 << 20,
+    "feed": 6 << 20,
     "body": 16 << 20,
 }
 """How large each input may become: what the settings let in by default; of pages, more than is read for links."""
@@ -64,6 +66,7 @@ class Desk:
         self.crawler = get_crawler(Spider, {"BIGCRAWL_WARC_DIR": "", "DOWNLOAD_MAXSIZE": 16 << 20})
         self.crawler.spider = self.spider = self.crawler._create_spider("any")
         self.broad = BroadSpider(seeds="http://a.example/", sitemaps="1")
+        self.feeds = FeedsSpider(seeds="http://a.example/")
         self.scheduler = Scheduler.from_crawler(self.crawler)
         self.suffixes = PublicSuffixes.bundled()
         self.links = LinksMiddleware.from_crawler(self.crawler)
@@ -183,6 +186,12 @@ def sitemap(desk: Desk, data: bytes) -> None:
     _run(desk.links.process_spider_output(response, desk.broad.parse_sitemap(response)))
 
 
+def feed(desk: Desk, data: bytes) -> None:
+    """A feed, or a page that names some."""
+    response = Response("http://site.example/feed.xml", body=data, request=Request("http://site.example/"))
+    _run(desk.links.process_spider_output(response, desk.feeds.parse(response)))
+
+
 def body(desk: Desk, data: bytes) -> None:
     """The names of encodings, a line end, and a body that is packed so."""
     encodings, _, packed = data.partition(b"\n")
@@ -194,7 +203,7 @@ def body(desk: Desk, data: bytes) -> None:
 
 TARGETS: Final[dict[str, Callable[[Desk, bytes], None]]] = {
     function.__name__: function
-    for function in (page, page_of_requests, page_of_one_url, robots, head, redirect, url, sitemap, body)
+    for function in (page, page_of_requests, page_of_one_url, robots, head, redirect, url, sitemap, feed, body)
 }
 
 

@@ -15,7 +15,8 @@ from scrapy.utils.test import get_crawler
 from bigcrawl.exceptions import ConfigError
 from bigcrawl.links import Links
 from bigcrawl.spiders import broad as broad_module
-from bigcrawl.spiders.broad import SEEDS_PER_BATCH, SITEMAP_URLS_MAX, BroadSpider
+from bigcrawl.spiders.broad import SEEDS_PER_BATCH, BroadSpider
+from bigcrawl.spiders.sitemap_reading import SITEMAP_URLS_MAX
 from tests.support.logs import of_bigcrawl
 
 if TYPE_CHECKING:

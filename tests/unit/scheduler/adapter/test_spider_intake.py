@@ -13,7 +13,7 @@ from scrapy import Request, Spider
 from bigcrawl.exceptions import ConfigError, RequestNotStorableError, TransientStoreError
 from bigcrawl.links import Links
 from bigcrawl.scheduler.adapter import spider_intake
-from bigcrawl.scheduler.adapter.request_codec import ENTRY, jar_bytes
+from bigcrawl.scheduler.adapter.request_codec import ENTRY, ONCE, jar_bytes
 from bigcrawl.scheduler.records.member import unpack_member
 from tests.support.keys import KEYS, request_key
 from tests.unit.scheduler.records.test_held_urls import held_url
@@ -295,3 +295,36 @@ def test_entry_is_tried_again_and_redirected_as_itself(tmp_path: Path) -> None:
     held.outcome = "status:500"
     assert frontier.enqueue_request(entry_request("batch.1.0.0", retry_times=1))
     assert held.next_order is not None
+
+
+def test_request_is_queued_once_for_each_value(tmp_path: Path, crawl_name: str, redis_url: str) -> None:
+    """Whatever was seen of its URL and whatever `dont_filter` says, and it is tried again and redirected under it."""
+
+    async def scenario() -> None:
+        async with world(tmp_path, crawl_name, redis_url) as w:
+            frontier, node = new_scheduler(tmp_path), await w.joined()
+            frontier.attach(node, Spider("test"))
+
+            def is_queued(value: object, url: str = "http://a.example/", **more: Any) -> bool:
+                return frontier.enqueue_request(Request(url, meta={ONCE: value, **more}))
+
+            assert frontier.enqueue_request(Request("http://a.example/"))
+            assert [
+                is_queued([1, 0]),
+                is_queued([1, 0]),
+                is_queued([1, 1]),
+                is_queued([1, 0], "http://b.example/"),
+            ] == [*(True, False, True, True)]
+            assert not frontier.enqueue_request(Request("http://a.example/", dont_filter=True, meta={ONCE: [1, 0]}))
+            started, held = Request("http://a.example/", meta={ONCE: [1, 0]}), held_url(1)
+            key = node.keys.of_request(started.url, "GET", b"", jar_bytes([1, 0]))
+            held.fields = held.fields._replace(key=key)
+            frontier.started.note_start(started, held)
+            before = frontier.intake.offered()
+            hop = {"redirect_times": 1, "redirect_urls": [started.url]}
+            assert [is_queued([1, 0], "http://c.example/", **hop) for _ in range(2)] == [True, False]
+            held.outcome = "status:500"
+            assert is_queued([1, 0], retry_times=1)
+            assert (held.next_order is not None, frontier.intake.offered()) == (True, before + 1)
+
+    asyncio.run(scenario())

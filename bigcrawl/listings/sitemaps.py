@@ -1,0 +1,77 @@
+"""Reads the entries of a sitemap, in slices and without a tree, at a cost linear in its bytes."""
+
+from __future__ import annotations
+
+import re
+from codecs import BOM_UTF16_BE, BOM_UTF16_LE
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from bigcrawl.markup import resolved
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+SLICE_BYTES: Final = 1 << 20
+LOCATION_BYTES_MAX: Final = 8 << 10  # read beyond a slice's end
+HINT_BYTES_MAX: Final = 64
+LOOKS_MAX: Final = 10  # tags inspected per allowed URL
+
+_find_root = re.compile(rb"<(?:[\w.-]++:)?+(urlset|sitemapindex)(?=[\s/>])").search
+# A comment, the begin of an entry, or a value; those of an entry's images, videos and news are not of the page.
+_find_tags = re.compile(
+    rb"<!--(?:[^-]++|-(?!->))*+|<(?:(?!image:|video:|news:)[\w.-]++:)?+(?:(?:url|sitemap)(?=[\s>])"
+    rb"|(loc|lastmod|priority)(?=[\s>])[^<>]*+>\s*+(<!\[CDATA\[)?+([^<\]]*+))"
+).finditer
+
+
+class Entry(NamedTuple):
+    """A location of a sitemap and what the site says of it, unprocessed; empty if it says nothing."""
+
+    location: str = ""
+    modified: str = ""
+    priority: str = ""
+
+
+def is_index(body: bytes) -> bool | None:
+    """Return whether it lists sitemaps; None if it is not a sitemap."""
+    root = _find_root(body, 0, SLICE_BYTES)
+    return None if root is None else root[1] == b"sitemapindex"
+
+
+def entries(body: bytes, most: int) -> Iterator[list[Entry]]:
+    """Yield the entries of a sitemap, slice by slice; a list may be empty.
+
+    Cost: linear in the bytes; a list takes some milliseconds.
+    """
+    if body.startswith((BOM_UTF16_LE, BOM_UTF16_BE)):
+        body = body.decode("utf-16", "replace").encode("utf-8", "replace")
+    looks, at, entry = LOOKS_MAX * most, 0, Entry()
+    while at < len(body) and most > 0 and looks > 0:
+        end = at + SLICE_BYTES
+        found: list[Entry] = []
+        for tag in _find_tags(body, at, end + LOCATION_BYTES_MAX):
+            looks -= 1
+            if tag.start() >= end or not looks:
+                break
+            if tag[0].startswith(b"<!--"):
+                continue
+            if tag[1] in (None, b"loc") and entry.location:
+                found.append(entry)
+                entry = Entry()
+            entry = Entry() if tag[1] is None else _with_value(entry, tag)
+        at = end
+        if entry.location and (at >= len(body) or not looks):
+            found.append(entry)
+        yield found[:most]
+        most -= len(found)
+
+
+def _with_value(entry: Entry, tag: re.Match[bytes]) -> Entry:
+    name, is_literal, written = tag.groups()
+    if name != b"loc":
+        written = written[:HINT_BYTES_MAX]
+    text = written.decode("utf-8", "replace").strip()
+    value = text if is_literal else resolved(text)
+    if name == b"loc":
+        return entry._replace(location=value)
+    return entry._replace(modified=value) if name == b"lastmod" else entry._replace(priority=value)

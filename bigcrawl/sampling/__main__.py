@@ -1,0 +1,51 @@
+"""`python -m bigcrawl.sampling walks.jsonl`: the size of a web, from what the spider `sample` wrote.
+
+`--sample 1000` prints so many URLs instead, near-uniformly drawn among the pages that were seen.
+"""
+
+from __future__ import annotations
+
+import argparse
+import random
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from bigcrawl.exceptions import ConfigError
+from bigcrawl.sampling.estimating import Walks, sampled
+from bigcrawl.sampling.steps import read_steps
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Print the sizes, or the sample. The exit status is 1 if the walks say nothing."""
+    options = _parser().parse_args(arguments)
+    try:
+        with options.walks.open(encoding="utf-8", errors="replace") as lines:
+            walks = Walks(read_steps(lines, str(options.walks)))
+    except (OSError, ConfigError) as error:
+        print(f"{options.walks} cannot be read: {error}" if isinstance(error, OSError) else error, file=sys.stderr)
+        return 1
+    if options.sample:
+        for step in sampled(walks, options.sample, random.Random(options.seed)):
+            print(step.url)
+        return 0
+    found = walks.estimate()
+    print(f"{found.walks:,} walks of {found.fetches:,} fetches saw {found.seen:,} URLs")
+    print(f"URLs that links lead to: {found.urls}")
+    print(f"pages among them: {found.pages}")
+    return 0
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="python -m bigcrawl.sampling", description=__doc__)
+    parser.add_argument("walks", type=Path, help="what the spider sample wrote: JSON lines")
+    parser.add_argument("--sample", type=int, default=0, metavar="N", help="print N URLs of pages instead")
+    parser.add_argument("--seed", type=int, default=1, help="of the dice for the sample; default 1")
+    return parser
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,59 @@
+"""A step of a random walk, and the lines of a file that tell of it."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+from bigcrawl.exceptions import ConfigError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+LINE_CHARS_MAX: Final = 1 << 20
+KEY_MAX: Final = (1 << 64) - 1
+_REMEDY: Final = "give a file that the spider sample wrote by -o"
+
+
+class Step(NamedTuple):
+    """One fetch of a walk. Keys stand for canonical URLs, 64 bits."""
+
+    walk: int
+    step: int
+    """0 for the seed, from which the walk starts."""
+    asked: int
+    """The key of the URL that the walk chose."""
+    found: int
+    """The key of the URL that answered; another one after a redirect."""
+    is_page: bool
+    """Whether what was asked for answered itself, with 200."""
+    links: tuple[int, ...] = ()
+    """The keys of the distinct URLs that the walk could choose from next."""
+    url: str = ""
+    """What was asked for."""
+
+
+def read_steps(lines: Iterable[str], name: str) -> list[Step]:
+    """Return the steps in lines of JSON, each once: a step that was fetched again after a crash counts the first time.
+
+    Raises:
+        ConfigError: a line is no step; names it.
+    """
+    found: dict[tuple[int, int], Step] = {}
+    for number, line in enumerate(lines, 1):
+        if line.strip():
+            step = _step_of(line, f"line {number} of {name}")
+            found.setdefault((step.walk, step.step), step)
+    return list(found.values())
+
+
+def _step_of(line: str, where: str) -> Step:
+    try:
+        fields: dict[str, Any] = json.loads(line if len(line) <= LINE_CHARS_MAX else "{}")
+        walk, number, asked, found = (fields[name] for name in ("walk", "step", "asked", "found"))
+        step = Step(walk, number, asked, found, bool(fields["is_page"]), tuple(fields["links"]), str(fields["url"]))
+    except (ValueError, TypeError, KeyError, RecursionError) as error:
+        raise ConfigError(f"{where} is no step of a walk ({error}): {_REMEDY}") from None
+    if any(type(key) is not int or not 0 <= key <= KEY_MAX for key in (walk, number, asked, found, *step.links)):
+        raise ConfigError(f"{where} has a number that is none: {_REMEDY}")
+    return step

@@ -1,0 +1,56 @@
+"""Sitemaps: their entries, with what the site says of each."""
+
+from __future__ import annotations
+
+import pytest
+
+from bigcrawl.listings.sitemaps import SLICE_BYTES, Entry, entries, is_index
+
+
+def read(body: bytes, most: int = 100) -> list[Entry]:
+    return [entry for found in entries(body, most) for entry in found]
+
+
+def test_entry_has_its_hints_in_any_order() -> None:
+    """Those of one entry do not pass to the next; images and comments are no entries."""
+    body = (
+        b"<urlset><url><lastmod>2026-11-25</lastmod><loc>/1</loc><priority> 0.8 </priority></url>"
+        b"<url><loc>/2?a=1&amp;b=2</loc><image:image><image:loc>/no</image:loc></image:image></url>"
+        b"<!-- <url><loc>/no</loc></url> --><s:url><s:loc><![CDATA[/3&amp;]]></s:loc></s:url>"
+        b"<url><priority>1</priority></url><url><loc>/4</loc><lastmod>%s</lastmod></url></urlset>" % (b"9" * 999)
+    )
+    assert read(body) == [
+        Entry("/1", "2026-11-25", "0.8"),
+        Entry("/2?a=1&b=2"),
+        Entry("/3&amp;"),
+        Entry("/4", "9" * 64),
+    ]
+
+
+def test_locations_without_entries_are_read() -> None:
+    """A sitemap that leaves the tags of its entries out lists pages all the same."""
+    assert [entry.location for entry in read(b"<urlset><loc>/1</loc><lastmod>x</lastmod><loc>/2</loc>")] == ["/1", "/2"]
+
+
+def test_entry_may_cross_a_slice() -> None:
+    """Its location and its hints are read in different slices, and make one entry."""
+    for gap in range(SLICE_BYTES - 60, SLICE_BYTES + 9, 7):
+        head = b"<urlset>" + b" " * (gap - 8)
+        body = head + b"<url><loc>/1</loc><lastmod>2026</lastmod></url><url><loc>/2</loc></url>"
+        assert read(body) == [Entry("/1", "2026"), Entry("/2")], gap
+
+
+@pytest.mark.parametrize("most", [0, 1, 7])
+def test_count_is_bounded(most: int) -> None:
+    """Entries, and tags that are looked at for them."""
+    body = b"<urlset>" + b"".join(b"<url><loc>/%d</loc></url>" % n for n in range(50))
+    assert len(read(body, most)) == most
+    assert read(b"<urlset>" + b"<url>" * (10 * most) + b"<url><loc>/1</loc></url>", most) == []
+
+
+@pytest.mark.parametrize(
+    ("body", "answer"), [(b"<s:sitemapindex>", True), (b"<urlset>", False), (b"<html>", None), (b"", None)]
+)
+def test_kind_is_told_by_the_root(body: bytes, answer: bool | None) -> None:
+    """An index, a sitemap, or neither."""
+    assert is_index(body) is answer

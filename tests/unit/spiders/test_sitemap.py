@@ -1,0 +1,60 @@
+"""The sitemap spider: what sites list is followed, and nothing else."""
+
+from __future__ import annotations
+
+import asyncio
+import gzip
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any
+
+from scrapy.http import HtmlResponse, Response, TextResponse
+from scrapy.utils.test import get_crawler
+
+from bigcrawl.spiders.broad import BroadSpider
+from bigcrawl.spiders.sitemap import SitemapSpider
+from tests.unit.spiders.test_broad import PAGE, outputs_of
+
+if TYPE_CHECKING:
+    from bigcrawl.links import Links
+
+URL = "http://a.example/s.xml"
+SITEMAP = b"<urlset><url><loc>/1</loc></url></urlset>"
+
+
+def followed(spider: BroadSpider, response: Response) -> list[Links]:
+    return asyncio.run(outputs_of(spider.parse(response)))
+
+
+def test_seed_may_be_a_sitemap() -> None:
+    """For this spider, and for others that read sitemaps; a page of a site leads only to what its robots.txt names."""
+    response = TextResponse(URL, body=SITEMAP, headers={"Content-Type": "application/xml"})
+    for spider in (SitemapSpider(), BroadSpider(sitemaps=True)):
+        [links] = followed(spider, response)
+        assert (links.urls, links.callback, links.priority) == (["/1"], None, 0)
+    assert followed(BroadSpider(), response) == []
+    assert followed(SitemapSpider(), HtmlResponse("http://a.example/", body=PAGE)) == []
+    assert hasattr(SitemapSpider(sitemaps=""), "parse_sitemap_urls"), "it always reads those of robots.txt"
+
+
+def test_what_the_site_says_of_its_pages_is_their_priority() -> None:
+    """The newest come first, among pages of the level raised."""
+    today = datetime.now(UTC).date().isoformat().encode()
+    body = b"<urlset>%s</urlset>" % b"".join(
+        b"<url><loc>/%d</loc>%s</url>" % row
+        for row in enumerate([b"", b"<lastmod>%s</lastmod>" % today, b"<priority>1.0</priority>"])
+    )
+    batches = asyncio.run(outputs_of(SitemapSpider().parse_sitemap(Response(URL, body=body))))
+    assert [(links.urls, links.priority) for links in batches] == [(["/1"], 6), (["/2"], 3), (["/0"], 0)]
+
+
+def test_sitemap_that_grows_too_much_is_none() -> None:
+    """Beyond a megabyte by the setting for all bodies; a setting of the project counts."""
+    body = gzip.compress(SITEMAP + b" " * (3 << 20))
+
+    def outputs(ratio: int) -> list[Any]:
+        crawler = get_crawler(SitemapSpider, {"BIGCRAWL_DECOMPRESSION_RATIO_MAX": ratio})
+        return asyncio.run(outputs_of(SitemapSpider.from_crawler(crawler).parse_sitemap(Response(URL, body=body))))
+
+    assert len(body) < (3 << 20) / 250
+    assert outputs(250) == []
+    assert len(outputs(100_000)) == 1
