@@ -23,7 +23,8 @@ html_show_sourcelink = False
 # stands here and not on them.
 CONTENTS = {
     "Guides": [
-        *("guide/focused", "guide/site", "guide/filters", "guide/priorities", "budgets", "robots", "crowds", "alone"),
+        *("guide/focused", "guide/site", "guide/recrawl", "guide/filters", "guide/priorities", "budgets", "robots"),
+        *("crowds", "alone"),
         *("drum", "simweb"),
     ],
     "Operate": ["operations", "scrapyd", "containers", "commands"],

@@ -23,7 +23,7 @@ LAYERS: tuple[frozenset[str], ...] = (
     frozenset(
         {
             *("bounded", "clock", "config", "contact", "default_settings", "exceptions", "given", "histogram"),
-            *("logs", "private_files", "scoring", "setting_values", "stats"),
+            *("logs", "private_files", "revisiting", "scoring", "setting_values", "stats"),
         }
     ),
     frozenset(

@@ -23,6 +23,7 @@ from bigcrawl.scheduler.handout.host_health import HostHealth
 from bigcrawl.scheduler.handout.host_rests import RestsAfterFetches
 from bigcrawl.scheduler.handout.missed_starts import MissedStarts
 from bigcrawl.scheduler.handout.retry_share import FailingShare
+from bigcrawl.scheduler.handout.revisits import Revisits
 from bigcrawl.scheduler.handout.slow_hosts import SlowHosts
 from bigcrawl.scheduler.handout.start_gaps import StartGaps
 from bigcrawl.scheduler.handout.suspects import Suspects
@@ -66,6 +67,7 @@ class Handout:
         start_gaps: the gaps between starts, including those that are not handed out.
         host_gaps: the gaps at hosts, from an end to the next start.
         in_process: the URLs that the engine has.
+        revisits: which URLs are visited again when they end.
         suspects: URLs that may have killed a node.
         fetch_times, waits, lateness: how long fetches took, URLs waited for the engine, and due hosts for this node.
         lease_ends_ms: nothing is handed out after that, on the monotonic clock.
@@ -83,6 +85,7 @@ class Handout:
         ask_again: Callable[[HeldUrl], None],
         tallies: Tallies | None = None,
         *,
+        revisits: Revisits | None = None,
         dice: Callable[[], float] = random.random,
         call_later: Callable[[float, Callable[[HeldUrl], None], HeldUrl], object] | None = None,
     ) -> None:
@@ -96,6 +99,7 @@ class Handout:
             speed: the node's share of the crawl's speed.
             ask_again: asks the gates for another start of a URL that has missed its own.
             tallies: where gaps are counted.
+            revisits: which URLs are visited again; None for none.
             dice: returns random numbers from 0 to below 1.
             call_later: the event loop's, with one argument; None: that of the running loop.
         """
@@ -117,6 +121,7 @@ class Handout:
         self._slow = SlowHosts(config.politeness.slow_after_ms, self.crowd)
         self.start_gaps = StartGaps(clock, tallies)
         self.host_gaps = HostGaps(clock, paces, tallies, config.politeness.host_connections)
+        self.revisits = revisits or Revisits(None, 0, clock.now_ms)
         self.in_process = InProcess(config.frontier.in_process_max)
         self.suspects = Suspects(self.in_process, clock, config.frontier.deaths_max, self._wake)
         self.fetch_times = Histogram()
@@ -218,6 +223,7 @@ class Handout:
         if held.has_errback and held.stage in (Stage.WAITING, Stage.ROBOTS):
             self._refuse(held, reason)
             return
+        self.revisits.note_end(held, reason)
         self.held.end(held, Ended(held.seq, 0, b"", f"dropped:{reason}"), 0)
         self._wake_for_missed(held)
 
@@ -326,6 +332,8 @@ class Handout:
             rest_ms = self._rests.after(held)
             end = Ended(held.seq, rest_ms, RETURN)
         else:
+            if not held.next_try:
+                self.revisits.note_end(held)
             counter = f"retried:{held.outcome}" if held.next_try else held.outcome or "dropped:ignored"
             if not held.refusal:
                 self.fetch_times.note(held.download_ms)
