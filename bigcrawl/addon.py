@@ -46,9 +46,11 @@ from bigcrawl.middlewares.link_checks import check_scope
 from bigcrawl.middlewares.links import LinksMiddleware
 from bigcrawl.middlewares.page_filter import PageFilter
 from bigcrawl.middlewares.redirects import MetaRefreshMiddleware, RedirectMiddleware
+from bigcrawl.middlewares.revisits import CHANGES_ORDER, CONDITIONS_ORDER, Changes, Conditions
 from bigcrawl.pipelines.warc import WarcPipeline, usable_directory
 from bigcrawl.politeness.speed_plan import parse_speed
 from bigcrawl.project_settings import crawl_name_of, is_set, speak_of_delay, speak_of_unused, with_slots
+from bigcrawl.revisiting.policies import NEVER
 from bigcrawl.scheduler.adapter.registry import mark_failed
 from bigcrawl.scheduler.budgets.in_degrees import EMPTY_COUNTS
 from bigcrawl.scheduler.budgets.policies import make_policy
@@ -151,6 +153,9 @@ class Addon:
         settings.set_in_component_priority_dict("SPIDER_MIDDLEWARES", LinksMiddleware, 10)
         if PageRules(config.filters):
             settings.set_in_component_priority_dict("SPIDER_MIDDLEWARES", PageFilter, 20)
+        if config.revisits.rule != NEVER:
+            settings.set_in_component_priority_dict("DOWNLOADER_MIDDLEWARES", Conditions, CONDITIONS_ORDER)
+            settings.set_in_component_priority_dict("DOWNLOADER_MIDDLEWARES", Changes, CHANGES_ORDER)
         if config.crawl.warc_dir is not None:
             settings.setdefault_in_component_priority_dict("ITEM_PIPELINES", WarcPipeline, 900)
         _add_extensions(settings, config)

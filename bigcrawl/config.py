@@ -109,6 +109,17 @@ class FilterConfig:
 
 
 @dataclass(frozen=True, slots=True)
+class RevisitConfig:
+    """Whether and when pages are visited again; `rule` is one of `bigcrawl.revisiting.policies`, times are seconds."""
+
+    rule: str
+    usual_s: float
+    shortest_s: float
+    longest_s: float
+    visits_max: int
+
+
+@dataclass(frozen=True, slots=True)
 class FrontierConfig:
     """Sizes and times of inbox, partitions and hot set; per crawl unless the name says otherwise."""
 
@@ -288,6 +299,7 @@ class Config:
     crawl: CrawlConfig
     store: StoreConfig
     filters: FilterConfig
+    revisits: RevisitConfig
     frontier: FrontierConfig
     budget: BudgetConfig
     politeness: PolitenessConfig
@@ -325,6 +337,7 @@ def read_config(settings: Mapping[str, Any]) -> Config:
             value["BIGCRAWL_LOST_PARTITIONS"],
         ),
         _filters(value),
+        _revisits(value),
         frontier,
         _budget(value),
         _politeness(settings, value),
@@ -409,6 +422,22 @@ def _filters(value: Mapping[str, Any]) -> FilterConfig:
         strings=tuple(value["BIGCRAWL_FILTER_STRINGS"] or ()),
         languages=tuple(value["BIGCRAWL_FILTER_LANGUAGES"] or ()),
     )
+
+
+def _revisits(value: Mapping[str, Any]) -> RevisitConfig:
+    config = RevisitConfig(
+        rule=value["BIGCRAWL_REVISIT"],
+        usual_s=value["BIGCRAWL_REVISIT_SECONDS"],
+        shortest_s=value["BIGCRAWL_REVISIT_SECONDS_MIN"],
+        longest_s=value["BIGCRAWL_REVISIT_SECONDS_MAX"],
+        visits_max=value["BIGCRAWL_REVISIT_VISITS_MAX"],
+    )
+    if config.rule != "never" and not config.shortest_s <= config.usual_s <= config.longest_s:
+        raise ConfigError(
+            f"BIGCRAWL_REVISIT_SECONDS is {config.usual_s:g}; must be between BIGCRAWL_REVISIT_SECONDS_MIN, "
+            f"{config.shortest_s:g}, and BIGCRAWL_REVISIT_SECONDS_MAX, {config.longest_s:g}"
+        )
+    return config
 
 
 def _frontier(value: Mapping[str, Any], concurrency: int) -> FrontierConfig:

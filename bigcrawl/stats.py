@@ -117,6 +117,19 @@ SCRAPY_STATS: tuple[Stat, ...] = (
     ),
     # --- fetched
     Stat(
+        "bigcrawl/visits/{change}",
+        "counter",
+        "pages",
+        "Visits by what they found of a page, if pages are visited again. Visits that brought no answer do not count.",
+        "middlewares/revisits.py",
+        (
+            ("added", "a page that was not known"),
+            ("changed", "another content, or a page that was gone is there again"),
+            ("gone", "404, 410 or a redirect for good in place of a page"),
+            ("unchanged", "the same content: 304, or a body with the same digest"),
+        ),
+    ),
+    Stat(
         "bigcrawl/filtered/{rule}",
         "counter",
         "pages",
@@ -290,8 +303,11 @@ CRAWL_COUNTERS: tuple[Stat, ...] = (
         "waiting",
         "gauge",
         "URLs",
-        "URLs on disk: in turns, over budget and parked.",
+        "URLs on disk: in turns, over budget, parked, and until their next visit.",
         "trim_partition.lua, awaken_host.lua",
+    ),
+    Stat(
+        "revisits", "gauge", "URLs", "Those of them that wait for the time of their next visit.", "trim_partition.lua"
     ),
     Stat(
         "withheld",

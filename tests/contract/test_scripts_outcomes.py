@@ -18,9 +18,9 @@ if TYPE_CHECKING:
 SAID = pack_outcomes([(1, "status:200", 0), (2, "dropped:forbidden", 7)])
 
 
-def end(world: ScriptWorld, outcomes: bytes, *ended: Ended) -> int:
+def end(world: ScriptWorld, outcomes: bytes, *ended: Ended, revisits: bytes = b"") -> int:
     call = scripts.exchange_urls(
-        world.keys, world.who, 1, 0, 0, DELAY_MS, ended, now_ms=world.now_ms, outcomes=outcomes
+        world.keys, world.who, 1, 0, 0, DELAY_MS, ended, now_ms=world.now_ms, outcomes=outcomes, revisits=revisits
     )
     count: int = world.runner.run(call).ended
     return count
@@ -68,3 +68,13 @@ def test_who_is_not_the_owner_tells_nothing(world: ScriptWorld) -> None:
     with pytest.raises(OwnershipLostError):
         end(world, SAID, Ended(1, 0, b"", "status:200"))
     assert not world.client.exists(world.keys.inbox)
+
+
+def test_revisits_are_in_the_entry_of_their_outcomes(world: ScriptWorld) -> None:
+    """Either both are in the inbox or neither; they are no URLs that wait for the seen check."""
+    world.admit("a.example")
+    world.take()
+    assert [end(world, SAID, Ended(1, 0, b"", "status:200"), revisits=b"next") for _ in range(2)] == [1, 0]
+    assert inbox(world) == [{b"o": SAID, b"v": b"next"}] * 2
+    assert world.count("appended_urls") == 0
+    world.check()

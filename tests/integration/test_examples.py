@@ -221,11 +221,20 @@ def test_walks_say_how_many_pages_there_are(project: Path, site: Site, redis_url
     assert int(told[2]) <= len(pages) <= int(told[3])
 
 
+def test_fresh_are_pages_that_are_new_or_have_changed(project: Path, site: Site, redis_url: str) -> None:
+    """Each page is asked for three times, and is an item once: it does not change."""
+    words = ("-a", f"seeds={site.url}/page/1.html", "-a", "policy=periodic", "-a", "every=2", "-a", "visits=3")
+    items = crawl(project, "fresh", *words, BIGCRAWL_REDIS_URL=redis_url, BIGCRAWL_REVISIT_SECONDS_MIN=1)
+    pages = {f"{site.url}/{name}" for name in ("page/1.html", "page/2.html", "author/x.html", "author/y.html")}
+    assert sorted((item["url"], item["change"]) for item in items) == sorted((url, "added") for url in pages)
+    assert all(site.asked.count(url.removeprefix(site.url)) == 3 for url in pages)
+
+
 def test_every_example_is_run_here_and_told() -> None:
     """A spider of the examples stands in their README, with a command, and has a test in this file."""
     spiders = [path.stem for path in (EXAMPLES / "crawls" / "spiders").glob("[a-z]*.py")]
     told, here = (EXAMPLES / "README.md").read_text("utf-8"), Path(__file__).read_text("utf-8")
-    assert len(spiders) == 8
+    assert len(spiders) == 9
     for spider in spiders:
         assert f"\nscrapy crawl {spider} " in told
         assert f'crawl(project, "{spider}"' in here

@@ -230,7 +230,8 @@ def second_process_of(crawl: Crawl, name: str = "second") -> Crawl:
         "BIGCRAWL_STATE_DIR": crawl.directory / "state",
         "BIGCRAWL_WARC_DIR": crawl.directory / "warc",
     }
-    return type(crawl)(crawl.directory / name, crawl.seeds, settings, name=crawl.name)
+    same = {"name": crawl.name, "arguments": crawl.arguments, "spider": crawl.spider}
+    return type(crawl)(crawl.directory / name, crawl.seeds, settings, **same)
 
 
 def _url_of(record: bytes) -> str:

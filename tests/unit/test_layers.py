@@ -17,7 +17,7 @@ LAYERS: tuple[frozenset[str], ...] = (
     frozenset(
         {
             *("bounded", "clock", "config", "contact", "default_settings", "exceptions", "given", "histogram"),
-            *("logs", "private_files", "sampling", "scoring", "setting_values", "stats"),
+            *("logs", "private_files", "revisiting", "sampling", "scoring", "setting_values", "stats"),
         }
     ),
     frozenset(

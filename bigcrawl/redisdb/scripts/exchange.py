@@ -121,13 +121,15 @@ def exchange_urls(
     ended: Sequence[Ended] = (),
     now_ms: int = 0,
     outcomes: bytes = b"",
+    revisits: bytes = b"",
 ) -> Call[Exchanged]:
     """End taken URLs, then take URLs of hosts due within the horizon, earliest due first.
 
-    `outcomes` has the outcomes of the acknowledged URLs, see `bigcrawl.scheduler.records.outcomes`.
+    `outcomes` has the outcomes of the acknowledged URLs, see `bigcrawl.scheduler.records.outcomes`, and `revisits`
+    those URLs that are to be visited again, see `bigcrawl.scheduler.records.revisits`.
     """
     args: list[Value] = [now_ms, identity.node, identity.epoch, identity.generation]
-    args += [connections, urls_max, horizon_ms, delay_ms, outcomes]
+    args += [connections, urls_max, horizon_ms, delay_ms, outcomes, revisits]
     for end in ended:
         args += end[:5]
         args += end.news

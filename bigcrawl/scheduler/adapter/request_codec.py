@@ -1,6 +1,7 @@
 """Turns requests and Links into bytes and back (steps 1 to 3 and 9): msgpack only, never pickle.
 
-A `QueuedUrl.body` is msgpack [url, depth, payload]. The payload of a plain link is nil, or its priority if that is not
+A `QueuedUrl.body` is msgpack [url, depth, payload], and a fourth field if its page was visited before, which is not
+read here (`bigcrawl.scheduler.records.body`). The payload of a plain link is nil, or its priority if that is not
 0. Any other payload is what `Request.to_dict` returns beyond the defaults, with callbacks by name and values packed by
 `bigcrawl.scheduler.adapter.values`. What the user gave is checked here, before any of it is sent.
 
@@ -34,8 +35,11 @@ if TYPE_CHECKING:
     KeyOf = Callable[[str, str, bytes, bytes], UrlKey]
 
 
-# Scrapy's downloader sets them when it sends a request. A stored request must not carry them to another host.
-_TRANSIENT_META = ("download_slot", "download_latency")
+# They are set when a request is sent. A stored request must not carry them to another host.
+VISIT = "bigcrawl_visit"
+"""The key of meta that says what a visit has found, for the spider that is given the page."""
+
+_TRANSIENT_META = ("download_slot", "download_latency", VISIT)
 ENTRY = "bigcrawl_entry"
 """The key of meta that says from which entry of a list, or of another crawl's queue, a request was made."""
 ONCE = "bigcrawl_once"
@@ -155,7 +159,7 @@ def links_encoder(links: Links, depth: int, marks: Marks | None = None) -> Calla
 
 def decode_body(body: bytes) -> tuple[str, int, dict[str, Any] | int | None]:
     """Return the url, depth and payload of a body."""
-    url, depth, payload = unpacked(body)
+    url, depth, payload, *_ = unpacked(body)
     return url, depth, payload
 
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary, WeakSet
 
 from bigcrawl.exceptions import TransientStoreError
+from bigcrawl.revisiting.policies import NEVER
 from bigcrawl.scheduler.adapter.digests import start_digest
 from bigcrawl.scheduler.adapter.request_codec import ENTRY, ONCE, encode_request, links_encoder
 from bigcrawl.scheduler.adapter.tries import Tries
@@ -41,7 +42,8 @@ class SpiderIntake:
     def __init__(self, config: Config, started: StartedRequests, shutdown: Shutdown, drops: Drops) -> None:
         self._url_bytes_max = config.frontier.url_bytes_max
         self._marks = Shapes(config.traps).marks if config.traps.share else None
-        self._tries = Tries(started, self._url_bytes_max, self._key_of)
+        visits_again = config.revisits.rule != NEVER
+        self._tries = Tries(started, self._url_bytes_max, self._key_of, keeps_first=visits_again)
         self._shutdown = shutdown
         self._drops = drops
         self._start_requests: WeakSet[Request] = WeakSet()

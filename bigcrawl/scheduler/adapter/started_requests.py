@@ -16,7 +16,9 @@ if TYPE_CHECKING:
     from scrapy.http import Response
 
     from bigcrawl.clock import Clock
+    from bigcrawl.revisiting.visit import Answer, Visit
     from bigcrawl.scheduler.adapter.engine_probe import EngineProbe
+    from bigcrawl.scheduler.handout.revisits import Visited
     from bigcrawl.scheduler.node.node import Node
     from bigcrawl.scheduler.records.held import HeldUrl
 
@@ -102,6 +104,11 @@ class StartedRequests:
         held = self._held.get(request)
         return held is not None and held.outcome.startswith("status:")
 
+    def known_visit(self, request: Request) -> Visit | None:
+        """What is known of a handed-out request's page from earlier visits; None if there were none."""
+        held, node = self._held.get(request), self._node
+        return None if held is None or node is None else node.handout.revisits.known_of(held)
+
     # --- reports about a request
 
     def note_response(self, request: Request, response: Response, download_ms: int) -> None:
@@ -157,6 +164,11 @@ class StartedRequests:
         held = self._held.get(request)
         if held is not None:
             held.note_outcome("error:too-large")
+
+    def note_visit(self, request: Request, answer: Answer) -> Visited | None:
+        """Plan the next visit of a handed-out request's page by this answer; None for any other request."""
+        held, node = self._held.get(request), self._node
+        return None if held is None or node is None else node.handout.revisits.note_answer(held, answer)
 
     def note_filtered(self, request: Request, rule: str) -> None:
         """A filter drops the page of a handed-out request, by this rule."""

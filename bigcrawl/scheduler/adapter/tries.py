@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from bigcrawl.politeness.backoff_policy import FREE_TRIES_MAX, is_failure
 from bigcrawl.scheduler.adapter.request_codec import ENTRY, ONCE, encode_request, jar_bytes
+from bigcrawl.scheduler.records.body import as_next_try
 from bigcrawl.scheduler.records.member import order_of, pack_member, priority_after_failure
 from bigcrawl.url.canonical import canonicalize
 
@@ -29,7 +30,11 @@ REDIRECTED = frozenset(f"status:{code}" for code in (301, 302, 303, 307, 308))
 class Tries:
     """Recognises tries, and prepares the next try of a URL."""
 
-    def __init__(self, started: StartedRequests, url_bytes_max: int, key_of: KeyOf) -> None:
+    def __init__(
+        self, started: StartedRequests, url_bytes_max: int, key_of: KeyOf, *, keeps_first: bool = False
+    ) -> None:
+        """`keeps_first`: whether the body of a try has the first one too, because URLs are visited again."""
+        self._keeps_first = keeps_first
         self._key_of = key_of
         self._started = started
         self._url_bytes_max = url_bytes_max
@@ -86,7 +91,8 @@ class Tries:
         # A redirect keeps its place in Redis, where it was admitted. A failed URL goes behind its host's others, which
         # should not wait for it; the next one shows whether the host failed or the page.
         priority = priority_after_failure(held.fields.priority) if goes_behind else held.fields.priority
-        url = url._replace(key=held.fields.key, priority=priority, flags=held.fields.flags)
+        body = as_next_try(url.body, held.fields.body) if self._keeps_first else url.body
+        url = url._replace(key=held.fields.key, priority=priority, flags=held.fields.flags, body=body)
         held.try_again(pack_member(held.seq, url, attempts), order_of(priority, held.seq) if goes_behind else None)
 
     def _give_try_back(self, held: HeldUrl, request: Request) -> None:

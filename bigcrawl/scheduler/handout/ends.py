@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from bigcrawl.config import PolitenessConfig
     from bigcrawl.scheduler.gates.delays import Paces
     from bigcrawl.scheduler.handout.host_gaps import HostGaps
+    from bigcrawl.scheduler.handout.revisits import Revisits
     from bigcrawl.scheduler.records.held import HeldUrl
 
 BAD_PAGES_MAX = 2  # in a row; any host may have one bad page
@@ -56,6 +57,7 @@ class Ends:
         outbox: CountsOffers,
         paces: Paces,
         host_gaps: HostGaps,
+        revisits: Revisits,
         dice: Callable[[], float],
     ) -> None:
         """Begin without URLs.
@@ -66,12 +68,14 @@ class Ends:
             outbox: where links leave the node.
             paces: how long hosts rest.
             host_gaps: is told when fetches end.
+            revisits: plans the next visits of URLs that end.
             dice: returns random numbers from 0 to below 1.
         """
         self._clock = clock
         self._outbox = outbox
         self._paces = paces
         self._host_gaps = host_gaps
+        self._revisits = revisits
         self._dice = dice
         self._rests = RestsAfterFetches(policy, paces)
         self._failing_share = FailingShare()
@@ -94,6 +98,8 @@ class Ends:
             rest_ms = self._rests.after(held)
             end = Ended(held.seq, rest_ms, RETURN)
         else:
+            if not held.next_try:
+                self._revisits.note_end(held)
             counter = f"retried:{held.outcome}" if held.next_try else held.outcome or "dropped:ignored"
             if not held.refusal:
                 self.fetch_times.note(held.download_ms)
@@ -123,6 +129,7 @@ class Ends:
 
     def drop(self, held: HeldUrl, reason: str) -> None:
         """End the URL unfetched, and count it as dropped."""
+        self._revisits.note_end(held, reason)
         self.held.end(held, Ended(held.seq, 0, b"", f"dropped:{reason}"), 0)
 
     def put_off_if_late(self, held: HeldUrl, late_ms: int) -> bool:

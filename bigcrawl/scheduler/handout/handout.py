@@ -19,6 +19,7 @@ from bigcrawl.scheduler.handout.concurrency import Crowd
 from bigcrawl.scheduler.handout.ends import Ends
 from bigcrawl.scheduler.handout.host_gaps import HostGaps
 from bigcrawl.scheduler.handout.missed_starts import MissedStarts
+from bigcrawl.scheduler.handout.revisits import Revisits
 from bigcrawl.scheduler.handout.slow_hosts import SlowHosts
 from bigcrawl.scheduler.handout.start_gaps import StartGaps
 from bigcrawl.scheduler.handout.suspects import Suspects
@@ -51,6 +52,7 @@ class Handout:
         start_gaps: the gaps between starts, including those that are not handed out.
         host_gaps: the gaps at hosts, from an end to the next start.
         in_process: the URLs that the engine has.
+        revisits: which URLs are visited again when they end.
         suspects: URLs that may have killed a node.
         waits: how long URLs waited for the engine.
         lease_ends_ms: nothing is handed out after that, on the monotonic clock.
@@ -68,6 +70,7 @@ class Handout:
         ask_again: Callable[[HeldUrl], None],
         tallies: Tallies | None = None,
         *,
+        revisits: Revisits | None = None,
         dice: Callable[[], float] = random.random,
         call_later: Callable[[float, Callable[[HeldUrl], None], HeldUrl], object] | None = None,
     ) -> None:
@@ -81,6 +84,7 @@ class Handout:
             speed: the node's share of the crawl's speed.
             ask_again: asks the gates for another start of a URL that has missed its own.
             tallies: where gaps are counted.
+            revisits: which URLs are visited again; None for none.
             dice: returns random numbers from 0 to below 1.
             call_later: the event loop's, with one argument; None: that of the running loop.
         """
@@ -95,7 +99,8 @@ class Handout:
         self._slow = SlowHosts(config.politeness.slow_after_ms, self.crowd)
         self.start_gaps = StartGaps(clock, tallies)
         self.host_gaps = HostGaps(clock, paces, tallies, config.politeness.host_connections)
-        self.ends = Ends(config.politeness, clock, outbox, paces, self.host_gaps, dice)
+        self.revisits = revisits or Revisits(None, 0, clock.now_ms)
+        self.ends = Ends(config.politeness, clock, outbox, paces, self.host_gaps, self.revisits, dice)
         self.held = self.ends.held
         self.health = self.ends.health
         self.in_process = InProcess(config.frontier.in_process_max)

@@ -36,6 +36,7 @@ from bigcrawl.scheduler.gates.shared_hosts import SharedHosts
 from bigcrawl.scheduler.gates.spaces import Spaces
 from bigcrawl.scheduler.gates.speed import SpeedControl
 from bigcrawl.scheduler.handout.handout import Handout
+from bigcrawl.scheduler.handout.revisits import Revisits, policy_of
 from bigcrawl.scheduler.node.control import Control
 from bigcrawl.scheduler.node.exchange import UrlExchange
 from bigcrawl.scheduler.node.failed_fetches import FailedFetches
@@ -137,8 +138,16 @@ class Parts:
         """The parts that hold URLs and hand them to the engine."""
         self.paces = Paces(self.config, self.crawl.pld_of)
         self.speed = SpeedControl(self.config, self.client, self.clock, self.wake_engine)
+        revisits = Revisits(policy_of(self.config.revisits), self.config.revisits.visits_max, self.client.now_ms)
         self.handout = Handout(
-            self.config, self.clock, self.outbox, self.paces, self.speed, self._ask_again, self.tallies
+            self.config,
+            self.clock,
+            self.outbox,
+            self.paces,
+            self.speed,
+            self._ask_again,
+            self.tallies,
+            revisits=revisits,
         )
         self.workload = Workload(self.config.frontier, self.handout, self.outbox)
 

@@ -13,6 +13,7 @@ from bigcrawl.scheduler.records.body import look_at_body
 from bigcrawl.scheduler.records.held import HeldUrl
 from bigcrawl.scheduler.records.member import Member, seq_of, unpack_member
 from bigcrawl.scheduler.records.outcomes import pack_fetched, pack_outcome
+from bigcrawl.scheduler.records.revisits import encode_revisits
 from bigcrawl.url.canonical import authority_of, canonicalize
 
 if TYPE_CHECKING:
@@ -67,7 +68,8 @@ class UrlExchange:
         self._failed = failed
         self._bytes_account = bytes_account
         self._count_page = count_page
-        self._outcomes_to_repeat: dict[int, bytes] = {}  # by partition; a restarted Redis may have forgotten them
+        # The latest ends, by partition, with outcomes and revisits that a restarted Redis may have forgotten.
+        self._ends_to_repeat: dict[int, list[HeldUrl]] = {}
         self.pages = 0  # acknowledged by this node
         self.bytes = 0  # of their bodies, and of those of repeated tries
         self.ends: dict[str, int] = {}  # by their counter, as Redis counts them; "" for a plain return
@@ -89,9 +91,9 @@ class UrlExchange:
         ends = self._ends(now_ms) if acknowledge else {}
         shares = self._shares(urls_max, now_ms) if urls_max > 0 else {}
         partitions = [*ends, *(owned for owned in shares if owned not in ends)]
-        if self._outcomes_to_repeat:
+        if self._ends_to_repeat:
             by_number = self._ownership.owned
-            repeated = [by_number[number] for number in self._outcomes_to_repeat if number in by_number]
+            repeated = [by_number[number] for number in self._ends_to_repeat if number in by_number]
             partitions += [owned for owned in repeated if owned not in partitions]
         if not partitions:
             return False
@@ -109,7 +111,7 @@ class UrlExchange:
             self._ownership.lose(owned)
         done = replies.done
         for owned, _ in done:
-            self._outcomes_to_repeat.pop(owned.keys.partition, None)
+            self._ends_to_repeat.pop(owned.keys.partition, None)
         # Ends come first, because the same call may have taken a URL that it returned.
         forgotten = [held for owned, _ in done for held in self._note_ends(owned, ends.get(owned, ()))]
         self._handout.held.forget(forgotten, now_ms)
@@ -124,10 +126,10 @@ class UrlExchange:
         return self._ownership.due_heap.has_due(self._clock.monotonic_ms() + HORIZON_MS)
 
     def send_again(self) -> None:
-        """Repeat the latest outcomes with the next calls, because Redis was restarted and may have forgotten them."""
+        """Repeat the latest outcomes and revisits with the next calls: a restarted Redis may have forgotten them."""
         for partition in self._ownership.owned:
-            if outcomes := _outcomes(self._handout.held.ended_lately(partition)):
-                self._outcomes_to_repeat[partition] = outcomes
+            if ended := self._handout.held.ended_lately(partition):
+                self._ends_to_repeat[partition] = ended
 
     def _ends(self, now_ms: int) -> dict[OwnedPartition, list[HeldUrl]]:
         """The URLs that may be acknowledged, by partition. Their hosts are due after their rests."""
@@ -165,12 +167,20 @@ class UrlExchange:
         rows = [_end_row(held, now_ms) for held in ended]
         for held in ended:
             held.note_end_sent()
-        outcomes = self._outcomes_and_more(ended)
-        if self._outcomes_to_repeat:
-            outcomes = self._outcomes_to_repeat.get(owned.keys.partition, b"") + outcomes
+        outcomes, repeated = self._outcomes_and_more(ended), self._ends_to_repeat.get(owned.keys.partition, ())
+        if repeated:
+            outcomes = _outcomes(repeated) + outcomes
         connections, delay_ms = self._policy.host_connections, self._policy.host_delay_ms
         return scripts.exchange_urls(
-            owned.keys, owned.identity, connections, share, HORIZON_MS, delay_ms, rows, outcomes=outcomes
+            owned.keys,
+            owned.identity,
+            connections,
+            share,
+            HORIZON_MS,
+            delay_ms,
+            rows,
+            outcomes=outcomes,
+            revisits=_revisits([*repeated, *ended]),
         )
 
     def _outcomes_and_more(self, ended: Sequence[HeldUrl]) -> bytes:
@@ -258,6 +268,12 @@ def _outcomes(ended: Sequence[HeldUrl]) -> bytes:
             if held.end and not held.end.member and held.url
         ]
     )
+
+
+def _revisits(ended: Sequence[HeldUrl]) -> bytes:
+    """Those of the acknowledged URLs that are to be visited again; empty if there are none."""
+    found = [held.revisit for held in ended if held.revisit is not None and held.end and not held.end.member]
+    return encode_revisits(found) if found else b""
 
 
 def _held(partition: int, url: TakenUrl, due_ms: int) -> HeldUrl:

@@ -118,8 +118,13 @@ class Folding:
     def _due(self, now_ms: int, *, starved: bool, idle: bool) -> list[OwnedPartition]:
         """The partitions to step now. Those that have waited longest come first, so that each gets its turn."""
         sound = self._table.sound
-        restless = [owned for owned in sound if owned.inbox.has_urls or owned.schedule.waiting]
-        due = [owned for owned in restless if owned.schedule.wants_step(now_ms, self._step_ms, starved=starved)]
+        revisit = {owned for owned in sound if owned.schedule.has_due_revisit(self._client.now_ms() // 1000)}
+        restless = [o for o in sound if o.inbox.has_urls or o.schedule.waiting or o in revisit]
+        due = [
+            owned
+            for owned in restless
+            if owned.schedule.wants_step(now_ms, self._step_ms, starved=starved, has_due=owned in revisit)
+        ]
         if idle or now_ms >= self._outcomes_look_ms:
             self._outcomes_look_ms = now_ms + OUTCOMES_LOOK_MS
             wanting = [owned for owned in sound if owned.schedule.wants_outcomes(now_ms, self._step_ms, idle=idle)]
@@ -153,7 +158,8 @@ class Folding:
         owned.disk.set_host_share(self._hot_share.urls)
         hot = owned.hot
         room, extra_room = (hot.room, hot.extra_room) if may_admit else (0, 0)
-        return partial(self._timed, partial(owned.fold, inbox, room, dict(hot.by_host), extra_room))
+        now_s = self._client.now_ms() // 1000
+        return partial(self._timed, partial(owned.fold, inbox, room, dict(hot.by_host), extra_room, now_s))
 
     def _timed(self, fold: Callable[[], Step]) -> Step:
         """Run a step, and count its time. Runs in the worker thread."""

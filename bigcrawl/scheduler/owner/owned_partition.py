@@ -261,7 +261,12 @@ class OwnedPartition:
         return self.inbox.command(self.disk.inbox_id, entries_max)
 
     def fold(
-        self, inbox: Sequence[InboxEntry], room: int, hot: Mapping[str, int], extra_room: int | None = None
+        self,
+        inbox: Sequence[InboxEntry],
+        room: int,
+        hot: Mapping[str, int],
+        extra_room: int | None = None,
+        now_s: int = 0,
     ) -> Step:
         """Run one step on disk. Runs in a worker thread, with copies of what the loop may change meanwhile.
 
@@ -269,7 +274,7 @@ class OwnedPartition:
             TransientStoreError: the disk is full. Nothing was committed.
         """
         before = self.disk.manifest_number
-        step = self.disk.step(inbox, room, hot, self.away.hot_max, extra_room)
+        step = self.disk.step(inbox, room, hot, self.away.hot_max, extra_room, now_s)
         self._count_waiting()
         self.schedule.note_fold(sum(hot.values()), is_vain=self.disk.manifest_number == before)
         if self._folds % FOLDS_PER_LOOK == 0:
@@ -320,7 +325,9 @@ class OwnedPartition:
             "folded": self.disk.inbox_id,
             "manifest": self.disk.manifest_number,
             "chosen": self.disk.batch_number,
-            "waiting": self.schedule.waiting,
+            # A crawl goes on while URLs wait for their next visit.
+            "waiting": self.schedule.waiting + self.schedule.revisits,
+            "revisits": self.schedule.revisits,
             "withheld": self.schedule.withheld,
             "seen": self.disk.seen,
             "duplicates": self.disk.duplicates,

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from bigcrawl.scheduler.queues.revisits import NEVER_S
+
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
@@ -22,6 +24,7 @@ class StepSchedule:
     Attributes:
         waiting: URLs on disk that a step may admit, as counted after the last step.
         withheld: the other URLs on disk. They have no budget, or the crawl does not wait for their host.
+        revisits: URLs on disk that wait for the time of their next visit.
         stepped_ms: when the last step ended, on the monotonic clock.
     """
 
@@ -30,6 +33,8 @@ class StepSchedule:
         self._hot = hot
         self.waiting = 0
         self.withheld = 0
+        self.revisits = 0
+        self._next_revisit_s = NEVER_S
         self._has_only_extra = False  # all URLs that come next are beyond their PLD's budget
         self.stepped_ms = 0
         self._stalled_at: int | None = None  # the number of hot URLs when the last step found nothing to do
@@ -42,13 +47,17 @@ class StepSchedule:
         """Whether the last step found nothing to do, and nothing has changed since."""
         return self._stalled_at is not None
 
-    def wants_step(self, now_ms: int, step_ms: int, *, starved: bool = False) -> bool:
+    def has_due_revisit(self, now_s: int) -> bool:
+        """Whether the time of a URL's next visit has come."""
+        return self._next_revisit_s <= now_s
+
+    def wants_step(self, now_ms: int, step_ms: int, *, starved: bool = False, has_due: bool = False) -> bool:
         """Whether a step is due: keys wait, or the hot set runs low while URLs wait on disk.
 
         A step costs about the same for ten keys as for a thousand, so it waits for keys to gather. It waits `step_ms`
         if the hot set is well filled, one second if the hot set is low or many keys have gathered, and 20 ms if the
         node is `starved` and this partition has almost nothing to fetch. If only extra URLs wait on disk, a smaller
-        hot set counts as well filled.
+        hot set counts as well filled. If the next visit of URLs is due (`has_due`), they count as waiting.
         """
         inbox, hot_set = self._inbox, self._hot
         hot = hot_set.urls_of_others
@@ -56,6 +65,7 @@ class StepSchedule:
         runs_low = self.waiting > 0 and hot <= hot_max // 2
         # If only hosts with full shares wait, there is nothing to admit until one of their URLs has ended.
         runs_low = runs_low and (self._stalled_at is None or hot < self._stalled_at)
+        runs_low = runs_low or (has_due and hot <= hot_max // 2)
         if not (inbox.has_urls or runs_low):
             return False
         if starved and hot < max(1, hot_max // 8):
@@ -87,6 +97,7 @@ class StepSchedule:
         """
         self.withheld = disk.withheld(given_up)
         self.waiting = disk.waiting - self.withheld
+        self.revisits, self._next_revisit_s = disk.revisits, disk.next_revisit_s
         self._has_only_extra = disk.has_only_extra and not disk.parked
 
     def note_fold(self, hot_urls: int, *, is_vain: bool) -> None:

@@ -108,6 +108,16 @@ class PartitionFigures:
         return len(self._state)
 
     @property
+    def revisits(self) -> int:
+        """How many URLs wait for the time of their next visit. They are not counted in `waiting`."""
+        return len(self._state.turns.revisits)
+
+    @property
+    def next_revisit_s(self) -> int:
+        """When the first of them is due, in seconds since 1970; `NEVER_S` if none waits."""
+        return self._state.turns.revisits.next_s
+
+    @property
     def waiting_by_level(self) -> tuple[int, ...]:
         """How many URLs each priority level has in the front queues, lowest level first, extra ones included."""
         counts = self._state.turns.front.counts()

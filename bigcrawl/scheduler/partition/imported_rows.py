@@ -4,7 +4,7 @@ On the wire they are msgpack [table, keys, values]: u64 keys, ascending, and as 
 the same rows twice changes nothing the second time. What the partition knows itself is never lowered:
 
     seen, edges, hosts    keys that are not there are added
-    plds, totals          the larger number counts
+    plds, totals, visits  the larger number counts
     ends, traps           only keys that are not there are added
 """
 
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from bigcrawl.scheduler.partition.tables import Tables
 
 ROWS_AT_ONCE = 8_192  # 64 KB of keys
-_LARGER_COUNTS = {"plds": ("in_degree",), "totals": ("pages", "bytes")}
+_LARGER_COUNTS = {"plds": ("in_degree",), "totals": ("pages", "bytes"), "visits": ("number",)}
 
 
 class RowsFormatError(BigcrawlError):

@@ -189,6 +189,7 @@ class Partition(PartitionFigures):
         hot: Mapping[str, int],
         away: Mapping[str, int] | None = None,
         extra_room: int | None = None,
+        now_s: int = 0,
     ) -> Step:
         """Fold inbox entries, choose what to admit, and commit.
 
@@ -199,6 +200,7 @@ class Partition(PartitionFigures):
             hot: how many URLs of each host are in Redis, including taken ones.
             away: hosts that are snoozed or retired, with the number of their URLs that may be hot whatever the room.
             extra_room: take URLs beyond their PLD's budget while fewer than this many URLs are chosen; None for `room`.
+            now_s: the time of the crawls, in seconds since 1970. URLs whose next visit is due are queued like new ones.
 
         Raises:
             TransientStoreError: the disk failed or is full. Nothing has changed; repeat the step later.
@@ -215,6 +217,7 @@ class Partition(PartitionFigures):
             fold = StepFold(work, self._own.set_aside)
             fold.forget(fresh)
             fold.note_outcomes(fresh)
+            fold.turn_revisits(fresh, now_s)
             if source.budgets is not None or source.counts_links:
                 fold.read_edges(fresh)
             fold.check_urls(fresh)

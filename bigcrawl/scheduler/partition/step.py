@@ -1,7 +1,8 @@
 """One step of a partition's fold, on copies of its state, up to its commit (steps 4 to 7).
 
-    inbox entries -> forgotten URLs -> outcomes -> edges -> in-degrees
+    inbox entries -> forgotten URLs -> outcomes -> revisits -> edges -> in-degrees
                   -> seen check -> imported rows -> budgets (STAR) -> placement (BEAST) -> choice
+    revisits, by time -----------------------------^
 
 Nothing here is committed or sent. If a step fails, its copies are dropped, and the next step overwrites the files that
 it wrote. No clock, no Redis.
@@ -20,6 +21,7 @@ from bigcrawl.scheduler.partition.admission import Admission
 from bigcrawl.scheduler.partition.budgeting import Budgeting
 from bigcrawl.scheduler.partition.edges import EdgesFormatError, decode_edges, new_targets
 from bigcrawl.scheduler.partition.imported_rows import RowsFormatError, merge_rows, unpack_rows
+from bigcrawl.scheduler.partition.revisiting import RELEASED_A_STEP, decode_all, queue_revisits
 from bigcrawl.scheduler.partition.seen import check_seen, decode_entries
 from bigcrawl.scheduler.partition.tables import Tables
 from bigcrawl.scheduler.queues.front_queues import Selector
@@ -108,7 +110,8 @@ class PartitionState:
 
     def _position(self) -> tuple[object, ...]:
         turns = self.turns
-        return len(turns), len(turns.over), turns.state, len(self.parked), self.already.total(), turns.rescored_ever
+        waiting = len(turns), len(turns.over), len(turns.revisits), len(self.parked)
+        return waiting, turns.state, self.already.total(), turns.rescored_ever
 
     def _check(self) -> None:
         self.tables._check()
@@ -124,6 +127,7 @@ class StepFold:
         self._state = state
         self._set_aside = set_aside
         self._linked: KeyArray = np.empty(0, dtype=np.uint64)
+        self._due: list[QueuedUrl] = []
         self.new: list[QueuedUrl] = []
         self.duplicates = 0
         self.rejected = 0
@@ -144,6 +148,7 @@ class StepFold:
             return
         tables.commit(tables.seen, tables.seen.without(keys))
         tables.commit(tables.ends, tables.ends.without(keys))
+        tables.commit(tables.visits, tables.visits.without(keys))
 
     def note_outcomes(self, entries: Sequence[InboxEntry]) -> None:
         """Record how URLs ended. The last end counts if there are several."""
@@ -185,6 +190,12 @@ class StepFold:
     def _reject(self, name: str, data: bytes) -> None:
         self.rejected += 1
         self._set_aside(name, data)
+
+    def turn_revisits(self, entries: Sequence[InboxEntry], now_s: int) -> None:
+        """Queue the revisits in the entries, and release some of those that are due."""
+        queue = self._state.turns.revisits
+        queue_revisits(self._state.tables, queue, decode_all(entries, self._reject), now_s)
+        self._due = queue.release(now_s, RELEASED_A_STEP)
 
     def read_edges(self, entries: Sequence[InboxEntry]) -> None:
         """Record the edges in the entries."""
@@ -231,10 +242,10 @@ class StepFold:
         away: Mapping[str, int] | None = None,
         extra_room: int | None = None,
     ) -> list[QueuedUrl]:
-        """Raise in-degrees, place the new URLs, and choose up to `room` of all that wait. See `Partition.step`."""
+        """Raise in-degrees, place new URLs and due revisits, and choose up to `room` of all. See `Partition.step`."""
         state = self._state
         budgeting = Budgeting(state.tables, state.turns, source, limits.traps)
-        rise = budgeting.place_arrivals(self.new, self._linked)
+        rise = budgeting.place_arrivals([*self._due, *self.new] if self._due else self.new, self._linked)
         if rise is not None:
             state.raise_in_degrees(rise)
         admission = Admission(

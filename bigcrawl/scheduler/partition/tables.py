@@ -12,6 +12,8 @@
                                                   `bigcrawl.scheduler.budgets.traps`
     hosts    host    host                         none; hosts whose robots.txt was charged to their PLD's budget, see
                                                   `bigcrawl.scheduler.budgets.new_hosts`
+    visits   visit   URL                          how often it was visited, if it is visited again, see
+                                                  `bigcrawl.scheduler.records.revisits`
 
 To add a table, add a field of `TableStates`, a kind, an attribute of `Tables`, and a row here and in
 docs/file-formats.md. Then raise the version of the manifest's log.
@@ -40,6 +42,7 @@ if TYPE_CHECKING:
 # every step too.
 _FRESH_MAX = 1024
 
+VISITS = np.dtype([("number", "<u4")])
 TOTAL = np.dtype([("pages", "<u8"), ("bytes", "<u8")])
 
 
@@ -53,6 +56,7 @@ class TableStates(NamedTuple):
     ends: BucketState = EMPTY_BUCKET
     traps: BucketState = EMPTY_BUCKET
     hosts: BucketState = EMPTY_BUCKET
+    visits: BucketState = EMPTY_BUCKET
 
 
 NO_TABLES = TableStates()
@@ -65,6 +69,7 @@ KINDS = {
     "ends": Kind("end", VALUE, fresh_max=_FRESH_MAX),
     "traps": Kind("trap", traps.RECORD, fresh_max=_FRESH_MAX),
     "hosts": Kind("host", fresh_max=_FRESH_MAX),
+    "visits": Kind("visit", VISITS, fresh_max=_FRESH_MAX),
 }
 """The kind of each table, in the order of `TableStates`."""
 
@@ -77,7 +82,7 @@ class Tables:
     def __init__(self, epoch: EpochDirectory, buckets: Iterable[Bucket]) -> None:
         self._epoch = epoch
         self._all = tuple(buckets)
-        self.seen, self.edges, self.plds, self.totals, self.ends, self.traps, self.hosts = self._all
+        self.seen, self.edges, self.plds, self.totals, self.ends, self.traps, self.hosts, self.visits = self._all
 
     @classmethod
     def restore(cls, epoch: EpochDirectory, states: TableStates) -> Tables:

@@ -1,4 +1,4 @@
-"""All waiting URLs except parked ones: the queues of each turn, and the over-budget queue (steps 5 and 6).
+"""All waiting URLs except parked ones: the queues of each turn, the over-budget queue, and revisits (steps 5 and 6).
 
 A turn has one queue for each level, `queue-<turn>-<level>`: levels 0 to 4 hold ordinary URLs, and each tier of extra
 URLs has five further levels (`budgets.placement`). The queues of the current turn are the front queues. When they are
@@ -27,6 +27,8 @@ front queue moves once from its head to the ends of the queues; those of a later
 come is in memory only: an owner that opens the partition begins again.
 If a re-read placed nothing while no turn had URLs, it is not repeated until budgets change, URLs arrive, or c has moved
 on to `next_reread`.
+URLs that wait for the time of their next visit (`queues.revisits`) are not waiting URLs here until they are due. Then
+they arrive like new ones.
 Source: IRLbot §6.2 (BEAST). Differs: a sliding window rather than a ring of queues; re-reads in small portions, and
 by size; the quantum.
 """
@@ -39,6 +41,7 @@ from bigcrawl.scheduler.budgets.placement import OVER_BUDGET, Window
 from bigcrawl.scheduler.queues.front_queues import LEVELS, FrontQueues, level_of
 from bigcrawl.scheduler.queues.named_queues import Queues
 from bigcrawl.scheduler.queues.over_budget import OverBudget
+from bigcrawl.scheduler.queues.revisits import Revisits
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -93,6 +96,7 @@ class TurnState(NamedTuple):
         has_new_budgets: whether budgets have changed since this re-read began.
         is_resting: whether the last re-read placed nothing, so that another would be in vain.
         reread_ever: URLs taken from the over-budget queue in total.
+        released_s: up to when revisits were released, in seconds since 1970.
     """
 
     turn: int = 0
@@ -109,15 +113,18 @@ class TurnState(NamedTuple):
     has_new_budgets: bool = False
     is_resting: bool = False
     reread_ever: int = 0
+    released_s: int = 0
 
 
 FIRST_TURN = TurnState()
 
 
 class Turns:
-    """The front queues, the later turns, and the over-budget queue."""
+    """The front queues, the later turns, the over-budget queue, and what waits for its next visit."""
 
-    def __init__(self, queues: Queues, state: TurnState, selector: Selector, later: dict[int, int]) -> None:
+    def __init__(
+        self, queues: Queues, state: TurnState, selector: Selector, later: dict[int, int], revisits: Revisits
+    ) -> None:
         self._queues = queues
         self._state = state
         self._ordinary, self._joined, self._extra = state.ordinary, state.joined, state.extra
@@ -129,6 +136,7 @@ class Turns:
         self.rescored_ever = 0
         """How many URLs this owner has scored again."""
         self._later_waiting = sum(later.values())
+        self.revisits = revisits
         self.over = OverBudget(queues, state.generation, is_rereading=state.is_rereading)
         self.front = FrontQueues(queues, _prefix(state.turn), selector)
 
@@ -142,7 +150,8 @@ class Turns:
             kind, _, rest = name.partition("-")
             if kind == _QUEUE and (turn := int(rest.partition("-")[0])) > state.turn:
                 later[turn] = later.get(turn, 0) + queue.waiting
-        return cls(Queues.restore(epoch, states), state, selector, later)
+        queues = Queues.restore(epoch, states)
+        return cls(queues, state, selector, later, Revisits.restore(queues, state.released_s))
 
     def __len__(self) -> int:
         return self.front.waiting + self._later_waiting + len(self.over)
@@ -159,6 +168,7 @@ class Turns:
             extra=self._extra,
             generation=self.over.generation,
             is_rereading=self.over.is_rereading,
+            released_s=self.revisits.released_s,
         )
 
     @property
@@ -185,7 +195,8 @@ class Turns:
 
     def fork(self) -> Turns:
         """Return a copy to change. This one stays as it is."""
-        other = Turns(self._queues.fork(), self.state, self.front.selector.fork(), self._later.copy())
+        queues = self._queues.fork()
+        other = Turns(queues, self.state, self.front.selector.fork(), self._later.copy(), self.revisits.fork(queues))
         other._unscored, other._outdated = self._unscored.copy(), self._outdated
         other.rescored_ever = self.rescored_ever
         return other
@@ -371,6 +382,7 @@ class Turns:
     def _check(self) -> None:
         self._queues._check()
         self.over._check()
+        self.revisits._check()
         state = self.state
         later: dict[int, int] = {}
         for name in self._queues.names:

@@ -1,6 +1,8 @@
 """Reads single fields of a `QueuedUrl.body` without decoding its objects.
 
-A body is msgpack [url, depth, payload]. `bigcrawl.scheduler.adapter.request_codec` writes it, and decodes all of it.
+A body is msgpack [url, depth, payload]. `bigcrawl.scheduler.adapter.request_codec` writes these fields, and decodes
+them. In a crawl that visits pages again there may be two more: what is known of the page (packed by
+`bigcrawl.revisiting.visit`), or empty; and in the next try of a URL the body that it had before any try.
 """
 
 from __future__ import annotations
@@ -11,6 +13,9 @@ import msgpack
 
 from bigcrawl.url.canonical import UrlError, canonicalize
 
+_PLAIN_FIELDS = 3
+_LIST_OF_3, _LIST_OF_4, _LIST_OF_5 = b"\x93", b"\x94", b"\x95"  # how msgpack begins lists of so many
+_pack = msgpack.Packer().pack
 _new_tuple = tuple.__new__  # the named tuples' own constructors are Python
 
 
@@ -28,7 +33,7 @@ def look_at_body(body: bytes) -> BodySummary:
     Raises:
         ValueError: the body is damaged.
     """
-    url, _, payload = msgpack.unpackb(body, raw=False, strict_map_key=False)
+    url, _, payload, *_ = msgpack.unpackb(body, raw=False, strict_map_key=False)
     if payload is None or isinstance(payload, int):
         return _new_tuple(BodySummary, (url, True, False))
     return _new_tuple(BodySummary, (url, False, bool(payload.get("errback"))))
@@ -40,7 +45,7 @@ def look_at_address(body: bytes) -> tuple[str, int]:
     Raises:
         ValueError: the body is damaged.
     """
-    url, depth, payload = msgpack.unpackb(body, raw=False, strict_map_key=False)
+    url, depth, payload, *_ = msgpack.unpackb(body, raw=False, strict_map_key=False)
     if payload is None or isinstance(payload, int):
         return url, depth
     try:
@@ -55,7 +60,7 @@ def look_at_link(body: bytes) -> tuple[str, int, int]:
     Raises:
         ValueError: the body is damaged.
     """
-    url, depth, payload = msgpack.unpackb(body, raw=False, strict_map_key=False)
+    url, depth, payload, *_ = msgpack.unpackb(body, raw=False, strict_map_key=False)
     if isinstance(payload, dict):
         payload = payload.get("priority")
     return url, depth, int(payload or 0)
@@ -76,7 +81,7 @@ def look_at_request(body: bytes) -> RequestSummary:
     Raises:
         ValueError: the body is damaged.
     """
-    url, _, payload = msgpack.unpackb(body, raw=False, strict_map_key=False)
+    url, _, payload, *_ = msgpack.unpackb(body, raw=False, strict_map_key=False)
     fields = payload if isinstance(payload, dict) else {}
     data = fields.get("body") or b""
     return RequestSummary(url, str(fields.get("method") or "GET"), data, bool(fields.get("dont_filter")))
@@ -88,7 +93,7 @@ def is_seed(body: bytes) -> bool:
     Raises:
         ValueError: the body is damaged.
     """
-    _, depth, payload = msgpack.unpackb(body, raw=False, strict_map_key=False)
+    _, depth, payload, *_ = msgpack.unpackb(body, raw=False, strict_map_key=False)
     meta = payload.get("meta") if isinstance(payload, dict) else None
     return depth == 0 and not (meta and meta.get("redirect_times"))
 
@@ -99,7 +104,49 @@ def look_at_origin(body: bytes) -> tuple[int, str | None]:
     Raises:
         ValueError: the body is damaged.
     """
-    _, depth, payload = msgpack.unpackb(body, raw=False, strict_map_key=False)
+    _, depth, payload, *_ = msgpack.unpackb(body, raw=False, strict_map_key=False)
     headers = payload.get("headers", {}) if isinstance(payload, dict) else {}
     referrer = next((values[0] for name, values in headers.items() if name in {b"Referer", "Referer"}), None)
     return depth, referrer.decode("latin-1") if isinstance(referrer, bytes) else referrer
+
+
+def visit_in(body: bytes) -> bytes:
+    """Return what a body says of an earlier visit; empty if its page was not visited yet.
+
+    Raises:
+        ValueError: the body is damaged.
+    """
+    _, _, _, *rest = msgpack.unpackb(body, raw=False, strict_map_key=False)
+    return rest[0] if rest else b""
+
+
+def as_next_try(body: bytes, before: bytes) -> bytes:
+    """Return the body of a URL's next try, which remembers what the body before says of visits, and the first body.
+
+    Raises:
+        ValueError: one of them is damaged.
+    """
+    _, _, _, *rest = msgpack.unpackb(before, raw=False, strict_map_key=False)
+    visit, first = (*rest, b"", b"")[:2]
+    return b"".join((_LIST_OF_5, _plain_part(body), _pack(visit), _pack(first or _LIST_OF_3 + _plain_part(before))))
+
+
+def for_revisit(body: bytes, visit: bytes) -> bytes:
+    """Return the body of a URL's next visit: as it was before any tries, with what is known of its page now.
+
+    Raises:
+        ValueError: the body is damaged.
+    """
+    _, _, _, *rest = msgpack.unpackb(body, raw=False, strict_map_key=False)
+    first = rest[1] if len(rest) > 1 else body
+    return b"".join((_LIST_OF_4, _plain_part(first), _pack(visit)))
+
+
+def _plain_part(body: bytes) -> bytes:
+    """The bytes of a body's first three fields."""
+    unpacker = msgpack.Unpacker(raw=False, strict_map_key=False, max_buffer_size=max(len(body), 1))
+    unpacker.feed(body)
+    unpacker.read_array_header()
+    for _ in range(_PLAIN_FIELDS):
+        unpacker.skip()
+    return body[1 : unpacker.tell()]

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from bigcrawl.redisdb.scripts import Ended
     from bigcrawl.scheduler.records.member import Member
     from bigcrawl.scheduler.records.passage import Passage, Space
+    from bigcrawl.scheduler.records.revisits import Revisit
     from bigcrawl.scheduler.records.suspicion import Suspicion
 
 
@@ -61,6 +62,8 @@ class HeldUrl:
     next_try: bytes = b""
     next_order: int | None = None  # where the next try goes in its host's queue; None: where this one was
     answered_ms: int = 0  # monotonic; when the last fetch was over, whatever came of it
+    is_visited: bool = False  # what its visit brought is noted
+    revisit: Revisit | None = None  # its next visit, if it ends now
     # Its end.
     ended_ms: int = 0  # monotonic; when the engine was seen to have finished it
     detail: int = 0  # of its outcome, see `bigcrawl.scheduler.records.outcomes`
@@ -191,6 +194,11 @@ class HeldUrl:
     def note_pld_rows(self, rows: bytes) -> None:
         """Its page shows this about its PLD."""
         self.pld_rows = rows
+
+    def note_revisit(self, revisit: Revisit | None) -> None:
+        """When it ends now, it is visited again like this; None: not again. What its visit brought is noted."""
+        self.is_visited = True
+        self.revisit = revisit
 
     def try_again(self, member: bytes, order: int | None) -> None:
         """It has failed, and goes back to its host's queue as this member; behind others if there is an order."""

@@ -13,7 +13,7 @@ from bigcrawl.simweb.basics.markup import Writer, render_notice
 from bigcrawl.simweb.basics.resources import ENDLESS_KINDS, PAGES_PER_TOPIC, Kind, Resource
 from bigcrawl.simweb.exhibits.exhibit import HTML, Stand
 from bigcrawl.simweb.exhibits.table import PATHS, path_of, proof_of, row_of
-from bigcrawl.simweb.model.changing_pages import changed_ms_of, is_unchanged, validators
+from bigcrawl.simweb.model.changing_pages import changed_ms_of, is_unchanged, validators, with_etag
 from bigcrawl.simweb.model.graph import is_frameset
 from bigcrawl.simweb.model.sitemaps import LISTS, index_of_sitemaps, mapped_in, sitemap
 from bigcrawl.simweb.model.spelling import Base, relative_path, spell
@@ -39,7 +39,18 @@ _GZIP: Final = (("Content-Type", "application/gzip"),)
 class Answers:
     """Writes the answers of a web's resources; `hosts` is its number of ordinary hosts."""
 
-    def __init__(self, seed: int, agent: str, slow_ms: int, hosts: int, graph: Graph, names: Names) -> None:
+    def __init__(
+        self,
+        seed: int,
+        agent: str,
+        slow_ms: int,
+        hosts: int,
+        graph: Graph,
+        names: Names,
+        *,
+        has_validators: bool = False,
+    ) -> None:
+        self._has_validators = has_validators
         self._seed = seed
         self._agent = agent
         self._slow_ms = slow_ms
@@ -53,7 +64,10 @@ class Answers:
         """Return the host's answer to a GET of the resource."""
         kind = resource.kind
         if kind is Kind.PAGE or kind is Kind.PRIVATE or kind is Kind.HIDDEN:
-            return Answer(200, HTML, self._page(resource, port), delay_ms=self._delay_ms(resource))
+            body, delay_ms = self._page(resource, port), self._delay_ms(resource)
+            if self._has_validators:
+                return with_etag(body, HTML, conditions, delay_ms)
+            return Answer(200, HTML, body, delay_ms=delay_ms)
         if kind in ENDLESS_KINDS or kind is Kind.PROOF or kind is Kind.MAPPED:
             return Answer(200, HTML, self._small_page(resource, port))
         if kind is Kind.EXHIBIT:

@@ -7,8 +7,10 @@ randomly drawn moment, so the version at any time follows from the time alone.
 from __future__ import annotations
 
 from email.utils import formatdate, parsedate_to_datetime
+from hashlib import blake2b
 from typing import TYPE_CHECKING, Final
 
+from bigcrawl.simweb.basics.answer import Answer
 from bigcrawl.simweb.basics.hashing import mix
 
 if TYPE_CHECKING:
@@ -45,6 +47,17 @@ def validators(changed_ms: int) -> tuple[tuple[str, str], ...]:
 def etag_of(changed_ms: int) -> str:
     """Return the entity tag of a version; weak for every other one, which makes no difference for a GET."""
     return f'W/"{changed_ms // 1000:x}"' if changed_ms // 1000 % 2 else f'"{changed_ms // 1000:x}"'
+
+
+def with_etag(
+    body: bytes, headers: tuple[tuple[str, str], ...], conditions: Mapping[str, str], delay_ms: int
+) -> Answer:
+    """Return the answer of a page whose ETag is a digest of its body: 304 if that tag was sent."""
+    tag = f'"{blake2b(body, digest_size=8).hexdigest()}"'
+    validated = (*headers, ("ETag", tag))
+    if tag in conditions.get("If-None-Match", ""):
+        return Answer(304, validated, delay_ms=delay_ms)
+    return Answer(200, validated, body, delay_ms=delay_ms)
 
 
 def is_unchanged(conditions: Mapping[str, str], changed_ms: int) -> bool:

@@ -89,7 +89,8 @@ class Web:
         self._robots = RobotsFiles(agent, features)
         self.expectations = Expectations(features, self._robots, self._names)
         self._graph = Graph(seed, population, features, self._names.farms)
-        self._answers = Answers(seed, agent, slow_ms, hosts, self._graph, self._names)
+        has_validators = Feature.VALIDATORS in features
+        self._answers = Answers(seed, agent, slow_ms, hosts, self._graph, self._names, has_validators=has_validators)
 
     def __repr__(self) -> str:
         size = f"pages_per_host={self.pages_per_host}" if self.pages_per_host else f"pages={self.pages}"

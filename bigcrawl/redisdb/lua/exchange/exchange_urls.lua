@@ -8,13 +8,14 @@
 -- KEYS[7] prefix  host:      + host: hash, next = next allowed fetch ms; delay = its rest after its last fetch, if that
 --                            was longer than usual; failures = in a row, why = the last one, failed = when that one
 --                            was counted, ms
--- KEYS[8] stream  inbox      field o = outcomes
+-- KEYS[8] stream  inbox      fields o = outcomes, v = revisits
 -- KEYS[9] zset    snoozed    score = next fetch ms after a long back-off, 1e15 more if retired; member = host
 -- ARGV[1] now_ms (0: this server's clock)    ARGV[2] node id    ARGV[3] epoch    ARGV[4] generation
 -- ARGV[5] connections of a host    ARGV[6] most URLs to take    ARGV[7] horizon ms
 -- ARGV[8] host delay ms: for hosts without a delay of their own, and between starts on a host's connections
 -- ARGV[9] outcomes of the acknowledged URLs; '' if there are none
--- ARGV[10...] per ended URL: seq; delay ms of its host; new member ('' acknowledges the URL, '=' returns it unchanged,
+-- ARGV[10] revisits: those of the acknowledged URLs that are to be visited again, encoded; '' if there are none
+-- ARGV[11...] per ended URL: seq; delay ms of its host; new member ('' acknowledges the URL, '=' returns it unchanged,
 --            otherwise the next try of a failed URL); counter to raise ('' for none); bytes to add to the counter
 --            bytes; health of its host ('+': it answered, '': unknown, otherwise why it failed); order of the URL from
 --            now on ('' for the old one); for a failed host: first back-off ms, longest ms, thousandths to add,
@@ -26,13 +27,13 @@
 --            or busy, and has at most ARGV[5] URLs taken.
 --            A host's next fetch time never moves back. Its record lives for at least a minute after that time, and for
 --            four times its back-off if it has failed.
---            A URL is acknowledged if and only if its outcome is in the inbox.
+--            A URL is acknowledged if and only if its outcome is in the inbox, with its revisit if it has one.
 --            Each failure in a row multiplies the back-off by four, whichever URL and node had it. An answer ends the
 --            back-off. A fetch that began before the last counted failure counts no further one. A retired host is
 --            never due. At most 2048 hosts of a partition are snoozed or retired. Above that, the failures of the
 --            snoozed host due first are forgotten, and then those of the host retired first.
--- Lost reply: a repeat skips an ended URL, and appends its outcome once more. A taken one stays taken until
---             reconcile_partition returns it.
+-- Lost reply: a repeat skips an ended URL, and appends its outcome and its revisit once more. A taken one stays taken
+--             until reconcile_partition returns it.
 -- Late: refused, because the reconciliation after a lost reply raised the generation.
 -- Cost: O(URLs * log hosts).
 -- Uses: prelude/now_ms, prelude/refusal, prelude/keep_record, prelude/read_taken, prelude/call_many, prelude/ask_many
@@ -50,7 +51,9 @@ local raised = {} -- fields of the state, and by how much
 local function raise(field, by)
   raised[field] = (raised[field] or 0) + by
 end
-if ARGV[9] ~= '' then
+if ARGV[10] ~= '' then
+  redis.call('XADD', KEYS[8], '*', 'o', ARGV[9], 'v', ARGV[10])
+elseif ARGV[9] ~= '' then
   redis.call('XADD', KEYS[8], '*', 'o', ARGV[9])
 end
 local snoozes = 0 -- changes for the owner to look at
@@ -74,7 +77,7 @@ local function fail(host, host_record, taken_ms, why, first_ms, longest_ms, jitt
 end
 -- What is kept for many hosts or URLs in one key is read once and written once: a command costs more than its work.
 local seqs, hosts, ended = {}, {}, {}
-for i = 10, #ARGV, 12 do
+for i = 11, #ARGV, 12 do
   seqs[#seqs + 1] = ARGV[i]
 end
 local was_busy, busy = {}, {} -- URLs taken of each host that this call is about, before and after
@@ -94,7 +97,7 @@ for i, record in ipairs(ask_many('HMGET', KEYS[5], seqs)) do
 end
 read_busy(hosts)
 local untaken, due_again = {}, {}
-for i = 10, #ARGV, 12 do
+for i = 11, #ARGV, 12 do
   local record = ended[ARGV[i]]
   if record then
     ended[ARGV[i]] = nil
@@ -150,7 +153,7 @@ for i = 10, #ARGV, 12 do
       keep_record(host_record, next_ms - now + 120000 + 4 * math.min(rest_ms, 86400000))
     end
     if count < connections and redis.call('EXISTS', KEYS[6] .. host) == 1 then
-      local score = next_ms + (i + 2) / 12 / 1024
+      local score = next_ms + (i + 1) / 12 / 1024
       if is_well then
         redis.call('ZADD', KEYS[3], score, host)
       end

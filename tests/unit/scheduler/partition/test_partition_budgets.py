@@ -70,7 +70,9 @@ def test_without_budgets_everything_is_in_the_first_turn(directory: Path) -> Non
     for _ in range(5):
         world.step(partition, room=100)
     assert world.admitted == [make_url(i, f"h{i}.farm.example") for i in range(500)]
-    assert partition.turn._replace(ordinary=0, joined=0) == (0, 0, 0, 0, 4, 1, 4, 1, False, 0, 0, False, False, 0)
+    assert partition.turn._replace(ordinary=0, joined=0) == (
+        *(0, 0, 0, 0, 4, 1, 4, 1, False, 0, 0, False, False, 0, 0),
+    )
     assert not any(path.name.startswith(("edge", "pld")) for path in (directory / "e1").iterdir())
     assert partition.in_degrees(np.array([pld_key("b.example")], dtype=np.uint64)).tolist() == [0]
 

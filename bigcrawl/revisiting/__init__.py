@@ -1,0 +1,10 @@
+"""When a page is visited again: what is known of it, how often it changes, and how often it is worth a visit.
+
+    visit         what is known of a page, and what its next answer changes in that
+    change_rate   how often a page changes, estimated from visits that may have missed changes
+    allocation    how many visits each page gets, so that the pages as a whole are as fresh as possible
+    rate_sample   the rates of the pages that a node has visited lately
+    policies      the wait between two visits, by one of four rules
+
+Pure: no clock, no files, no Scrapy. Times are seconds, and rates are changes a second.
+"""

@@ -1,0 +1,69 @@
+"""Pages that are kept up to date: everything that is reachable from the seeds, and each page again when it is due."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from bigcrawl.spiders.broad import BroadSpider
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Iterable
+    from os import PathLike
+    from typing import Self
+
+    from scrapy.crawler import Crawler
+    from scrapy.http import Response
+
+_ON = frozenset({"1", "true", "yes", "on"})
+
+
+class RecrawlSpider(BroadSpider):
+    """`scrapy crawl recrawl -a seeds=FILE -a policy=freshness -a every=86400 -a changes=1 -O changes.jsonl`.
+
+    Pages are found as by `BroadSpider`, and visited again by a policy: `periodic`, `change-rate`, `quality` or
+    `freshness`, see BIGCRAWL_REVISIT. `-a every=` is the usual wait in seconds, `-a visits=` how often a page is
+    visited in all; without it, the crawl goes on until it is stopped. The links of a page that has changed are
+    followed; one that has not changed is not received again, or not parsed.
+
+    With `-a changes=1` there is an item for each page that was added, has changed, or is gone.
+    """
+
+    name = "recrawl"
+    custom_settings = {  # noqa: RUF012 - Scrapy's own way
+        **BroadSpider.custom_settings,
+        "BIGCRAWL_REVISIT": "change-rate",
+    }
+
+    def __init__(
+        self,
+        seeds: str | PathLike[str] | Iterable[str] = "",
+        policy: str = "",
+        every: str | float = "",
+        visits: str | int = "",
+        changes: str | bool = "",
+        **kwargs: Any,
+    ) -> None:
+        super().__init__(seeds, **kwargs)
+        self._revisit_settings = {
+            "BIGCRAWL_REVISIT": policy,
+            "BIGCRAWL_REVISIT_SECONDS": every,
+            "BIGCRAWL_REVISIT_VISITS_MAX": visits,
+        }
+        self._gives_changes = str(changes).lower() in _ON
+
+    @classmethod
+    def from_crawler(cls, crawler: Crawler, *args: Any, **kwargs: Any) -> Self:
+        """Make the spider. Its arguments about visits become settings, which all nodes of the crawl share."""
+        spider = super().from_crawler(crawler, *args, **kwargs)
+        for name, value in spider._revisit_settings.items():
+            if value != "":
+                crawler.settings.set(name, value, "cmdline")
+        return spider
+
+    async def parse(self, response: Response, **kwargs: Any) -> AsyncIterator[Any]:
+        """Follow the links of a page that is new or has changed, and say so if that is wanted."""
+        visit = response.meta.get("bigcrawl_visit")
+        if visit is not None and self._gives_changes:
+            yield {"url": response.url, **visit}
+        async for found in super().parse(response, **kwargs):
+            yield found

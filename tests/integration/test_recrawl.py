@@ -1,0 +1,146 @@
+"""Crawls that visit pages again: conditions, what an unchanged page costs, and that every page has its visits."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter, defaultdict
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.support.crawls import Crawl, SimulatedWeb
+from tests.support.serving import at_work
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from bigcrawl.simweb.check.checker import Exchange
+
+SETTINGS = {
+    "BIGCRAWL_HOST_DELAY": 0,
+    "BIGCRAWL_PARTITIONS": 4,
+    "BIGCRAWL_HOST_CONNECTIONS": 4,
+    "BIGCRAWL_REVISIT_SECONDS_MIN": 1,
+}
+VISITS = 3
+
+
+@pytest.fixture(scope="module")
+def web(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SimulatedWeb]:
+    with SimulatedWeb(tmp_path_factory.mktemp("web"), hosts=4, pages=20, features="validators") as served:
+        yield served
+
+
+@pytest.fixture(scope="module")
+def log(web: SimulatedWeb, tmp_path_factory: pytest.TempPathFactory) -> list[Exchange]:
+    """The log of the web after a crawl with three visits of each page, two seconds apart."""
+    arguments = {"policy": "periodic", "every": "2", "visits": str(VISITS)}
+    with Crawl(tmp_path_factory.mktemp("crawl"), web.seeds, SETTINGS, arguments=arguments, spider="recrawl") as crawl:
+        assert crawl.run() == 0, crawl.log.read_text()[-4000:]
+    return web.exchanges()
+
+
+def statuses_of(web: SimulatedWeb, log: list[Exchange]) -> dict[str, list[int]]:
+    """The statuses of each page's visits, in order, without answers that are tried again."""
+    found: dict[str, list[int]] = {}
+    for each in sorted(log, key=lambda exchange: exchange.start_ms):
+        if each.target != "/robots.txt" and each.status in (200, 304):
+            found.setdefault(f"http://{each.host}:{web.saved.port}{each.target}", []).append(each.status)
+    return found
+
+
+def test_every_page_has_its_visits_and_the_crawl_ends(web: SimulatedWeb, log: list[Exchange]) -> None:
+    """Each page that was found is visited as often as the setting says, and nothing else is visited twice."""
+    visits = {url: len(statuses) for url, statuses in statuses_of(web, log).items()}
+    pages = {url for url, status in web.expected().items() if status == 200}
+    assert visits == dict.fromkeys(pages, VISITS)
+
+
+def test_an_unchanged_page_is_sent_once(web: SimulatedWeb, log: list[Exchange]) -> None:
+    """A page with a validator is received whole at its first visit only."""
+    found = statuses_of(web, log)
+    tagged = [url for url, statuses in found.items() if 304 in statuses]
+    assert len(tagged) > 40
+    assert {tuple(found[url]) for url in tagged} == {(200, 304, 304)}
+
+
+class Origin:
+    """A site whose pages change in ways of their own, and the conditions of each request for one."""
+
+    def __init__(self) -> None:
+        self.conditions: dict[str, list[str | None]] = defaultdict(list)
+        origin = self
+
+        class Handler(BaseHTTPRequestHandler):
+            protocol_version = "HTTP/1.1"
+
+            def do_GET(self) -> None:
+                seen = origin.conditions[self.path]
+                seen.append(self.headers["If-None-Match"])
+                status, headers, body = origin.answer(self.path, len(seen), seen[-1])
+                self.send_response(status)
+                for name, value in {**headers, "Content-Length": str(len(body))}.items():
+                    self.send_header(name, value)
+                self.end_headers()
+                self.wfile.write(body)
+
+            def log_message(self, *_: object) -> None:
+                """Say nothing."""
+
+        self.server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        self.server.daemon_threads = True
+        self.url = f"http://127.0.0.1:{self.server.server_port}"
+
+    def answer(self, path: str, visit: int, tag: str | None) -> tuple[int, dict[str, str], bytes]:
+        """The answer to the n-th request for a path."""
+        html = {"Content-Type": "text/html"}
+        match path:
+            case "/":
+                if tag == '"front"':
+                    return 304, {}, b""
+                links = "".join(f"<a href=/{name}>x</a>" for name in ("same", "turning", "going", "failing", "moving"))
+                return 200, {**html, "ETag": '"front"'}, links.encode()
+            case "/turning":
+                return 200, {**html, "ETag": '"always the same"'}, b"visit %d" % visit
+            case "/going" if visit > 1:
+                return 404, html, b"gone"
+            case "/failing" if visit == 2:
+                return 403, html, b"not now"
+            case "/moving" if visit > 1:
+                return 302, {"Location": "/elsewhere"}, b""
+            case "/moving":
+                return 200, {**html, "ETag": '"moving"'}, b"here"
+            case "/same" | "/going" | "/failing" | "/elsewhere":
+                return 200, html, b"as ever"
+            case _:
+                return 404, html, b"no"
+
+
+@pytest.fixture
+def origin() -> Iterator[Origin]:
+    served = Origin()
+    with at_work(served.server):
+        yield served
+
+
+def test_what_visits_find_is_told_once(origin: Origin, tmp_path: Path) -> None:
+    """Pages are added, change and go; what fails or stays makes no item, and conditions go to their own page only."""
+    feed = tmp_path / "items.jsonl"
+    arguments = {"policy": "periodic", "every": "2", "visits": "3", "changes": "1"}
+    settings = {**SETTINGS, "FEEDS": json.dumps({str(feed): {"format": "jsonlines"}}), "RETRY_ENABLED": 0}
+    with Crawl(tmp_path / "crawl", [origin.url + "/"], settings, arguments=arguments, spider="recrawl") as crawl:
+        assert crawl.run() == 0, crawl.log.read_text()[-4000:]
+        log = crawl.log.read_text()
+    items = [json.loads(line) for line in feed.read_text().splitlines()]
+    found = Counter((item["url"].removeprefix(origin.url), item["change"]) for item in items)
+    pages = ("/", "/same", "/turning", "/going", "/failing", "/moving", "/elsewhere")
+    assert found == Counter(
+        {**{(path, "added"): 1 for path in pages}, ("/turning", "changed"): 2, ("/going", "gone"): 1}
+    )
+    assert {len(origin.conditions[path]) for path in pages} == {3}
+    assert origin.conditions["/"] == [None, '"front"', '"front"']
+    assert origin.conditions["/moving"] == [None, '"moving"', '"moving"']
+    assert set(origin.conditions["/elsewhere"]) == {None}
+    assert " ERROR: " not in log

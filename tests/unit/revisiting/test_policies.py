@@ -1,0 +1,86 @@
+"""The four rules for the wait between two visits."""
+
+from __future__ import annotations
+
+import pytest
+
+from bigcrawl.default_settings import BY_NAME
+from bigcrawl.revisiting.change_rate import History, change_rate, with_comparison
+from bigcrawl.revisiting.policies import CHANGE_RATE, FRESHNESS, PERIODIC, POLICIES, QUALITY, RevisitPolicy, WaitBounds
+from bigcrawl.revisiting.rate_sample import KNOWN_FROM, RateSample
+
+BOUNDS = WaitBounds(usual_s=1_000, shortest_s=10, longest_s=100_000)
+
+
+def history_of(interval_s: int, *changed: bool) -> History:
+    history: History = ()
+    for each in changed:
+        history = with_comparison(history, interval_s, changed=each)
+    return history
+
+
+ALWAYS = history_of(100, *[True] * 20)
+NEVER_CHANGED = history_of(1_000, *[False] * 10)
+
+
+def test_the_setting_offers_exactly_the_rules() -> None:
+    """The names in the table of settings are those that are implemented."""
+    assert BY_NAME["BIGCRAWL_REVISIT"].choices == POLICIES
+
+
+@pytest.mark.parametrize("rule", [PERIODIC, CHANGE_RATE, QUALITY, FRESHNESS])
+def test_the_second_visit_comes_after_the_usual_wait(rule: str) -> None:
+    """Of a page that was visited once nothing is known."""
+    assert RevisitPolicy(rule, BOUNDS).wait_s((), 0) == 1_000
+
+
+def test_a_page_is_visited_when_it_has_probably_changed() -> None:
+    """With `change-rate` the wait is one change long."""
+    history = history_of(100, *[True, False] * 15)
+    assert RevisitPolicy(CHANGE_RATE, BOUNDS).wait_s(history, 100) == pytest.approx(1 / change_rate(history), rel=0.02)
+
+
+def test_an_unchanged_page_waits_twice_as_long_as_it_was_watched() -> None:
+    """No page goes from one visit without a change to the longest wait."""
+    policy = RevisitPolicy(CHANGE_RATE, BOUNDS)
+    assert policy.wait_s(history_of(1_000, False), 1_000) == 2_000
+    assert policy.wait_s(NEVER_CHANGED, 1_000) == 20_000
+
+
+def test_waits_are_bounded() -> None:
+    """However fast or slow a page is, its wait lies between the bounds."""
+    policy = RevisitPolicy(CHANGE_RATE, BOUNDS)
+    assert policy.wait_s(history_of(1, *[True] * 50), 1) == 10
+    assert policy.wait_s(history_of(90_000, *[False] * 9), 90_000) == 100_000
+    assert (policy.retry_s(1), policy.retry_s(1e9)) == (10, 100_000)
+
+
+def test_spam_that_always_changes_is_visited_no_more_than_the_median_page() -> None:
+    """With `quality` only important pages are visited as often as they change."""
+    policy = RevisitPolicy(QUALITY, BOUNDS)
+    usual = history_of(1_000, *[True, False, False, False] * 5)
+    for _ in range(KNOWN_FROM):
+        policy.wait_s(usual, 1_000)
+    assert policy.wait_s(ALWAYS, 100) >= 0.9 * policy.wait_s(usual, 1_000)
+    assert policy.wait_s(ALWAYS, 100, is_important=True) < 100
+
+
+def test_with_freshness_a_page_beyond_the_price_is_visited_rarely() -> None:
+    """A page that changes far too fast for the visits there are gets few of them, which show if that is so."""
+    policy = RevisitPolicy(FRESHNESS, BOUNDS)
+    steady = history_of(1_000, *[True, False] * 10)
+    for _ in range(KNOWN_FROM):
+        policy.wait_s(steady, 1_000)
+    assert policy.wait_s(history_of(10, *[True] * 60), 10) == 8 * BOUNDS.usual_s
+    assert policy.wait_s(steady, 1_000) == pytest.approx(1_000, rel=0.1)
+
+
+def test_a_page_counts_the_same_however_often_it_is_visited() -> None:
+    """Ten visits of a page, a second apart, weigh as much as one of another after ten seconds."""
+    sample = RateSample()
+    for _ in range(10):
+        sample.note(1.0, 1)
+    sample.note(1e-6, 11)
+    assert sample.median() < 1e-5
+    sample.note(1.0, 2)
+    assert sample.median() == pytest.approx(1.0, rel=0.2)
