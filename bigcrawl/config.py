@@ -121,6 +121,7 @@ class FrontierConfig:
     host_hot_urls: int
     priority_bias: int
     prioritizer: str
+    link_votes: bool
     host_records: int
     robots_bytes: int
     in_process_max: int
@@ -422,6 +423,7 @@ def _frontier(value: Mapping[str, Any], concurrency: int) -> FrontierConfig:
         host_hot_urls=value["BIGCRAWL_HOST_HOT_URLS"],
         priority_bias=value["BIGCRAWL_PRIORITY_BIAS"],
         prioritizer=value["BIGCRAWL_PRIORITIZER"] or "",
+        link_votes=value["BIGCRAWL_LINK_VOTES"],
         host_records=value["BIGCRAWL_HOST_RECORDS"],
         robots_bytes=value["BIGCRAWL_ROBOTS_BYTES"],
         in_process_max=value["BIGCRAWL_IN_PROCESS_MAX"] or 3 * concurrency,

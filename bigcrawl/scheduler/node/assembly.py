@@ -43,7 +43,7 @@ from bigcrawl.scheduler.node.forbidden_sweep import Sweeper
 from bigcrawl.scheduler.node.heartbeat import Heartbeat, Leases
 from bigcrawl.scheduler.node.joined_crawl import JoinedCrawl
 from bigcrawl.scheduler.node.last_hosts import LastHosts
-from bigcrawl.scheduler.node.link_graph import LinkGraph
+from bigcrawl.scheduler.node.link_graph import LinkGraph, PageVotes
 from bigcrawl.scheduler.node.outbox import Outbox
 from bigcrawl.scheduler.node.progress import CrawlProgress
 from bigcrawl.scheduler.node.set_aside import Aside
@@ -54,7 +54,7 @@ from bigcrawl.scheduler.owner.crawl_budgets import CrawlBudgets
 from bigcrawl.scheduler.owner.ownership import Ownership
 from bigcrawl.scheduler.partition.file_work import FileWork
 from bigcrawl.scheduler.partition.yielding_files import YieldingFiles
-from bigcrawl.scheduler.queues.prioritizers import counts_links
+from bigcrawl.scheduler.queues.prioritizers import counts_links, needs_ranks
 from bigcrawl.store.objects import Objects
 from bigcrawl.tallies.tallies import Tallies
 
@@ -127,11 +127,20 @@ class Parts:
         has_traps = has_budgets and bool(config.traps.share)
         partitions = config.crawl.partitions
         self.link_graph = LinkGraph(crawl.pld_of, crawl.pld_key, partitions) if needs_links else None
+        has_ranks = needs_ranks(config.frontier.prioritizer)
+        counts_votes = has_ranks or config.frontier.link_votes
+        key_of, partition_of = self._key_of_url, crawl.partition_of_host
+        self.votes = PageVotes(key_of, partition_of, has_ranks=has_ranks) if counts_votes else None
         self.same_content = SameContent(config.traps.same_share, crawl.pld_of, crawl.pld_key) if has_traps else None
         self.wildcards = WildcardDns(config.traps.wildcard_hosts, self.dns.lookup, crawl.pld_key) if has_traps else None
         urls_max = config.frontier.outbox_urls_max
-        self.outbox = Outbox(self.node_id, config.crawl.name, urls_max, self.clock, self.link_graph, partitions)
+        self.outbox = Outbox(
+            self.node_id, config.crawl.name, urls_max, self.clock, self.link_graph, partitions, self.votes
+        )
         self.outbox.tell_sent_to(self._count_sent)
+
+    def _key_of_url(self, canonical: str) -> int:
+        return self.crawl.keys.of_url(canonical)
 
     def _make_way_in(self) -> None:
         """The parts that hold URLs and hand them to the engine."""

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from bigcrawl.clock import Clock
     from bigcrawl.drum.format import KeyArray
     from bigcrawl.redisdb.client import RedisClient
-    from bigcrawl.scheduler.node.link_graph import LinkGraph
+    from bigcrawl.scheduler.node.link_graph import LinkGraph, PageVotes
 
 BATCH_URLS_MAX = 2_000  # bounds a message to some 200 KB
 BATCH_BYTES_MAX = 1 << 18  # the same for large requests, before compression; a larger request goes alone
@@ -56,6 +56,7 @@ class _Batch:
     data: bytes
     urls: int
     edges: bytes
+    votes: bytes
     offered_before: int
 
 
@@ -74,6 +75,7 @@ class Outbox:
         clock: Clock,
         link_graph: LinkGraph | None = None,
         partitions: int = 1,
+        votes: PageVotes | None = None,
     ) -> None:
         self._node = node
         self._crawl = crawl
@@ -89,6 +91,7 @@ class Outbox:
         self._sessions: dict[int, int] = {}  # of partitions that are past their first
         self._recent = RecentKeys(RECENT_KEYS)
         self._link_graph = link_graph
+        self._votes = votes
         self.unfolded = Unfolded(crawl, partitions, urls_max)
         self._flushed_partitions: set[int] = set()
         self._tell_sent: Callable[[int, int], None] = _to_nobody
@@ -169,6 +172,8 @@ class Outbox:
         self._recent.clear()
         if self._link_graph is not None:
             self._link_graph.send_again()
+        if self._votes is not None:
+            self._votes.send_again()
         self.unfolded.forget()
 
     def _seal(self) -> None:
@@ -181,8 +186,8 @@ class Outbox:
                 continue
             for portion in _portions(urls):
                 self._add_batch(partition, portion)
-        if self._link_graph is not None:
-            for partition in self._link_graph.overdue():
+        for hints in (self._link_graph, self._votes):
+            for partition in hints.overdue() if hints is not None else ():
                 self._add_batch(partition, ())
         self._waiting_bytes = 0
         self._sealed = self.offered
@@ -193,8 +198,9 @@ class Outbox:
         number = self._numbers.get(partition, 0) + 1
         self._numbers[partition] = number
         edges = self._link_graph.take(partition) if self._link_graph is not None else b""
+        votes = self._votes.take(partition) if self._votes is not None else b""
         session = self._sessions.get(partition, 1)
-        batch = _Batch(partition, session, number, encode_batch(urls), len(urls), edges, self._sealed)
+        batch = _Batch(partition, session, number, encode_batch(urls), len(urls), edges, votes, self._sealed)
         self._unsent.append(batch)
         self._unsent_bytes += len(batch.data)
 
@@ -207,7 +213,9 @@ class Outbox:
 
     def _call(self, batch: _Batch) -> scripts.Call[str | None]:
         keys = partition_keys(self._crawl, batch.partition)
-        return scripts.append_batch(keys, self._node, batch.session, batch.number, batch.data, batch.urls, batch.edges)
+        return scripts.append_batch(
+            keys, self._node, batch.session, batch.number, batch.data, batch.urls, batch.edges, batch.votes
+        )
 
     def _note_sent(self, batches: list[_Batch], results: list[Any]) -> BigcrawlError | None:
         """Keep the batches that were not taken, in their order. Begin a new session of each inbox that has forgotten.

@@ -60,7 +60,7 @@ MANIFEST_TEMPORARY = "MANIFEST.tmp"
 LOG_BYTES_MAX = 128 << 10
 
 _MAGIC = b"BCMANIFS"
-_VERSION = 6
+_VERSION = 7
 _RECORD = struct.Struct("<III")
 _CRC = struct.Struct("<I")
 _RECORD_BYTES = _RECORD.size + _CRC.size

@@ -12,6 +12,8 @@
                                                   `bigcrawl.scheduler.budgets.traps`
     hosts    host    host                         none; hosts whose robots.txt was charged to their PLD's budget, see
                                                   `bigcrawl.scheduler.budgets.new_hosts`
+    votes    vote    URL                          what pages that link to it say of it, see
+                                                  `bigcrawl.scheduler.records.votes`
 
 To add a table, add a field of `TableStates`, a kind, an attribute of `Tables`, and a row here and in
 docs/file-formats.md. Then raise the version of the manifest's log.
@@ -28,6 +30,7 @@ from bigcrawl.drum.bucket import EMPTY_BUCKET, Bucket, BucketState, Kind
 from bigcrawl.scheduler.budgets import traps
 from bigcrawl.scheduler.budgets.placement import RECORD
 from bigcrawl.scheduler.records.outcomes import VALUE
+from bigcrawl.scheduler.records.votes import VOTES
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -53,6 +56,7 @@ class TableStates(NamedTuple):
     ends: BucketState = EMPTY_BUCKET
     traps: BucketState = EMPTY_BUCKET
     hosts: BucketState = EMPTY_BUCKET
+    votes: BucketState = EMPTY_BUCKET
 
 
 NO_TABLES = TableStates()
@@ -65,6 +69,7 @@ KINDS = {
     "ends": Kind("end", VALUE, fresh_max=_FRESH_MAX),
     "traps": Kind("trap", traps.RECORD, fresh_max=_FRESH_MAX),
     "hosts": Kind("host", fresh_max=_FRESH_MAX),
+    "votes": Kind("vote", VOTES, fresh_max=_FRESH_MAX),
 }
 """The kind of each table, in the order of `TableStates`."""
 
@@ -77,7 +82,7 @@ class Tables:
     def __init__(self, epoch: EpochDirectory, buckets: Iterable[Bucket]) -> None:
         self._epoch = epoch
         self._all = tuple(buckets)
-        self.seen, self.edges, self.plds, self.totals, self.ends, self.traps, self.hosts = self._all
+        self.seen, self.edges, self.plds, self.totals, self.ends, self.traps, self.hosts, self.votes = self._all
 
     @classmethod
     def restore(cls, epoch: EpochDirectory, states: TableStates) -> Tables:

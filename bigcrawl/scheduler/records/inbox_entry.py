@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Final, NamedTuple
 
-FIELDS: Final = (b"b", b"e", b"o", b"f", b"r")
+FIELDS: Final = (b"b", b"e", b"o", b"f", b"r", b"v")
 """The names of an entry's fields in Redis, in the order of `InboxEntry`; the Lua scripts write them too."""
-BATCH, EDGES, OUTCOMES, FORGOTTEN, ROWS = FIELDS
+BATCH, EDGES, OUTCOMES, FORGOTTEN, ROWS, VOTES = FIELDS
 
 
 def id_order(entry_id: str) -> tuple[int, int]:
@@ -26,6 +26,7 @@ class InboxEntry(NamedTuple):
         forgotten: keys of URLs to treat as never seen, see there; applied before the rest of the entry.
         rows: rows of a table from another crawl, see `bigcrawl.scheduler.partition.imported_rows`; merged after the
             URLs of the entry.
+        votes: what pages say of the URLs that they link to, see `bigcrawl.scheduler.records.votes`.
     """
 
     id: str
@@ -34,6 +35,7 @@ class InboxEntry(NamedTuple):
     outcomes: bytes = b""
     forgotten: bytes = b""
     rows: bytes = b""
+    votes: bytes = b""
 
     @property
     def has_batch(self) -> bool:
