@@ -106,6 +106,7 @@ class FilterConfig:
     media_types: tuple[str, ...]
     strings: tuple[str, ...]
     languages: tuple[str, ...]
+    head_first: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -195,9 +196,10 @@ class TrapConfig:
 
 @dataclass(frozen=True, slots=True)
 class LimitsConfig:
-    """Limits on an answer, on a page's links and on the use of a connection."""
+    """Limits on an answer, on a page's links and on the use of a connection; `answer_bytes_max` 0: no limit."""
 
     truncates: bool
+    answer_bytes_max: int
     header_bytes_max: int
     headers_max: int
     decompression_ratio_max: int
@@ -308,7 +310,7 @@ def read_config(settings: Mapping[str, Any]) -> Config:
 
     Args:
         settings: a mapping such as Scrapy's Settings; reads BIGCRAWL_*, CONCURRENT_REQUESTS,
-            DOWNLOAD_DELAY, HTTPPROXY_ENABLED and USER_AGENT.
+            DOWNLOAD_DELAY, DOWNLOAD_MAXSIZE, HTTPPROXY_ENABLED and USER_AGENT.
 
     Raises:
         ConfigError: an unknown BIGCRAWL_ name, or a value of the wrong type or out of bounds.
@@ -329,7 +331,7 @@ def read_config(settings: Mapping[str, Any]) -> Config:
         frontier,
         _budget(value),
         _politeness(settings, value),
-        _limits(value),
+        _limits(settings, value),
         replace(_dns(value), obeys_environment=settings.get("HTTPPROXY_ENABLED") not in (False, 0, "0", "False")),
         _traps(value),
         _ms(value["BIGCRAWL_PROGRESS_SECONDS"]),
@@ -409,6 +411,7 @@ def _filters(value: Mapping[str, Any]) -> FilterConfig:
         media_types=tuple(value["BIGCRAWL_FILTER_MEDIA_TYPES"] or ()),
         strings=tuple(value["BIGCRAWL_FILTER_STRINGS"] or ()),
         languages=tuple(value["BIGCRAWL_FILTER_LANGUAGES"] or ()),
+        head_first=tuple(value["BIGCRAWL_HEAD_FIRST"] or ()),
     )
 
 
@@ -474,9 +477,10 @@ def _politeness(settings: Mapping[str, Any], value: Mapping[str, Any]) -> Polite
     )
 
 
-def _limits(value: Mapping[str, Any]) -> LimitsConfig:
+def _limits(settings: Mapping[str, Any], value: Mapping[str, Any]) -> LimitsConfig:
     return LimitsConfig(
         truncates=value["BIGCRAWL_TRUNCATE"],
+        answer_bytes_max=int(settings.get("DOWNLOAD_MAXSIZE") or 0),
         header_bytes_max=value["BIGCRAWL_HEADER_BYTES_MAX"],
         headers_max=value["BIGCRAWL_HEADERS_MAX"],
         decompression_ratio_max=value["BIGCRAWL_DECOMPRESSION_RATIO_MAX"],

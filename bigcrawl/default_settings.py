@@ -274,6 +274,14 @@ TABLE: tuple[Setting | str, ...] = (
         alike=True,
     ),
     Setting(
+        "BIGCRAWL_HEAD_FIRST",
+        None,
+        list,
+        "Patterns of paths as in robots.txt, such as /*.pdf$: URLs that match are asked by HEAD first, in a turn of "
+        "its own, and are not fetched if media type or size is not wanted.",
+        alike=True,
+    ),
+    Setting(
         "BIGCRAWL_FILTER_STRINGS",
         None,
         list,

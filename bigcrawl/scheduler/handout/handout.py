@@ -198,7 +198,8 @@ class Handout:
         """Return the URL to its place, or behind its host's others. Its host rests at least for `delay_ms`."""
         if held.stage is Stage.ROBOTS and self._paces.differ:
             delay_ms = max(delay_ms, self._paces.host_delay_ms(held.host))
-        member, place = RETURN, NO_NEWS
+        was_asked = held.rest_after_head_ms >= 0
+        member, place = moved_member(held.fields, held.fields.priority) if was_asked else RETURN, NO_NEWS
         # Behind the others, as a page that failed: the next URL shows whether it was the host.
         if is_behind or held.host_report not in ("", ANSWERS):
             priority = priority_after_failure(held.fields.priority)
@@ -218,7 +219,7 @@ class Handout:
         if held.has_errback and held.stage in (Stage.WAITING, Stage.ROBOTS):
             self._refuse(held, reason)
             return
-        self.held.end(held, Ended(held.seq, 0, b"", f"dropped:{reason}"), 0)
+        self.held.end(held, Ended(held.seq, self._rest_after_head(held), b"", f"dropped:{reason}"), 0)
         self._wake_for_missed(held)
 
     def fail(self, held: HeldUrl, error: str) -> None:
@@ -331,7 +332,9 @@ class Handout:
                 self.fetch_times.note(held.download_ms)
             news = self.health.news_of_fetch(held)
             is_refused = held.refusal and not is_failure(held.refusal)
-            rest_ms = 0 if is_refused else max(self._rests.after(held), self.health.rest_ms(held.host))
+            rest_ms = self._rest_after_head(held)
+            if not is_refused:
+                rest_ms = max(self._rests.after(held), self.health.rest_ms(held.host))
             end = Ended(held.seq, rest_ms, held.next_try, counter, held.fetched_bytes, news)
         if not held.refusal:
             self.host_gaps.note_end(held.host, held.answered_ms, rest_ms)
@@ -372,6 +375,12 @@ class Handout:
         self.return_unstarted()
         for held in self.held:
             self.give_back(held, self._rests.after(held))
+
+    def _rest_after_head(self, held: HeldUrl) -> int:
+        """How long the host of a URL rests that is not fetched, in ms: 0 unless it was asked by HEAD."""
+        if held.rest_after_head_ms < 0:
+            return 0
+        return max(held.rest_after_head_ms, self._paces.host_delay_ms(held.host))
 
     def _leave(self, held: HeldUrl) -> None:
         self.note_answered(held)
