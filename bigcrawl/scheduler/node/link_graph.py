@@ -36,7 +36,7 @@ _EDGE = struct.Struct("<QQ")
 _OVERDUE_BYTES = 64 * _EDGE.size
 _MASK = (1 << 64) - 1
 
-BALLOT_URLS_MAX = 10_000  # of a page; its other links hand nothing on
+BALLOT_URLS_MAX = 4_000  # of a page, 10 ms of the event loop; its other links get nothing
 VOTES_MAX = 1 << 17  # that wait: some 20 MB. Later ones are lost while Redis is away.
 _OVERDUE_VOTES = 512
 RECENT_VOTES = 1 << 16

@@ -21,6 +21,7 @@ from bigcrawl.redisdb.keys import partition_keys
 from bigcrawl.scheduler.node.recent_keys import RecentKeys
 from bigcrawl.scheduler.node.unfolded import Unfolded
 from bigcrawl.scheduler.records.queued_url import QueuedUrl, encode_batch
+from bigcrawl.scheduler.records.votes import VOTE_BYTES
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -58,6 +59,16 @@ class _Batch:
     edges: bytes
     votes: bytes
     offered_before: int
+
+    @property
+    def size(self) -> int:
+        """Bytes of the message that grow with the pages."""
+        return len(self.data) + len(self.votes)
+
+    @property
+    def weight(self) -> int:
+        """How many URLs it counts for while its owner has not merged it; a vote takes about as much of Redis."""
+        return self.urls + len(self.votes) // VOTE_BYTES
 
 
 class Outbox:
@@ -166,7 +177,7 @@ class Outbox:
         Whatever else it forgot came from pages whose end it forgot as well, and which are fetched again.
         """
         self._unsent.extendleft(batch for _, batch in reversed(self._sent))
-        self._unsent_bytes = sum(len(batch.data) for batch in self._unsent)
+        self._unsent_bytes = sum(batch.size for batch in self._unsent)
         self._sent.clear()
         self._sent_bytes = 0
         self._recent.clear()
@@ -202,7 +213,7 @@ class Outbox:
         session = self._sessions.get(partition, 1)
         batch = _Batch(partition, session, number, encode_batch(urls), len(urls), edges, votes, self._sealed)
         self._unsent.append(batch)
-        self._unsent_bytes += len(batch.data)
+        self._unsent_bytes += batch.size
 
     def _next_batches(self) -> list[_Batch]:
         """The batches that may be sent now: one session of each inbox, because a later one would shut out the rest."""
@@ -234,9 +245,9 @@ class Outbox:
                 self._flushed_partitions.add(batch.partition)
                 self._tell_sent(batch.partition, batch.urls)
                 self._sent.append((now_ms, batch))
-                self._sent_bytes += len(batch.data)
+                self._sent_bytes += batch.size
                 if result:
-                    self.unfolded.note(batch.partition, result, batch.urls)
+                    self.unfolded.note(batch.partition, result, batch.weight)
                 continue
             if isinstance(result, BigcrawlError):
                 failed = failed or result
@@ -249,7 +260,7 @@ class Outbox:
             self._unsent = deque(batch for batch in self._unsent if id(batch) not in taken)
         for partition in forgetful:
             self._begin_session(partition)
-        self._unsent_bytes = sum(len(batch.data) for batch in self._unsent)
+        self._unsent_bytes = sum(batch.size for batch in self._unsent)
         self.flushed = max(self.flushed, self._unsent[0].offered_before if self._unsent else self._sealed)
         return failed
 
