@@ -26,6 +26,7 @@
 #   make bench-crowd  a link that gets too narrow, with a fixed number of fetches at a time and an adaptive one; root, 4 minutes
 #   make bench-focused   harvest rate of a focused crawl against a breadth-first one, and its curve; 5 minutes
 #   make bench-sampling  how often intervals of sampled sizes cover the truth, of 100 seeds; 5 minutes
+#   make bench-order  cumulative PageRank of a crawl of 10^5 pages, against other orders, and its curve; 10 minutes
 #   make bench-metrics   what it costs a node to be watched, with a million hosts in Redis; 5 minutes
 #   make bench-watching  a node and a dashboard of a million hosts, watched every second, and opened in Chromium; 10 minutes
 #   make bench-nodes what Redis and a node pay for a page when 1 to 8 nodes share a crawl; 5 minutes
@@ -58,7 +59,7 @@ unexport PYTHONDONTWRITEBYTECODE
 
 .DELETE_ON_ERROR:
 .PHONY: help venv crawl test test-pythons check lint check-system test-fault test-hostile mutation clean
-.PHONY: bench bench-dns bench-frontier bench-memory bench-drum_speed bench-drum_cost bench-beast bench-spam bench-merges bench-backlog bench-best_first bench-focused bench-sampling bench-metrics bench-watching bench-nodes bench-speed bench-crowd bench-recrawl
+.PHONY: bench bench-dns bench-frontier bench-memory bench-drum_speed bench-drum_cost bench-beast bench-spam bench-merges bench-backlog bench-best_first bench-focused bench-sampling bench-order bench-metrics bench-watching bench-nodes bench-speed bench-crowd bench-recrawl
 
 help:
 	@sed -n 's/^#   //p' Makefile
@@ -163,7 +164,7 @@ mutation: $(STAMP)
 	@$(PY) -m pip install --quiet --disable-pip-version-check --editable '.[mutation]'
 	@PYTHON=$(PY) TESTS="$(TESTS)" scripts/mutate $(MODULES)
 
-bench bench-dns bench-frontier bench-memory bench-drum_speed bench-drum_cost bench-beast bench-spam bench-merges bench-backlog bench-best_first bench-focused bench-sampling bench-metrics bench-watching bench-nodes bench-speed bench-crowd bench-recrawl: $(STAMP)
+bench bench-dns bench-frontier bench-memory bench-drum_speed bench-drum_cost bench-beast bench-spam bench-merges bench-backlog bench-best_first bench-focused bench-sampling bench-order bench-metrics bench-watching bench-nodes bench-speed bench-crowd bench-recrawl: $(STAMP)
 	@$(PY) -m benchmarks.$(subst bench,crawl,$(@:bench-%=%)) $(ARGS)
 
 .PHONY: bench-hostile

@@ -106,6 +106,7 @@ class FilterConfig:
     media_types: tuple[str, ...]
     strings: tuple[str, ...]
     languages: tuple[str, ...]
+    head_first: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,6 +133,7 @@ class FrontierConfig:
     host_hot_urls: int
     priority_bias: int
     prioritizer: str
+    link_votes: bool
     host_records: int
     robots_bytes: int
     in_process_max: int
@@ -205,9 +207,10 @@ class TrapConfig:
 
 @dataclass(frozen=True, slots=True)
 class LimitsConfig:
-    """Limits on an answer, on a page's links and on the use of a connection."""
+    """Limits on an answer, on a page's links and on the use of a connection; `answer_bytes_max` 0: no limit."""
 
     truncates: bool
+    answer_bytes_max: int
     header_bytes_max: int
     headers_max: int
     decompression_ratio_max: int
@@ -319,7 +322,7 @@ def read_config(settings: Mapping[str, Any]) -> Config:
 
     Args:
         settings: a mapping such as Scrapy's Settings; reads BIGCRAWL_*, CONCURRENT_REQUESTS,
-            DOWNLOAD_DELAY, HTTPPROXY_ENABLED and USER_AGENT.
+            DOWNLOAD_DELAY, DOWNLOAD_MAXSIZE, HTTPPROXY_ENABLED and USER_AGENT.
 
     Raises:
         ConfigError: an unknown BIGCRAWL_ name, or a value of the wrong type or out of bounds.
@@ -341,7 +344,7 @@ def read_config(settings: Mapping[str, Any]) -> Config:
         frontier,
         _budget(value),
         _politeness(settings, value),
-        _limits(value),
+        _limits(settings, value),
         replace(_dns(value), obeys_environment=settings.get("HTTPPROXY_ENABLED") not in (False, 0, "0", "False")),
         _traps(value),
         _ms(value["BIGCRAWL_PROGRESS_SECONDS"]),
@@ -421,6 +424,7 @@ def _filters(value: Mapping[str, Any]) -> FilterConfig:
         media_types=tuple(value["BIGCRAWL_FILTER_MEDIA_TYPES"] or ()),
         strings=tuple(value["BIGCRAWL_FILTER_STRINGS"] or ()),
         languages=tuple(value["BIGCRAWL_FILTER_LANGUAGES"] or ()),
+        head_first=tuple(value["BIGCRAWL_HEAD_FIRST"] or ()),
     )
 
 
@@ -451,6 +455,7 @@ def _frontier(value: Mapping[str, Any], concurrency: int) -> FrontierConfig:
         host_hot_urls=value["BIGCRAWL_HOST_HOT_URLS"],
         priority_bias=value["BIGCRAWL_PRIORITY_BIAS"],
         prioritizer=value["BIGCRAWL_PRIORITIZER"] or "",
+        link_votes=value["BIGCRAWL_LINK_VOTES"],
         host_records=value["BIGCRAWL_HOST_RECORDS"],
         robots_bytes=value["BIGCRAWL_ROBOTS_BYTES"],
         in_process_max=value["BIGCRAWL_IN_PROCESS_MAX"] or 3 * concurrency,
@@ -501,9 +506,10 @@ def _politeness(settings: Mapping[str, Any], value: Mapping[str, Any]) -> Polite
     )
 
 
-def _limits(value: Mapping[str, Any]) -> LimitsConfig:
+def _limits(settings: Mapping[str, Any], value: Mapping[str, Any]) -> LimitsConfig:
     return LimitsConfig(
         truncates=value["BIGCRAWL_TRUNCATE"],
+        answer_bytes_max=int(settings.get("DOWNLOAD_MAXSIZE") or 0),
         header_bytes_max=value["BIGCRAWL_HEADER_BYTES_MAX"],
         headers_max=value["BIGCRAWL_HEADERS_MAX"],
         decompression_ratio_max=value["BIGCRAWL_DECOMPRESSION_RATIO_MAX"],

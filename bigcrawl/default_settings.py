@@ -274,6 +274,14 @@ TABLE: tuple[Setting | str, ...] = (
         alike=True,
     ),
     Setting(
+        "BIGCRAWL_HEAD_FIRST",
+        None,
+        list,
+        "Patterns of paths as in robots.txt, such as /*.pdf$: URLs that match are asked by HEAD first, in a turn of "
+        "its own, and are not fetched if media type or size is not wanted.",
+        alike=True,
+    ),
+    Setting(
         "BIGCRAWL_FILTER_STRINGS",
         None,
         list,
@@ -542,8 +550,16 @@ TABLE: tuple[Setting | str, ...] = (
         "BIGCRAWL_PRIORITIZER",
         None,
         str,
-        "What decides the priority of a URL besides its spider: in-degree, rank, quality, depth, or the import path of "
-        "a function of your own.",
+        "What decides the priority of a URL besides its spider: in-degree, rank, quality, opic, depth, or the import "
+        "path of a function of your own.",
+        alike=True,
+    ),
+    Setting(
+        "BIGCRAWL_LINK_VOTES",
+        False,
+        bool,
+        "Whether a URL that waits on disk is raised when it is found again on a page that gives it a higher priority. "
+        "Costs 16 bytes in Redis for a link that was not sent lately, and as many on disk for a URL.",
         alike=True,
     ),
     Setting(

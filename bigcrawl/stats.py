@@ -384,6 +384,13 @@ CRAWL_COUNTERS: tuple[Stat, ...] = (
         "scheduler/gates/gatekeeper.py",
     ),
     Stat(
+        "heads",
+        "counter",
+        "fetches",
+        "Requests by HEAD after which the URL was requeued; see BIGCRAWL_HEAD_FIRST.",
+        "scheduler/gates/gatekeeper.py",
+    ),
+    Stat(
         "put_off",
         "counter",
         "URLs",
@@ -432,6 +439,8 @@ CRAWL_COUNTERS: tuple[Stat, ...] = (
             ("scheme", "no download handler for it"),
             ("ignored", "a downloader middleware refused it"),
             ("elsewhere", "met by the crawler from which the crawl was imported"),
+            ("media-type", "by the answer to its HEAD, BIGCRAWL_FILTER_MEDIA_TYPES does not take it"),
+            ("size", "by the answer to its HEAD, it is larger than DOWNLOAD_MAXSIZE"),
             ("poison", "it was in process at too many node deaths: a dead letter"),
         ),
     ),

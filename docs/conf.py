@@ -23,7 +23,15 @@ html_show_sourcelink = False
 # stands here and not on them.
 CONTENTS = {
     "Guides": [
-        *("guide/focused", "guide/site", "guide/recrawl", "guide/sitemap", "guide/feeds", "guide/sample", "guide/filters"),
+        *(
+            "guide/focused",
+            "guide/site",
+            "guide/recrawl",
+            "guide/sitemap",
+            "guide/feeds",
+            "guide/sample",
+            "guide/filters",
+        ),
         *("guide/priorities", "budgets", "robots", "crowds", "alone", "drum", "simweb"),
     ],
     "Operate": ["operations", "scrapyd", "containers", "commands"],

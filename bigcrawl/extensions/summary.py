@@ -5,6 +5,8 @@ from __future__ import annotations
 from http.client import responses
 from typing import TYPE_CHECKING
 
+from bigcrawl.scheduler.rules.head_rules import HEADS
+
 if TYPE_CHECKING:
     from bigcrawl.scheduler.adapter.frontier import Frontier
     from bigcrawl.scheduler.crawl.survey import Survey
@@ -46,7 +48,8 @@ def _sum(seen: Survey, prefix: str) -> int:
 
 
 def _requests(seen: Survey) -> list[Row]:
-    requests = seen.pages + _sum(seen, "error") + _sum(seen, "retried") + seen.counts["robots"]
+    heads = sum(seen.counts[counter] for counter in HEADS)
+    requests = seen.pages + _sum(seen, "error") + _sum(seen, "retried") + seen.counts["robots"] + heads
     return [
         ("HTTP requests", f"{requests:,}"),
         ("robots.txt requests", f"{seen.counts['robots']:,}"),

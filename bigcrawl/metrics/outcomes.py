@@ -24,7 +24,7 @@ DROPS: Final = values_of("dropped:{reason}")
 OUTCOMES: Final = (*STATUS_CLASSES[:-1], *ERRORS)
 """Status class or error, of one try."""
 
-RETURNS: Final = ("robots", "put_off", OTHER)
+RETURNS: Final = ("robots", "heads", "put_off", OTHER)
 
 
 def status_class(code: str) -> str:
@@ -46,6 +46,7 @@ def returned(counts: Mapping[str, int]) -> dict[str, float]:
     """URLs that went back to their queues untried, by why."""
     return {
         "robots": counts.get("robots", 0),
+        "heads": counts.get("heads", 0),
         "put_off": counts.get("put_off", 0),
         OTHER: counts.get("", 0),
     }

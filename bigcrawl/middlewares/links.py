@@ -33,6 +33,7 @@ if TYPE_CHECKING:
 
     from bigcrawl.links import LeftOut
     from bigcrawl.scheduler.adapter.frontier import Frontier
+    from bigcrawl.scheduler.node.link_graph import Ballot
 
 logger = logging.getLogger(__name__)
 
@@ -118,21 +119,23 @@ class LinksMiddleware:
             return
         directives = PageDirectives(self._agent, response)
         frontier.started.note_running(response.request)
+        ballot = frontier.intake.open_ballot(response.request)
         has_items = False
         async for output in result:
             await frontier.intake.wait_for_room()
             if isinstance(output, Links):
-                await self._offer(frontier, self._followed(output, directives), response)
+                await self._offer(frontier, self._followed(output, directives), response, ballot=ballot)
             elif self._obeys_nofollow and isinstance(output, Request) and directives.closes(output):
                 self._count("nofollow")
             elif isinstance(output, Request):
                 if not self._checks.drops_request(output, response.url):
-                    frontier.intake.note_found(output, response.url)
+                    frontier.intake.note_found(output, response.url, ballot)
                     yield output
             else:
                 has_items = True
                 yield output
             frontier.started.note_running(response.request)
+        frontier.intake.cast(ballot)
         if not has_items:
             frontier.started.note_parsed(response.request)
         if directives.is_noteworthy and response.request is not None:
@@ -182,6 +185,7 @@ class LinksMiddleware:
         *,
         found_at: str = "",
         starts: bool = False,
+        ballot: Ballot | None = None,
     ) -> None:
         """Offer a batch in portions, waiting for room and yielding to the event loop before each.
 
@@ -201,7 +205,7 @@ class LinksMiddleware:
                 await asyncio.sleep(0)
                 await frontier.intake.wait_for_room()
             urls = self._checks.canonical(portion, found_at or page, starts=starts)
-            offered = frontier.intake.offer_links(portion, urls, depth, page, starts=starts)
+            offered = frontier.intake.offer_links(portion, urls, depth, page, starts=starts, ballot=ballot)
             self._stats_buffer.inc_value("bigcrawl/links/sent", offered)
 
     def _count_left_out(self, left_out: LeftOut) -> None:

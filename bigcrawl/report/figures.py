@@ -17,6 +17,7 @@ from bigcrawl.scheduler.crawl.history import read_history
 from bigcrawl.scheduler.crawl.membership import MAY_REPEAT
 from bigcrawl.scheduler.crawl.shared_tallies import read_tallies
 from bigcrawl.scheduler.crawl.survey import survey
+from bigcrawl.scheduler.rules.head_rules import HEADS
 
 if TYPE_CHECKING:
     from collections import Counter
@@ -66,8 +67,9 @@ class Figures:
 
     @property
     def requests(self) -> int:
-        """Requests that were sent, those for robots.txt and repeated tries included."""
-        return self.pages + self.sum_of("error:") + self.sum_of("retried:") + self.counts["robots"]
+        """Requests that were sent, those for robots.txt, those by HEAD and repeated tries included."""
+        heads = sum(self.counts[counter] for counter in HEADS)
+        return self.pages + self.sum_of("error:") + self.sum_of("retried:") + self.counts["robots"] + heads
 
 
 async def gather(config: Config, server: str) -> Figures:

@@ -349,6 +349,16 @@ def test_batch_of_a_number_is_appended_once(world: ScriptWorld) -> None:
     assert 86_000 < world.client.ttl(world.keys.sender + "a") <= 86_400
 
 
+def test_edges_and_votes_come_with_their_batch(world: ScriptWorld) -> None:
+    """Each in a field of its own, if there are any."""
+    hints = [(b"", b""), (b"edges", b""), (b"", b"votes"), (b"edges", b"votes")]
+    for number, (edges, votes) in enumerate(hints, 1):
+        assert world.runner.run(scripts.append_batch(world.keys, "a", 1, number, b"batch", 1, edges, votes))
+    assert [fields for _, fields in world.client.xrange(world.keys.inbox)] == [
+        {b"b": b"batch"} | ({b"e": edges} if edges else {}) | ({b"v": votes} if votes else {}) for edges, votes in hints
+    ]
+
+
 def sent(world: ScriptWorld, session: int, number: int) -> str | None:
     """What Redis says to a batch of the session."""
     batch = f"{session}.{number}".encode()

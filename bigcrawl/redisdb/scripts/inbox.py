@@ -14,7 +14,14 @@ if TYPE_CHECKING:
 
 
 def append_batch(
-    keys: PartitionKeys, node: str, session: int, number: int, batch: bytes, urls: int, edges: bytes = b""
+    keys: PartitionKeys,
+    node: str,
+    session: int,
+    number: int,
+    batch: bytes,
+    urls: int,
+    edges: bytes = b"",
+    votes: bytes = b"",
 ) -> Call[str | None]:
     """Append a batch. The result is the entry's id; "" if it had been appended; None if an earlier batch is missing."""
 
@@ -24,7 +31,10 @@ def append_batch(
         return None if reply else ""
 
     return Call(
-        "append_batch", (keys.inbox, keys.sender, keys.state), (node, session, number, batch, urls, edges), parse
+        "append_batch",
+        (keys.inbox, keys.sender, keys.state),
+        (node, session, number, batch, urls, edges, votes),
+        parse,
     )
 
 

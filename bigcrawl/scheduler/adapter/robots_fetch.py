@@ -1,4 +1,4 @@
-"""Fetches robots.txt through Scrapy's downloader, without the scheduler (step 10)."""
+"""Fetches robots.txt, and heads of URLs, through Scrapy's downloader, without the scheduler (step 10)."""
 
 from __future__ import annotations
 
@@ -27,6 +27,8 @@ _NOT_WHOLE = frozenset({"truncated-time", "dataloss"})
 # off, if the download handler can do that.
 _BYTES_MAX = 4 << 20
 
+HEAD = "HEAD"
+
 GIVEN_UP_MS = 1_000  # after this node gave up a robots.txt, its URL comes back so much later
 
 # No retry, no redirect, no cookies of pages, no offsite filter: one request, and whatever answer it gets.
@@ -54,13 +56,16 @@ class RobotsFetch:
         self._crawler = crawler
         self._more_meta = more_meta or {}
 
-    async def __call__(self, url: str) -> Fetched:
-        """Fetch a URL once. The status is None if there was no answer.
+    async def __call__(self, url: str, method: str = "GET") -> Fetched:
+        """Fetch a URL once, by GET or HEAD. The status is None if there was no answer.
 
         Raises:
             Closed: this node gave up the fetch, which says nothing about the host.
         """
-        request = Request(url, callback=NO_CALLBACK, meta={**_META, **self._more_meta}, priority=1000)
+        meta = {**_META, **self._more_meta}
+        if method == HEAD:
+            meta["download_maxsize"] = 0  # the size that it tells is of a body that does not come
+        request = Request(url, method=method, callback=NO_CALLBACK, meta=meta, priority=1000)
         try:
             response = await self._crawler.engine.download_async(request)
         except FetchAbortedError as error:
@@ -69,7 +74,7 @@ class RobotsFetch:
             logger.debug("no answer for %(url)s: %(error)r", {"url": url, "error": error})
             outcome = error_outcome(error)
             return Fetched(None, failure=outcome if is_failure(outcome) else "")
-        if not _NOT_WHOLE.isdisjoint(response.flags):
+        if method != HEAD and not _NOT_WHOLE.isdisjoint(response.flags):
             logger.debug("%(url)s did not arrive complete", {"url": url})
             return Fetched(None)
         location, age, retry_after, date = (
@@ -77,4 +82,15 @@ class RobotsFetch:
             for name in (b"Location", b"Age", b"Retry-After", b"Date")
         )
         cache_control = b", ".join(response.headers.getlist(b"Cache-Control")).decode("latin-1")
-        return Fetched(response.status, response.body, location, cache_control, age, retry_after, date)
+        kind, length = (response.headers.get(name) or b"" for name in (b"Content-Type", b"Content-Length"))
+        return Fetched(
+            response.status,
+            b"" if method == HEAD else response.body,
+            location,
+            cache_control,
+            age,
+            retry_after,
+            date,
+            content_type=kind,
+            content_length=length,
+        )

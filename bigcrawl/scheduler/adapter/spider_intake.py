@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections import Counter
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary, WeakSet
 
@@ -13,6 +14,9 @@ from bigcrawl.revisiting.policies import NEVER
 from bigcrawl.scheduler.adapter.digests import start_digest
 from bigcrawl.scheduler.adapter.request_codec import ENTRY, ONCE, encode_request, links_encoder
 from bigcrawl.scheduler.adapter.tries import Tries
+from bigcrawl.scheduler.node.link_graph import Ballot
+from bigcrawl.scheduler.records.votes import received_of
+from bigcrawl.url.canonical import UrlError, canonicalize
 from bigcrawl.url.shape import Shapes
 
 if TYPE_CHECKING:
@@ -42,6 +46,7 @@ class SpiderIntake:
     def __init__(self, config: Config, started: StartedRequests, shutdown: Shutdown, drops: Drops) -> None:
         self._url_bytes_max = config.frontier.url_bytes_max
         self._marks = Shapes(config.traps).marks if config.traps.share else None
+        self._started = started
         visits_again = config.revisits.rule != NEVER
         self._tries = Tries(started, self._url_bytes_max, self._key_of, keeps_first=visits_again)
         self._shutdown = shutdown
@@ -65,11 +70,19 @@ class SpiderIntake:
     # --- links and requests
 
     def offer_links(
-        self, links: Links, urls: Iterable[str], depth: int, page: str = "", *, starts: bool = False
+        self,
+        links: Links,
+        urls: Iterable[str],
+        depth: int,
+        page: str = "",
+        *,
+        starts: bool = False,
+        ballot: Ballot | None = None,
     ) -> int:
         """Take a batch of canonical URLs; `page` is where they were found. Return how many were not sent lately.
 
-        None is taken while discovery is off, unless they are where the spider `starts`.
+        `ballot` is the page's, if votes are counted. None is taken while discovery is off, unless they are where the
+        spider `starts`.
         """
         node = self._node
         if node is None:
@@ -85,6 +98,8 @@ class SpiderIntake:
         urls = list(dict.fromkeys(urls))
         if page and node.link_graph is not None:
             node.link_graph.note(page, urls)
+        if ballot is not None:
+            ballot.add(urls, links.priority)
         offered = 0
         shapes: Counter[int] = Counter()
         keys = node.keys
@@ -168,10 +183,25 @@ class SpiderIntake:
         """When this request is enqueued next, it is a start request, which is always checked against seen URLs."""
         self._start_requests.add(request)
 
-    def note_found(self, request: Request, page: str) -> None:
+    def note_found(self, request: Request, page: str, ballot: Ballot | None = None) -> None:
         """A callback found this request on a page: when it is enqueued next, it is a link from there."""
         if self._node is not None and self._node.link_graph is not None:
             self._pages[request] = page
+        if ballot is not None and request.method == "GET" and not request.body and type(request.priority) is int:
+            with suppress(UrlError):  # who encodes the request tells of it
+                ballot.add((canonicalize(request.url, self._url_bytes_max),), request.priority)
+
+    def open_ballot(self, request: Request | None) -> Ballot | None:
+        """The spider is given the page of a request: return where to note its links; None if votes are not counted."""
+        held = self._started.held_of(request)
+        if held is None or self._node is None or self._node.votes is None:
+            return None
+        return Ballot(held.url, received_of(held.fields.flags))
+
+    def cast(self, ballot: Ballot | None) -> None:
+        """The spider is done with the page: its links count."""
+        if ballot is not None and self._node is not None and self._node.votes is not None:
+            self._node.votes.cast(ballot)
 
     @property
     def is_ending(self) -> bool:

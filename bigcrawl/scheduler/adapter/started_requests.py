@@ -67,6 +67,10 @@ class StartedRequests:
 
     # --- questions about a request
 
+    def held_of(self, request: Request | None) -> HeldUrl | None:
+        """The URL of a handed-out request; None for any other."""
+        return self._held.get(request) if request is not None else None
+
     def is_handed_out(self, request: Request) -> bool:
         """Whether a request came from the frontier, so that its host may be asked."""
         return request in self._held

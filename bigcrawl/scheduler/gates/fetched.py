@@ -1,4 +1,4 @@
-"""A fetch of robots.txt, and what came of it (step 10)."""
+"""A fetch of robots.txt, or of a URL's head, and what came of it (step 10)."""
 
 from __future__ import annotations
 
@@ -20,6 +20,8 @@ class Fetched:
     retry_after: str = ""
     date: str = ""
     failure: str = ""  # error:<kind>, if the host has failed
+    content_type: bytes = b""
+    content_length: bytes = b""
 
 
 class Fetch(Protocol):
@@ -28,7 +30,7 @@ class Fetch(Protocol):
     It raises only `Closed`: this node may not fetch, or had to give up.
     """
 
-    async def __call__(self, url: str) -> Fetched: ...
+    async def __call__(self, url: str, method: str = "GET") -> Fetched: ...
 
 
 def asked_rest_ms(fetched: Fetched, now_ms: int, longest_ms: int) -> int:

@@ -4,6 +4,7 @@
       elsewhere  fetched by the crawler from which the crawl was imported: the URL ends
     1 rules      unknown: robots.txt is fetched in the URL's place, and the URL returns to its queue
     2 allowed?   forbidden: the URL ends, is counted, and its host's URLs in Redis are swept
+      head       to be asked for: a HEAD is sent in the URL's place, and the URL returns to its queue, or ends
     3 address    refused, or no such name: the URL ends, and its host's URLs in Redis too; unknown: tried again later;
                  another crawl has the host: the URL returns
     4 gates      its spaces and its server grant a start; if that is far ahead, the URL returns until then
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
     from bigcrawl.scheduler.gates.passages import Passages
     from bigcrawl.scheduler.gates.robots import Robots
     from bigcrawl.scheduler.gates.robots_rules import KnownRules
+    from bigcrawl.scheduler.gates.robots_starts import HeadFirst
     from bigcrawl.scheduler.gates.shared_hosts import SharedHosts
     from bigcrawl.scheduler.gates.ways_out import Outlet, SetsAside, Sweeps
     from bigcrawl.scheduler.records.held import HeldUrl
@@ -56,11 +58,13 @@ class Gatekeeper:
         aside: SetsAside,
         shared_hosts: SharedHosts,
         elsewhere: FetchedElsewhere,
+        heads: HeadFirst,
     ) -> None:
         """Take those that answer, and the ways out. `before_robots` waits until a robots.txt may be fetched."""
         self._aside = aside
         self._shared_hosts = shared_hosts
         self._elsewhere = elsewhere
+        self._heads = heads
         self._robots = robots
         self._before_robots = before_robots
         self._addresses = addresses
@@ -96,6 +100,9 @@ class Gatekeeper:
             self._spawn(self._decide, held)
             return
         if self._end_if_forbidden(held, known):
+            return
+        if self._heads.is_due(held):
+            self._spawn(self._decide, held)
             return
         try:
             address = self._known_address(held.host)
@@ -140,7 +147,11 @@ class Gatekeeper:
                 self._outlet.fail(held, held.robots_failure)
             else:
                 self._outlet.give_back(held, rest_ms, "robots")
-        elif not self._end_if_forbidden(held, known):
+        elif self._end_if_forbidden(held, known):
+            return
+        elif self._heads.is_due(held):
+            await self._ask_head(held)
+        else:
             held.note_address(await self._addresses.find(held.host))
             await self._hold_host(held)
             lines, grant = self._passages.lines(held.address, held.host, held.url), f"{held.partition}:{held.seq}"
@@ -148,6 +159,21 @@ class Gatekeeper:
             held.grant_start(passage, lines.gaps)
             await asyncio.sleep(max(0, held.due_ms - self._clock.monotonic_ms()) / 1000)
             self._outlet.admit(held)
+
+    async def _ask_head(self, held: HeldUrl) -> None:
+        """Ask the URL by HEAD. It ends, or returns to its queue and is fetched in its next turn."""
+        await self._before_robots()
+        await self._hold_host(held)
+        if held.stage is not Stage.WAITING:
+            return  # it was given back meanwhile, because the node stops
+        held.begin_robots_fetch()
+        rule = await self._heads.ask(held)
+        rest_ms = max(self._robots.rest_ms(held.authority), held.retry_after_ms)
+        held.note_asked(rest_ms)
+        if rule:
+            self._outlet.give_up(held, rule)
+        else:
+            self._outlet.give_back(held, rest_ms, "heads")
 
     async def _hold_host(self, held: HeldUrl) -> None:
         """If there are other crawls, hold the host for this fetch, but not before it is due."""

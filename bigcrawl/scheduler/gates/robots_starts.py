@@ -1,19 +1,28 @@
-"""When a robots.txt may be fetched (step 10): it passes the same gates as a page."""
+"""When a robots.txt, or the head of a URL, may be fetched (step 10): it passes the same gates as a page."""
 
 from __future__ import annotations
 
 import asyncio
 from typing import TYPE_CHECKING
 
+from bigcrawl.scheduler.gates.closed import Closed
+from bigcrawl.scheduler.gates.fetched import asked_rest_ms
+from bigcrawl.scheduler.records.body import look_at_request
+from bigcrawl.scheduler.records.held import Stage
 from bigcrawl.scheduler.records.passage import MISSED, UNASKED
+from bigcrawl.scheduler.records.queued_url import ASKED
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from bigcrawl.clock import Clock
     from bigcrawl.scheduler.gates.address_check import AddressCheck
+    from bigcrawl.scheduler.gates.fetched import Fetch
     from bigcrawl.scheduler.gates.passages import Passages
+    from bigcrawl.scheduler.gates.ways_out import NotesFetches
+    from bigcrawl.scheduler.records.held import HeldUrl
     from bigcrawl.scheduler.records.passage import Space
+    from bigcrawl.scheduler.rules.head_rules import HeadRules
 
 
 class RobotsStarts:
@@ -52,3 +61,53 @@ class RobotsStarts:
             await asyncio.sleep(wait_ms / 1000)
             # Another start of this node may have been late.
             wait_ms = self._try_start(lines.gaps, passage.until_ms)
+
+
+class HeadFirst:
+    """Asks URLs by HEAD before they are fetched, if their kind asks for it (`rules.head_rules`)."""
+
+    def __init__(
+        self,
+        rules: HeadRules,
+        starts: RobotsStarts,
+        fetch: Fetch,
+        gaps: NotesFetches,
+        clock: Clock,
+        retry_after_max_ms: int,
+    ) -> None:
+        """Ask with `fetch`, after `starts`. `gaps` is told of each fetch at its host."""
+        self._rules = rules
+        self._starts = starts
+        self._fetch = fetch
+        self._gaps = gaps
+        self._clock = clock
+        self._retry_after_max_ms = retry_after_max_ms
+
+    def __repr__(self) -> str:
+        return f"<HeadFirst {self._rules!r}>"
+
+    def is_due(self, held: HeldUrl) -> bool:
+        """Whether a URL is to be asked before it is fetched: once, and only if it is fetched by GET."""
+        if not self._rules or held.fields.flags & ASKED or not self._rules.ask(held.url):
+            return False
+        try:
+            request = look_at_request(held.fields.body)
+        except ValueError:
+            return False  # who decodes it reports the damage
+        return request.method == "GET" and not request.body
+
+    async def ask(self, held: HeldUrl) -> str:
+        """Ask a URL whose host this node holds. Return the rule that drops it; empty if it is to be fetched.
+
+        Raises:
+            Closed: the address is refused or unknown, or a gate opens later.
+            TransientStoreError: Redis is away.
+        """
+        await self._starts.wait(held.host, held.due_ms, held.url)
+        if held.stage is Stage.ENDED:
+            raise Closed(retry_ms=0)  # another node has its host by now
+        self._gaps.note_robots_start(held.host)
+        fetched = await self._fetch(held.url, "HEAD")
+        self._gaps.note_robots_end(held.host)
+        held.note_retry_after(asked_rest_ms(fetched, self._clock.now_ms(), self._retry_after_max_ms))
+        return self._rules.against(fetched.status, fetched.content_type, fetched.content_length)

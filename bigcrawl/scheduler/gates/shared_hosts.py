@@ -174,7 +174,8 @@ class SharedHosts:
             held: the URL.
             rest_ms: how long its host rests; None: until a fetch that is under way must have ended.
         """
-        was_fetched = held.stage in (Stage.ROBOTS, Stage.STARTED) and (not held.refusal or bool(held.robots_failure))
+        was_asked = not held.refusal or bool(held.robots_failure) or held.rest_after_head_ms >= 0
+        was_fetched = held.stage in (Stage.ROBOTS, Stage.STARTED) and was_asked
         if rest_ms is None:
             rest_ms = self._policy.fetch_deadline_ms
         self._end_use(held.host, self._crawls_ms(held.ended_ms) if was_fetched else 0, rest_ms)

@@ -144,14 +144,14 @@ class SpeedControl:
         self._paid += 1
 
     def paced(self, fetch: Fetch) -> Fetch:
-        """Have fetches of robots.txt use permits: after a `turn` that fetch has one, a redirect takes the next."""
+        """Have fetches of robots.txt and heads use permits: after a `turn` one has it, a redirect takes the next."""
 
-        async def paced_fetch(url: str) -> Fetched:
+        async def paced_fetch(url: str, method: str = "GET") -> Fetched:
             if self._paid:
                 self._paid -= 1
             elif self.limits:
                 self._permits.owe()
-            fetched = await fetch(url)
+            fetched = await fetch(url, method)
             if self.limits:
                 self._permits.note_ended(len(fetched.body))
             return fetched

@@ -105,7 +105,9 @@ class Ends:
                 self.fetch_times.note(held.download_ms)
             news = self.health.news_of_fetch(held)
             is_refused = held.refusal and not is_failure(held.refusal)
-            rest_ms = 0 if is_refused else max(self._rests.after(held), self.health.rest_ms(held.host))
+            rest_ms = self._rest_after_head(held)
+            if not is_refused:
+                rest_ms = max(self._rests.after(held), self.health.rest_ms(held.host))
             end = Ended(held.seq, rest_ms, held.next_try, counter, held.fetched_bytes, news)
         if not held.refusal:
             self._host_gaps.note_end(held.host, held.answered_ms, rest_ms)
@@ -115,7 +117,8 @@ class Ends:
         """Return the URL to its place, or behind its host's others. Its host rests at least for `delay_ms`."""
         if held.stage is Stage.ROBOTS and self._paces.differ:
             delay_ms = max(delay_ms, self._paces.host_delay_ms(held.host))
-        member, place = RETURN, NO_NEWS
+        was_asked = held.rest_after_head_ms >= 0
+        member, place = moved_member(held.fields, held.fields.priority) if was_asked else RETURN, NO_NEWS
         # Behind the others, as a page that failed: the next URL shows whether it was the host.
         if is_behind or held.host_report not in ("", ANSWERS):
             priority = priority_after_failure(held.fields.priority)
@@ -130,7 +133,7 @@ class Ends:
     def drop(self, held: HeldUrl, reason: str) -> None:
         """End the URL unfetched, and count it as dropped."""
         self._revisits.note_end(held, reason)
-        self.held.end(held, Ended(held.seq, 0, b"", f"dropped:{reason}"), 0)
+        self.held.end(held, Ended(held.seq, self._rest_after_head(held), b"", f"dropped:{reason}"), 0)
 
     def put_off_if_late(self, held: HeldUrl, late_ms: int) -> bool:
         """Give back a URL that was just taken if this node is behind and the URL or its host has been failing.
@@ -153,6 +156,12 @@ class Ends:
                 rest_ms = self._rests.after(held)  # its host's other URLs are not put off
             self.give_back(held, round(rest_ms * (1 + self._dice() / 2)), "put_off", is_behind=is_retried)
         return rest_ms > 0
+
+    def _rest_after_head(self, held: HeldUrl) -> int:
+        """How long the host of a URL rests that is not fetched, in ms: 0 unless it was asked by HEAD."""
+        if held.rest_after_head_ms < 0:
+            return 0
+        return max(held.rest_after_head_ms, self._paces.host_delay_ms(held.host))
 
     def rest_after(self, held: HeldUrl) -> int:
         """How long the host of a URL rests that may have been asked for, in ms."""

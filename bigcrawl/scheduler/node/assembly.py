@@ -31,7 +31,7 @@ from bigcrawl.scheduler.gates.passages import Passages
 from bigcrawl.scheduler.gates.proxies import local_names
 from bigcrawl.scheduler.gates.robots import Robots
 from bigcrawl.scheduler.gates.robots_redirects import RobotsRedirects
-from bigcrawl.scheduler.gates.robots_starts import RobotsStarts
+from bigcrawl.scheduler.gates.robots_starts import HeadFirst, RobotsStarts
 from bigcrawl.scheduler.gates.shared_hosts import SharedHosts
 from bigcrawl.scheduler.gates.spaces import Spaces
 from bigcrawl.scheduler.gates.speed import SpeedControl
@@ -44,7 +44,7 @@ from bigcrawl.scheduler.node.forbidden_sweep import Sweeper
 from bigcrawl.scheduler.node.heartbeat import Heartbeat, Leases
 from bigcrawl.scheduler.node.joined_crawl import JoinedCrawl
 from bigcrawl.scheduler.node.last_hosts import LastHosts
-from bigcrawl.scheduler.node.link_graph import LinkGraph
+from bigcrawl.scheduler.node.link_graph import LinkGraph, PageVotes
 from bigcrawl.scheduler.node.outbox import Outbox
 from bigcrawl.scheduler.node.progress import CrawlProgress
 from bigcrawl.scheduler.node.set_aside import Aside
@@ -55,7 +55,8 @@ from bigcrawl.scheduler.owner.crawl_budgets import CrawlBudgets
 from bigcrawl.scheduler.owner.ownership import Ownership
 from bigcrawl.scheduler.partition.file_work import FileWork
 from bigcrawl.scheduler.partition.yielding_files import YieldingFiles
-from bigcrawl.scheduler.queues.prioritizers import counts_links
+from bigcrawl.scheduler.queues.prioritizers import counts_links, needs_ranks
+from bigcrawl.scheduler.rules.head_rules import HeadRules
 from bigcrawl.store.objects import Objects
 from bigcrawl.tallies.tallies import Tallies
 
@@ -128,11 +129,20 @@ class Parts:
         has_traps = has_budgets and bool(config.traps.share)
         partitions = config.crawl.partitions
         self.link_graph = LinkGraph(crawl.pld_of, crawl.pld_key, partitions) if needs_links else None
+        has_ranks = needs_ranks(config.frontier.prioritizer)
+        counts_votes = has_ranks or config.frontier.link_votes
+        key_of, partition_of = self._key_of_url, crawl.partition_of_host
+        self.votes = PageVotes(key_of, partition_of, has_ranks=has_ranks) if counts_votes else None
         self.same_content = SameContent(config.traps.same_share, crawl.pld_of, crawl.pld_key) if has_traps else None
         self.wildcards = WildcardDns(config.traps.wildcard_hosts, self.dns.lookup, crawl.pld_key) if has_traps else None
         urls_max = config.frontier.outbox_urls_max
-        self.outbox = Outbox(self.node_id, config.crawl.name, urls_max, self.clock, self.link_graph, partitions)
+        self.outbox = Outbox(
+            self.node_id, config.crawl.name, urls_max, self.clock, self.link_graph, partitions, self.votes
+        )
         self.outbox.tell_sent_to(self._count_sent)
+
+    def _key_of_url(self, canonical: str) -> int:
+        return self.crawl.keys.of_url(canonical)
 
     def _make_way_in(self) -> None:
         """The parts that hold URLs and hand them to the engine."""
@@ -182,9 +192,11 @@ class Parts:
         spaces = Spaces(config.pace, self.paces, self.crawl.pld_of)
         longest_ms = self.shared_hosts.longest_delay_ms
         passages = Passages(self.node_id, client, clock, self.paces, spaces, config.crawl.name, longest_ms)
-        self.robots = self._make_robots(
-            RobotsStarts(addresses, passages, clock, self.handout.start_gaps.try_start_until), fetch
-        )
+        starts = RobotsStarts(addresses, passages, clock, self.handout.start_gaps.try_start_until)
+        fetch = self.speed.paced(fetch)
+        self.robots = self._make_robots(starts, fetch)
+        asked_max_ms = config.politeness.retry_after_max_ms
+        heads = HeadFirst(HeadRules(config), starts, fetch, self.handout.host_gaps, clock, asked_max_ms)
         self.elsewhere = FetchedElsewhere(Batcher(Fingerprints(client, config.crawl.name).have).ask)
         self.sweeper = Sweeper(client, self.ownership, self.robots, clock)
         self.gatekeeper = Gatekeeper(
@@ -198,14 +210,15 @@ class Parts:
             self.aside,
             self.shared_hosts,
             self.elsewhere,
+            heads,
         )
 
     def _make_robots(self, starts: RobotsStarts, fetch: Fetch) -> Robots:
         config, client, clock = self.config, self.client, self.clock
-        paced, partition_of = self.speed.paced(fetch), self.crawl.partition_of_host
+        partition_of = self.crawl.partition_of_host
         gaps = self.handout.host_gaps
         redirects = RobotsRedirects(
-            config, client, clock, starts, paced, partition_of, self.shared_hosts, gaps, self.tallies
+            config, client, clock, starts, fetch, partition_of, self.shared_hosts, gaps, self.tallies
         )
         return Robots(config, client, clock, starts, redirects, self.paces, self.handout.health.fails)
 

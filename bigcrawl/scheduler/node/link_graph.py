@@ -1,19 +1,25 @@
-"""Which pay-level domains link to which (STAR, before step 3): edges that are found on pages travel with the URLs.
+"""What pages' links say (before step 3): edges between pay-level domains, and votes for URLs, travel with the URLs.
 
 Links from one PLD to another raise the target's in-degree once for each pair, however many URLs they lead to and
 whether these are new or not. So edges do not go through the URLs' seen check. A node sends each pair that it has not
 sent lately, with the next batch of URLs for the target's partition, and the partition's owner counts distinct pairs. An
 edge is a hint, not a URL: if it dies with its node, another page shows it again.
+
+Votes are hints too, and only sent if they are counted. They are added up by URL until the next batch. If URLs need no
+ranks, a vote that was sent lately is not sent again.
 Source: IRLbot §5.2 (crawling threads aggregate PLD-PLD link information).
 """
 
 from __future__ import annotations
 
 import struct
+from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from bigcrawl.scheduler.node.recent_keys import RecentKeys
+from bigcrawl.scheduler.queues.front_queues import level_of
+from bigcrawl.scheduler.records.votes import NOT_GIVEN, pack_votes, share_of
 from bigcrawl.url.canonical import host_of
 
 if TYPE_CHECKING:
@@ -29,6 +35,12 @@ ORIGINS_CACHED = 1 << 15  # schemes and hosts, with the keys of their PLDs: some
 _EDGE = struct.Struct("<QQ")
 _OVERDUE_BYTES = 64 * _EDGE.size
 _MASK = (1 << 64) - 1
+
+BALLOT_URLS_MAX = 4_000  # of a page, 10 ms of the event loop; its other links get nothing
+VOTES_MAX = 1 << 17  # that wait: some 20 MB. Later ones are lost while Redis is away.
+_OVERDUE_VOTES = 512
+RECENT_VOTES = 1 << 16
+_LEVEL_STEP = 0x9E3779B97F4A7C15  # spreads the levels of a key over all places
 
 
 class LinkGraph:
@@ -83,3 +95,89 @@ class LinkGraph:
 def _origin_of(canonical: str) -> str:
     """Scheme, host and port, with the slash after them."""
     return canonical[: canonical.find("/", 8) + 1]
+
+
+@dataclass(slots=True)
+class Ballot:
+    """The URLs that a page was found to link to until now, with the highest priority of each.
+
+    Attributes:
+        page: its canonical URL; a link to itself does not count.
+        received: what it had received when it was admitted.
+    """
+
+    page: str
+    received: float
+    priorities: dict[str, int] = field(default_factory=dict)
+
+    def add(self, urls: Iterable[str], priority: int) -> None:
+        """The page links to these canonical URLs, with this priority."""
+        priorities = self.priorities
+        for url in urls:
+            if priorities.get(url, NOT_GIVEN) < priority and len(priorities) < BALLOT_URLS_MAX and url != self.page:
+                priorities[url] = priority
+
+
+class PageVotes:
+    """The votes that a node has for URLs and has not sent yet, added up by URL.
+
+    Args:
+        key_of: returns the key of a canonical URL.
+        partition_of: returns the partition of a host.
+        has_ranks: whether pages hand on their ranks. If not, votes only say priorities.
+    """
+
+    def __init__(
+        self, key_of: Callable[[str], int], partition_of: Callable[[str], int], *, has_ranks: bool = True
+    ) -> None:
+        self._key_of = key_of
+        self._partition_of = lru_cache(ORIGINS_CACHED)(partition_of)
+        self._has_ranks = has_ranks
+        self._recent = RecentKeys(RECENT_VOTES)
+        self._waiting: dict[int, dict[int, tuple[float, int]]] = {}
+        self._count = 0
+        self.lost = 0
+        """How many votes found no room."""
+
+    def __repr__(self) -> str:
+        return f"<PageVotes waiting={self._count} lost={self.lost}>"
+
+    def cast(self, ballot: Ballot) -> None:
+        """Take the votes of a page that has been parsed to its end. Cost: 2 us a link."""
+        if not ballot.priorities:
+            return
+        share = share_of(ballot.received, len(ballot.priorities)) if self._has_ranks else 0.0
+        for url, priority in ballot.priorities.items():
+            try:
+                key, partition = self._key_of(url), self._partition_of(host_of(url))
+            except (ValueError, IndexError):
+                continue  # no URL of the web
+            if self._has_ranks or self._recent.remember(key ^ level_of(priority) * _LEVEL_STEP & _MASK):
+                self._add(partition, key, share, priority)
+
+    def _add(self, partition: int, key: int, share: float, priority: int) -> None:
+        votes = self._waiting.setdefault(partition, {})
+        before = votes.get(key)
+        if before is not None:
+            votes[key] = before[0] + share, max(before[1], priority)
+        elif self._count < VOTES_MAX:
+            votes[key] = share, priority
+            self._count += 1
+        else:
+            self.lost += 1
+
+    def take(self, partition: int) -> bytes:
+        """Take the votes that wait for a partition, as `pack_votes` packs them; empty if there are none."""
+        votes = self._waiting.pop(partition, None)
+        if not votes:
+            return b""
+        self._count -= len(votes)
+        return pack_votes([(key, *vote) for key, vote in votes.items()])
+
+    def send_again(self) -> None:
+        """Redis may have forgotten votes: send all that are found from now on, even if they were sent before."""
+        self._recent.clear()
+
+    def overdue(self) -> list[int]:
+        """The partitions for which many votes wait, so that they get a batch without URLs."""
+        return [partition for partition, votes in self._waiting.items() if len(votes) >= _OVERDUE_VOTES]

@@ -21,6 +21,7 @@ from bigcrawl.redisdb.keys import partition_keys
 from bigcrawl.scheduler.node.recent_keys import RecentKeys
 from bigcrawl.scheduler.node.unfolded import Unfolded
 from bigcrawl.scheduler.records.queued_url import QueuedUrl, encode_batch
+from bigcrawl.scheduler.records.votes import VOTE_BYTES
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -28,7 +29,7 @@ if TYPE_CHECKING:
     from bigcrawl.clock import Clock
     from bigcrawl.drum.format import KeyArray
     from bigcrawl.redisdb.client import RedisClient
-    from bigcrawl.scheduler.node.link_graph import LinkGraph
+    from bigcrawl.scheduler.node.link_graph import LinkGraph, PageVotes
 
 BATCH_URLS_MAX = 2_000  # bounds a message to some 200 KB
 BATCH_BYTES_MAX = 1 << 18  # the same for large requests, before compression; a larger request goes alone
@@ -56,7 +57,18 @@ class _Batch:
     data: bytes
     urls: int
     edges: bytes
+    votes: bytes
     offered_before: int
+
+    @property
+    def size(self) -> int:
+        """Bytes of the message that grow with the pages."""
+        return len(self.data) + len(self.votes)
+
+    @property
+    def weight(self) -> int:
+        """How many URLs it counts for while its owner has not merged it; a vote takes about as much of Redis."""
+        return self.urls + len(self.votes) // VOTE_BYTES
 
 
 class Outbox:
@@ -74,6 +86,7 @@ class Outbox:
         clock: Clock,
         link_graph: LinkGraph | None = None,
         partitions: int = 1,
+        votes: PageVotes | None = None,
     ) -> None:
         self._node = node
         self._crawl = crawl
@@ -89,6 +102,7 @@ class Outbox:
         self._sessions: dict[int, int] = {}  # of partitions that are past their first
         self._recent = RecentKeys(RECENT_KEYS)
         self._link_graph = link_graph
+        self._votes = votes
         self.unfolded = Unfolded(crawl, partitions, urls_max)
         self._flushed_partitions: set[int] = set()
         self._tell_sent: Callable[[int, int], None] = _to_nobody
@@ -163,12 +177,14 @@ class Outbox:
         Whatever else it forgot came from pages whose end it forgot as well, and which are fetched again.
         """
         self._unsent.extendleft(batch for _, batch in reversed(self._sent))
-        self._unsent_bytes = sum(len(batch.data) for batch in self._unsent)
+        self._unsent_bytes = sum(batch.size for batch in self._unsent)
         self._sent.clear()
         self._sent_bytes = 0
         self._recent.clear()
         if self._link_graph is not None:
             self._link_graph.send_again()
+        if self._votes is not None:
+            self._votes.send_again()
         self.unfolded.forget()
 
     def _seal(self) -> None:
@@ -181,8 +197,8 @@ class Outbox:
                 continue
             for portion in _portions(urls):
                 self._add_batch(partition, portion)
-        if self._link_graph is not None:
-            for partition in self._link_graph.overdue():
+        for hints in (self._link_graph, self._votes):
+            for partition in hints.overdue() if hints is not None else ():
                 self._add_batch(partition, ())
         self._waiting_bytes = 0
         self._sealed = self.offered
@@ -193,10 +209,11 @@ class Outbox:
         number = self._numbers.get(partition, 0) + 1
         self._numbers[partition] = number
         edges = self._link_graph.take(partition) if self._link_graph is not None else b""
+        votes = self._votes.take(partition) if self._votes is not None else b""
         session = self._sessions.get(partition, 1)
-        batch = _Batch(partition, session, number, encode_batch(urls), len(urls), edges, self._sealed)
+        batch = _Batch(partition, session, number, encode_batch(urls), len(urls), edges, votes, self._sealed)
         self._unsent.append(batch)
-        self._unsent_bytes += len(batch.data)
+        self._unsent_bytes += batch.size
 
     def _next_batches(self) -> list[_Batch]:
         """The batches that may be sent now: one session of each inbox, because a later one would shut out the rest."""
@@ -207,7 +224,9 @@ class Outbox:
 
     def _call(self, batch: _Batch) -> scripts.Call[str | None]:
         keys = partition_keys(self._crawl, batch.partition)
-        return scripts.append_batch(keys, self._node, batch.session, batch.number, batch.data, batch.urls, batch.edges)
+        return scripts.append_batch(
+            keys, self._node, batch.session, batch.number, batch.data, batch.urls, batch.edges, batch.votes
+        )
 
     def _note_sent(self, batches: list[_Batch], results: list[Any]) -> BigcrawlError | None:
         """Keep the batches that were not taken, in their order. Begin a new session of each inbox that has forgotten.
@@ -226,9 +245,9 @@ class Outbox:
                 self._flushed_partitions.add(batch.partition)
                 self._tell_sent(batch.partition, batch.urls)
                 self._sent.append((now_ms, batch))
-                self._sent_bytes += len(batch.data)
+                self._sent_bytes += batch.size
                 if result:
-                    self.unfolded.note(batch.partition, result, batch.urls)
+                    self.unfolded.note(batch.partition, result, batch.weight)
                 continue
             if isinstance(result, BigcrawlError):
                 failed = failed or result
@@ -241,7 +260,7 @@ class Outbox:
             self._unsent = deque(batch for batch in self._unsent if id(batch) not in taken)
         for partition in forgetful:
             self._begin_session(partition)
-        self._unsent_bytes = sum(len(batch.data) for batch in self._unsent)
+        self._unsent_bytes = sum(batch.size for batch in self._unsent)
         self.flushed = max(self.flushed, self._unsent[0].offered_before if self._unsent else self._sealed)
         return failed
 

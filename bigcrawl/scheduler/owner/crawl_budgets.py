@@ -18,7 +18,13 @@ from bigcrawl.scheduler.budgets.allowances import make_budgets
 from bigcrawl.scheduler.budgets.in_degrees import EMPTY_COUNTS, Ranks, sum_published
 from bigcrawl.scheduler.budgets.policies import NO_POLICY, make_policy
 from bigcrawl.scheduler.budgets.traps import divided
-from bigcrawl.scheduler.queues.prioritizers import Prioritizing, counts_links, make_prioritizer
+from bigcrawl.scheduler.queues.prioritizers import (
+    Prioritizing,
+    as_given,
+    counts_links,
+    make_prioritizer,
+    needs_ranks,
+)
 from bigcrawl.scheduler.records.body import look_at_address
 from bigcrawl.scheduler.rules.blacklist import NOTHING
 from bigcrawl.scheduler.rules.budget_rules import merge_rules, parse_rules, read_live_rules
@@ -67,6 +73,9 @@ class CrawlBudgets:
         make_policy(config.budget, EMPTY_COUNTS)
         self._prioritizer = make_prioritizer(config.frontier.prioritizer)
         self._counts_links = counts_links(config.frontier.prioritizer)
+        self._counts_votes = config.frontier.link_votes or needs_ranks(config.frontier.prioritizer)
+        if self._prioritizer is None and self._counts_votes:
+            self._prioritizer = as_given
         self._prioritizing: Prioritizing | None = None
         self._generation, self._links_scored = 1, 0
         self._rules = parse_rules(config.budget.rules)
@@ -204,7 +213,11 @@ class CrawlBudgets:
             self._links_scored = self._counts.links
         has_failed = self._prioritizing is not None and self._prioritizing.has_failed
         self._prioritizing = Prioritizing(
-            self._prioritizer, Ranks(self._counts), self._generation, has_failed=has_failed
+            self._prioritizer,
+            Ranks(self._counts),
+            self._generation,
+            has_failed=has_failed,
+            counts_votes=self._counts_votes,
         )
 
     def _new_budgets(self) -> EffectiveBudgets | None:

@@ -16,6 +16,7 @@ from bigcrawl.scheduler.budgets.allowances import COUNTED, Allowances
 from bigcrawl.scheduler.budgets.new_hosts import find_new_hosts, place_with_hosts
 from bigcrawl.scheduler.budgets.placement import QUOTA_MAX
 from bigcrawl.scheduler.budgets.traps import NO_TRAPS, TrapChange, Traps, divided
+from bigcrawl.scheduler.queues.votes import votes_for
 from bigcrawl.url.key import PUBLIC_KEYS
 
 if TYPE_CHECKING:
@@ -81,6 +82,11 @@ class BudgetSource(NamedTuple):
     withholds: Withholds | None = None
     prioritizing: Prioritizing | None = None
     counts_links: bool = False
+
+    @property
+    def counts_votes(self) -> bool:
+        """Whether pages' votes for URLs are counted."""
+        return self.prioritizing is not None and self.prioritizing.counts_votes
 
     def answers_as(self, other: BudgetSource | None) -> bool:
         """Whether URLs that `other` withheld, or gave no budget, need not be asked about again."""
@@ -253,7 +259,8 @@ class Budgeting:
     def _prioritized(self, urls: Sequence[QueuedUrl], plds: KeyArray, in_degrees: InDegreeArray) -> Sequence[QueuedUrl]:
         if self._prioritizing is None or not urls:
             return urls
-        return self._prioritizing.prioritized(urls, in_degrees, self._traps.divisors(plds))
+        votes = votes_for(self._tables.votes, urls) if self._prioritizing.counts_votes else None
+        return self._prioritizing.prioritized(urls, in_degrees, self._traps.divisors(plds), votes)
 
     def _note_shapes(self, urls: Sequence[QueuedUrl], plds: KeyArray) -> None:
         noted = self._traps.note(urls, plds)

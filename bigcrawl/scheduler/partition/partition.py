@@ -45,6 +45,9 @@ if TYPE_CHECKING:
 
 __all__ = ["AdmitBatch", "Partition", "PartitionLimits", "Step"]
 
+_VOTES_GROWTH = 1.5  # of the admitted URLs, until votes are worth scoring queued URLs again
+_VOTES_LEAST = 100
+
 ADMIT_URLS_MAX = 1_000  # in a batch: one admission blocks Redis about 3 us a URL
 
 
@@ -93,6 +96,7 @@ class Partition(PartitionFigures):
         self._source = source
         self._asked: BudgetSource | None = None  # the source that the last step asked
         self._scored: int | None = None  # the generation of scores with which scoring again was begun last
+        self._admitted_scored = 0  # URLs admitted when scoring again was begun last
         self._forgotten = 0
         self._without_text_upto = 0
         self._older_removed = False
@@ -212,7 +216,9 @@ class Partition(PartitionFigures):
             if not source.answers_as(self._asked):
                 work.turns.wake()
             generation = None if source.prioritizing is None else source.prioritizing.generation
-            if generation not in (None, self._scored):
+            is_due = generation not in (None, self._scored) or self._have_votes_changed(work)
+            admitted_scored = self.admitted if is_due else self._admitted_scored
+            if is_due:
                 work.turns.begin_rescore()
             fold = StepFold(work, self._own.set_aside)
             fold.forget(fresh)
@@ -220,6 +226,8 @@ class Partition(PartitionFigures):
             fold.turn_revisits(fresh, now_s)
             if source.budgets is not None or source.counts_links:
                 fold.read_edges(fresh)
+            if source.counts_votes:
+                fold.read_votes(fresh)
             fold.check_urls(fresh)
             fold.merge_rows(fresh)
             chosen = fold.choose(source, room, hot, self._limits, away, extra_room)
@@ -228,10 +236,20 @@ class Partition(PartitionFigures):
             if fresh or work.differs(self._state):
                 self._commit_step(step, work, fresh[-1][0] if fresh else self.inbox_id)
                 self._scored = generation
+                self._admitted_scored = admitted_scored
             self._asked = source
             if self.set_aside or step.rejected:
                 self.set_aside = self._own.count_set_aside()
             return step
+
+    def _have_votes_changed(self, work: PartitionState) -> bool:
+        """Whether so many URLs were admitted since the last round that their pages' votes are worth another.
+
+        All rounds together look at a URL that waits about three times.
+        """
+        if not self._source.counts_votes or work.turns.is_rescoring:
+            return False
+        return self.admitted >= max(_VOTES_LEAST, _VOTES_GROWTH * self._admitted_scored)
 
     def _commit_step(self, step: Step, work: PartitionState, inbox_id: str) -> None:
         work.flush()

@@ -1,6 +1,6 @@
 """One step of a partition's fold, on copies of its state, up to its commit (steps 4 to 7).
 
-    inbox entries -> forgotten URLs -> outcomes -> revisits -> edges -> in-degrees
+    inbox entries -> forgotten URLs -> outcomes -> revisits -> edges -> in-degrees -> votes
                   -> seen check -> imported rows -> budgets (STAR) -> placement (BEAST) -> choice
     revisits, by time -----------------------------^
 
@@ -27,6 +27,7 @@ from bigcrawl.scheduler.partition.tables import Tables
 from bigcrawl.scheduler.queues.front_queues import Selector
 from bigcrawl.scheduler.queues.parked_queues import ParkedQueues
 from bigcrawl.scheduler.queues.turns import Turns
+from bigcrawl.scheduler.queues.votes import added_votes, with_received
 from bigcrawl.scheduler.records.outcomes import (
     FETCHED,
     SAME_CONTENT,
@@ -37,6 +38,7 @@ from bigcrawl.scheduler.records.outcomes import (
     unpack_keys,
     unpack_outcomes,
 )
+from bigcrawl.scheduler.records.votes import VotesFormatError, unpack_votes
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -210,6 +212,22 @@ class StepFold:
         if edges:
             self._linked = new_targets(self._state.tables, np.concatenate(edges))
 
+    def read_votes(self, entries: Sequence[InboxEntry]) -> None:
+        """Count the votes in the entries."""
+        votes = []
+        for entry in entries:
+            if not entry.votes:
+                continue
+            try:
+                votes.append(unpack_votes(entry.votes))
+            except VotesFormatError:
+                self._reject(f"{entry.id}-votes", entry.votes)
+        if votes:
+            tables = self._state.tables
+            added = added_votes(tables.votes, np.concatenate(votes))
+            if added is not None:
+                tables.commit(tables.votes, tables.votes.put(*added))
+
     def check_urls(self, entries: Sequence[InboxEntry]) -> None:
         """Look up all URLs of the entries in URLSeen, and add the new ones."""
         urls, rejected = decode_entries(entries, self._set_aside)
@@ -254,4 +272,6 @@ class StepFold:
         chosen = admission.choose(room, room if extra_room is None else extra_room)
         budgeting.reread_for(len(chosen))
         self.trap_changes = budgeting.trap_changes
+        if chosen and source.counts_votes:
+            return with_received(state.tables.votes, chosen)
         return chosen

@@ -14,6 +14,8 @@
                                                   `bigcrawl.scheduler.budgets.new_hosts`
     visits   visit   URL                          how often it was visited, if it is visited again, see
                                                   `bigcrawl.scheduler.records.revisits`
+    votes    vote    URL                          what pages that link to it say of it, see
+                                                  `bigcrawl.scheduler.records.votes`
 
 To add a table, add a field of `TableStates`, a kind, an attribute of `Tables`, and a row here and in
 docs/file-formats.md. Then raise the version of the manifest's log.
@@ -30,6 +32,7 @@ from bigcrawl.drum.bucket import EMPTY_BUCKET, Bucket, BucketState, Kind
 from bigcrawl.scheduler.budgets import traps
 from bigcrawl.scheduler.budgets.placement import RECORD
 from bigcrawl.scheduler.records.outcomes import VALUE
+from bigcrawl.scheduler.records.votes import VOTES
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -57,6 +60,7 @@ class TableStates(NamedTuple):
     traps: BucketState = EMPTY_BUCKET
     hosts: BucketState = EMPTY_BUCKET
     visits: BucketState = EMPTY_BUCKET
+    votes: BucketState = EMPTY_BUCKET
 
 
 NO_TABLES = TableStates()
@@ -70,6 +74,7 @@ KINDS = {
     "traps": Kind("trap", traps.RECORD, fresh_max=_FRESH_MAX),
     "hosts": Kind("host", fresh_max=_FRESH_MAX),
     "visits": Kind("visit", VISITS, fresh_max=_FRESH_MAX),
+    "votes": Kind("vote", VOTES, fresh_max=_FRESH_MAX),
 }
 """The kind of each table, in the order of `TableStates`."""
 
@@ -82,7 +87,9 @@ class Tables:
     def __init__(self, epoch: EpochDirectory, buckets: Iterable[Bucket]) -> None:
         self._epoch = epoch
         self._all = tuple(buckets)
-        self.seen, self.edges, self.plds, self.totals, self.ends, self.traps, self.hosts, self.visits = self._all
+        self.seen, self.edges, self.plds, self.totals, self.ends, self.traps, self.hosts, self.visits, self.votes = (
+            self._all
+        )
 
     @classmethod
     def restore(cls, epoch: EpochDirectory, states: TableStates) -> Tables:

@@ -7,6 +7,8 @@ batch of URLs, and returns their priorities. `BIGCRAWL_PRIORITIZER` names it; wi
     in-degree   the PLD's in-degree is the priority, so that each level is a decade of it
     rank        by the PLD's rank among all of the crawl, on a logarithmic scale: the first 1, the last 0
     quality     as rank; below zero if the PLD is caught as a trap (shapes, same content, wildcard DNS)
+    opic        by what the URL has received of the ranks of pages that link to it, among all that were scored
+                lately: the first twentieth is urgent, up to a fifth high, the better half raised
     depth       hops from the start: 0 is urgent, 1 and 2 are high, more are raised
 
 Built-in ones score what the spider left ordinary: any other priority of its own stays. To add one, write a function
@@ -14,7 +16,8 @@ here and add it to `PRIORITIZERS`.
 
 Scoring begins with what the spider gave, which the URL's body keeps, so it may be repeated with newer knowledge: URLs
 that were over budget are scored again when they are re-read, those in turns when their partition is opened, and each
-time that the links of the crawl have doubled.
+time that the links of the crawl have doubled; if votes are counted (`records.votes`), each time that the partition has
+admitted half as many again, too.
 
 Source: Mercator's prioritizer (Najork & Heydon 2001 §3), which assigns each URL the front queue that it joins. Differs:
 the spider's score comes first; batches.
@@ -36,6 +39,7 @@ from bigcrawl.scheduler.budgets.in_degrees import EMPTY_COUNTS, Ranks
 from bigcrawl.scheduler.records.body import look_at_link
 from bigcrawl.scheduler.records.member import PRIORITY_MAX
 from bigcrawl.scheduler.records.queued_url import UNCHECKED, QueuedUrl
+from bigcrawl.scheduler.records.votes import codes_of
 from bigcrawl.scoring.scores import priorities_of
 
 if TYPE_CHECKING:
@@ -44,6 +48,7 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from bigcrawl.scheduler.budgets.in_degrees import InDegreeArray
+    from bigcrawl.scheduler.records.votes import VoteArray
 
     NumberArray = npt.NDArray[np.int64]
     FlagArray = npt.NDArray[np.bool_]
@@ -60,13 +65,20 @@ class FoundUrls:
     Attributes:
         in_degrees: uint32, shape (n,): how many other PLDs are known to link to each one's PLD.
         are_traps: bool, shape (n,): whether its PLD is caught as a trap.
+        votes: of `records.votes.VOTES`, shape (n,), if votes are counted.
     """
 
     def __init__(
-        self, queued: Sequence[QueuedUrl], in_degrees: InDegreeArray, are_traps: FlagArray, ranks: Ranks
+        self,
+        queued: Sequence[QueuedUrl],
+        in_degrees: InDegreeArray,
+        are_traps: FlagArray,
+        ranks: Ranks,
+        votes: VoteArray | None = None,
     ) -> None:
         self._queued = queued
         self._ranks = ranks
+        self._votes = votes
         self.in_degrees = in_degrees
         self.are_traps = are_traps
 
@@ -93,8 +105,25 @@ class FoundUrls:
 
     @property
     def given(self) -> NumberArray:
-        """int64, shape (n,): the priority that the spider gave; 0 is ordinary."""
-        return np.array([link[2] for link in self._links], dtype=np.int64)
+        """int64, shape (n,): the priority that the spider gave; 0 is ordinary.
+
+        If votes are counted, the highest that it gave on any page.
+        """
+        given = np.array([link[2] for link in self._links], dtype=np.int64)
+        if self._votes is None:
+            return given
+        highest: NumberArray = np.maximum(given, np.minimum(self._votes["given"], PRIORITY_MAX))
+        return highest
+
+    @property
+    def received(self) -> npt.NDArray[np.float64]:
+        """float64, shape (n,): what it has received of the ranks of pages that link to it; an average page has 1.
+
+        All 0 unless the prioritizer is `opic`.
+        """
+        if self._votes is None:
+            return np.zeros(len(self))
+        return self._votes["received"].astype(np.float64)
 
     @property
     def rank_scores(self) -> npt.NDArray[np.float64]:
@@ -134,22 +163,58 @@ def _by_quality(found: FoundUrls) -> Any:
     return np.where(found.are_traps, -1, priorities_of(found.rank_scores))
 
 
+class _ByReceived:
+    """OPIC: by the place of what a URL has received among all that were scored lately.
+
+    Quantiles rather than fixed bounds, because what a URL has received depends on how many links pages have, and grows
+    with the crawl. They are kept in 256 bins, and the last `_REMEMBERED` URLs count.
+    """
+
+    _REMEMBERED: Final = 1 << 16
+    _PLACES: Final = (0.5, 0.8, 0.95, 1.0)
+    _SCORES: Final = (0.0, 1 / 3, 2 / 3, 1.0)
+
+    def __init__(self) -> None:
+        self._bins = np.zeros(256)
+
+    def __call__(self, found: FoundUrls) -> Any:
+        codes = codes_of(found.received)
+        self._bins *= max(0.0, 1 - len(codes) / self._REMEMBERED)
+        self._bins += np.bincount(codes, minlength=256)
+        below = np.cumsum(self._bins) - self._bins / 2
+        places = below[codes] / max(self._bins.sum(), 1.0)
+        return priorities_of(np.where(codes > 0, np.interp(places, self._PLACES, self._SCORES), 0.0))
+
+
 def _by_depth(found: FoundUrls) -> Any:
     return priorities_of(1 / (1 + found.depths))
 
 
-PRIORITIZERS: Final[dict[str, Prioritizer]] = {
-    "in-degree": _by_in_degree,
-    "rank": _by_rank,
-    "quality": _by_quality,
-    "depth": _by_depth,
+def as_given(found: FoundUrls) -> Any:
+    """The prioritizer of a crawl without one, if votes are counted: the highest priority that the spider gave."""
+    return found.given
+
+
+PRIORITIZERS: Final[dict[str, Callable[[], Prioritizer]]] = {
+    "in-degree": lambda: _by_in_degree,
+    "rank": lambda: _by_rank,
+    "quality": lambda: _by_quality,
+    "opic": _ByReceived,
+    "depth": lambda: _by_depth,
 }
-_WITHOUT_LINKS: Final = ("", "depth")
+"""Makers of the built-in ones; one that is made may remember what it has scored."""
+
+_WITHOUT_LINKS: Final = ("", "depth", "opic")
 
 
 def counts_links(name: str) -> bool:
     """Whether the prioritizer of this name may ask for in-degrees, so that links between PLDs must be counted."""
     return name not in _WITHOUT_LINKS
+
+
+def needs_ranks(name: str) -> bool:
+    """Whether the prioritizer of this name asks for pages' ranks, so that pages hand theirs on to what they link to."""
+    return name == "opic"
 
 
 class Prioritizing:
@@ -160,21 +225,33 @@ class Prioritizing:
         ranks: of PLDs in the whole crawl.
         generation: of the scores. With another one, URLs that wait on disk are scored again.
         has_failed: whether the prioritizer has failed before, which was logged.
+        counts_votes: whether votes are counted, so that scores depend on them.
     """
 
     def __init__(
-        self, prioritizer: Prioritizer, ranks: Ranks, generation: int = 1, *, has_failed: bool = False
+        self,
+        prioritizer: Prioritizer,
+        ranks: Ranks,
+        generation: int = 1,
+        *,
+        has_failed: bool = False,
+        counts_votes: bool = False,
     ) -> None:
         self._prioritizer = prioritizer
         self._ranks = ranks
         self.generation = generation
         self.has_failed = has_failed
+        self.counts_votes = counts_votes
 
     def __repr__(self) -> str:
         return f"<Prioritizing {self._prioritizer!r} {self._ranks!r}>"
 
     def prioritized(
-        self, urls: Sequence[QueuedUrl], in_degrees: InDegreeArray, trap_divisors: npt.NDArray[np.uint32] | None
+        self,
+        urls: Sequence[QueuedUrl],
+        in_degrees: InDegreeArray,
+        trap_divisors: npt.NDArray[np.uint32] | None,
+        votes: VoteArray | None = None,
     ) -> list[QueuedUrl]:
         """Return the URLs with their priorities, in their order.
 
@@ -185,11 +262,12 @@ class Prioritizing:
             urls: n of them, new or queued before.
             in_degrees: of each one's PLD, uint32, shape (n,).
             trap_divisors: of each one's PLD, shape (n,), above 1 if it is caught as a trap; None if none is.
+            votes: for each one, of `VOTES`, shape (n,); None if votes are not counted.
 
         Cost: that of the prioritizer, and 1 us for each URL whose priority changes.
         """
         are_traps = np.zeros(len(urls), dtype=np.bool_) if trap_divisors is None else trap_divisors > 1
-        found = FoundUrls(urls, in_degrees, are_traps, self._ranks)
+        found = FoundUrls(urls, in_degrees, are_traps, self._ranks, votes)
         try:
             priorities = _checked(self._prioritizer(found), len(urls)).tolist()
         except Exception:
@@ -242,7 +320,7 @@ class _Ordinary:
 
     def __init__(self, name: str) -> None:
         self._name = name
-        self._prioritizer = PRIORITIZERS[name]
+        self._prioritizer = PRIORITIZERS[name]()
 
     def __repr__(self) -> str:
         return f"<prioritizer {self._name}>"

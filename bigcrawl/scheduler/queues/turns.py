@@ -275,6 +275,11 @@ class Turns:
 
     # Scoring again.
 
+    @property
+    def is_rescoring(self) -> bool:
+        """Whether URLs of the current turn are still to be scored again."""
+        return bool(self._unscored)
+
     def begin_rescore(self) -> None:
         """Scores have changed: have all URLs that wait in turns scored again."""
         self._unscored = self._waiting_by_level()

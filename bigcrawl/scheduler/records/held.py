@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from bigcrawl.scheduler.records.outcomes import rule_hash
 from bigcrawl.scheduler.records.passage import ANY_TIME, UNASKED, Start
+from bigcrawl.scheduler.records.queued_url import ASKED
 
 if TYPE_CHECKING:
     from bigcrawl.redisdb.scripts import Ended
@@ -22,7 +23,7 @@ class Stage(Enum):
 
     WAITING = "waiting"
     BUFFERED = "buffered"
-    ROBOTS = "robots"  # the robots.txt of its host is being fetched first
+    ROBOTS = "robots"  # the robots.txt of its host is being fetched first, or its own head
     STARTED = "started"
     ENDED = "ended"
 
@@ -48,6 +49,7 @@ class HeldUrl:
     passage: Passage = UNASKED  # the start that its gates granted, or the last one it missed
     host_report: str = ""  # what its host did when it was not fetched: `ANSWERS`, or why it failed; empty: nothing
     robots_failure: str = ""  # error:<kind>, if the fetch of its robots.txt got no answer
+    rest_after_head_ms: int = -1  # how long its host rests after the HEAD that was sent; -1: none was
     refusal: str = ""  # why it is not fetched, if only its errback is left to run: a reason, or error:<kind>
     suspicion: Suspicion | None = None  # set if it may have killed a node
     # Its fetch.
@@ -88,8 +90,13 @@ class HeldUrl:
         self.crawl_delay_ms = crawl_delay_ms
 
     def begin_robots_fetch(self) -> None:
-        """The robots.txt of its authority is fetched in its place."""
+        """The robots.txt of its authority is fetched in its place, or its head."""
         self.stage = Stage.ROBOTS
+
+    def note_asked(self, rest_ms: int) -> None:
+        """A HEAD was sent in its place, and is not sent again; its host rests for so long."""
+        self.fields = self.fields._replace(flags=self.fields.flags | ASKED)
+        self.rest_after_head_ms = rest_ms
 
     def note_robots_failure(self, error: str) -> None:
         """That fetch got no answer, because of the host if there is an error."""

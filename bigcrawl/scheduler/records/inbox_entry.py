@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Final, NamedTuple
 
-FIELDS: Final = (b"b", b"e", b"o", b"f", b"r", b"v")
+FIELDS: Final = (b"b", b"e", b"o", b"f", b"r", b"v", b"w")
 """The names of an entry's fields in Redis, in the order of `InboxEntry`; the Lua scripts write them too."""
-BATCH, EDGES, OUTCOMES, FORGOTTEN, ROWS, REVISITS = FIELDS
+BATCH, EDGES, OUTCOMES, FORGOTTEN, ROWS, REVISITS, VOTES = FIELDS
 
 
 def id_order(entry_id: str) -> tuple[int, int]:
@@ -27,6 +27,7 @@ class InboxEntry(NamedTuple):
         rows: rows of a table from another crawl, see `bigcrawl.scheduler.partition.imported_rows`; merged after the
             URLs of the entry.
         revisits: URLs of the outcomes that are to be visited again, see `bigcrawl.scheduler.records.revisits`.
+        votes: what pages say of the URLs that they link to, see `bigcrawl.scheduler.records.votes`.
     """
 
     id: str
@@ -36,6 +37,7 @@ class InboxEntry(NamedTuple):
     forgotten: bytes = b""
     rows: bytes = b""
     revisits: bytes = b""
+    votes: bytes = b""
 
     @property
     def has_batch(self) -> bool:

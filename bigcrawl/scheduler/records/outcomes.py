@@ -58,6 +58,8 @@ CODES: Final[dict[str, int]] = {
     "dropped:ignored": 1206,
     "dropped:poison": 1207,
     "dropped:elsewhere": 1208,
+    "dropped:media-type": 1209,
+    "dropped:size": 1210,
 }
 """Code of each counter that is not an HTTP status. A status from 100 to 999 is its own code."""
 

@@ -26,6 +26,8 @@ BATCH_VERSION = 1
 UNCHECKED = 1  # queued each time it is offered: the seen check is skipped (Scrapy's dont_filter)
 # 2 is `allowances.COUNTED`
 TRAP_SHIFT = 2  # the marks of `bigcrawl.url.shape` begin at this bit
+ASKED = 1 << 23  # its HEAD was answered, or failed: it is fetched next
+# 24 to 31: what a URL in Redis has received from pages that link to it, see `records.votes`
 RANGES_SHIFT = 32  # the 24-bit mark of the blacklist's address ranges begins at this bit
 
 # isal level 1 packs a batch in about 1 us a URL; higher levels gain little on text this short.

@@ -34,6 +34,7 @@ class Frontier:
         self.starts = starts
         self.events: list[Any] = []
         self.parsed: list[str] = []
+        self.ballot, self.casts = object(), 0
         self.failed: BigcrawlError | None = None
         self.room = asyncio.Event()
         self.waited = asyncio.Event()
@@ -63,13 +64,30 @@ class Frontier:
     def note_start_request(self, request: Request) -> None:
         self.events.append(("start", request.url))
 
-    def note_found(self, request: Request, page: str) -> None:
+    def open_ballot(self, request: Request | None) -> Any:
+        assert request is not None
+        return self.ballot
+
+    def cast(self, ballot: Any) -> None:
+        assert ballot is self.ballot
+        self.casts += 1
+
+    def note_found(self, request: Request, page: str, ballot: Any) -> None:
+        assert ballot is self.ballot
         self.events.append(("found", request.url, page))
 
     def offer_links(
-        self, links: Links, urls: Iterable[str], depth: int, page: str = "", *, starts: bool = False
+        self,
+        links: Links,
+        urls: Iterable[str],
+        depth: int,
+        page: str = "",
+        *,
+        starts: bool = False,
+        ballot: Any = None,
     ) -> int:
         assert depth == 0 or not starts, "what was found on a page is no start"
+        assert ballot is (self.ballot if page else None)
         offered = list(urls)
         self.events.append(("links", offered, depth))
         if len(self.events) == self.room_for:
@@ -122,6 +140,21 @@ async def given(*outputs: Any) -> AsyncIterator[Any]:
         if isinstance(output, Exception):
             raise output
         yield output
+
+
+def test_a_page_votes_when_the_spider_is_done_with_it() -> None:
+    """All its links share its rank, so they must be known; a callback that fails half-way casts no vote."""
+
+    async def scenario() -> None:
+        frontier = Frontier()
+        desk = Desk(frontier)
+        await desk.page(Request("http://b.example/"), Links(["http://c.example/"]), Links(["http://d.example/"]))
+        assert frontier.casts == 1
+        with pytest.raises(ZeroDivisionError):
+            await desk.page(Links(["http://c.example/"]), ZeroDivisionError())
+        assert frontier.casts == 1
+
+    asyncio.run(scenario())
 
 
 def test_links_are_taken_and_everything_else_is_passed_on() -> None:

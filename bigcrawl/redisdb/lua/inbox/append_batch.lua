@@ -1,10 +1,11 @@
 -- append_batch: append a batch of discovered URLs to a partition's inbox, once and in order.
--- KEYS[1] stream  inbox      field b = encoded batch, field e = edges
+-- KEYS[1] stream  inbox      field b = encoded batch, field e = edges, field w = votes
 -- KEYS[2] prefix  sender:    + node: string, "session number" of the last batch accepted from it; kept for a day
 -- KEYS[3] hash    state      appended_urls = URLs ever accepted
 -- ARGV[1] node id    ARGV[2] session, which the node counts from 1 for this partition
 -- ARGV[3] batch number, which the node counts from 1 for this session    ARGV[4] batch
 -- ARGV[5] URLs in the batch    ARGV[6] edges between pay-level domains; '' if there are none
+-- ARGV[7] votes for URLs; '' if there are none
 -- Returns: the id of the inbox entry; 0 if the batch had been appended, or a later session has begun;
 --          -1 if an earlier batch of the session is missing.
 -- Guarantee: number n of a session is appended only once, and only after n-1. Nothing of a session is appended after
@@ -29,7 +30,11 @@ if before ~= ARGV[2] .. ' ' .. number - 1 then -- as it is for every batch but t
   end
 end
 redis.call('HINCRBY', KEYS[3], 'appended_urls', ARGV[5])
-if ARGV[6] == '' then
-  return redis.call('XADD', KEYS[1], '*', 'b', ARGV[4])
+local fields = {'b', ARGV[4]}
+if ARGV[6] ~= '' then
+  fields[3], fields[4] = 'e', ARGV[6]
 end
-return redis.call('XADD', KEYS[1], '*', 'b', ARGV[4], 'e', ARGV[6])
+if ARGV[7] ~= '' then
+  fields[#fields + 1], fields[#fields + 2] = 'w', ARGV[7]
+end
+return redis.call('XADD', KEYS[1], '*', unpack(fields))

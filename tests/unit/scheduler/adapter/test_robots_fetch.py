@@ -92,3 +92,13 @@ def test_fetch_that_this_node_gave_up_says_nothing_of_the_host() -> None:
         fetched(FetchAbortedError("the node stops"))
     assert closed.value.retry_ms
     assert not closed.value.failure
+
+
+def test_a_head_is_told_with_type_and_size() -> None:
+    """The body that it announces does not come, so no limit of size ends it, and it is not half an answer."""
+    headers = {"Content-Type": "application/pdf", "Content-Length": "99999999"}
+    engine = Engine(Response(URL, status=200, headers=headers, flags=["dataloss"]))
+    crawler: Any = SimpleNamespace(engine=engine)
+    found = asyncio.run(RobotsFetch(crawler)(URL, "HEAD"))
+    assert found == Fetched(200, content_type=b"application/pdf", content_length=b"99999999")
+    assert (engine.asked[0].method, engine.asked[0].meta["download_maxsize"]) == ("HEAD", 0)

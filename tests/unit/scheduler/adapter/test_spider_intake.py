@@ -15,10 +15,11 @@ from bigcrawl.links import Links
 from bigcrawl.scheduler.adapter import spider_intake
 from bigcrawl.scheduler.adapter.request_codec import ENTRY, ONCE, jar_bytes
 from bigcrawl.scheduler.records.member import unpack_member
+from bigcrawl.scheduler.records.votes import received_of, share_of
 from tests.support.keys import KEYS, request_key
 from tests.unit.scheduler.records.test_held_urls import held_url
 from tests.unit.scheduler.test_scheduler import new_scheduler
-from tests.unit.scheduler.world import world
+from tests.unit.scheduler.world import queued, world
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -326,5 +327,55 @@ def test_request_is_queued_once_for_each_value(tmp_path: Path, crawl_name: str, 
             held.outcome = "status:500"
             assert is_queued([1, 0], retry_times=1)
             assert (held.next_order is not None, frontier.intake.offered()) == (True, before + 1)
+
+    asyncio.run(scenario())
+
+
+def test_a_pages_rank_goes_to_what_it_links_to(tmp_path: Path, crawl_name: str, redis_url: str) -> None:
+    """Links and plain requests share it, the spider's priority stands, and the next page hands on what it received."""
+
+    async def scenario() -> None:
+        async with world(tmp_path, crawl_name, redis_url, prioritizer="opic") as w:
+            frontier, node = new_scheduler(tmp_path), await w.joined()
+            intake = frontier.intake
+            frontier.attach(node, Spider("test"))
+
+            async def parse(links: Links, *requests: Request) -> float:
+                """Take the next URL, find this on its page, and return what it had received."""
+                [held] = await w.take(node)
+                page = Request(held.url)
+                frontier.started.note_start(page, held)
+                ballot = intake.open_ballot(page)
+                assert ballot is not None
+                for request in requests:
+                    intake.note_found(request, held.url, ballot)
+                intake.offer_links(links, links.urls, 1, held.url, ballot=ballot)
+                intake.cast(ballot)
+                w.end(node, held)
+                return received_of(held.fields.flags)
+
+            assert intake.open_ballot(Request("http://b.example/")) is None, "it is not the crawl's"
+            node.offer(queued("http://a.example/")[0])
+            post = Request("http://c.example/", method="POST")
+            elsewhere = Request("http://c.example/x", priority=-5)
+            assert await parse(Links(["http://b.example/"]), elsewhere, post) == 0
+            first = await parse(Links(["http://d.example/", "http://b.example/"]))
+            assert first == pytest.approx(share_of(0, 2), rel=0.1)
+            assert await parse(Links([])) == pytest.approx(share_of(first, 1), rel=0.1), "the page itself has no share"
+
+    asyncio.run(scenario())
+
+
+def test_without_votes_there_is_no_ballot(tmp_path: Path, crawl_name: str, redis_url: str) -> None:
+    """Nothing is noted of a page's links."""
+
+    async def scenario() -> None:
+        async with world(tmp_path, crawl_name, redis_url) as w:
+            frontier, node = new_scheduler(tmp_path), await w.joined()
+            frontier.attach(node, Spider("test"))
+            page, held = Request("http://a.example/"), held_url(1)
+            frontier.started.note_start(page, held)
+            assert frontier.intake.open_ballot(page) is None
+            frontier.intake.cast(None)
 
     asyncio.run(scenario())

@@ -13,12 +13,13 @@ from bigcrawl.scheduler.gates.lookups import Lookups
 from bigcrawl.scheduler.gates.passages import Passages
 from bigcrawl.scheduler.gates.robots import Robots
 from bigcrawl.scheduler.gates.robots_redirects import RobotsRedirects
-from bigcrawl.scheduler.gates.robots_starts import RobotsStarts
+from bigcrawl.scheduler.gates.robots_starts import HeadFirst, RobotsStarts
 from bigcrawl.scheduler.gates.shared_hosts import SharedHosts
 from bigcrawl.scheduler.gates.spaces import Spaces
 from bigcrawl.scheduler.handout.host_gaps import HostGaps
 from bigcrawl.scheduler.node.set_aside import Aside
 from bigcrawl.scheduler.records.held_urls import HeldUrls
+from bigcrawl.scheduler.rules.head_rules import HeadRules
 from bigcrawl.tallies.tallies import Tallies
 from tests.unit.scheduler.world import World, resolve
 
@@ -84,6 +85,12 @@ class Gates:
         starts = RobotsStarts(self.addresses, self.passages, self.clock, try_start)
         redirects = self.redirects(fetch, starts)
         return Robots(self.config, self.client, self.clock, starts, redirects, self.paces, host_fails)
+
+    def heads(self, fetch: Fetch) -> HeadFirst:
+        """What is asked by HEAD first, by the world's settings."""
+        starts = RobotsStarts(self.addresses, self.passages, self.clock, lambda gaps, until_ms: 0)
+        gaps, longest_ms = HostGaps(self.clock, self.paces, self.tallies, 1), self.config.politeness.retry_after_max_ms
+        return HeadFirst(HeadRules(self.config), starts, fetch, gaps, self.clock, longest_ms)
 
     def redirects(self, fetch: Fetch, starts: RobotsStarts) -> RobotsRedirects:
         """All hosts are of partition 0."""

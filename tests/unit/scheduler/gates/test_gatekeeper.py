@@ -15,12 +15,13 @@ from bigcrawl.exceptions import TransientStoreError
 from bigcrawl.scheduler.crawl.fetched_elsewhere import FetchedElsewhere
 from bigcrawl.scheduler.crawl.fingerprints import Fingerprints
 from bigcrawl.scheduler.gates.batcher import Batcher
+from bigcrawl.scheduler.gates.closed import Closed
 from bigcrawl.scheduler.gates.fetched import Fetched
 from bigcrawl.scheduler.gates.gatekeeper import STORE_RETRY_MS, Gatekeeper
 from bigcrawl.scheduler.node.forbidden_sweep import Sweeper
 from bigcrawl.scheduler.records.held import HeldUrl, Stage
 from bigcrawl.scheduler.records.member import Member
-from bigcrawl.scheduler.records.queued_url import UNCHECKED
+from bigcrawl.scheduler.records.queued_url import ASKED, UNCHECKED
 from bigcrawl.url.scrapy_fingerprint import fingerprint_of
 from tests.unit.scheduler.gates.parts import Gates
 from tests.unit.scheduler.world import World
@@ -78,6 +79,7 @@ class Gate:
             parts.aside,
             parts.shared_hosts,
             self.elsewhere,
+            parts.heads(w.web),
         )
 
     async def ask(self, *urls: HeldUrl) -> list[tuple[Any, ...]]:
@@ -123,6 +125,81 @@ def test_first_url_of_a_host_gives_its_place_to_robots(tmp_path: Path, crawl_nam
             assert await g.ask(again) == [("admit", 2)]
             assert again.address == "192.0.2.1"
             assert g.world.web.asked == ["http://a.example/robots.txt"]
+
+    asyncio.run(scenario())
+
+
+def asked_first(host: str, path: str, seq: int = 1, method: str = "GET", flags: int = 0) -> HeldUrl:
+    """A URL whose body says its method."""
+    url = f"http://{host}{path}"
+    body = msgpack.packb([url, 0, None if method == "GET" else {"method": method}])
+    return HeldUrl(0, host, 0, b"", Member(seq, seq, 0, flags, 0, body), url, f"http://{host}")
+
+
+HEADS: dict[str, Any] = {"robots": "ignore-i-own-these-hosts", "head_first": ["/*.pdf$"], "host_delay": 2}
+
+
+def test_a_url_of_a_kind_that_asks_for_it_is_asked_by_head_first(
+    tmp_path: Path, crawl_name: str, redis_url: str
+) -> None:
+    """In its place, once: it goes back for the delay, marked, and is admitted when it comes again. Others are not."""
+
+    async def scenario() -> None:
+        async with gate(tmp_path, crawl_name, redis_url, **HEADS) as g:
+            held = asked_first("a.example", "/a.pdf")
+            assert await g.ask(held) == [("back", 1, 2_000, "heads")]
+            assert held.stage is Stage.ROBOTS
+            assert held.fields.flags == ASKED
+            others = [
+                asked_first("a.example", "/a.pdf", 2, flags=ASKED),
+                asked_first("a.example", "/a.html", 3),
+                asked_first("a.example", "/a.pdf", 4, "POST"),
+                url_of("a.example", "/a.pdf", 5),
+            ]
+            assert sorted(await g.ask(*others)) == [("admit", seq) for seq in range(2, 6)]
+            assert g.world.web.asked == ["HEAD http://a.example/a.pdf"]
+
+    asyncio.run(scenario())
+
+
+def test_the_answer_to_a_head_decides(tmp_path: Path, crawl_name: str, redis_url: str) -> None:
+    """By media type and size, if its status is 200; whatever else comes of it, the URL is fetched in its next turn."""
+    filters: dict[str, Any] = {"filter_media_types": ["application/pdf"], "truncate": False, "DOWNLOAD_MAXSIZE": 1_000}
+    rows = {
+        "type": (Fetched(200, content_type=b"image/png"), ("up", "media-type")),
+        "size": (Fetched(200, content_type=b"application/pdf", content_length=b"1001"), ("up", "size")),
+        "fits": (Fetched(200, content_type=b"application/pdf", content_length=b"1000"), ("back", "heads")),
+        "untold": (Fetched(200, content_length=b"many"), ("back", "heads")),
+        "refused": (Fetched(405, content_type=b"image/png", content_length=b"9999"), ("back", "heads")),
+        "silent": (Fetched(None, failure="error:timeout"), ("back", "heads")),
+    }
+
+    async def scenario() -> None:
+        async with gate(tmp_path, crawl_name, redis_url, **HEADS, **filters) as g:
+            for name, (answer, (way, said)) in rows.items():
+                g.world.web.answers[f"HEAD http://{name}.example/a.pdf"] = answer
+                [found] = await g.ask(asked_first(f"{name}.example", "/a.pdf"))
+                assert (found[0], found[-1]) == (way, said), name
+
+    asyncio.run(scenario())
+
+
+def test_a_head_is_as_polite_as_a_page(tmp_path: Path, crawl_name: str, redis_url: str) -> None:
+    """After robots.txt, which may forbid it; with the rest that its answer asks for; and not if the node stops."""
+
+    async def scenario() -> None:
+        async with gate(tmp_path, crawl_name, redis_url, **{**HEADS, "robots": "obey"}) as g:
+            web = g.world.web
+            web.answers["http://a.example/robots.txt"] = Fetched(200, b"User-agent: *\nDisallow: /no\nCrawl-delay: 5")
+            web.answers["HEAD http://a.example/a.pdf"] = Fetched(429, retry_after="30")
+            assert await g.ask(asked_first("a.example", "/a.pdf")) == [("back", 1, 5_000, "robots")]
+            assert await g.ask(asked_first("a.example", "/no.pdf")) == [("up", 1, "forbidden")]
+            assert await g.ask(asked_first("a.example", "/a.pdf")) == [("back", 1, 30_000, "heads")]
+            assert await g.ask(asked_first("a.example", "/b.pdf")) == [("back", 1, 5_000, "heads")]
+            web.answers["HEAD http://a.example/c.pdf"] = Closed(retry_ms=700)
+            given_up = asked_first("a.example", "/c.pdf")
+            assert await g.ask(given_up) == [("back", 1, 5_000, "")]
+            assert not given_up.fields.flags, "it is asked again"
 
     asyncio.run(scenario())
 

@@ -10,6 +10,7 @@ from bigcrawl.redisdb.scripts import ANSWERS, NO_NEWS, Ended, HostNews, answers,
 from bigcrawl.scheduler.records.held import Stage
 from bigcrawl.scheduler.records.member import order_of, unpack_member
 from bigcrawl.scheduler.records.outcomes import ABORTED
+from bigcrawl.scheduler.records.queued_url import ASKED
 from tests.unit.scheduler.handout.desk import Desk
 from tests.unit.scheduler.records.test_held_urls import held_url
 from tests.unit.scheduler.world import queued
@@ -55,6 +56,33 @@ def test_forbidden_url_does_not_shorten_host_delay(desk: Desk) -> None:
     """A URL that is not fetched asks for no rest of its own; the script keeps the later of two times."""
     desk.handout.give_up(desk.taken(), "forbidden")
     assert desk.ended() == [Ended(1, 0, b"", "dropped:forbidden")]
+
+
+def test_a_url_that_was_asked_by_head_returns_with_its_mark(desk: Desk) -> None:
+    """To its old place, so that it is its host's next; the host rests."""
+    held = desk.taken()
+    held.begin_robots_fetch()
+    held.note_asked(1_000)
+    desk.handout.give_back(held, 1_000, "heads")
+    [end] = desk.ended()
+    assert end == Ended(1, 1_000, end.member, "heads")
+    assert unpack_member(end.member) == held.fields
+    assert held.fields.flags == ASKED
+
+
+@pytest.mark.parametrize("has_errback", [False, True])
+def test_a_url_that_its_head_drops_leaves_its_host_a_rest(desk: Desk, *, has_errback: bool) -> None:
+    """The host was asked, whether the spider has to hear of it or not."""
+    held = desk.taken()
+    held.has_errback = has_errback
+    held.begin_robots_fetch()
+    held.note_asked(3_000)
+    desk.handout.give_up(held, "media-type")
+    if has_errback:
+        assert desk.handout.pop() is held
+        held.outcome = "dropped:media-type"
+        desk.handout.end_fetched(held)
+    assert desk.ended() == [Ended(1, 3_000, b"", "dropped:media-type")]
 
 
 def test_end_waits_for_links_offered_before_it(desk: Desk) -> None:

@@ -16,11 +16,13 @@ from bigcrawl.redisdb import scripts
 from bigcrawl.redisdb.keys import PartitionKeys
 from bigcrawl.redisdb.replies import pairs_of
 from bigcrawl.redisdb.reply_errors import RedisRefusedError
+from bigcrawl.scheduler.node import link_graph as link_graph_module
 from bigcrawl.scheduler.node import outbox as outbox_module
-from bigcrawl.scheduler.node.link_graph import LinkGraph
+from bigcrawl.scheduler.node.link_graph import Ballot, LinkGraph, PageVotes
 from bigcrawl.scheduler.node.outbox import BATCH_BYTES_MAX, KEEP_SENT_MS, RECENT_KEYS, Outbox
+from bigcrawl.scheduler.records.inbox_entry import VOTES
 from bigcrawl.scheduler.records.queued_url import decode_batch, encode_batch
-from tests.support.keys import pld_key
+from tests.support.keys import pld_key, url_key
 from tests.unit.scheduler.world import connected, queued
 
 if TYPE_CHECKING:
@@ -374,5 +376,38 @@ def test_edges_travel_with_the_next_urls_of_their_partition(crawl_name: str, red
             assert [len(entry.get(b"e", b"")) for entry in entries] == [16, 0, 64 * 16]
             assert [b"e" in entry for entry in entries] == [True, False, True]
             assert [decode_batch(entry[b"b"]) for entry in entries] == [URLS[:1], URLS[1:2], []]
+
+    asyncio.run(scenario())
+
+
+def test_votes_travel_with_urls_and_count_as_urls(
+    crawl_name: str, redis_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each once. Many get a batch of their own. While no owner merges them, spiders wait in the end."""
+    monkeypatch.setattr(link_graph_module, "_OVERDUE_VOTES", 10)
+
+    async def scenario() -> None:
+        async with connected(redis_url) as client:
+            votes = PageVotes(url_key, lambda host: 0)
+            outbox = Outbox("node", crawl_name, 20, ManualClock(), partitions=1, votes=votes)
+
+            async def sent(count: int, *, with_url: bool) -> int:
+                """Let a page vote for so many URLs; how many votes are in the inbox after the next flush."""
+                ballot = Ballot("http://a.example/", 0.0)
+                ballot.add([f"http://b.example/{n}" for n in range(count)], 0)
+                votes.cast(ballot)
+                if with_url:
+                    outbox.offer(URLS[0], 0)
+                await outbox.flush(client)
+                entries = await client.command("XRANGE", PartitionKeys(crawl_name, 0).inbox, "-", "+")
+                return sum(len(dict(pairs_of(fields)).get(VOTES, b"")) // 16 for _, fields in entries)
+
+            assert await sent(3, with_url=False) == 0
+            assert await sent(3, with_url=True) == 3, "those of both pages, added up"
+            assert await sent(12, with_url=False) == 15
+            assert outbox.unfolded.urls == 16
+            assert not outbox.unfolded.is_full
+            assert await sent(12, with_url=False) == 27
+            assert outbox.unfolded.is_full
 
     asyncio.run(scenario())

@@ -1,0 +1,81 @@
+"""Rules of what is asked by HEAD before it is fetched (step 10): which URLs, and what their answers decide.
+
+    media-type   a Content-Type that BIGCRAWL_FILTER_MEDIA_TYPES does not take: the URL ends
+    size         a Content-Length above DOWNLOAD_MAXSIZE, unless larger answers are truncated: likewise
+
+Only an answer with status 200 decides. Whatever else comes of a HEAD, an error or no answer, the URL is fetched in its
+next turn, and a server that does not like HEAD costs a request.
+
+Source: Nexplorer §2.2 (files of some kinds are looked at by HEAD first).
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+from typing import TYPE_CHECKING, Final
+
+from bigcrawl.exceptions import ConfigError
+from bigcrawl.politeness.robots_match import DISALLOW, Matcher
+from bigcrawl.scheduler.rules.page_rules import MEDIA_TYPE, PageRules
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from bigcrawl.config import Config
+
+SIZE: Final = "size"
+HEADS: Final = ("heads", f"dropped:{MEDIA_TYPE}", f"dropped:{SIZE}")
+"""The crawl's counters that are raised by one for each HEAD."""
+
+_OK: Final = 200
+_PATTERNS_MAX: Final = 1_000
+_is_pattern = re.compile(r"[/*]\S*").fullmatch
+_read_length = re.compile(rb"[0-9]{1,18}").fullmatch
+
+
+class HeadRules:
+    """The rules in force; false if nothing is asked by HEAD.
+
+    Raises:
+        ConfigError: a pattern is invalid. The message shows valid ones.
+
+    Cost: what `Matcher` costs for each URL; nothing without patterns.
+    """
+
+    def __init__(self, config: Config) -> None:
+        self._sought = Matcher(_lines(config.filters.head_first)) if config.filters.head_first else None
+        self._types = PageRules(replace(config.filters, strings=(), languages=()))
+        self._bytes_max = 0 if config.limits.truncates else config.limits.answer_bytes_max
+
+    def __bool__(self) -> bool:
+        return self._sought is not None
+
+    def __repr__(self) -> str:
+        return f"<HeadRules {self._sought!r} bytes_max={self._bytes_max}>"
+
+    def ask(self, url: str) -> bool:
+        """Whether a canonical URL is asked by HEAD first."""
+        return self._sought is not None and not self._sought.is_allowed(url[url.index("/", 8) :])
+
+    def against(self, status: int | None, content_type: bytes, content_length: bytes) -> str:
+        """Return the rule that drops a URL, by the answer to its HEAD; empty if none does."""
+        if status != _OK:
+            return ""
+        if content_type and not self._types.takes(content_type):
+            return MEDIA_TYPE
+        is_number = _read_length(content_length.strip())
+        return SIZE if is_number and int(content_length) > self._bytes_max > 0 else ""
+
+
+def _lines(patterns: Iterable[str]) -> list[str]:
+    found = [pattern.strip() for pattern in patterns]
+    for pattern in found:
+        if not _is_pattern(pattern):
+            raise ConfigError(
+                f"BIGCRAWL_HEAD_FIRST has {pattern!r}; must be a pattern of paths as in robots.txt, such as /*.pdf$ or "
+                "/download/"
+            )
+    if len(found) > _PATTERNS_MAX:
+        raise ConfigError(f"BIGCRAWL_HEAD_FIRST has {len(found):,} patterns; {_PATTERNS_MAX:,} may be")
+    return [DISALLOW + pattern for pattern in found]
