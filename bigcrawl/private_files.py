@@ -29,9 +29,10 @@ def make_private_directory(path: str | os.PathLike[str]) -> None:
         os.mkdir(path, DIRECTORY_MODE)  # noqa: PTH102 - called often, and a Path costs as much as the call
     except FileNotFoundError:
         parent = os.path.dirname(path)  # noqa: PTH120 - as above
-        if os.path.isdir(parent or os.curdir):  # noqa: PTH112 - as above
-            raise  # it is there, and takes no directories: /proc for instance
-        make_private_directory(parent)
+        if not os.path.isdir(parent or os.curdir):  # noqa: PTH112 - as above
+            make_private_directory(parent)
+        # If the parent was there all the time, it takes no directories, as /proc, and this raises. Otherwise somebody
+        # else has made it in between.
         with contextlib.suppress(FileExistsError):
             os.mkdir(path, DIRECTORY_MODE)  # noqa: PTH102 - as above
     except FileExistsError:

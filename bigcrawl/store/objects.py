@@ -82,6 +82,8 @@ class Objects:
             return None
 
     def _find(self, path: str) -> dict[str, int]:
+        if self._is_local:
+            return _sizes_below(self._root, path)
         self._fs.invalidate_cache()
         try:
             found = self._fs.find(path, detail=True)
@@ -139,6 +141,23 @@ def _open(url: str) -> tuple[Any, str]:
     except ValueError as error:
         raise ConfigError(f"BIGCRAWL_STORE_URL is {url}: {error}; give a URL such as s3://bucket/path") from None
     return fs, root
+
+
+def _sizes_below(root: str, path: str) -> dict[str, int]:
+    """List files: fsspec would take a directory that cannot be read for an empty one."""
+    sizes: dict[str, int] = {}
+    for directory, _, names in os.walk(path, onerror=_refuse_unless_missing):
+        for name in names:
+            file = Path(directory, name)
+            with suppress(FileNotFoundError):  # it was deleted meanwhile, or has its final name now
+                if _TEMPORARY not in name:
+                    sizes[file.relative_to(root).as_posix()] = file.stat().st_size
+    return sizes
+
+
+def _refuse_unless_missing(error: OSError) -> None:
+    if not isinstance(error, FileNotFoundError):
+        raise error
 
 
 def _write_local(path: Path, data: bytes) -> None:

@@ -129,6 +129,6 @@ class MovedUrls:
 
 def _entry(entry_id: str, fields: Any) -> InboxEntry:
     if len(fields) == _ONE_FIELD and fields[0] == OUTCOMES:  # most are of this kind
-        return _new_tuple(InboxEntry, (entry_id, b"", b"", fields[1], b"", b"", b""))
+        return _new_tuple(InboxEntry, (entry_id, b"", b"", fields[1], b"", b"", b"", b""))
     found = dict(pairs_of(fields))
     return InboxEntry(entry_id, *[found.get(name, b"") for name in FIELDS])

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sys
 import threading
+from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING
 
 import pytest
@@ -52,6 +53,25 @@ def test_a_write_that_fails_leaves_no_object(tmp_path: Path, monkeypatch: pytest
     assert objects.list("a") == {}
     (tmp_path / "store" / "a" / ".b.tmp-1-2").write_bytes(b"da")
     assert objects.list("a") == {}
+
+
+def test_a_directory_that_cannot_be_read_is_no_empty_one(tmp_path: Path) -> None:
+    """Who takes an error for an empty store would begin a partition anew."""
+    objects = Objects(f"file://{tmp_path}/store")
+    assert objects.list("crawl") == {}
+    (tmp_path / "store").mkdir()
+    (tmp_path / "store" / "crawl").write_text("a file where a directory should be")
+    with pytest.raises(TransientStoreError, match="Not a directory"):
+        objects.list("crawl")
+
+
+def test_writers_that_begin_a_directory_at_once_all_write(tmp_path: Path) -> None:
+    """Each finds that its parent is missing, and then perhaps that another has made it."""
+    for number in range(40):
+        objects = Objects(f"file://{tmp_path}/{number}/store")
+        with ThreadPoolExecutor(6) as pool:
+            list(pool.map(lambda name, objects=objects: objects.put(f"crawl/{name}", b"x"), "abcdef"))  # type: ignore[misc]
+        assert len(objects.list("crawl")) == 6
 
 
 def test_a_store_that_hangs_is_given_up_and_its_calls_are_bounded(

@@ -30,11 +30,12 @@ if before ~= ARGV[2] .. ' ' .. number - 1 then -- as it is for every batch but t
   end
 end
 redis.call('HINCRBY', KEYS[3], 'appended_urls', ARGV[5])
-local fields = {'b', ARGV[4]}
-if ARGV[6] ~= '' then
-  fields[3], fields[4] = 'e', ARGV[6]
+local batch, edges, votes = ARGV[4], ARGV[6], ARGV[7]
+if votes ~= '' and edges ~= '' then
+  return redis.call('XADD', KEYS[1], '*', 'b', batch, 'e', edges, 'w', votes)
+elseif votes ~= '' then
+  return redis.call('XADD', KEYS[1], '*', 'b', batch, 'w', votes)
+elseif edges ~= '' then
+  return redis.call('XADD', KEYS[1], '*', 'b', batch, 'e', edges)
 end
-if ARGV[7] ~= '' then
-  fields[#fields + 1], fields[#fields + 2] = 'w', ARGV[7]
-end
-return redis.call('XADD', KEYS[1], '*', unpack(fields))
+return redis.call('XADD', KEYS[1], '*', 'b', batch)

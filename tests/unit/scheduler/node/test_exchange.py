@@ -86,7 +86,7 @@ def test_delay_told_late_is_told_shorter(tmp_path: Path, crawl_name: str, redis_
             run_each = node.parts.client.run_each
 
             async def away(calls: Any) -> list[Any]:
-                sent.append(calls[0].args[10] - calls[0].args[20])
+                sent.append(calls[0].args[11] - calls[0].args[21])
                 if len(sent) == 1:
                     raise TransientStoreError("away")
                 return await run_each(calls)

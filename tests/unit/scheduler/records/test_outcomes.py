@@ -69,6 +69,8 @@ def test_layout_is_that_of_the_crawls_that_exist() -> None:
         "dropped:ignored": 1206,
         "dropped:poison": 1207,
         "dropped:elsewhere": 1208,
+        "dropped:media-type": 1209,
+        "dropped:size": 1210,
     }
 
 
