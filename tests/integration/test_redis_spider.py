@@ -7,6 +7,7 @@ import re
 import sys
 from collections import Counter
 from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
 
 import redis
 
@@ -17,6 +18,9 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 SPIDER = """
+from scrapy.http import HtmlResponse
+
+from bigcrawl.links import Links
 from bigcrawl.spiders.redis_spider import RedisSpider
 
 class Listed(RedisSpider):
@@ -25,6 +29,13 @@ class Listed(RedisSpider):
 
     def parse(self, response):
         yield {"url": response.url, "job": response.meta.get("job")}
+
+class Following(Listed):
+    name = "following"
+
+    def parse(self, response):
+        if isinstance(response, HtmlResponse):
+            yield Links.from_page(response)
 """
 IN_PROCESS_MAX = 8
 PUSHED = 100
@@ -41,15 +52,15 @@ class ListedCrawl(Crawl):
     """A crawl of the spider above."""
 
     def command(self) -> list[str]:
-        return [sys.executable, "-m", "scrapy", "crawl", "listed", *self.options()]
+        return [sys.executable, "-m", "scrapy", "crawl", self.spider, *self.options()]
 
 
-def listed_crawl(directory: Path, redis_url: str, name: str, **settings: Any) -> ListedCrawl:
+def listed_crawl(directory: Path, redis_url: str, name: str, *, spider: str = "listed", **settings: Any) -> ListedCrawl:
     directory.mkdir(parents=True, exist_ok=True)
     (directory / "listed.py").write_text(SPIDER)
     environment = {"PYTHONPATH": str(directory)}
     ours = {**SETTINGS, "BIGCRAWL_REDIS_URL": redis_url, "SPIDER_MODULES": "listed", **settings}
-    return ListedCrawl(directory, [], ours, name=name, environment=environment)
+    return ListedCrawl(directory, [], ours, name=name, environment=environment, spider=spider)
 
 
 def fetched(web: SimulatedWeb) -> Counter[str]:
@@ -63,7 +74,7 @@ def test_each_entry_is_fetched_once_whoever_dies(tmp_path: Path, redis_url: str,
     with SimulatedWeb(tmp_path / "web", hosts=20, pages=20) as web, redis.Redis.from_url(redis_url) as client:
         urls = sorted(url for url, status in web.expected().items() if status == 200)
         first = listed_crawl(tmp_path / "one", redis_url, crawl_name, REDIS_START_URLS_KEY=key)
-        more = {"BIGCRAWL_STATE_DIR": tmp_path / "one" / "state", "REDIS_START_URLS_KEY": key}
+        more: dict[str, Any] = {"BIGCRAWL_STATE_DIR": tmp_path / "one" / "state", "REDIS_START_URLS_KEY": key}
         second = listed_crawl(tmp_path / "two", redis_url, crawl_name, **more)
         client.rpush(key, "no url", "x" * (10 << 20))
         with first, second:
@@ -88,7 +99,7 @@ def test_spider_ends_when_told_and_names_what_is_wrong(tmp_path: Path, redis_url
     key = f"{crawl_name}:start_urls"
     with SimulatedWeb(tmp_path / "web", hosts=2, pages=2) as web, redis.Redis.from_url(redis_url) as client:
         client.rpush(key, "no url", '{"url": 5}', "x" * (10 << 20), b"\xff\xfe", web.seeds[0])
-        settings = {"REDIS_START_URLS_KEY": key, "MAX_IDLE_TIME_BEFORE_CLOSE": 1}
+        settings: dict[str, Any] = {"REDIS_START_URLS_KEY": key, "MAX_IDLE_TIME_BEFORE_CLOSE": 1}
         crawl = listed_crawl(tmp_path / "one", redis_url, crawl_name, **settings)
         assert crawl.run() == 0
         log = crawl.log.read_text()
@@ -108,3 +119,43 @@ def test_spider_ends_when_told_and_names_what_is_wrong(tmp_path: Path, redis_url
         assert other.run() == 1
         assert "needs bigcrawl's scheduler, and SCHEDULER is scrapy_redis" in other.log.read_text()
         assert client.type(key) == b"string", "it took nothing"
+
+
+def test_entries_lead_within_the_scope_and_past_no_filter(tmp_path: Path, redis_url: str, crawl_name: str) -> None:
+    """An entry brings the pages of its host that links lead to, but for what a filter drops, and no other host's."""
+    key = f"{crawl_name}:start_urls"
+    with SimulatedWeb(tmp_path / "web", hosts=6, pages=8) as web, redis.Redis.from_url(redis_url) as client:
+        entries = web.seeds[:2]
+        (tmp_path / "paths.txt").write_text("Disallow: /topic-0/item-4/\n")
+        client.rpush(key, *entries)
+        settings: dict[str, Any] = {
+            "REDIS_START_URLS_KEY": key,
+            "MAX_IDLE_TIME_BEFORE_CLOSE": 1,
+            "HTTPERROR_ALLOW_ALL": 1,
+        }
+        settings |= {"BIGCRAWL_SCOPE": "host", "BIGCRAWL_FILTER_PATHS": tmp_path / "paths.txt"}
+        crawl = listed_crawl(tmp_path / "one", redis_url, crawl_name, spider="following", **settings)
+        assert crawl.run() == 0, crawl.log.read_text()
+        log = crawl.log.read_text()
+        assert fetched(web).keys() == within_hosts(web, entries, "/topic-0/item-4/")
+        assert re.search(r"'bigcrawl/dropped/scope': \d", log)
+        assert re.search(r"'bigcrawl/dropped/path': \d", log)
+
+
+def within_hosts(web: SimulatedWeb, entries: list[str], dropped: str) -> set[str]:
+    """What links and redirects lead to from the entries without leaving their hosts."""
+    found, waiting = set(entries), list(entries)
+    while waiting:
+        at = waiting.pop()
+        host = urlsplit(at).netloc
+        for url in web.web.leads_to(at, web.saved.port):
+            path = url.partition(host)[2]
+            if (
+                path
+                and not path.startswith(dropped)
+                and web.web.allows(host.partition(":")[0], path)
+                and url not in found
+            ):
+                found.add(url)
+                waiting.append(url)
+    return found

@@ -161,8 +161,12 @@ class Crawl:
         self.process.wait()
 
     def terminate(self) -> None:
+        self.send(signal.SIGTERM)
+
+    def send(self, number: signal.Signals) -> None:
+        """Send its process a signal."""
         assert self.process is not None
-        self.process.send_signal(signal.SIGTERM)
+        self.process.send_signal(number)
 
     def wait(self, timeout_s: float) -> int:
         """Wait for the end and return the exit status."""
@@ -230,8 +234,15 @@ def second_process_of(crawl: Crawl, name: str = "second") -> Crawl:
         "BIGCRAWL_STATE_DIR": crawl.directory / "state",
         "BIGCRAWL_WARC_DIR": crawl.directory / "warc",
     }
-    same = {"name": crawl.name, "arguments": crawl.arguments, "spider": crawl.spider}
-    return type(crawl)(crawl.directory / name, crawl.seeds, settings, **same)
+    return type(crawl)(
+        crawl.directory / name,
+        crawl.seeds,
+        settings,
+        crawl.name,
+        crawl.arguments,
+        crawl.environment,
+        spider=crawl.spider,
+    )
 
 
 def _url_of(record: bytes) -> str:

@@ -52,7 +52,7 @@ def test_arguments_are_settings() -> None:
         ({"visits": "-1"}, "BIGCRAWL_REVISIT_VISITS_MAX"),
     ],
 )
-def test_a_wrong_argument_is_told_by_the_check_of_its_setting(arguments: dict[str, str], complaint: str) -> None:
+def test_a_wrong_argument_is_told_by_the_check_of_its_setting(arguments: dict[str, Any], complaint: str) -> None:
     """In one line, with what it should be."""
     _, crawler = made(**arguments)
     with pytest.raises(ConfigError, match=complaint):
