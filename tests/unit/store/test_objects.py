@@ -70,7 +70,7 @@ def test_writers_that_begin_a_directory_at_once_all_write(tmp_path: Path) -> Non
     for number in range(40):
         objects = Objects(f"file://{tmp_path}/{number}/store")
         with ThreadPoolExecutor(6) as pool:
-            list(pool.map(lambda name, objects=objects: objects.put(f"crawl/{name}", b"x"), "abcdef"))  # type: ignore[misc]
+            list(pool.map(lambda name, objects=objects: objects.put(f"crawl/{name}", b"x"), "abcdef"))
         assert len(objects.list("crawl")) == 6
 
 
