@@ -23,6 +23,7 @@
 #   make bench-drum_speed, bench-drum_cost, bench-beast, bench-spam, bench-merges, bench-backlog, bench-best_first
 #                     URL-seen, budgets and priorities; docs/performance.md
 #   make bench-hostile   healthy hosts among dead, slow, refusing and lying ones; 45 minutes
+#   make bench-content  what knowing copies of pages costs, how well near ones are found, and 10^8 contents in 256 MB; 15 minutes
 #   make bench-crowd  a link that gets too narrow, with a fixed number of fetches at a time and an adaptive one; root, 4 minutes
 #   make bench-focused   harvest rate of a focused crawl against a breadth-first one, and its curve; 5 minutes
 #   make bench-metrics   what it costs a node to be watched, with a million hosts in Redis; 5 minutes
@@ -56,7 +57,7 @@ unexport PYTHONDONTWRITEBYTECODE
 
 .DELETE_ON_ERROR:
 .PHONY: help venv crawl test test-pythons check lint check-system test-fault test-hostile mutation clean
-.PHONY: bench bench-dns bench-frontier bench-memory bench-drum_speed bench-drum_cost bench-beast bench-spam bench-merges bench-backlog bench-best_first bench-focused bench-metrics bench-watching bench-nodes bench-speed bench-crowd
+.PHONY: bench bench-dns bench-frontier bench-memory bench-drum_speed bench-drum_cost bench-beast bench-spam bench-merges bench-backlog bench-best_first bench-focused bench-metrics bench-watching bench-nodes bench-speed bench-crowd bench-content
 
 help:
 	@sed -n 's/^#   //p' Makefile
@@ -161,7 +162,7 @@ mutation: $(STAMP)
 	@$(PY) -m pip install --quiet --disable-pip-version-check --editable '.[mutation]'
 	@PYTHON=$(PY) TESTS="$(TESTS)" scripts/mutate $(MODULES)
 
-bench bench-dns bench-frontier bench-memory bench-drum_speed bench-drum_cost bench-beast bench-spam bench-merges bench-backlog bench-best_first bench-focused bench-metrics bench-watching bench-nodes bench-speed bench-crowd: $(STAMP)
+bench bench-dns bench-frontier bench-memory bench-drum_speed bench-drum_cost bench-beast bench-spam bench-merges bench-backlog bench-best_first bench-focused bench-metrics bench-watching bench-nodes bench-speed bench-crowd bench-content: $(STAMP)
 	@$(PY) -m benchmarks.$(subst bench,crawl,$(@:bench-%=%)) $(ARGS)
 
 .PHONY: bench-hostile

@@ -26,7 +26,7 @@ LAYERS: tuple[frozenset[str], ...] = (
             *("url", "warc"),
         }
     ),
-    frozenset({"links", "politeness", "sitemaps"}),
+    frozenset({"content", "links", "politeness", "sitemaps"}),
     frozenset({"scheduler"}),
     frozenset(
         {
