@@ -61,6 +61,7 @@ class CrawlConfig:
     warc_dir: Path | None
     warc_mode: int
     warc_sync_s: float
+    warc_copies: str
     report_dir: Path | None
     partitions: int
     private_suffixes: bool
@@ -360,6 +361,7 @@ def _crawl(value: Mapping[str, Any]) -> CrawlConfig:
         warc_dir=Path(value["BIGCRAWL_WARC_DIR"]).expanduser().absolute() if value["BIGCRAWL_WARC_DIR"] else None,
         warc_mode=int(value["BIGCRAWL_WARC_MODE"], 8),
         warc_sync_s=value["BIGCRAWL_WARC_SYNC_SECONDS"],
+        warc_copies=value["BIGCRAWL_WARC_COPIES"],
         report_dir=Path(value["BIGCRAWL_REPORT_DIR"]).expanduser().absolute() if value["BIGCRAWL_REPORT_DIR"] else None,
         partitions=value["BIGCRAWL_PARTITIONS"],
         private_suffixes=value["BIGCRAWL_PRIVATE_SUFFIXES"],

@@ -117,6 +117,14 @@ TABLE: tuple[Setting | str, ...] = (
         high=60,
     ),
     Setting(
+        "BIGCRAWL_WARC_COPIES",
+        "whole",
+        str,
+        "A page with the body of another that this node stored lately is stored whole; or by reference, as a `revisit` "
+        "record with its own headers, and with address, date and record id of the other. See docs/copies.md.",
+        choices=("whole", "by-reference"),
+    ),
+    Setting(
         "BIGCRAWL_NODE",
         None,
         str,

@@ -185,6 +185,13 @@ SCRAPY_STATS: tuple[Stat, ...] = (
         "pipelines/warc.py",
     ),
     Stat(
+        "bigcrawl/warc/copies",
+        "counter",
+        "pages",
+        "Pages stored by reference to another with the same body, see `BIGCRAWL_WARC_COPIES`.",
+        "pipelines/warc.py",
+    ),
+    Stat(
         "bigcrawl/warc/write_errors",
         "counter",
         "errors",

@@ -47,6 +47,7 @@ from bigcrawl.scheduler.adapter.registry import frontier_of, register_storage, s
 from bigcrawl.stats_buffer import StatsBuffer
 from bigcrawl.warc.files import OsFiles
 from bigcrawl.warc.group_commit import GroupCommit
+from bigcrawl.warc.origins import ORIGINS_MAX, Origins
 from bigcrawl.warc.records import Exchange, Note, Truncation, new_record_id
 from bigcrawl.warc.recovery import recover
 from bigcrawl.warc.segments import WarcWriter
@@ -229,6 +230,8 @@ class WarcPipeline:
             self._note_written()
             self._stats_buffer.inc_value("bigcrawl/warc/records", written.records)
             self._stats_buffer.inc_value("bigcrawl/warc/bytes", written.bytes)
+            if written.is_copy:
+                self._stats_buffer.inc_value("bigcrawl/warc/copies")
         self._go_on()
 
     def _note_written(self) -> None:
@@ -363,7 +366,8 @@ def _writer(config: Config, directory: Path, clock: Clock, disk: GroupCommit) ->
         "http-header-user-agent": config.politeness.agent,
     }
     files = OsFiles(config.crawl.warc_mode)
-    return WarcWriter(directory, crawl, node, info=info, clock=clock, files=files, seal_in=disk.submit)
+    origins = Origins(ORIGINS_MAX if config.crawl.warc_copies == "by-reference" else 0)
+    return WarcWriter(directory, crawl, node, info=info, clock=clock, files=files, seal_in=disk.submit, origins=origins)
 
 
 def usable_directory(directory: Path) -> Path:

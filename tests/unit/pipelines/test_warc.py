@@ -140,6 +140,24 @@ def exchanges(records: list[Record]) -> dict[str, tuple[Record, Record]]:
     return found
 
 
+def test_copies_are_stored_by_reference_where_a_project_asks_for_it(tmp_path: Path, site: str) -> None:
+    """The first page with a body has it, the others refer to it and are counted; short bodies are stored again."""
+    urls = [["GET", f"{site}/{path}", ""] for path in ("one", "two", "gzip", "three", "missing", "x/missing")]
+    report, _ = crawl(tmp_path, urls, BIGCRAWL_WARC_COPIES="by-reference", CONCURRENT_REQUESTS=1)
+    (path,) = tmp_path.iterdir()
+    records = read_checked(path)
+    kinds = {urlsplit(r.headers["WARC-Target-URI"]).path: r for r in records if r.type in ("response", "revisit")}
+    copies = {name for name, record in kinds.items() if record.type == "revisit"}
+    whole = {"/one", "/two", "/three"} - copies
+    assert len(copies) == 2
+    assert len(whole) == 1
+    (original,) = (kinds[name] for name in whole)
+    for name in copies:
+        assert kinds[name].headers["WARC-Refers-To"] == original.headers["WARC-Record-ID"]
+        assert kinds[name].http_head == original.http_head or kinds[name].http_head[0] == b"HTTP/1.1 200 OK"
+    assert report["stats"]["bigcrawl/warc/copies"] == 2
+
+
 HANDLERS = {
     "http11": "scrapy.core.downloader.handlers.http11.HTTP11DownloadHandler",
     "aiohttp": "scrapy.core.downloader.handlers._aiohttp.AiohttpDownloadHandler",
