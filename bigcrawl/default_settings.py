@@ -125,6 +125,14 @@ TABLE: tuple[Setting | str, ...] = (
         choices=("whole", "by-reference"),
     ),
     Setting(
+        "BIGCRAWL_COPY_LINKS",
+        "follow",
+        str,
+        "Whether links on a page with the body of another URL's page are followed or dropped. Copies are known with "
+        '`BIGCRAWL_WARC_COPIES = "by-reference"` alone.',
+        choices=("follow", "drop"),
+    ),
+    Setting(
         "BIGCRAWL_NODE",
         None,
         str,

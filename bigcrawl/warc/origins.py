@@ -16,10 +16,10 @@ if TYPE_CHECKING:
     from bigcrawl.warc.records import Exchange
 
 ORIGINS_MAX: Final = 1 << 16
-"""Payloads remembered: with addresses of 75 bytes some 30 MB."""
+"""Payloads remembered: with addresses of 75 bytes some 35 MB, and at most twice that."""
 
-URL_CHARS_MAX: Final = 2_048
-"""A longer address is not referred to, so that hostile ones take no memory."""
+URL_CHARS_MAX: Final = 512
+"""A page at a longer address is not referred to, so that hostile addresses take no memory."""
 
 COPY_BYTES_MIN: Final = 512
 """A shorter payload is stored again: a reference takes as much."""
@@ -55,13 +55,14 @@ class Origins:
         """Remember an exchange that was written whole, if it may be referred to."""
         size = len(exchange.response_body)
         if (
-            exchange.record_id is None
+            not self._count_max
+            or exchange.record_id is None
             or exchange.truncated is not None
             or size < COPY_BYTES_MIN
             or len(exchange.url) > URL_CHARS_MAX
         ):
             return
-        self._origins[payload, size] = Origin(exchange.url, exchange.date_ms, exchange.record_id)
+        self._origins[payload, size] = Origin(exchange.url, exchange.date_ms, exchange.record_id, exchange.status)
         if len(self._origins) > self._count_max:
             self._origins.popitem(last=False)
 

@@ -102,11 +102,13 @@ class Origin(NamedTuple):
         url: its target; a fragment is ignored.
         date_ms: its date, since the epoch.
         record_id: its ``WARC-Record-ID``.
+        status: of the response.
     """
 
     url: str
     date_ms: int
     record_id: bytes
+    status: int = 200
 
 
 class Note(NamedTuple):

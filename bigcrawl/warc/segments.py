@@ -53,12 +53,12 @@ class Written:
     Attributes:
         records: with a new file's warcinfo.
         bytes: compressed.
-        is_copy: whether the body was stored before, and is referred to.
+        origin: the record that the item refers to for its body; None: it has its own.
     """
 
     records: int
     bytes: int
-    is_copy: bool = False
+    origin: Origin | None = None
 
 
 class _Segment:
@@ -216,7 +216,7 @@ class WarcWriter:
         if segment.size >= self._bytes_max:
             self._segment = None
             self._seal_in(segment.seal)
-        return Written(len(records), len(data), is_copy=origin is not None)
+        return Written(len(records), len(data), origin=origin)
 
     def syncing(self) -> Callable[[], None]:
         """Return what forces everything written to the current file to the medium, for the thread that seals files.

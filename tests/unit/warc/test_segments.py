@@ -101,7 +101,7 @@ def test_copies_of_what_was_written_are_stored_by_reference(tmp_path: Path) -> N
     with pytest.raises(TransientStoreError):
         writer.write(pages[0])
     files.room = None
-    assert [writer.write(page).is_copy for page in pages] == [False, False, True, True, True, True]
+    assert [writer.write(page).origin is not None for page in pages] == [False, False, True, True, True, True]
     writer.close()
     assert len(names(tmp_path)) > 1
     records = [record for path in sorted(tmp_path.iterdir()) for record in read_checked(path)]
