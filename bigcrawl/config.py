@@ -61,6 +61,8 @@ class CrawlConfig:
     warc_dir: Path | None
     warc_mode: int
     warc_sync_s: float
+    warc_copies: str
+    drops_copy_links: bool
     report_dir: Path | None
     partitions: int
     private_suffixes: bool
@@ -376,6 +378,8 @@ def _crawl(value: Mapping[str, Any]) -> CrawlConfig:
         warc_dir=Path(value["BIGCRAWL_WARC_DIR"]).expanduser().absolute() if value["BIGCRAWL_WARC_DIR"] else None,
         warc_mode=int(value["BIGCRAWL_WARC_MODE"], 8),
         warc_sync_s=value["BIGCRAWL_WARC_SYNC_SECONDS"],
+        warc_copies=value["BIGCRAWL_WARC_COPIES"],
+        drops_copy_links=_drops_copy_links(value),
         report_dir=Path(value["BIGCRAWL_REPORT_DIR"]).expanduser().absolute() if value["BIGCRAWL_REPORT_DIR"] else None,
         partitions=value["BIGCRAWL_PARTITIONS"],
         private_suffixes=value["BIGCRAWL_PRIVATE_SUFFIXES"],
@@ -384,6 +388,22 @@ def _crawl(value: Mapping[str, Any]) -> CrawlConfig:
         pages_max=value["BIGCRAWL_MAX_PAGES"],
         close_rate=CloseRateConfig(value["BIGCRAWL_CLOSE_RATE"], _ms(value["BIGCRAWL_CLOSE_RATE_SPAN"])),
     )
+
+
+def _drops_copy_links(value: Mapping[str, Any]) -> bool:
+    """Return whether links of copies are dropped.
+
+    Raises:
+        ConfigError: they should be, and no copies are known.
+    """
+    if value["BIGCRAWL_COPY_LINKS"] != "drop":
+        return False
+    if value["BIGCRAWL_WARC_COPIES"] != "by-reference" or not value["BIGCRAWL_WARC_DIR"]:
+        raise ConfigError(
+            'BIGCRAWL_COPY_LINKS is "drop", and no copies are known; set BIGCRAWL_WARC_COPIES to "by-reference" and '
+            "BIGCRAWL_WARC_DIR to a directory"
+        )
+    return True
 
 
 def _redis_url(url: str | None, password_file: str | None) -> str | None:

@@ -117,6 +117,22 @@ TABLE: tuple[Setting | str, ...] = (
         high=60,
     ),
     Setting(
+        "BIGCRAWL_WARC_COPIES",
+        "whole",
+        str,
+        "A page with the body of another that this node stored lately is stored whole; or by reference, as a `revisit` "
+        "record with its own headers, and with address, date and record id of the other. See docs/copies.md.",
+        choices=("whole", "by-reference"),
+    ),
+    Setting(
+        "BIGCRAWL_COPY_LINKS",
+        "follow",
+        str,
+        "Whether links on a page with the body of another URL's page are followed or dropped. Copies are known with "
+        '`BIGCRAWL_WARC_COPIES = "by-reference"` alone.',
+        choices=("follow", "drop"),
+    ),
+    Setting(
         "BIGCRAWL_NODE",
         None,
         str,

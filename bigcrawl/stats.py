@@ -77,6 +77,7 @@ SCRAPY_STATS: tuple[Stat, ...] = (
                 "discovery-off",
                 "a link found after `scrapy frontier discovery off`, in the spider's output or a robots.txt",
             ),
+            ("copy", "a link on a copy of another page, see BIGCRAWL_COPY_LINKS"),
             ("nofollow", "a link that its page marks nofollow, by rel, robots meta element or X-Robots-Tag"),
             (
                 "redirect",
@@ -195,6 +196,13 @@ SCRAPY_STATS: tuple[Stat, ...] = (
         "counter",
         "bytes",
         "Bytes written to WARC files, compressed.",
+        "pipelines/warc.py",
+    ),
+    Stat(
+        "bigcrawl/warc/copies",
+        "counter",
+        "pages",
+        "Pages stored by reference to another with the same body, see `BIGCRAWL_WARC_COPIES`.",
         "pipelines/warc.py",
     ),
     Stat(

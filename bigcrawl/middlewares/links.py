@@ -61,6 +61,7 @@ class LinksMiddleware:
             )
         )
         self._depth_max = crawler.settings.getint("DEPTH_LIMIT")
+        self._drops_copy_links = config.crawl.drops_copy_links
         self._obeys_nofollow = config.politeness.obey_nofollow
         self._agent = agent_token(config.politeness.agent)
 
@@ -121,9 +122,13 @@ class LinksMiddleware:
         frontier.started.note_running(response.request)
         ballot = frontier.intake.open_ballot(response.request)
         has_items = False
+        is_copy = self._drops_copy_links and self._is_copy(response)
         async for output in result:
             await frontier.intake.wait_for_room()
-            if isinstance(output, Links):
+            if is_copy and isinstance(output, Links | Request):
+                links = len(output.urls) if isinstance(output, Links) else 1
+                self._stats_buffer.inc_value("bigcrawl/dropped/copy", links)
+            elif isinstance(output, Links):
                 await self._offer(frontier, self._followed(output, directives), response, ballot=ballot)
             elif self._obeys_nofollow and isinstance(output, Request) and directives.closes(output):
                 self._count("nofollow")
@@ -142,6 +147,12 @@ class LinksMiddleware:
             storage = storage_of(self._crawler)
             if storage is not None:
                 storage.note_page(response.request, directives.fields())
+
+    def _is_copy(self, response: Response) -> bool:
+        """Whether a page has the body of another URL's. The same URL may have been fetched again, by a node's death."""
+        storage, request = storage_of(self._crawler), response.request
+        original = storage.original_of(request) if storage is not None and request is not None else ""
+        return original not in ("", response.url)
 
     def _followed(self, links: Links, directives: PageDirectives) -> Links:
         """Return a batch without the links its page marks nofollow, or with them if nofollow is not obeyed."""

@@ -47,6 +47,7 @@ from bigcrawl.scheduler.adapter.registry import frontier_of, register_storage, s
 from bigcrawl.stats_buffer import StatsBuffer
 from bigcrawl.warc.files import OsFiles
 from bigcrawl.warc.group_commit import GroupCommit
+from bigcrawl.warc.origins import ORIGINS_MAX, Origins
 from bigcrawl.warc.records import Exchange, Note, Truncation, new_record_id
 from bigcrawl.warc.recovery import recover
 from bigcrawl.warc.segments import WarcWriter
@@ -64,6 +65,7 @@ if TYPE_CHECKING:
 
     from bigcrawl.clock import Clock
     from bigcrawl.config import Config
+    from bigcrawl.warc.records import Origin
 
 logger = logging.getLogger(__name__)
 
@@ -103,6 +105,8 @@ class WarcPipeline:
         self._unsafe: deque[Exchange | Note] = deque()  # written, and kept until a sync has confirmed them
         self._is_hanging = False
         self._record_ids: WeakKeyDictionary[Request, bytes] = WeakKeyDictionary()  # of requests that are not over yet
+        self._originals: WeakKeyDictionary[Request, str] = WeakKeyDictionary()  # of copies
+        self._last_origin: Origin | None = None  # of what was written last
         self._retry: CallLaterResult | None = None
         self._has_paused_engine = False
         self._recovery: Deferred[None] | None = None
@@ -189,6 +193,10 @@ class WarcPipeline:
                 return
             record_id = self._record_ids[request] = new_record_id()
             self._write(_exchange(request, response, self._clock.now_ms(), record_id))
+            origin = self._last_origin
+            # A body that came with an error before was seen by no spider.
+            if origin is not None and not self._unwritten and origin.status == response.status:
+                self._originals[request] = origin.url
         except Exception:
             self._stats_buffer.inc_value("bigcrawl/warc/write_errors")
             logger.exception("%(url)s is not stored", {"url": request.url})
@@ -206,6 +214,10 @@ class WarcPipeline:
         except Exception:
             self._stats_buffer.inc_value("bigcrawl/warc/write_errors")
             logger.exception("a note on %(url)s is not stored", {"url": request.url})
+
+    def original_of(self, request: Request) -> str:
+        """The URL of a page with the status and body of the answer to a request; empty if none is known."""
+        return self._originals.get(request, "")
 
     def _write(self, item: Exchange | Note) -> None:
         self._unwritten.append(item)
@@ -229,6 +241,9 @@ class WarcPipeline:
             self._note_written()
             self._stats_buffer.inc_value("bigcrawl/warc/records", written.records)
             self._stats_buffer.inc_value("bigcrawl/warc/bytes", written.bytes)
+            if written.origin is not None:
+                self._stats_buffer.inc_value("bigcrawl/warc/copies")
+            self._last_origin = written.origin
         self._go_on()
 
     def _note_written(self) -> None:
@@ -363,7 +378,8 @@ def _writer(config: Config, directory: Path, clock: Clock, disk: GroupCommit) ->
         "http-header-user-agent": config.politeness.agent,
     }
     files = OsFiles(config.crawl.warc_mode)
-    return WarcWriter(directory, crawl, node, info=info, clock=clock, files=files, seal_in=disk.submit)
+    origins = Origins(ORIGINS_MAX if config.crawl.warc_copies == "by-reference" else 0)
+    return WarcWriter(directory, crawl, node, info=info, clock=clock, files=files, seal_in=disk.submit, origins=origins)
 
 
 def usable_directory(directory: Path) -> Path:

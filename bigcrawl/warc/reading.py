@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 
 _KEPT = 64 * 1024  # bytes of a record: its own head, and that of the HTTP message
 _LINE = re.compile(rb"^(?P<name>[A-Za-z-]+):[ \t]*(?P<value>[^\r\n]*)", re.MULTILINE)
+_PAGES = (b"response", b"revisit")
 _MARGIN_S = 2.0  # file times come from the kernel's clock, outcomes from the node's
 
 
@@ -56,7 +57,8 @@ def _last_in(path: Path, is_wanted: Callable[[str], bool]) -> StoredPage | None:
         http = _fields(block.partition(b"\r\n\r\n")[0])
         if found is not None and fields.get(b"warc-concurrent-to") == found_id:
             found = found._replace(referrer=http.get(b"referer", b"").decode("latin-1"))
-        if fields.get(b"warc-type") == b"response" and is_wanted(fields.get(b"warc-target-uri", b"").decode("latin-1")):
+        is_page = fields.get(b"warc-type") in _PAGES
+        if is_page and is_wanted(fields.get(b"warc-target-uri", b"").decode("latin-1")):
             found_id = fields.get(b"warc-record-id", b"")
             date, location = (value.decode("latin-1") for value in (fields[b"warc-date"], http.get(b"location", b"")))
             found = StoredPage(path, offset, size, date, location, "")

@@ -25,6 +25,9 @@ What is not, because Scrapy does not keep it or because replay would break on it
 
 Payload and block digests cover the bytes in the record. A request names its response in ``WARC-Concurrent-To``. The
 response stands first, so that a tail cut between the two keeps the page.
+
+A response whose payload is in an earlier record may be a ``revisit`` instead: the headers without the body, with the
+digest of the payload, and target, date and id of that record (WARC/1.1 §6.7, identical-payload-digest).
 """
 
 from __future__ import annotations
@@ -56,6 +59,7 @@ _split_target = re.compile(rb"([^:]*)://(?:[^/?]*@)?([^/?]*)(.*)", re.DOTALL).fu
 _BODYLESS_STATUSES = frozenset({204, 304, *range(100, 200)})
 # RFC 9110 §8.6: a client sends the length of an empty body if the method expects one.
 _METHODS_WITH_BODY = frozenset({"POST", "PUT", "PATCH"})
+_SAME_PAYLOAD = b"http://netpreserve.org/warc/1.1/revisit/identical-payload-digest"
 
 
 class Exchange(NamedTuple):
@@ -89,6 +93,22 @@ class Exchange(NamedTuple):
     ip: str | None = None
     truncated: Truncation | None = None
     record_id: bytes | None = None
+
+
+class Origin(NamedTuple):
+    """The record of a response whose payload others have too.
+
+    Attributes:
+        url: its target; a fragment is ignored.
+        date_ms: its date, since the epoch.
+        record_id: its ``WARC-Record-ID``.
+        status: of the response.
+    """
+
+    url: str
+    date_ms: int
+    record_id: bytes
+    status: int = 200
 
 
 class Note(NamedTuple):
@@ -128,15 +148,34 @@ def warcinfo_record(record_id: bytes, filename: str, date_ms: int, info: Mapping
         b"WARC-Filename: " + _text(filename),
         b"Content-Type: application/warc-fields",
     ]
-    return _record(head, block, b"", has_payload_digest=False)
+    return _record(head, block, b"")
+
+
+def payload_sha1(exchange: Exchange) -> bytes:
+    """Return the SHA-1 of the response's body, as ``WARC-Payload-Digest`` has it."""
+    return hashlib.sha1(exchange.response_body, usedforsecurity=False).digest()
 
 
 def exchange_records(
-    exchange: Exchange, warcinfo_id: bytes, new_id: Callable[[], bytes] = new_record_id
+    exchange: Exchange,
+    warcinfo_id: bytes,
+    new_id: Callable[[], bytes] = new_record_id,
+    *,
+    payload: bytes | None = None,
+    origin: Origin | None = None,
 ) -> tuple[bytes, bytes]:
     """Return the exchange as a response and a request record, in the order in which to write them.
 
-    Cost: two SHA-1 passes over the body (for the block and payload digests), and one copy of it.
+    Args:
+        exchange: what was sent.
+        warcinfo_id: of the file.
+        new_id: makes record ids.
+        payload: the result of `payload_sha1`, if it is known already.
+        origin: the record that has the same payload. If there is one, the first record is a ``revisit`` with the
+            headers of the response and no body; its target, date and id are those of this exchange.
+
+    Cost: two SHA-1 passes over the body (for the block and payload digests), and one copy of it; one pass and no copy
+    if there is an origin.
     """
     response_id = exchange.record_id or new_id()
     target = _target(exchange.url)
@@ -149,7 +188,9 @@ def exchange_records(
         common.append(b"WARC-IP-Address: " + _text(exchange.ip))
     if exchange.protocol is not None and not exchange.protocol.startswith("HTTP/1."):
         common.append(b"WARC-Protocol: " + _text(exchange.protocol.lower()))
-    return _response(exchange, response_id, common), _request(exchange, target, new_id(), response_id, common)
+    payload = payload_sha1(exchange) if payload is None else payload
+    response = _response(exchange, response_id, common, payload, origin)
+    return response, _request(exchange, target, new_id(), response_id, common)
 
 
 def note_record(note: Note, warcinfo_id: bytes, new_id: Callable[[], bytes] = new_record_id) -> bytes:
@@ -164,22 +205,32 @@ def note_record(note: Note, warcinfo_id: bytes, new_id: Callable[[], bytes] = ne
         b"Content-Type: application/warc-fields",
     ]
     block = _lines([_text(f"{name}: {value}") for name, value in note.fields.items()])
-    return _record(head, block, b"", has_payload_digest=False)
+    return _record(head, block, b"")
 
 
-def _response(exchange: Exchange, record_id: bytes, common: list[bytes]) -> bytes:
+def _response(
+    exchange: Exchange, record_id: bytes, common: list[bytes], payload: bytes, origin: Origin | None
+) -> bytes:
     head = [
-        b"WARC-Type: response",
+        b"WARC-Type: response" if origin is None else b"WARC-Type: revisit",
         b"WARC-Record-ID: " + record_id,
         *common,
         b"Content-Type: application/http; msgtype=response",
     ]
-    if exchange.truncated is not None:
+    if origin is not None:
+        head += [
+            b"WARC-Profile: " + _SAME_PAYLOAD,
+            b"WARC-Refers-To: " + origin.record_id,
+            b"WARC-Refers-To-Target-URI: " + _target(origin.url),
+            b"WARC-Refers-To-Date: " + _date(origin.date_ms),
+            b"WARC-Truncated: length",
+        ]
+    elif exchange.truncated is not None:
         head.append(b"WARC-Truncated: " + exchange.truncated.encode())
     reason = reasons.get(exchange.status, "") if exchange.reason is None else exchange.reason
     status_line = b"%s %d %s" % (_http_version(exchange.protocol), exchange.status, _text(reason))
     http_head = _lines([status_line, *_response_headers(exchange)]) + b"\r\n"
-    return _record(head, http_head, exchange.response_body)
+    return _record(head, http_head, exchange.response_body if origin is None else b"", payload)
 
 
 def _request(exchange: Exchange, target: bytes, record_id: bytes, response_id: bytes, common: list[bytes]) -> bytes:
@@ -194,17 +245,16 @@ def _request(exchange: Exchange, target: bytes, record_id: bytes, response_id: b
     version = _http_version(exchange.protocol)
     request_line = b"%s %s %s" % (_text(exchange.method), path, version)
     http_head = _lines([request_line, *_request_headers(exchange, host)]) + b"\r\n"
-    has_payload_digest = bool(exchange.request_body)
-    return _record(head, http_head, exchange.request_body, has_payload_digest=has_payload_digest)
+    body = exchange.request_body
+    return _record(head, http_head, body, hashlib.sha1(body, usedforsecurity=False).digest() if body else None)
 
 
-def _record(head: list[bytes], http_head: bytes, body: bytes, *, has_payload_digest: bool = True) -> bytes:
-    """Complete a record. Its block is `http_head` + `body`, its payload is `body`."""
+def _record(head: list[bytes], http_head: bytes, body: bytes, payload: bytes | None = None) -> bytes:
+    """Complete a record. Its block is `http_head` + `body`. `payload` is the SHA-1 of the payload, if it has one."""
     digest = hashlib.sha1(http_head, usedforsecurity=False)
     digest.update(body)
     head.append(b"WARC-Block-Digest: sha1:" + encode_sha1(digest.digest()))
-    if has_payload_digest:
-        payload = hashlib.sha1(body, usedforsecurity=False).digest()
+    if payload is not None:
         head.append(b"WARC-Payload-Digest: sha1:" + encode_sha1(payload))
     head.append(b"Content-Length: %d" % (len(http_head) + len(body)))
     return b"".join((_lines([_VERSION_LINE, *head]), b"\r\n", http_head, body, b"\r\n\r\n"))

@@ -27,10 +27,13 @@ from isal import isal_zlib
 from bigcrawl.clock import Clock, SystemClock
 from bigcrawl.exceptions import TransientStoreError
 from bigcrawl.warc.files import OPEN_SUFFIX, Files, OsFiles, lock_named
+from bigcrawl.warc.origins import Origins
 from bigcrawl.warc.records import Exchange, Note, exchange_records, new_record_id, note_record, warcinfo_record
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
+
+    from bigcrawl.warc.records import Origin
 
 logger = logging.getLogger(__name__)
 
@@ -45,10 +48,17 @@ _NAME_ATTEMPTS_MAX = 1000
 
 @dataclass(frozen=True, slots=True)
 class Written:
-    """What one `write` added: records (including a new file's warcinfo) and compressed bytes."""
+    """What one `write` added.
+
+    Attributes:
+        records: with a new file's warcinfo.
+        bytes: compressed.
+        origin: the record that the item refers to for its body; None: it has its own.
+    """
 
     records: int
     bytes: int
+    origin: Origin | None = None
 
 
 class _Segment:
@@ -143,6 +153,7 @@ class WarcWriter:
         bytes_max: once a file has this compressed size, it is sealed and the next one begun.
         info: fields of the warcinfo records.
         seal_in: runs the sealing of a full file; pass a thread's submit if a sync must not block the caller.
+        origins: remembers what was written, so that copies are stored by reference; by default nothing.
     """
 
     def __init__(
@@ -156,6 +167,7 @@ class WarcWriter:
         clock: Clock | None = None,
         files: Files | None = None,
         seal_in: Callable[[Callable[[], bool]], object] | None = None,
+        origins: Origins | None = None,
     ) -> None:
         self.directory = Path(directory)
         self._prefix = _name_part(prefix)
@@ -165,6 +177,7 @@ class WarcWriter:
         self._clock = clock or SystemClock()
         self._files = files or OsFiles()
         self._seal_in = seal_in or _call
+        self._origins = origins or Origins(0)
         self._serial = 0
         self._segment: _Segment | None = None
 
@@ -185,8 +198,10 @@ class WarcWriter:
         """
         try:
             segment = self._segment = self._segment or self._create_segment()
+            origin: Origin | None = None
             if isinstance(item, Exchange):
-                records = list(exchange_records(item, segment.warcinfo_id))
+                payload, origin = self._origins.look_up(item)
+                records = list(exchange_records(item, segment.warcinfo_id, payload=payload, origin=origin))
             else:
                 records = [note_record(item, segment.warcinfo_id)]
             if not segment.size:
@@ -196,10 +211,12 @@ class WarcWriter:
             segment.append(data)
         except OSError as error:
             raise TransientStoreError(self._complaint(error)) from error
+        if isinstance(item, Exchange) and origin is None:
+            self._origins.remember(item, payload)
         if segment.size >= self._bytes_max:
             self._segment = None
             self._seal_in(segment.seal)
-        return Written(len(records), len(data))
+        return Written(len(records), len(data), origin=origin)
 
     def syncing(self) -> Callable[[], None]:
         """Return what forces everything written to the current file to the medium, for the thread that seals files.
@@ -211,7 +228,8 @@ class WarcWriter:
         return segment.sync if segment else _nothing
 
     def give_up_file(self) -> None:
-        """Begin a new file; the current one keeps only what was synced."""
+        """Begin a new file; the current one keeps only what was synced, and copies of the rest are stored whole."""
+        self._origins.forget()
         segment, self._segment = self._segment, None
         if segment:
             segment.forget_unsynced()

@@ -384,3 +384,13 @@ def test_a_password_that_cannot_be_used_is_refused(tmp_path: Path) -> None:
     assert "set one of them" in twice
     assert "s3cret" not in twice
     assert "0ther" not in twice
+
+
+def test_links_of_copies_are_dropped_only_where_copies_are_known() -> None:
+    """The message says what else must be set."""
+    drop: dict[str, object] = {"BIGCRAWL_COPY_LINKS": "drop"}
+    for also in ({}, {"BIGCRAWL_WARC_COPIES": "by-reference", "BIGCRAWL_WARC_DIR": ""}):
+        with pytest.raises(ConfigError, match=r"BIGCRAWL_COPY_LINKS.*set BIGCRAWL_WARC_COPIES"):
+            read_config(Settings(drop | also))
+    assert read_config(Settings(drop | {"BIGCRAWL_WARC_COPIES": "by-reference"})).crawl.drops_copy_links
+    assert not read_config(Settings()).crawl.drops_copy_links

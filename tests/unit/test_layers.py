@@ -26,7 +26,7 @@ LAYERS: tuple[frozenset[str], ...] = (
             *("url", "warc"),
         }
     ),
-    frozenset({"links", "listings", "politeness"}),
+    frozenset({"content", "links", "listings", "politeness"}),
     frozenset({"scheduler"}),
     frozenset(
         {

@@ -27,6 +27,9 @@ class NotingStorage(PageStorage, Protocol):
     def note_page(self, request: Request, fields: Mapping[str, str]) -> None:
         """Keep findings about the page that answered a request."""
 
+    def original_of(self, request: Request) -> str:
+        """The URL of a page with the status and body of the answer to a request; empty if none is known."""
+
 
 _frontiers: WeakKeyDictionary[Crawler, ref[Frontier]] = WeakKeyDictionary()
 _storages: WeakKeyDictionary[Crawler, ref[NotingStorage]] = WeakKeyDictionary()

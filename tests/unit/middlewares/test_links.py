@@ -469,6 +469,7 @@ class Storage:
 
     def __init__(self) -> None:
         self.notes: list[tuple[str, dict[str, str]]] = []
+        self.original = ""
 
     pages = safe_pages = 0
 
@@ -477,6 +478,9 @@ class Storage:
 
     def note_page(self, request: Request, fields: Mapping[str, str]) -> None:
         self.notes.append((request.url, dict(fields)))
+
+    def original_of(self, _request: Request) -> str:
+        return self.original
 
 
 AGENT = {"USER_AGENT": "ExampleBot/1.0 (+http://a.example/bot)"}
@@ -526,6 +530,28 @@ def test_links_are_followed_as_the_page_asks(head: bytes, tags: Sequence[str], f
             both = [f"http://a.example/{number}" for number in (1, 2)]
             assert links_sent(desk) == (both if follow else both[:followed])
             assert (desk.stat("dropped/nofollow") or 0) == (0 if follow else 2 - followed)
+
+    asyncio.run(scenario())
+
+
+@pytest.mark.parametrize("setting", ["follow", "drop"])
+@pytest.mark.parametrize("original", ["", PAGE, "http://b.example/"])
+def test_links_of_a_copy_are_dropped_where_a_project_asks_for_it(setting: str, original: str) -> None:
+    """Batches and requests, all counted; items pass. A page that is fetched again is no copy of itself."""
+
+    async def scenario() -> None:
+        known: dict[str, Any] = {"BIGCRAWL_WARC_COPIES": "by-reference", "BIGCRAWL_WARC_DIR": "warc"}
+        desk = Desk(Frontier(), **AGENT, **known, BIGCRAWL_COPY_LINKS=setting)
+        storage = Storage()
+        storage.original = original
+        register_storage(desk.crawler, storage)
+        response, item = page_of(), {"an": "item"}
+        request = Request("http://a.example/3")
+        passed = await crawled(desk, response, item, Links(urls=["http://a.example/1", "http://a.example/2"]), request)
+        is_dropped = (setting, original) == ("drop", "http://b.example/")
+        assert passed == ([item] if is_dropped else [item, request])
+        assert len(links_sent(desk)) == (0 if is_dropped else 2)
+        assert (desk.stat("dropped/copy") or 0) == (3 if is_dropped else 0)
 
     asyncio.run(scenario())
 

@@ -51,6 +51,8 @@ class Site(BaseHTTPRequestHandler):
                 self.answer(302, b"moved", ("Location", "/plain"))
             case "missing":
                 self.answer(404, b"not here")
+            case "lost":
+                self.answer(404, PAGE, ("Content-Type", "text/html"))
             case "torn":
                 self.answer(200, None, ("Content-Length", str(len(PAGE) + 50)))
                 self.wfile.write(PAGE)
@@ -138,6 +140,34 @@ def exchanges(records: list[Record]) -> dict[str, tuple[Record, Record]]:
             found[key] = response, request
     assert not responses
     return found
+
+
+def test_copies_are_stored_by_reference_where_a_project_asks_for_it(tmp_path: Path, site: str) -> None:
+    """The first page with a body has it, the others refer to it and are counted; short bodies are stored again."""
+    urls = [["GET", f"{site}/{path}", ""] for path in ("one", "two", "gzip", "three", "missing", "x/missing")]
+    report, _ = crawl(tmp_path, urls, BIGCRAWL_WARC_COPIES="by-reference", CONCURRENT_REQUESTS=1)
+    (path,) = tmp_path.iterdir()
+    records = read_checked(path)
+    kinds = {urlsplit(r.headers["WARC-Target-URI"]).path: r for r in records if r.type in ("response", "revisit")}
+    copies = {name for name, record in kinds.items() if record.type == "revisit"}
+    whole = {"/one", "/two", "/three"} - copies
+    assert len(copies) == 2
+    assert len(whole) == 1
+    (original,) = (kinds[name] for name in whole)
+    for name in copies:
+        assert kinds[name].headers["WARC-Refers-To"] == original.headers["WARC-Record-ID"]
+        assert kinds[name].http_head == original.http_head or kinds[name].http_head[0] == b"HTTP/1.1 200 OK"
+    assert report["stats"]["bigcrawl/warc/copies"] == 2
+    assert set(report["copies"]) == {f"{site}{name}" for name in copies}
+    assert set(report["copies"].values()) == {f"{site}{whole.pop()}"}
+
+
+def test_a_body_that_came_with_an_error_has_no_links_yet(tmp_path: Path, site: str) -> None:
+    """A page with the body of an error page refers to it, and is no copy to a spider, which has not seen the first."""
+    urls = [["GET", f"{site}/{path}", ""] for path in ("lost", "one")]
+    report, _ = crawl(tmp_path, urls, BIGCRAWL_WARC_COPIES="by-reference", CONCURRENT_REQUESTS=1)
+    assert report["stats"]["bigcrawl/warc/copies"] == 1
+    assert report["copies"] == {}
 
 
 HANDLERS = {

@@ -9,7 +9,7 @@ import asyncio
 import json
 import resource
 import sys
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, ClassVar, cast
 
 import scrapy
 from scrapy import signals
@@ -35,12 +35,17 @@ class QuickPipeline(WarcPipeline):
 class TinySpider(scrapy.Spider):
     name = "tiny"
     urls: list[list[Any]]
+    copies: ClassVar[dict[str, str]] = {}
 
     async def start(self) -> AsyncIterator[scrapy.Request]:
         for method, url, body in self.urls:
             yield scrapy.Request(url, method=method, body=body, dont_filter=True)
 
     def parse(self, response: scrapy.http.Response) -> Iterator[dict[str, str]]:
+        storage = storage_of(self.crawler)
+        original = storage.original_of(response.request) if storage and response.request else ""
+        if original:
+            self.copies[response.url] = original
         yield {"url": response.url}
 
 
@@ -81,6 +86,7 @@ def main() -> None:
     report = {
         "stats": stats,
         "items": items,
+        "copies": TinySpider.copies,
         "pauses": pauses,
         "unwritten": storage.unwritten_count if storage else None,
         "is_flushed": storage.is_flushed() if storage else None,

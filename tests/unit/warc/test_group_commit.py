@@ -10,6 +10,8 @@ import pytest
 
 from bigcrawl.clock import ManualClock
 from bigcrawl.warc.group_commit import GroupCommit
+from bigcrawl.warc.origins import Origins
+from bigcrawl.warc.records import new_record_id
 from bigcrawl.warc.recovery import recover
 from bigcrawl.warc.segments import WarcWriter
 from tests.support.processes import wait_until
@@ -27,11 +29,14 @@ class Store:
         self.disk = Medium()
         self.clock = ManualClock(1_700_000_000_000)
         self.commit = GroupCommit(lambda: self.writer.syncing(), interval_s, self.clock)  # noqa: PLW0108 - made below
-        self.writer = WarcWriter(directory, "c", "n", bytes_max=bytes_max, files=self.disk, seal_in=self.commit.submit)
+        self.writer = WarcWriter(
+            directory, "c", "n", bytes_max=bytes_max, files=self.disk, seal_in=self.commit.submit, origins=Origins(4)
+        )
 
-    def write(self, number: int) -> None:
-        self.writer.write(exchange(number))
+    def write(self, number: int, body: bytes = b"<p>a page</p>") -> bool:
+        written = self.writer.write(exchange(number, body, record_id=new_record_id()))
         self.commit.note_written()
+        return written.origin is not None
 
     def end(self) -> bool:
         self.disk.may_sync.set()
@@ -67,6 +72,34 @@ def test_after_a_power_cut_every_safe_page_is_there(tmp_path: Path, lost: Lost, 
     assert len(cuts) > 10
     for safe, medium in cuts:
         assert set(range(safe)) <= set(found(medium))
+
+
+@pytest.mark.parametrize("lost", Lost)
+def test_after_a_power_cut_every_copy_has_its_original(tmp_path: Path, lost: Lost) -> None:
+    """Whatever the medium kept of the files, in the one of the copy or in an earlier one."""
+    moments = random.Random(lost.value)
+    directory = tmp_path / "warc"
+    directory.mkdir()
+    store = Store(directory, bytes_max=3_000)
+    cuts, copies = [], 0
+    for number in range(120):
+        copies += store.write(number, b"%0600d" % (number // 20 * 3 + number % 3))
+        if moments.random() < 0.15:
+            wait_until(lambda: store.commit.safe > number - 20, "the disk keeps up")  # noqa: B023
+            safe, medium = store.commit.safe, tmp_path / f"cut{number}"
+            store.disk.cut_power(directory, medium, lost)
+            cuts.append((safe, medium))
+    assert store.end()
+    assert copies == 102
+    for safe, medium in [*cuts, (120, directory)]:
+        recover(medium)
+        records = [record for path in medium.glob("*.gz") for record in read_checked(path)]
+        originals = {record.headers["WARC-Record-ID"] for record in records if record.type == "response"}
+        pages = [record for record in records if record.type in ("response", "revisit")]
+        numbers = {int(record.headers["WARC-Target-URI"].rpartition("/")[2]): record for record in pages}
+        assert set(range(safe)) <= numbers.keys()
+        for number in range(safe):
+            assert numbers[number].headers.get("WARC-Refers-To") in {None, *originals}
 
 
 def test_one_sync_is_for_all_that_was_written_before_it(tmp_path: Path) -> None:
@@ -124,3 +157,19 @@ def test_disk_that_fails_makes_nothing_safe_until_it_is_written_again(tmp_path: 
     wait_until(lambda: store.commit.safe == 2, "both are safe")
     assert store.end()
     assert set(found(tmp_path)) == {0, 1}
+
+
+def test_a_disk_that_fails_takes_no_original_from_a_copy(tmp_path: Path) -> None:
+    """What the failed sync should have covered is no original any more; the copy is written again behind a new one."""
+    store, body = Store(tmp_path), b"%0600d" % 7
+    store.disk.error = OSError(errno.EIO, "Input/output error")
+    assert not store.write(0, body)
+    wait_until(lambda: store.commit.error is not None, "the error is seen")
+    assert store.write(1, body)
+    store.commit.begin_again()
+    store.writer.give_up_file()
+    assert [store.write(number, body) for number in range(2)] == [False, True]
+    assert store.end()
+    records = [record for path in tmp_path.glob("*.gz") for record in read_checked(path)]
+    originals = {record.headers["WARC-Record-ID"] for record in records if record.type == "response"}
+    assert {record.headers["WARC-Refers-To"] for record in records if record.type == "revisit"} <= originals

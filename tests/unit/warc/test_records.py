@@ -11,7 +11,15 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from warcio.archiveiterator import ArchiveIterator as WarcioIterator
 
-from bigcrawl.warc.records import Exchange, Note, exchange_records, new_record_id, note_record, warcinfo_record
+from bigcrawl.warc.records import (
+    Exchange,
+    Note,
+    Origin,
+    exchange_records,
+    new_record_id,
+    note_record,
+    warcinfo_record,
+)
 from tests.unit.warc.reading import Record, exchange, parse_record
 
 INFO_ID = b"<urn:uuid:00000000-0000-4000-8000-000000000000>"
@@ -66,6 +74,37 @@ def test_note_refers_to_its_page_and_forges_no_record() -> None:
     assert lines == ["robots: noindex", "canonical: http://a.example/x WARC/1.1 evil: \u00e9", ""]
     assert [record.rec_type for record in WarcioIterator(BytesIO(data))] == ["metadata"]
     assert len(list(FastwarcIterator(BytesIO(data)))) == 1
+
+
+def test_a_copy_refers_to_its_original_and_has_no_body() -> None:
+    """A revisit record: own address, date, id and headers, the digest of the payload; two readers read it."""
+    page = exchange(7, b"<p>same</p>", response_headers=[(b"Content-Type", b"text/html"), (b"Content-Length", b"11")])
+    origin = Origin("http://b.example/\u00e9#x", 1_600_000_000_123, b"<urn:uuid:11111111-1111-4111-8111-111111111111>")
+    data, request_data = exchange_records(page, INFO_ID, origin=origin)
+    revisit, request = parse_record(data), parse_record(request_data)
+    whole, _ = records(page)
+    assert revisit.type == "revisit"
+    assert revisit.headers["WARC-Profile"].endswith("/1.1/revisit/identical-payload-digest")
+    assert revisit.headers["WARC-Refers-To"] == origin.record_id.decode()
+    assert revisit.headers["WARC-Refers-To-Target-URI"] == "http://b.example/%C3%A9"
+    assert revisit.headers["WARC-Refers-To-Date"] == "2020-09-13T12:26:40.123Z"
+    assert revisit.block == whole.block.removesuffix(b"<p>same</p>")
+    assert revisit.block.endswith(b"Content-Length: 11\r\n\r\n")
+    assert revisit.headers["WARC-Block-Digest"] == digest(revisit.block)
+    for name in "WARC-Target-URI", "WARC-Date", "WARC-IP-Address", "WARC-Warcinfo-ID", "WARC-Payload-Digest":
+        assert revisit.headers[name] == whole.headers[name]
+    assert request.headers["WARC-Concurrent-To"] == revisit.headers["WARC-Record-ID"]
+    (read,) = WarcioIterator(BytesIO(data))
+    assert (read.rec_type, read.http_headers.get_header("Content-Type")) == ("revisit", "text/html")
+    assert len(list(FastwarcIterator(BytesIO(data), verify_digests=True))) == 1
+
+
+def test_a_hostile_address_of_an_original_forges_no_header() -> None:
+    """Line breaks in it are escaped."""
+    origin = Origin("http://b.example/\r\nWARC-Type: response", 0, b"<urn:uuid:0>")
+    revisit = parse_record(exchange_records(exchange(7), INFO_ID, origin=origin)[0])
+    assert revisit.type == "revisit"
+    assert revisit.headers["WARC-Refers-To-Target-URI"] == "http://b.example/%0D%0AWARC-Type:%20response"
 
 
 def test_digests_are_of_the_block_and_of_the_body() -> None:

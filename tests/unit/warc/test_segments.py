@@ -13,6 +13,8 @@ import pytest
 from bigcrawl.clock import ManualClock
 from bigcrawl.exceptions import TransientStoreError
 from bigcrawl.warc.files import OsFiles
+from bigcrawl.warc.origins import Origins
+from bigcrawl.warc.records import new_record_id
 from bigcrawl.warc.recovery import recover
 from bigcrawl.warc.segments import WarcWriter
 from tests.unit.warc.reading import exchange, numbers_of, read_checked
@@ -88,6 +90,29 @@ def test_full_file_is_sealed_and_the_next_begun(tmp_path: Path) -> None:
         f"c-T-{serial:05d}-n.warc.gz" for serial in range(3)
     )
     assert [numbers_of(read_checked(path)) for path in sorted(tmp_path.iterdir())] == [[0], [1], [2]]
+
+
+def test_copies_of_what_was_written_are_stored_by_reference(tmp_path: Path) -> None:
+    """Also across files; what a failed write did not store is no original."""
+    files = FailingFiles()
+    writer = WarcWriter(tmp_path, "c", "n", files=files, bytes_max=1_000, origins=Origins(100))
+    pages = [exchange(number, b"%01000d" % (number % 2), record_id=new_record_id()) for number in range(6)]
+    files.room = 100
+    with pytest.raises(TransientStoreError):
+        writer.write(pages[0])
+    files.room = None
+    assert [writer.write(page).origin is not None for page in pages] == [False, False, True, True, True, True]
+    writer.close()
+    assert len(names(tmp_path)) > 1
+    records = [record for path in sorted(tmp_path.iterdir()) for record in read_checked(path)]
+    stored = {record.headers["WARC-Record-ID"]: record for record in records if record.type == "response"}
+    revisits = [record for record in records if record.type == "revisit"]
+    assert (len(stored), len(revisits)) == (2, 4)
+    for record in revisits:
+        original = stored[record.headers["WARC-Refers-To"]]
+        assert original.headers["WARC-Payload-Digest"] == record.headers["WARC-Payload-Digest"]
+        assert original.headers["WARC-Target-URI"] == record.headers["WARC-Refers-To-Target-URI"]
+        assert original.headers["WARC-Date"] == record.headers["WARC-Refers-To-Date"]
 
 
 def test_writer_without_exchanges_leaves_no_file(tmp_path: Path) -> None:
@@ -246,6 +271,8 @@ def test_sealing_may_run_elsewhere(tmp_path: Path) -> None:
 FULL_DISK = """
 import resource, sys
 from bigcrawl.exceptions import TransientStoreError
+from bigcrawl.warc.origins import Origins
+from bigcrawl.warc.records import new_record_id
 from bigcrawl.warc.segments import WarcWriter
 from tests.unit.warc.reading import exchange
 

@@ -1,0 +1,138 @@
+"""`python -m benchmarks.content`: what `make bench-content` runs. Options: --help."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+import tempfile
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+
+from benchmarks.content.pages import PAGE_BYTES, Pair, page, pair
+from benchmarks.crawl.machine import describe_machine
+from benchmarks.crawl.report import aligned, say
+from benchmarks.drum_speed.confined import bounded, run_module
+from bigcrawl.content.shingles import shingles_of
+from bigcrawl.content.sketches import ALIKE_MIN, places_alike, sketch_of, sketch_of_shingles
+from bigcrawl.content.text import TEXT_BYTES_MAX, text_of
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+MEMORY_BYTES: Final = 256 << 20
+US_MAX: Final = 100.0
+RECALL_MIN: Final = 0.95
+PRECISION_MIN: Final = 0.99
+NEAR_MIN: Final = 0.9  # of the Jaccard similarity
+
+_CLASSES: Final = ((0.95, 1.01), (0.9, 0.95), (0.85, 0.9), (0.8, 0.85), (0.7, 0.8), (0.0, 0.7))
+_SHARES: Final = (0.002, 0.005, 0.01, 0.02, 0.03, 0.04, 0.06, 0.08, 0.12, 0.2, 0.4, 1.0)
+_RUNS: Final = 40
+# The most expensive pages that were found.
+_HOSTILE: Final = (b"a " * TEXT_BYTES_MAX, b"<a>" * TEXT_BYTES_MAX, b"<script" * TEXT_BYTES_MAX, b"<" * TEXT_BYTES_MAX)
+
+
+def main() -> int:
+    """Measure, print the tables; 1 when a promise is not kept, with --hold."""
+    parser = argparse.ArgumentParser(prog="make bench-content", description=__doc__)
+    parser.add_argument("--pairs", type=int, default=2_400, help="of pages that are compared")
+    parser.add_argument("--exact", type=int, default=100_000_000, help="contents in the map of exact copies; 0: none")
+    parser.add_argument("--near", type=int, default=4_000_000, help="pages in the map of near copies; 0: none")
+    parser.add_argument("--hold", action="store_true", help="end with 1 when a promise is not kept")
+    options = parser.parse_args()
+    say(f"{describe_machine()}")
+    kept = [cost(), quality([pair(seed, _SHARES[seed % len(_SHARES)]) for seed in range(options.pairs)])]
+    for kind, pages in (("exact", options.exact), ("near", options.near)):
+        kept += [memory(kind, pages)] if pages else []
+    return 0 if all(kept) or not options.hold else 1
+
+
+def cost() -> bool:
+    """CPU of a sketch and of its parts, for ordinary pages and for the worst ones."""
+    pages = [page(seed) for seed in range(32)]
+    texts = [text_of(body) for body in pages]
+    shingles = [shingles_of(text) for text in texts]
+    whole = best_us(sketch_of, pages)
+    rows = [
+        (f"a page of {PAGE_BYTES:,} bytes and 60 links", "us"),
+        ("text", f"{best_us(text_of, pages):.0f}"),
+        ("shingles", f"{best_us(shingles_of, texts):.0f}"),
+        ("sketch of them", f"{best_us(sketch_of_shingles, shingles):.0f}"),
+        ("all", f"{whole:.0f}"),
+        ("the worst page of any size", f"{max(best_us(sketch_of, [body]) for body in _HOSTILE):.0f}"),
+    ]
+    say("", *aligned(rows))
+    return whole <= US_MAX
+
+
+def best_us(call: Callable[[bytes], object] | Callable[[np.ndarray], object], samples: Sequence[object]) -> float:
+    """Mean us of CPU of the best of several runs over the samples."""
+    took = []
+    for _ in range(_RUNS):
+        began = time.process_time_ns()
+        for sample in samples:
+            call(sample)  # type: ignore[arg-type]
+        took.append(time.process_time_ns() - began)
+    return min(took) / len(samples) / 1_000
+
+
+def quality(pairs: Sequence[Pair]) -> bool:
+    """How many pairs of each similarity are taken for near copies, by a shared band and by their sketches."""
+    rows = [("true similarity", "pairs", "share a band", "near copies")]
+    near = right = taken = 0
+    for low, high in _CLASSES:
+        those = [found(one) for one in pairs if low <= one.similarity < high]
+        bands, both = sum(band for band, _ in those), sum(copy for _, copy in those)
+        rows.append((f"{low:.2f} to {min(high, 1):.2f}", f"{len(those)}", f"{bands}", f"{both}"))
+        taken += both
+        near += len(those) if low >= NEAR_MIN else 0
+        right += both if low >= NEAR_MIN else 0
+    recall, clear = right / near, _clear(pairs)
+    say(
+        "",
+        *aligned(rows),
+        f"recall at {NEAR_MIN} and more: {recall:.3f}",
+        f"precision where no page is between 0.8 and 0.9: {right / (right + clear):.4f}; as here: {right / taken:.3f}",
+    )
+    return recall >= RECALL_MIN and right / (right + clear) >= PRECISION_MIN
+
+
+def _clear(pairs: Sequence[Pair]) -> int:
+    return sum(found(one)[1] for one in pairs if one.similarity < 0.8)
+
+
+def found(one: Pair) -> tuple[bool, bool]:
+    """Whether the pages of a pair share a band, and whether they are taken for near copies."""
+    first, second = sketch_of(one.original), sketch_of(one.other)
+    assert first is not None
+    assert second is not None
+    has_band = bool((first.bands == second.bands).any())
+    alike = int(places_alike(first.packed[np.newaxis], second.packed[np.newaxis])[0])
+    return has_band, has_band and alike >= ALIKE_MIN
+
+
+def memory(kind: str, pages: int) -> bool:
+    """Fill the maps in a process that the kernel holds to 256 MB, page cache included where it can."""
+    with tempfile.TemporaryDirectory(prefix="bigcrawl-bench-") as directory, bounded(MEMORY_BYTES) as group:
+        spec = {"directory": directory, "kind": kind, "pages": pages, "core": 1, "group": str(group) if group else ""}
+        (path := Path(directory) / "spec.json").write_text(json.dumps(spec))
+        got = json.loads(run_module("benchmarks.content.filling", [str(path)]))
+    rows = [
+        (f"{pages:,} pages, {kind} copies", ""),
+        ("held to 256 MB with page cache", "yes" if group else "no: this user may make no cgroup"),
+        ("memory of its own, MB", f"{got['anonymous_bytes'] / 1e6:.0f}"),
+        ("disk, bytes a page", f"{got['disk_bytes'] / pages:.0f}"),
+        ("CPU, us a page", f"{1e6 * got['cpu_s'] / pages:.1f}"),
+        ("seconds", f"{got['seconds']:.0f}"),
+        ("copies asked, found", f"{got['asked']:,}, {got['found']:,}"),
+    ]
+    say("", *aligned(rows))
+    return bool(got["anonymous_bytes"] <= MEMORY_BYTES and got["found"] == got["asked"])
+
+
+if __name__ == "__main__":
+    sys.exit(main())

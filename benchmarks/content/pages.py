@@ -1,0 +1,62 @@
+"""Pages of seeded words with near copies of them, and how similar two pages truly are."""
+
+from __future__ import annotations
+
+import random
+from typing import Final, NamedTuple
+
+from bigcrawl.content.text import text_of
+
+PAGE_BYTES: Final = 21_000
+LINKS: Final = 60
+PHRASE_WORDS: Final = 4
+
+_rng = random.Random(7)
+_WORDS: Final = ["".join(_rng.choices("etaoinshrdlucmfw", k=_rng.randint(2, 9))) for _ in range(5_000)]
+
+
+class Pair(NamedTuple):
+    """A page and a page made of it, with their Jaccard similarity by phrases of four words."""
+
+    original: bytes
+    other: bytes
+    similarity: float
+
+
+def page(seed: int, size: int = PAGE_BYTES) -> bytes:
+    """A page of `size` bytes with 60 links, three tags each."""
+    rng = random.Random(seed)
+    per_link = size // LINKS
+    parts = ["<!doctype html><html><head><title>x</title></head><body>"]
+    for _ in range(LINKS):
+        part = f'<p class="text"><a href="/{rng.choice(_WORDS)}/index.html">{rng.choice(_WORDS)}</a>'
+        while len(part) < per_link - 5:
+            part += f" {rng.choice(_WORDS)}"
+        parts.append(part + "</p>\n")
+    return "".join(parts).encode()
+
+
+def pair(seed: int, share: float, size: int = PAGE_BYTES) -> Pair:
+    """A page, and it with a share of its words replaced: half of them one by one, half in one block."""
+    rng = random.Random(seed * 31 + 1)
+    original = page(seed, size)
+    words = original.decode().split(" ")
+    plain = [at for at, word in enumerate(words) if word.isalpha()]
+    changes = round(share * len(plain))
+    start = rng.randrange(max(1, len(plain) - changes))
+    for at in (*rng.sample(plain, changes - changes // 2), *plain[start : start + changes // 2]):
+        words[at] = rng.choice(_WORDS)
+    other = " ".join(words).encode()
+    return Pair(original, other, true_similarity(original, other))
+
+
+def true_similarity(some: bytes, others: bytes) -> float:
+    """Jaccard of the sets of all phrases of four words, word by word: no sketch, no sample, no window of bytes."""
+    first, second = _phrases(some), _phrases(others)
+    both = len(first | second)
+    return len(first & second) / both if both else 0.0
+
+
+def _phrases(body: bytes) -> set[tuple[bytes, ...]]:
+    words = text_of(body).split()
+    return {tuple(words[at : at + PHRASE_WORDS]) for at in range(len(words) - PHRASE_WORDS + 1)}

@@ -1,0 +1,66 @@
+"""Payloads that were written lately are known, and nothing is called a copy that is not one."""
+
+from __future__ import annotations
+
+from bigcrawl.warc.origins import COPY_BYTES_MIN, URL_CHARS_MAX, Origins
+from bigcrawl.warc.records import Exchange, Origin
+from tests.unit.warc.reading import exchange
+
+BODY = b"<p>of some length</p>" * 30
+
+
+def stored(number: int, body: bytes = BODY, **changes: object) -> Exchange:
+    return exchange(number, body, record_id=b"<urn:uuid:%d>" % number, **changes)
+
+
+def written(origins: Origins, *exchanges: Exchange) -> None:
+    for one in exchanges:
+        origins.remember(one, origins.look_up(one)[0])
+
+
+def origin_of(origins: Origins, one: Exchange) -> Origin | None:
+    return origins.look_up(one)[1]
+
+
+def test_a_copy_knows_the_record_that_was_written() -> None:
+    """Its address, date and id; the same body of any other page."""
+    origins = Origins(10)
+    assert origin_of(origins, stored(1)) is None
+    written(origins, stored(1))
+    assert origin_of(origins, stored(2, status=404)) == Origin("http://a.example/1", stored(1).date_ms, b"<urn:uuid:1>")
+    assert origin_of(origins, stored(2, BODY + b".")) is None
+
+
+def test_least_recently_used_payloads_are_forgotten() -> None:
+    """What is looked up is kept."""
+    origins = Origins(2)
+    first, second, third = (stored(number, BODY + b"%d" % number) for number in range(3))
+    written(origins, first, second)
+    origins.look_up(first)
+    written(origins, third)
+    assert [origin_of(origins, one) is not None for one in (first, second, third)] == [True, False, True]
+    origins.forget()
+    assert origin_of(origins, first) is None
+
+
+def test_what_may_not_be_referred_to_is_not_remembered() -> None:
+    """A short or incomplete body, a record without an id, and an address without end."""
+    long = f"http://a.example/{'x' * URL_CHARS_MAX}"
+    for one in (
+        stored(1, b"x" * (COPY_BYTES_MIN - 1)),
+        stored(1, truncated="length"),
+        stored(1, url=long),
+        exchange(1, BODY),
+    ):
+        origins = Origins(10)
+        written(origins, one)
+        assert len(origins._origins) == 0
+    written(nothing := Origins(0), stored(1))
+    assert origin_of(nothing, stored(2)) is None
+
+
+def test_an_incomplete_body_is_nobodys_copy() -> None:
+    """Its bytes are those of another, and its page is not."""
+    origins = Origins(10)
+    written(origins, stored(1))
+    assert origin_of(origins, stored(2, truncated="disconnect")) is None
