@@ -230,8 +230,8 @@ def second_process_of(crawl: Crawl, name: str = "second") -> Crawl:
         "BIGCRAWL_STATE_DIR": crawl.directory / "state",
         "BIGCRAWL_WARC_DIR": crawl.directory / "warc",
     }
-    same = {"name": crawl.name, "arguments": crawl.arguments, "spider": crawl.spider}
-    return type(crawl)(crawl.directory / name, crawl.seeds, settings, **same)
+    place, arguments = crawl.directory / name, crawl.arguments
+    return type(crawl)(place, crawl.seeds, settings, name=crawl.name, arguments=arguments, spider=crawl.spider)
 
 
 def _url_of(record: bytes) -> str:
