@@ -219,6 +219,15 @@ ACTIONS: Final[dict[str, Action]] = {
         "write waiting URLs, seen keys and rules of the crawl into a file",
         ("mycrawl.jsonl.zst",),
     ),
+    "changes": Action(
+        "FILE",
+        1,
+        1,
+        "moving.changes.changes",
+        "write which pages were added, have changed or are gone into a file",
+        ("all.jsonl.zst", "news.jsonl --since 2026-11-25T06:00:00Z"),
+        "moving.changes.add_options",
+    ),
     "import": Action(
         "FILE | DIR | REDIS-URL",
         1,

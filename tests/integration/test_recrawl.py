@@ -9,7 +9,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from bigcrawl.revisiting.visit import digest_of
 from tests.support.crawls import Crawl, SimulatedWeb
+from tests.support.processes import wait_until
 from tests.support.serving import at_work
 
 if TYPE_CHECKING:
@@ -144,3 +146,42 @@ def test_what_visits_find_is_told_once(origin: Origin, tmp_path: Path) -> None:
     assert origin.conditions["/moving"] == [None, '"moving"', '"moving"']
     assert set(origin.conditions["/elsewhere"]) == {None}
     assert " ERROR: " not in log
+
+
+def replayed(collection: dict[str, str], file: Path) -> dict[str, str]:
+    """Apply the lines of a file to a collection of digests by URL."""
+    for line in map(json.loads, file.read_text().splitlines()):
+        if line["change"] == "gone":
+            collection.pop(line["url"], None)
+        else:
+            collection[line["url"]] = line["digest"]
+    return collection
+
+
+def test_replayed_changes_are_the_site_as_it_is(origin: Origin, tmp_path: Path) -> None:
+    """All of them, from an empty collection; and those since a time, from the collection of that time."""
+    arguments = {"policy": "periodic", "every": "2"}
+    settings = {**SETTINGS, "RETRY_ENABLED": 0}
+    first, later, whole = (tmp_path / f"{name}.jsonl" for name in ("first", "later", "whole"))
+    with Crawl(tmp_path / "crawl", [origin.url + "/"], settings, arguments=arguments, spider="recrawl") as crawl:
+        crawl.start()
+        wait_until(lambda: len(origin.conditions["/turning"]) > 1, "a page is visited again")
+        told = crawl.asked("changes", str(first))
+        wait_until(lambda: len(origin.conditions["/elsewhere"]) > 1, "a page was found at the second visit")
+        wait_until(lambda: len(origin.conditions["/turning"]) > 3, "and pages are visited again")
+        crawl.terminate()
+        assert crawl.wait(60) == 0
+        crawl.frontier("changes", str(whole))
+        crawl.frontier("changes", str(later), "--since", told["next_since"])
+        assert f"{whole} is there" in crawl.frontier("changes", str(whole), check=False).stderr
+        refused = crawl.frontier("changes", str(tmp_path / "no"), "--since", "yesterday", check=False)
+    assert "--since is 'yesterday'; must be a time" in refused.stderr
+    bodies = dict.fromkeys(("/same", "/failing", "/elsewhere"), b"as ever")
+    bodies |= {"/moving": b"here", "/": origin.answer("/", 1, None)[2]}
+    site = {origin.url + path: digest_of(body).hex() for path, body in bodies.items()}
+    # The last visit may have been broken off by the stop.
+    visits = len(origin.conditions["/turning"])
+    turning = {digest_of(b"visit %d" % visit).hex() for visit in (visits - 1, visits)}
+    for collection in (replayed({}, whole), replayed(replayed({}, first), later)):
+        assert collection.pop(origin.url + "/turning") in turning
+        assert collection == site

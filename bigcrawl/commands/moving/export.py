@@ -62,7 +62,7 @@ async def _export(config: Config, server: str, writer: LineWriter) -> dict[str, 
         writer.write(await _header(crawl))
         for line in await _rules(crawl):
             writer.write(line)
-        with _place_for_links(config.crawl.crawl_dir) as links:
+        with place_for_links(config.crawl.crawl_dir) as links:
             for partition in range(crawl.partitions):
                 async for line in partition_lines(crawl, partition, links):
                     writer.write(line)
@@ -95,7 +95,7 @@ async def _rules(crawl: OpenedCrawl) -> list[Line]:
 
 
 @contextmanager
-def _place_for_links(crawl_dir: Path) -> Iterator[Path]:
+def place_for_links(crawl_dir: Path) -> Iterator[Path]:
     """Make a directory for links on the file system of the crawl's files; delete those of killed exports."""
     make_private_directory(crawl_dir)
     for left in crawl_dir.glob(f"{_PREFIX}*"):

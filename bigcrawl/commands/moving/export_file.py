@@ -55,6 +55,14 @@ class LineWriter:
 
 @contextmanager
 def written(path: Path) -> Iterator[LineWriter]:
+    """Open a new export, whose last line says that it is whole. See `new_file`."""
+    with new_file(path) as writer:
+        yield writer
+        writer.write({"end": {"lines": writer.lines}})
+
+
+@contextmanager
+def new_file(path: Path) -> Iterator[LineWriter]:
     """Open a new file for its owner alone. It gets its name when it is whole; after an error nothing is left.
 
     Raises:
@@ -66,9 +74,7 @@ def written(path: Path) -> Iterator[LineWriter]:
     try:
         with open(part, "wb", opener=opener) as plain:
             with _compressed(path, plain) as file:
-                writer = LineWriter(file)
-                yield writer
-                writer.write({"end": {"lines": writer.lines}})
+                yield LineWriter(file)
             plain.flush()
             os.fsync(plain.fileno())
         part.rename(path)

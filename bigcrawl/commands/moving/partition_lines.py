@@ -83,15 +83,18 @@ async def partition_lines(crawl: OpenedCrawl, partition: int, links: Path) -> As
     """
     place = links / f"p{partition:04d}"
     try:
-        contents, found = await _read(crawl, partition, place)
+        contents, found = await read_partition(crawl, partition, place)
         for line in _lines(contents, found, partition):
             yield line
     finally:
         shutil.rmtree(place, ignore_errors=True)
 
 
-async def _read(crawl: OpenedCrawl, partition: int, place: Path) -> tuple[Contents | None, HeldInRedis]:
-    """Link the files, then read Redis; again if the owner trimmed the inbox meanwhile."""
+async def read_partition(crawl: OpenedCrawl, partition: int, place: Path) -> tuple[Contents | None, HeldInRedis]:
+    """Link the files below a place, which the caller deletes, and read Redis; again if the inbox was trimmed meanwhile.
+
+    Args, raises, and memory: as `partition_lines`.
+    """
     keys = crawl.keys(partition)
     for _ in range(TRIES_MAX):
         contents = await asyncio.to_thread(_contents, crawl, partition, place)

@@ -54,7 +54,7 @@ def test_arguments_are_settings() -> None:
 )
 def test_a_wrong_argument_is_told_by_the_check_of_its_setting(arguments: dict[str, Any], complaint: str) -> None:
     """In one line, with what it should be."""
-    _, crawler = made(**arguments)
+    _, crawler = made(None, **arguments)
     with pytest.raises(ConfigError, match=complaint):
         read_config(crawler.settings)
 
