@@ -124,10 +124,10 @@ class BroadSpider(scrapy.Spider):
                 yield canonicalize(line)
 
     async def parse(self, response: Response, **kwargs: Any) -> AsyncIterator[Any]:
-        """Follow the links of an HTML page, and a sitemap if it reads sitemaps."""
+        """Follow the links of an HTML page, and a sitemap among the seeds if it reads sitemaps."""
         if isinstance(response, TextResponse) and is_html(response):
             yield Links.from_page(response)
-        elif hasattr(self, "parse_sitemap_urls"):
+        elif hasattr(self, "parse_sitemap_urls") and is_seed(response):
             async for links in self.parse_sitemap(response):
                 yield links
 
@@ -188,6 +188,11 @@ def _version(seeds: str) -> str:
             return hashlib.file_digest(file, lambda: hashlib.blake2b(digest_size=16)).hexdigest()
     except OSError:
         return ""
+
+
+def is_seed(response: Response) -> bool:
+    """Whether no link led to it. Other pages are not unpacked to see whether they are sitemaps: archives are large."""
+    return response.request is None or not response.meta.get("depth")
 
 
 def is_html(response: Response) -> bool:

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from scrapy.http import Response
 
 FEED_ENTRIES_MAX: Final = 1_000
+PAGE_BYTES_MAX: Final = 1 << 20  # in which a page names its feeds
 
 
 class FeedsSpider(BroadSpider):
@@ -38,7 +39,7 @@ class FeedsSpider(BroadSpider):
             async for output in self.parse_feed(response):
                 yield output
         elif is_html(response):
-            found = feeds_of_page(response.body.decode("utf-8", "replace"))
+            found = feeds_of_page(response.body[:PAGE_BYTES_MAX].decode("utf-8", "replace"))
             yield Links(found, base=response.url, callback="parse_feed")
 
     async def parse_feed(self, response: Response, **kwargs: Any) -> AsyncIterator[Any]:

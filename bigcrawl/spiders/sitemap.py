@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from bigcrawl.spiders.broad import BroadSpider, is_html
+from bigcrawl.spiders.broad import BroadSpider, is_html, is_seed
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterable
@@ -29,6 +29,6 @@ class SitemapSpider(BroadSpider):
 
     async def parse(self, response: Response, **kwargs: Any) -> AsyncIterator[Any]:
         """Follow a sitemap among the seeds; a page leads nowhere."""
-        if not is_html(response):
+        if is_seed(response) and not is_html(response):
             async for links in self.parse_sitemap(response):
                 yield links

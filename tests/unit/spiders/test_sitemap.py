@@ -7,6 +7,7 @@ import gzip
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
+from scrapy import Request
 from scrapy.http import HtmlResponse, Response, TextResponse
 from scrapy.utils.test import get_crawler
 
@@ -31,6 +32,8 @@ def test_seed_may_be_a_sitemap() -> None:
     for spider in (SitemapSpider(), BroadSpider(sitemaps=True)):
         [links] = followed(spider, response)
         assert (links.urls, links.callback, links.priority) == (["/1"], None, 0)
+        met = response.replace(request=Request(URL, meta={"depth": 1}))
+        assert followed(spider, met) == [], "one that a link led to may be any archive"
     assert followed(BroadSpider(), response) == []
     assert followed(SitemapSpider(), HtmlResponse("http://a.example/", body=PAGE)) == []
     assert hasattr(SitemapSpider(sitemaps=""), "parse_sitemap_urls"), "it always reads those of robots.txt"
