@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from benchmarks.crawl.report import aligned, say
 from bigcrawl.sampling.estimating import Walks
-from bigcrawl.sampling.steps import Step, read_steps
+from bigcrawl.sampling.steps import WalkStep, read_steps
 from tests.support.crawls import Crawl, SimulatedWeb
 from tests.support.redis_server import PrivateRedis
 
@@ -51,9 +51,9 @@ class KnownLinks:
         self.urls = len(number_of)
         self.pages = self.statuses.count(200)
 
-    def walks(self, fetches: int, dice: Random) -> list[Step]:
+    def walks(self, fetches: int, dice: Random) -> list[WalkStep]:
         """Return the steps of walks that make so many fetches, or some more."""
-        steps: list[Step] = []
+        steps: list[WalkStep] = []
         walk = 0
         while len(steps) < fetches:
             at, number = dice.choice(self.seeds), 0
@@ -66,12 +66,12 @@ class KnownLinks:
             walk += 1
         return steps
 
-    def _step(self, walk: int, number: int, asked: int) -> Step:
+    def _step(self, walk: int, number: int, asked: int) -> WalkStep:
         found, hops = asked, 0
         while found < len(self.statuses) and 300 <= self.statuses[found] < 400 and hops < 5:
             found, hops = self.links[found][0], hops + 1
         answers = found < len(self.statuses) and self.statuses[found] == 200
-        return Step(walk, number, asked, found, answers and not hops, self.links[found] if answers else ())
+        return WalkStep(walk, number, asked, found, answers and not hops, self.links[found] if answers else ())
 
 
 def main() -> int:

@@ -24,7 +24,7 @@ _find_tags = re.compile(
 ).finditer
 
 
-class Entry(NamedTuple):
+class SitemapEntry(NamedTuple):
     """A location of a sitemap and what the site says of it, unprocessed; empty if it says nothing."""
 
     location: str = ""
@@ -38,17 +38,17 @@ def is_index(body: bytes) -> bool | None:
     return None if root is None else root[1] == b"sitemapindex"
 
 
-def entries(body: bytes, most: int) -> Iterator[list[Entry]]:
+def entries(body: bytes, most: int) -> Iterator[list[SitemapEntry]]:
     """Yield the entries of a sitemap, slice by slice; a list may be empty.
 
     Cost: linear in the bytes; a list takes some milliseconds.
     """
     if body.startswith((BOM_UTF16_LE, BOM_UTF16_BE)):
         body = body.decode("utf-16", "replace").encode("utf-8", "replace")
-    looks, at, entry = LOOKS_MAX * most, 0, Entry()
+    looks, at, entry = LOOKS_MAX * most, 0, SitemapEntry()
     while at < len(body) and most > 0 and looks > 0:
         end = at + SLICE_BYTES
-        found: list[Entry] = []
+        found: list[SitemapEntry] = []
         for tag in _find_tags(body, at, end + LOCATION_BYTES_MAX):
             looks -= 1
             if tag.start() >= end or not looks:
@@ -57,8 +57,8 @@ def entries(body: bytes, most: int) -> Iterator[list[Entry]]:
                 continue
             if tag[1] in (None, b"loc") and entry.location:
                 found.append(entry)
-                entry = Entry()
-            entry = Entry() if tag[1] is None else _with_value(entry, tag)
+                entry = SitemapEntry()
+            entry = SitemapEntry() if tag[1] is None else _with_value(entry, tag)
         at = end
         if entry.location and (at >= len(body) or not looks):
             found.append(entry)
@@ -66,7 +66,7 @@ def entries(body: bytes, most: int) -> Iterator[list[Entry]]:
         most -= len(found)
 
 
-def _with_value(entry: Entry, tag: re.Match[bytes]) -> Entry:
+def _with_value(entry: SitemapEntry, tag: re.Match[bytes]) -> SitemapEntry:
     name, is_literal, written = tag.groups()
     if name != b"loc":
         written = written[:HINT_BYTES_MAX]

@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     import random
     from collections.abc import Sequence
 
-    from bigcrawl.sampling.steps import Step
+    from bigcrawl.sampling.steps import WalkStep
 
 GROUPS: Final = 20
 WALKS_MIN: Final = 2 * GROUPS
@@ -80,7 +80,7 @@ class Walks:
         ConfigError: there are fewer than `WALKS_MIN` walks, or no step beyond the seeds.
     """
 
-    def __init__(self, steps: Sequence[Step]) -> None:
+    def __init__(self, steps: Sequence[WalkStep]) -> None:
         names = sorted({step.walk for step in steps})
         if len(names) < WALKS_MIN:
             raise ConfigError(f"there are {len(names)} walks: an estimate takes {WALKS_MIN} at least")
@@ -142,14 +142,14 @@ class Walks:
         return low, high, low * float(share), high * float(share)
 
 
-def sampled(walks: Walks, count: int, dice: random.Random) -> list[Step]:
+def sampled(walks: Walks, count: int, dice: random.Random) -> list[WalkStep]:
     """Return so many different pages, or all that were fetched, drawn near-uniformly among those that were seen.
 
     A page is drawn by the weight of all steps to it together, without replacement (Efraimidis and Spirakis 2006). So
     the more of the fetched pages are drawn, the more the sample is like what was fetched: draw a tenth or less.
     """
     weight_of: dict[int, float] = {}
-    step_of: dict[int, Step] = {}
+    step_of: dict[int, WalkStep] = {}
     for step, weight in zip(walks.steps, walks.weights().tolist(), strict=True):
         if step.is_page and weight:
             weight_of[step.asked] = weight_of.get(step.asked, 0.0) + weight

@@ -15,7 +15,7 @@ KEY_MAX: Final = (1 << 64) - 1
 _REMEDY: Final = "give a file that the spider sample wrote by -o"
 
 
-class Step(NamedTuple):
+class WalkStep(NamedTuple):
     """One fetch of a walk. Keys stand for canonical URLs, 64 bits."""
 
     walk: int
@@ -33,13 +33,13 @@ class Step(NamedTuple):
     """What was asked for."""
 
 
-def read_steps(lines: Iterable[str], name: str) -> list[Step]:
+def read_steps(lines: Iterable[str], name: str) -> list[WalkStep]:
     """Return the steps in lines of JSON, each once: a step that was fetched again after a crash counts the first time.
 
     Raises:
         ConfigError: a line is no step; names it.
     """
-    found: dict[tuple[int, int], Step] = {}
+    found: dict[tuple[int, int], WalkStep] = {}
     for number, line in enumerate(lines, 1):
         if line.strip():
             step = _step_of(line, f"line {number} of {name}")
@@ -47,11 +47,11 @@ def read_steps(lines: Iterable[str], name: str) -> list[Step]:
     return list(found.values())
 
 
-def _step_of(line: str, where: str) -> Step:
+def _step_of(line: str, where: str) -> WalkStep:
     try:
         fields: dict[str, Any] = json.loads(line if len(line) <= LINE_CHARS_MAX else "{}")
         walk, number, asked, found = (fields[name] for name in ("walk", "step", "asked", "found"))
-        step = Step(walk, number, asked, found, bool(fields["is_page"]), tuple(fields["links"]), str(fields["url"]))
+        step = WalkStep(walk, number, asked, found, bool(fields["is_page"]), tuple(fields["links"]), str(fields["url"]))
     except (ValueError, TypeError, KeyError, RecursionError) as error:
         raise ConfigError(f"{where} is no step of a walk ({error}): {_REMEDY}") from None
     if any(type(key) is not int or not 0 <= key <= KEY_MAX for key in (walk, number, asked, found, *step.links)):

@@ -11,7 +11,7 @@ from scrapy.http import TextResponse
 from bigcrawl.exceptions import ConfigError
 from bigcrawl.links import Links
 from bigcrawl.middlewares.link_checks import link_checks_of
-from bigcrawl.sampling.steps import Step
+from bigcrawl.sampling.steps import WalkStep
 from bigcrawl.scheduler.adapter.request_codec import ONCE
 from bigcrawl.spiders.broad import BroadSpider, is_html
 from bigcrawl.url.canonical import canonicalize
@@ -85,7 +85,7 @@ class SampleSpider(BroadSpider):
         assert request is not None
         url = canonicalize(request.meta.get("redirect_urls", [request.url])[0])
         asked, found, *keys = map(int, PUBLIC_KEYS.of_urls([url, canonicalize(request.url), *links]))
-        return Step(
+        return WalkStep(
             **request.cb_kwargs,
             asked=asked,
             found=found,

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from bigcrawl.listings.sitemaps import SLICE_BYTES, Entry, entries, is_index
+from bigcrawl.listings.sitemaps import SLICE_BYTES, SitemapEntry, entries, is_index
 
 
-def read(body: bytes, most: int = 100) -> list[Entry]:
+def read(body: bytes, most: int = 100) -> list[SitemapEntry]:
     return [entry for found in entries(body, most) for entry in found]
 
 
@@ -20,10 +20,10 @@ def test_entry_has_its_hints_in_any_order() -> None:
         b"<url><priority>1</priority></url><url><loc>/4</loc><lastmod>%s</lastmod></url></urlset>" % (b"9" * 999)
     )
     assert read(body) == [
-        Entry("/1", "2026-11-25", "0.8"),
-        Entry("/2?a=1&b=2"),
-        Entry("/3&amp;"),
-        Entry("/4", "9" * 64),
+        SitemapEntry("/1", "2026-11-25", "0.8"),
+        SitemapEntry("/2?a=1&b=2"),
+        SitemapEntry("/3&amp;"),
+        SitemapEntry("/4", "9" * 64),
     ]
 
 
@@ -37,7 +37,7 @@ def test_entry_may_cross_a_slice() -> None:
     for gap in range(SLICE_BYTES - 60, SLICE_BYTES + 9, 7):
         head = b"<urlset>" + b" " * (gap - 8)
         body = head + b"<url><loc>/1</loc><lastmod>2026</lastmod></url><url><loc>/2</loc></url>"
-        assert read(body) == [Entry("/1", "2026"), Entry("/2")], gap
+        assert read(body) == [SitemapEntry("/1", "2026"), SitemapEntry("/2")], gap
 
 
 @pytest.mark.parametrize("most", [0, 1, 7])

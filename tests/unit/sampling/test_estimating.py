@@ -10,7 +10,7 @@ import pytest
 
 from bigcrawl.exceptions import ConfigError
 from bigcrawl.sampling.estimating import WALKS_MIN, Walks, sampled
-from bigcrawl.sampling.steps import Step
+from bigcrawl.sampling.steps import WalkStep
 
 PAGES, DEAD = 1_500, 500
 RESTART = 0.2
@@ -24,13 +24,13 @@ def links_of_web(dice: Random) -> list[tuple[int, ...]]:
     return [tuple(dict.fromkeys(dice.choices(urls, loved, k=20))) for _ in range(PAGES)]
 
 
-def walks_over(links: list[tuple[int, ...]], count: int, dice: Random) -> list[Step]:
+def walks_over(links: list[tuple[int, ...]], count: int, dice: Random) -> list[WalkStep]:
     steps = []
     for walk in range(count):
         at, number = dice.randrange(20), 0
         while True:
             of_page = links[at] if at < PAGES else ()
-            steps.append(Step(walk, number, at, at, at < PAGES, of_page))
+            steps.append(WalkStep(walk, number, at, at, at < PAGES, of_page))
             if not of_page or dice.random() < RESTART:
                 break
             at, number = dice.choice(of_page), number + 1
@@ -68,11 +68,11 @@ def test_sample_is_near_uniform_though_the_walk_is_not() -> None:
 def test_what_says_nothing_is_told() -> None:
     """Few walks, or walks that go nowhere; walks that never meet give no upper bound that means something."""
     with pytest.raises(ConfigError, match=f"takes {WALKS_MIN}"):
-        Walks([Step(0, 0, 1, 1, True, (2,))])
+        Walks([WalkStep(0, 0, 1, 1, True, (2,))])
     with pytest.raises(ConfigError, match="beyond its seed"):
-        Walks([Step(walk, 0, walk, walk, True) for walk in range(WALKS_MIN)])
+        Walks([WalkStep(walk, 0, walk, walk, True) for walk in range(WALKS_MIN)])
     apart = [
-        Step(walk, step, 3 * walk + step, 3 * walk + step, True, (3 * walk + 1,))
+        WalkStep(walk, step, 3 * walk + step, 3 * walk + step, True, (3 * walk + 1,))
         for walk in range(50)
         for step in (0, 1)
     ]
@@ -83,5 +83,5 @@ def test_what_says_nothing_is_told() -> None:
 
 def test_web_of_dead_links_has_no_pages() -> None:
     """The share of pages is that of what was asked for, and may be none."""
-    steps = [Step(walk, step, step, step, False, (1, 2)) for walk in range(WALKS_MIN) for step in (0, 1)]
+    steps = [WalkStep(walk, step, step, step, False, (1, 2)) for walk in range(WALKS_MIN) for step in (0, 1)]
     assert Walks(steps).estimate().pages.value == 0

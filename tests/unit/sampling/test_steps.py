@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 
 from bigcrawl.exceptions import ConfigError
-from bigcrawl.sampling.steps import LINE_CHARS_MAX, Step, read_steps
+from bigcrawl.sampling.steps import LINE_CHARS_MAX, WalkStep, read_steps
 
-STEP = Step(3, 1, 5, (1 << 64) - 1, True, (7, 8), "http://a.example/")
+STEP = WalkStep(3, 1, 5, (1 << 64) - 1, True, (7, 8), "http://a.example/")
 
 
 def line(**changed: Any) -> str:

@@ -13,7 +13,7 @@ from scrapy.http import HtmlResponse, Response
 from scrapy.utils.test import get_crawler
 from twisted.python.failure import Failure
 
-from bigcrawl.sampling.steps import Step, read_steps
+from bigcrawl.sampling.steps import WalkStep, read_steps
 from bigcrawl.scheduler.adapter.request_codec import ONCE
 from bigcrawl.spiders.sample import SampleSpider
 from bigcrawl.url.key import PUBLIC_KEYS
@@ -34,7 +34,7 @@ def new_spider(**arguments: Any) -> SampleSpider:
 
 def answered(
     spider: SampleSpider, make: Callable[..., Response] = HtmlResponse, **fields: Any
-) -> tuple[Step, list[Request]]:
+) -> tuple[WalkStep, list[Request]]:
     """The step of an answer to the URL /start, and the next requests."""
     request = Request("http://a.example/start", meta=fields.pop("meta", {}), cb_kwargs={"walk": 2, "step": 3})
     fields = {"body": PAGE, "headers": {"Content-Type": "text/html"}, "request": request, **fields}
