@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     import argparse
     from collections.abc import AsyncIterator, Sequence
 
-    from bigcrawl.commands.moving.export_file import Line, Writer
+    from bigcrawl.commands.moving.export_file import Line, LineWriter
     from bigcrawl.commands.opened_crawl import OpenedCrawl
     from bigcrawl.config import Config
     from bigcrawl.scheduler.records.queued_url import QueuedUrl
@@ -61,7 +61,7 @@ def changes(config: Config, words: Sequence[str], opts: argparse.Namespace) -> R
     return Result({"file": str(path), "crawl": config.crawl.name, **found, "next_since": since}, text)
 
 
-async def _changes(config: Config, server: str, writer: Writer, since_s: int) -> tuple[Counter[str], int]:
+async def _changes(config: Config, server: str, writer: LineWriter, since_s: int) -> tuple[Counter[str], int]:
     counts: Counter[str] = Counter()
     async with opened(config, server) as crawl:
         next_ms = crawl.client.now_ms()
