@@ -117,6 +117,13 @@ TABLE: tuple[Setting | str, ...] = (
         high=60,
     ),
     Setting(
+        "BIGCRAWL_WARC_INDEX",
+        ["cdxj"],
+        list,
+        "Indexes that are made of each WARC file once it is full: cdxj, with which pages are found and replayed. An "
+        "empty list: none.",
+    ),
+    Setting(
         "BIGCRAWL_NODE",
         None,
         str,

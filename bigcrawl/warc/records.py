@@ -74,6 +74,7 @@ class Exchange(NamedTuple):
         date_ms: when the capture began, since the epoch.
         truncated: why the body is incomplete; None if it is complete.
         record_id: of the response's record; None to create one.
+        notes: what is known of the fetch, for a metadata record beside the two; None: there is none.
     """
 
     url: str
@@ -89,6 +90,7 @@ class Exchange(NamedTuple):
     ip: str | None = None
     truncated: Truncation | None = None
     record_id: bytes | None = None
+    notes: Mapping[str, str] | None = None
 
 
 class Note(NamedTuple):
@@ -133,8 +135,8 @@ def warcinfo_record(record_id: bytes, filename: str, date_ms: int, info: Mapping
 
 def exchange_records(
     exchange: Exchange, warcinfo_id: bytes, new_id: Callable[[], bytes] = new_record_id
-) -> tuple[bytes, bytes]:
-    """Return the exchange as a response and a request record, in the order in which to write them.
+) -> list[bytes]:
+    """Return the exchange as records in the order in which to write them: response, request, and metadata if any.
 
     Cost: two SHA-1 passes over the body (for the block and payload digests), and one copy of it.
     """
@@ -149,7 +151,11 @@ def exchange_records(
         common.append(b"WARC-IP-Address: " + _text(exchange.ip))
     if exchange.protocol is not None and not exchange.protocol.startswith("HTTP/1."):
         common.append(b"WARC-Protocol: " + _text(exchange.protocol.lower()))
-    return _response(exchange, response_id, common), _request(exchange, target, new_id(), response_id, common)
+    records = [_response(exchange, response_id, common), _request(exchange, target, new_id(), response_id, common)]
+    if exchange.notes:
+        note = Note(exchange.url, response_id, exchange.date_ms, exchange.notes)
+        records.append(note_record(note, warcinfo_id, new_id))
+    return records
 
 
 def note_record(note: Note, warcinfo_id: bytes, new_id: Callable[[], bytes] = new_record_id) -> bytes:

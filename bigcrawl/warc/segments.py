@@ -54,7 +54,8 @@ class Written:
 class _Segment:
     """One ``.open`` file: its descriptor, its lock, and where its last whole record ends."""
 
-    def __init__(self, files: Files, fd: int, path: Path) -> None:
+    def __init__(self, files: Files, fd: int, path: Path, note_sealed: Callable[[Path], object]) -> None:
+        self._note_sealed = note_sealed
         self._files = files
         self._fd = fd
         self.open_path = path
@@ -107,6 +108,8 @@ class _Segment:
                 exc_info=True,
             )
             return False
+        if self.size:
+            self._note_sealed(self.path)
         return True
 
     def _seal(self) -> None:
@@ -143,6 +146,7 @@ class WarcWriter:
         bytes_max: once a file has this compressed size, it is sealed and the next one begun.
         info: fields of the warcinfo records.
         seal_in: runs the sealing of a full file; pass a thread's submit if a sync must not block the caller.
+        note_sealed: called with the path of each file once it is sealed, where it was sealed; raises nothing.
     """
 
     def __init__(
@@ -156,6 +160,7 @@ class WarcWriter:
         clock: Clock | None = None,
         files: Files | None = None,
         seal_in: Callable[[Callable[[], bool]], object] | None = None,
+        note_sealed: Callable[[Path], object] | None = None,
     ) -> None:
         self.directory = Path(directory)
         self._prefix = _name_part(prefix)
@@ -165,6 +170,7 @@ class WarcWriter:
         self._clock = clock or SystemClock()
         self._files = files or OsFiles()
         self._seal_in = seal_in or _call
+        self._note_sealed = note_sealed or _ignore
         self._serial = 0
         self._segment: _Segment | None = None
 
@@ -177,6 +183,10 @@ class WarcWriter:
         """The file being written; None between files."""
         return self._segment.open_path if self._segment else None
 
+    def describe(self, name: str, value: str) -> None:
+        """Add a field to the warcinfo records of files that are begun from now on."""
+        self._info[name] = value
+
     def write(self, item: Exchange | Note) -> Written:
         """Append the records of an exchange, or of a note; see the module's guarantees.
 
@@ -186,7 +196,7 @@ class WarcWriter:
         try:
             segment = self._segment = self._segment or self._create_segment()
             if isinstance(item, Exchange):
-                records = list(exchange_records(item, segment.warcinfo_id))
+                records = exchange_records(item, segment.warcinfo_id)
             else:
                 records = [note_record(item, segment.warcinfo_id)]
             if not segment.size:
@@ -235,7 +245,7 @@ class WarcWriter:
             except BaseException:
                 self._files.close(fd)
                 raise
-            segment = _Segment(self._files, fd, path)
+            segment = _Segment(self._files, fd, path, self._note_sealed)
             if is_ours and not segment.path.exists():
                 return segment
             if is_ours:
@@ -262,6 +272,10 @@ class WarcWriter:
 
 def _call(function: Callable[[], bool]) -> None:
     function()
+
+
+def _ignore(path: Path) -> None:
+    """Do nothing; nobody wants to know."""
 
 
 def _nothing() -> None:

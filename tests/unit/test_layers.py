@@ -26,7 +26,7 @@ LAYERS: tuple[frozenset[str], ...] = (
             *("url", "warc"),
         }
     ),
-    frozenset({"links", "politeness", "sitemaps"}),
+    frozenset({"links", "page_index", "politeness", "sitemaps"}),
     frozenset({"scheduler"}),
     frozenset(
         {

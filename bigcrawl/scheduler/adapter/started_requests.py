@@ -102,6 +102,11 @@ class StartedRequests:
         held = self._held.get(request)
         return held is not None and held.outcome.startswith("status:")
 
+    def download_ms_of(self, request: Request) -> int | None:
+        """How long a handed-out request took, once it is answered; None for any other."""
+        held = self._held.get(request)
+        return held.download_ms if held is not None else None
+
     # --- reports about a request
 
     def note_response(self, request: Request, response: Response, download_ms: int) -> None:
