@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from scrapy.utils.misc import load_object
-
+from bigcrawl.commands.pages.extract import extract_page
+from bigcrawl.commands.pages.files import index_again, verify_files
 from bigcrawl.exceptions import ConfigError
 
 if TYPE_CHECKING:
@@ -17,9 +17,9 @@ if TYPE_CHECKING:
     from bigcrawl.config import Config
 
 _VERBS: Final = {
-    "verify": "pages.files.verify_files",
-    "index": "pages.files.index_again",
-    "extract": "pages.extract.extract_page",
+    "verify": verify_files,
+    "index": index_again,
+    "extract": extract_page,
 }
 _WHERE: Final = "scrapy frontier warc"
 
@@ -46,5 +46,4 @@ def warc(config: Config, words: Sequence[str], opts: argparse.Namespace) -> Resu
         raise ConfigError(f"{_WHERE} wants verify [FILE...], index [FILE...] or extract URL, and not {verb!r}")
     if verb == "extract" and len(rest) != 1:
         raise ConfigError(f"{_WHERE} extract wants one URL")
-    result: Result = load_object(f"bigcrawl.commands.{_VERBS[verb]}")(config, rest, opts)
-    return result
+    return _VERBS[verb](config, rest, opts)
