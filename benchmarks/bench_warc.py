@@ -26,8 +26,9 @@ from scrapy.utils.test import get_crawler
 from bigcrawl.pipelines.warc import WarcPipeline
 from bigcrawl.warc.group_commit import GroupCommit
 from bigcrawl.warc.records import exchange_records
-from bigcrawl.warc.recovery import recover, verify
+from bigcrawl.warc.recovery import recover
 from bigcrawl.warc.segments import WarcWriter
+from bigcrawl.warc.verification import verify
 from tests.unit.warc.reading import exchange
 
 if TYPE_CHECKING:

@@ -23,10 +23,11 @@ from bigcrawl.exceptions import ConfigError
 from bigcrawl.setting_values import read_values, refuse_unknown
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Mapping, Sequence
 
 T = TypeVar("T")
 
+WARC_INDEXES = ("cdxj",)  # values of BIGCRAWL_WARC_INDEX
 TOKEN_CHARS_MIN = 16  # of the dashboard's token
 ALIKE_CHARS_MAX = 60  # of a compared value, which nodes report every second
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
@@ -63,6 +64,7 @@ class CrawlConfig:
     warc_sync_s: float
     warc_copies: str
     drops_copy_links: bool
+    warc_indexes: tuple[str, ...]
     report_dir: Path | None
     partitions: int
     private_suffixes: bool
@@ -366,6 +368,15 @@ def read_dns(settings: Mapping[str, Any]) -> DnsConfig:
     return _dns(read_values(settings, "BIGCRAWL_DNS"))
 
 
+def _warc_indexes(kinds: Sequence[str]) -> tuple[str, ...]:
+    for kind in kinds:
+        if kind not in WARC_INDEXES:
+            raise ConfigError(
+                f"BIGCRAWL_WARC_INDEX has {kind!r}; it takes {' and '.join(WARC_INDEXES)}, or nothing for no index"
+            )
+    return tuple(dict.fromkeys(kinds))
+
+
 def _crawl(value: Mapping[str, Any]) -> CrawlConfig:
     return CrawlConfig(
         name=_checked_name("BIGCRAWL_CRAWL", value["BIGCRAWL_CRAWL"]),
@@ -380,6 +391,7 @@ def _crawl(value: Mapping[str, Any]) -> CrawlConfig:
         warc_sync_s=value["BIGCRAWL_WARC_SYNC_SECONDS"],
         warc_copies=value["BIGCRAWL_WARC_COPIES"],
         drops_copy_links=_drops_copy_links(value),
+        warc_indexes=_warc_indexes(value["BIGCRAWL_WARC_INDEX"]),
         report_dir=Path(value["BIGCRAWL_REPORT_DIR"]).expanduser().absolute() if value["BIGCRAWL_REPORT_DIR"] else None,
         partitions=value["BIGCRAWL_PARTITIONS"],
         private_suffixes=value["BIGCRAWL_PRIVATE_SUFFIXES"],

@@ -133,6 +133,13 @@ TABLE: tuple[Setting | str, ...] = (
         choices=("follow", "drop"),
     ),
     Setting(
+        "BIGCRAWL_WARC_INDEX",
+        ["cdxj"],
+        list,
+        "Indexes that are made of each WARC file once it is full: cdxj, with which pages are found and replayed. An "
+        "empty list: none.",
+    ),
+    Setting(
         "BIGCRAWL_NODE",
         None,
         str,

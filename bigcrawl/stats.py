@@ -188,7 +188,7 @@ SCRAPY_STATS: tuple[Stat, ...] = (
         "bigcrawl/warc/records",
         "counter",
         "records",
-        "WARC records written: two per exchange, one per file, one per page with metadata.",
+        "WARC records written: three per exchange, one per file, and one more per page with directives to robots.",
         "pipelines/warc.py",
     ),
     Stat(
@@ -224,6 +224,13 @@ SCRAPY_STATS: tuple[Stat, ...] = (
         "counter",
         "bytes",
         "Bytes of incomplete records cut off the ends of those files.",
+        "pipelines/warc.py",
+    ),
+    Stat(
+        "bigcrawl/warc/indexed_files",
+        "counter",
+        "files",
+        "WARC files whose index was made, those of earlier runs included.",
         "pipelines/warc.py",
     ),
     # --- without the frontier

@@ -22,7 +22,7 @@ FUNCTIONS_KEPT: Final = 25
 
 # Stage, and fragments of paths. In a file's path the first row with a match counts.
 STAGES: Final[tuple[tuple[str, tuple[str, ...]], ...]] = (
-    ("WARC", ("/bigcrawl/warc/", "/bigcrawl/pipelines/")),
+    ("WARC", ("/bigcrawl/warc/", "/bigcrawl/page_index/", "/bigcrawl/pipelines/")),
     # asyncio's streams are used by the Redis client alone.
     ("Redis client", ("/bigcrawl/redisdb/", "/redis/", "/hiredis/", "/asyncio/streams.py")),
     ("canonical and key", ("/bigcrawl/url/", "/tldextract/", "/ada_url/", "/mmh3/")),

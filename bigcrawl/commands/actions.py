@@ -23,6 +23,7 @@ class Action(NamedTuple):
         examples: arguments of example calls.
         options: a function below `bigcrawl.commands` that adds its options to a parser; empty: it has none.
         names_crawl: whether its first argument is the crawl's name.
+        needs_crawl: whether it is about a crawl; otherwise no crawl need be there.
         begins_crawl: a function below `bigcrawl.commands` that returns the name of the crawl that it may begin, given
             the options; empty: it begins none.
     """
@@ -36,6 +37,7 @@ class Action(NamedTuple):
     options: str = ""
     names_crawl: bool = False
     begins_crawl: str = ""
+    needs_crawl: bool = True
 
 
 ACTIONS: Final[dict[str, Action]] = {
@@ -113,6 +115,16 @@ ACTIONS: Final[dict[str, Action]] = {
         "take damaged partitions back to their last sound state, and say what that loses",
         ("", "--yes"),
         "repairing.repair.add_options",
+    ),
+    "warc": Action(
+        "verify [FILE...] | index [FILE...] | extract URL",
+        1,
+        URLS_MAX,
+        "pages.warc.warc",
+        "check WARC files, index them, get a page out",
+        ("verify", "index warc/mycrawl-1.warc.gz", "extract http://a.example/page --to page.html"),
+        "pages.warc.add_options",
+        needs_crawl=False,
     ),
     "explain": Action(
         "URL",

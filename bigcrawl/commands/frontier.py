@@ -104,7 +104,7 @@ def _result_of(command: Command, args: list[str], opts: argparse.Namespace) -> R
     assert settings is not None
     if action.names_crawl:
         settings.set("BIGCRAWL_CRAWL", opts.words[0], "cmdline")
-    elif settings.get("BIGCRAWL_CRAWL") is None:
+    elif action.needs_crawl and settings.get("BIGCRAWL_CRAWL") is None:
         name = load_object(f"bigcrawl.commands.{action.begins_crawl}")(opts) if action.begins_crawl else ""
         settings.set("BIGCRAWL_CRAWL", name or only_crawl(read_config(settings)), "command")
     return run_action(read_config(settings), args[0], opts)

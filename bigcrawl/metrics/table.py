@@ -526,6 +526,13 @@ TABLE: tuple[Metric | str, ...] = (
         "stats.py: bigcrawl/warc/write_errors",
         lambda source: source.stat("bigcrawl/warc/write_errors"),
     ),
+    Metric(
+        "bigcrawl_warc_indexed_files",
+        "counter",
+        "WARC files whose index was made.",
+        "stats.py: bigcrawl/warc/indexed_files",
+        lambda source: source.stat("bigcrawl/warc/indexed_files"),
+    ),
 )
 
 METRICS: tuple[Metric, ...] = tuple(row for row in TABLE if isinstance(row, Metric))

@@ -43,6 +43,7 @@ from bigcrawl import __version__
 from bigcrawl.clock import SystemClock
 from bigcrawl.config import read_config
 from bigcrawl.exceptions import ConfigError, TransientStoreError
+from bigcrawl.pipelines.page_indexer import PageIndexer
 from bigcrawl.scheduler.adapter.registry import frontier_of, register_storage, storage_of
 from bigcrawl.stats_buffer import StatsBuffer
 from bigcrawl.warc.files import OsFiles
@@ -65,13 +66,16 @@ if TYPE_CHECKING:
 
     from bigcrawl.clock import Clock
     from bigcrawl.config import Config
+    from bigcrawl.page_index.index_files import Indexed
     from bigcrawl.warc.records import Origin
 
 logger = logging.getLogger(__name__)
 
-RECOVERY_AT_CLOSE_SECONDS = 3.0
-# The node must end within ten seconds of SIGTERM. A file not closed by then is closed by the next start.
+# The node must end within ten seconds of SIGTERM, and these come one after another. What is not done by then, the next
+# start does.
 DISK_AT_CLOSE_SECONDS = 4.0
+RECOVERY_AT_CLOSE_SECONDS = 2.0
+INDEX_AT_CLOSE_SECONDS = 2.0
 HANGING_MS = 10_000
 
 _SCHEMES = ("http://", "https://")
@@ -100,7 +104,9 @@ class WarcPipeline:
         self._clock = clock or SystemClock()
         self._retry_seconds = retry_seconds
         self._disk = GroupCommit(lambda: self._writer.syncing(), None, self._clock)  # noqa: PLW0108 - made below
-        self._writer = _writer(read_config(crawler.settings), directory, self._clock, self._disk)
+        config = read_config(crawler.settings)
+        self._indexer = PageIndexer(config.crawl.warc_indexes, config.crawl.warc_mode, self._note_indexed)
+        self._writer = _writer(config, directory, self._clock, self._disk, self._indexer)
         self._unwritten: deque[Exchange | Note] = deque()
         self._unsafe: deque[Exchange | Note] = deque()  # written, and kept until a sync has confirmed them
         self._is_hanging = False
@@ -151,6 +157,9 @@ class WarcPipeline:
 
     def open_spider(self) -> None:
         frontier = frontier_of(self._crawler)
+        settings = self._crawler.settings
+        obeys = settings.getbool("ROBOTSTXT_OBEY") if frontier is None else frontier.config.politeness.obey_robots
+        self._writer.describe("robots", "obeyed (RFC 9309)" if obeys else "ignored")
         if frontier is not None:
             self._disk.sync_every(frontier.config.crawl.warc_sync_s or None)
         else:
@@ -184,6 +193,7 @@ class WarcPipeline:
                 {"directory": self._directory},
             )
         await self._end_recovery()
+        await run_in_thread(self._indexer.end, INDEX_AT_CLOSE_SECONDS)
         self._stats_buffer.flush()
 
     def response_downloaded(self, response: Response, request: Request) -> None:
@@ -192,7 +202,7 @@ class WarcPipeline:
             if not request.url.startswith(_SCHEMES):
                 return
             record_id = self._record_ids[request] = new_record_id()
-            self._write(_exchange(request, response, self._clock.now_ms(), record_id))
+            self._write(_exchange(request, response, self._clock.now_ms(), record_id, self._download_ms(request)))
             origin = self._last_origin
             # A body that came with an error before was seen by no spider.
             if origin is not None and not self._unwritten and origin.status == response.status:
@@ -218,6 +228,12 @@ class WarcPipeline:
     def original_of(self, request: Request) -> str:
         """The URL of a page with the status and body of the answer to a request; empty if none is known."""
         return self._originals.get(request, "")
+
+    def _download_ms(self, request: Request) -> int:
+        """How long the fetch took: until the last byte by the frontier, until the first one by Scrapy's handlers."""
+        frontier = frontier_of(self._crawler)
+        known = frontier.started.download_ms_of(request) if frontier is not None else None
+        return round(request.meta.get("download_latency", 0) * 1000) if known is None else known
 
     def _write(self, item: Exchange | Note) -> None:
         self._unwritten.append(item)
@@ -333,9 +349,17 @@ class WarcPipeline:
             )
             self._stats_buffer.inc_value("bigcrawl/warc/recovered_files")
             self._stats_buffer.inc_value("bigcrawl/warc/cut_bytes", file.cut_bytes)
+        try:
+            await run_in_thread(self._indexer.add_missing, self._directory)
+        except OSError as error:
+            logger.warning("files without an index are not looked for: %(error)s", {"error": error})
+
+    def _note_indexed(self, indexed: Indexed) -> None:
+        """Count a file. Called in the indexer's thread."""
+        self._crawler.stats.inc_value("bigcrawl/warc/indexed_files")
 
 
-def _exchange(request: Request, response: Response, now_ms: int, record_id: bytes) -> Exchange:
+def _exchange(request: Request, response: Response, now_ms: int, record_id: bytes, download_ms: int) -> Exchange:
     # The handler only measures the time to the first byte, so the date lies within the fetch.
     latency_ms = int(request.meta.get("download_latency", 0) * 1000)
     ip = response.ip_address
@@ -352,7 +376,19 @@ def _exchange(request: Request, response: Response, now_ms: int, record_id: byte
         ip=None if ip is None or request.meta.get("proxy") else _spelled(ip),
         truncated=_truncation(response.flags),
         record_id=record_id,
+        notes=_notes(request, download_ms),
     )
+
+
+def _notes(request: Request, download_ms: int) -> dict[str, str]:
+    """Return what is known of a fetch, by the names that WARC/1.1 has for it, and `depth` and `priority`."""
+    meta = request.meta
+    notes = {"fetchTimeMs": str(download_ms), "depth": str(meta.get("depth", 0)), "priority": str(request.priority)}
+    redirected = meta.get("redirect_urls")
+    via = redirected[-1] if redirected else request.headers.get(b"Referer")
+    if via:
+        notes["via"] = via.decode("latin-1") if isinstance(via, bytes) else str(via)
+    return notes
 
 
 def _pairs(headers: Headers) -> list[tuple[bytes, bytes]]:
@@ -369,7 +405,7 @@ def _spelled(address: IPv4Address | IPv6Address) -> str:
     return str(address)
 
 
-def _writer(config: Config, directory: Path, clock: Clock, disk: GroupCommit) -> WarcWriter:
+def _writer(config: Config, directory: Path, clock: Clock, disk: GroupCommit, indexer: PageIndexer) -> WarcWriter:
     crawl, node = config.crawl.name, config.crawl.node
     info = {
         "software": f"bigcrawl/{__version__} Scrapy/{scrapy.__version__}",
@@ -377,9 +413,21 @@ def _writer(config: Config, directory: Path, clock: Clock, disk: GroupCommit) ->
         "isPartOf": crawl,
         "http-header-user-agent": config.politeness.agent,
     }
+    if config.politeness.contact:
+        info["operator"] = config.politeness.contact
     files = OsFiles(config.crawl.warc_mode)
     origins = Origins(ORIGINS_MAX if config.crawl.warc_copies == "by-reference" else 0)
-    return WarcWriter(directory, crawl, node, info=info, clock=clock, files=files, seal_in=disk.submit, origins=origins)
+    return WarcWriter(
+        directory,
+        crawl,
+        node,
+        info=info,
+        clock=clock,
+        files=files,
+        seal_in=disk.submit,
+        note_sealed=indexer.add,
+        origins=origins,
+    )
 
 
 def usable_directory(directory: Path) -> Path:

@@ -78,6 +78,7 @@ class Exchange(NamedTuple):
         date_ms: when the capture began, since the epoch.
         truncated: why the body is incomplete; None if it is complete.
         record_id: of the response's record; None to create one.
+        notes: what is known of the fetch, for a metadata record beside the two; None: there is none.
     """
 
     url: str
@@ -93,6 +94,7 @@ class Exchange(NamedTuple):
     ip: str | None = None
     truncated: Truncation | None = None
     record_id: bytes | None = None
+    notes: Mapping[str, str] | None = None
 
 
 class Origin(NamedTuple):
@@ -163,8 +165,8 @@ def exchange_records(
     *,
     payload: bytes | None = None,
     origin: Origin | None = None,
-) -> tuple[bytes, bytes]:
-    """Return the exchange as a response and a request record, in the order in which to write them.
+) -> list[bytes]:
+    """Return the exchange as records in the order in which to write them: response, request, and metadata if any.
 
     Args:
         exchange: what was sent.
@@ -190,7 +192,11 @@ def exchange_records(
         common.append(b"WARC-Protocol: " + _text(exchange.protocol.lower()))
     payload = payload_sha1(exchange) if payload is None else payload
     response = _response(exchange, response_id, common, payload, origin)
-    return response, _request(exchange, target, new_id(), response_id, common)
+    records = [response, _request(exchange, target, new_id(), response_id, common)]
+    if exchange.notes:
+        note = Note(exchange.url, response_id, exchange.date_ms, exchange.notes)
+        records.append(note_record(note, warcinfo_id, new_id))
+    return records
 
 
 def note_record(note: Note, warcinfo_id: bytes, new_id: Callable[[], bytes] = new_record_id) -> bytes:

@@ -64,7 +64,8 @@ class Written:
 class _Segment:
     """One ``.open`` file: its descriptor, its lock, and where its last whole record ends."""
 
-    def __init__(self, files: Files, fd: int, path: Path) -> None:
+    def __init__(self, files: Files, fd: int, path: Path, note_sealed: Callable[[Path], object]) -> None:
+        self._note_sealed = note_sealed
         self._files = files
         self._fd = fd
         self.open_path = path
@@ -117,6 +118,8 @@ class _Segment:
                 exc_info=True,
             )
             return False
+        if self.size:
+            self._note_sealed(self.path)
         return True
 
     def _seal(self) -> None:
@@ -154,6 +157,7 @@ class WarcWriter:
         info: fields of the warcinfo records.
         seal_in: runs the sealing of a full file; pass a thread's submit if a sync must not block the caller.
         origins: remembers what was written, so that copies are stored by reference; by default nothing.
+        note_sealed: called with the path of each file once it is sealed, where it was sealed; raises nothing.
     """
 
     def __init__(
@@ -168,6 +172,7 @@ class WarcWriter:
         files: Files | None = None,
         seal_in: Callable[[Callable[[], bool]], object] | None = None,
         origins: Origins | None = None,
+        note_sealed: Callable[[Path], object] | None = None,
     ) -> None:
         self.directory = Path(directory)
         self._prefix = _name_part(prefix)
@@ -178,6 +183,7 @@ class WarcWriter:
         self._files = files or OsFiles()
         self._seal_in = seal_in or _call
         self._origins = origins or Origins(0)
+        self._note_sealed = note_sealed or _ignore
         self._serial = 0
         self._segment: _Segment | None = None
 
@@ -190,6 +196,10 @@ class WarcWriter:
         """The file being written; None between files."""
         return self._segment.open_path if self._segment else None
 
+    def describe(self, name: str, value: str) -> None:
+        """Add a field to the warcinfo records of files that are begun from now on."""
+        self._info[name] = value
+
     def write(self, item: Exchange | Note) -> Written:
         """Append the records of an exchange, or of a note; see the module's guarantees.
 
@@ -201,7 +211,7 @@ class WarcWriter:
             origin: Origin | None = None
             if isinstance(item, Exchange):
                 payload, origin = self._origins.look_up(item)
-                records = list(exchange_records(item, segment.warcinfo_id, payload=payload, origin=origin))
+                records = exchange_records(item, segment.warcinfo_id, payload=payload, origin=origin)
             else:
                 records = [note_record(item, segment.warcinfo_id)]
             if not segment.size:
@@ -253,7 +263,7 @@ class WarcWriter:
             except BaseException:
                 self._files.close(fd)
                 raise
-            segment = _Segment(self._files, fd, path)
+            segment = _Segment(self._files, fd, path, self._note_sealed)
             if is_ours and not segment.path.exists():
                 return segment
             if is_ours:
@@ -280,6 +290,10 @@ class WarcWriter:
 
 def _call(function: Callable[[], bool]) -> None:
     function()
+
+
+def _ignore(path: Path) -> None:
+    """Do nothing; nobody wants to know."""
 
 
 def _nothing() -> None:

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 # The rooms of each package, which are its folders, in an order in which each imports from those before it. Scripts and
 # pages import nothing. A module that stands beside the rooms has no place in the order, but is in no circle with them.
 ROOMS = {
-    "commands": ("steering", "moving", "foreign", "looking", "repairing"),
+    "commands": ("steering", "moving", "foreign", "looking", "pages", "repairing"),
     "dashboard": ("page",),
     "redisdb": ("lua", "scripts"),
     "redisdb/lua": (

@@ -12,7 +12,7 @@ from bigcrawl.redisdb.embedded import running_url
 from bigcrawl.redisdb.keys import partition_keys
 from bigcrawl.scheduler.partition.partition import Partition
 from bigcrawl.scheduler.partition.rejected import rejected_entries
-from bigcrawl.warc import recovery
+from bigcrawl.warc.verification import verify as verify_warc
 
 if TYPE_CHECKING:
     import argparse
@@ -78,6 +78,6 @@ async def _read_missing(config: Config, url: str) -> list[str]:
 
 def _damaged_warcs(directory: Path) -> Iterator[str]:
     for path in sorted(directory.glob("*.warc.gz")):
-        records, problem = recovery.verify(path)
+        records, problem = verify_warc(path)
         if problem is not None:
             yield f"{path}: {problem}, after {records} good records"

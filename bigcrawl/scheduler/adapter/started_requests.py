@@ -113,6 +113,11 @@ class StartedRequests:
         held, node = self._held.get(request), self._node
         return None if held is None or node is None else node.handout.revisits.known_of(held)
 
+    def download_ms_of(self, request: Request) -> int | None:
+        """How long a handed-out request took, once it is answered; None for any other."""
+        held = self._held.get(request)
+        return held.download_ms if held is not None else None
+
     # --- reports about a request
 
     def note_response(self, request: Request, response: Response, download_ms: int) -> None:

@@ -38,7 +38,7 @@ def test_all_parts_together_work_and_need_no_redis(tmp_path: Path) -> None:
         log = project.run(*urls)
     assert project.items == {url: "ForbiddenByRobotsError" if url.endswith("no") else 200 for url in urls}, log
     assert sorted(site.paths()) == ["/a", "/a", "/b", "/b", "/robots.txt", "/robots.txt"]
-    assert project.stat("bigcrawl/warc/records") == 1 + 2 * 6
+    assert project.stat("bigcrawl/warc/records") == 1 + 3 * 6
     assert not (tmp_path / "state").exists()
     assert "Traceback" not in log
     assert "WARNING" not in log
@@ -58,7 +58,7 @@ def test_beside_the_addon_they_step_aside(tmp_path: Path, redis_url: str, crawl_
         log = project.run(*urls)
     assert project.items == dict.fromkeys(urls, 200), log
     assert site.paths() == ["/robots.txt", "/a", "/b"]
-    assert project.stat("bigcrawl/warc/records") == 1 + 2 * 3
+    assert project.stat("bigcrawl/warc/records") == 1 + 3 * 3
     assert "Disabled bigcrawl.middlewares.robots.RobotsMiddleware: with bigcrawl's add-on" in log
     assert "Disabled bigcrawl.middlewares.throttle.ThrottleMiddleware: with bigcrawl's add-on" in log
     assert "by this process alone" not in log
@@ -81,7 +81,7 @@ def test_twice_is_once(tmp_path: Path) -> None:
         log = project.run(url)
     assert project.items == {url: 200}
     assert site.paths() == ["/robots.txt", "/a"]
-    assert project.stat("bigcrawl/warc/records") == 1 + 2 * 2
+    assert project.stat("bigcrawl/warc/records") == 1 + 3 * 2
     for name in ("HastyRobots", "HastyThrottle", "SecondWarc"):
         assert f"Disabled tests.integration.alone.hasty.{name}: there is another" in log
     assert "Traceback" not in log
@@ -119,7 +119,7 @@ def test_pages_are_stored_without_the_asyncio_reactor(tmp_path: Path) -> None:
         url = site.url("127.0.0.2", "/a")
         log = project.run(url)
     assert project.items == {url: 200}, log
-    assert project.stat("bigcrawl/warc/records") == 3
+    assert project.stat("bigcrawl/warc/records") == 4
     assert "Traceback" not in log
 
 

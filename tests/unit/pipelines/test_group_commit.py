@@ -29,7 +29,9 @@ class Desk:
     """A pipeline, its disk and its clock; the engine is what the pipeline may pause."""
 
     def __init__(self, directory: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-        frontier = SimpleNamespace(config=SimpleNamespace(crawl=SimpleNamespace(warc_sync_s=0.001)))
+        config = SimpleNamespace(crawl=SimpleNamespace(warc_sync_s=0.001), politeness=SimpleNamespace(obey_robots=True))
+        started = SimpleNamespace(download_ms_of=lambda request: 7)
+        frontier = SimpleNamespace(config=config, started=started)
         monkeypatch.setattr(warc, "frontier_of", lambda crawler: frontier)
         self.disk, self.clock = Medium(), ManualClock(1_700_000_000_000)
         self.directory = directory

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import re
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -16,6 +17,7 @@ from scrapy.exceptions import NotConfigured
 from scrapy.utils.test import get_crawler
 
 from bigcrawl.exceptions import ConfigError
+from bigcrawl.page_index.index_files import index_path
 from bigcrawl.pipelines.warc import WarcPipeline
 from bigcrawl.scheduler.adapter.registry import storage_of
 from bigcrawl.warc.segments import WarcWriter
@@ -30,6 +32,7 @@ PROJECT = Path(__file__).parents[3]
 PAGE = b"<html>" + b"<p>One of many words.</p>" * 200
 GZIPPED = gzip.compress(PAGE, mtime=0)
 BYTES = bytes(range(256)) * 3
+CONTACT = "https://crawler.mysite.org/about"
 
 
 class Site(BaseHTTPRequestHandler):
@@ -182,8 +185,9 @@ def test_everything_the_crawl_fetched_is_in_the_warc_as_it_was_sent(tmp_path: Pa
     paths = ["gzip", "chunked", "redirect", "missing", "torn", "until-close", "bytes", "empty"]
     urls = [["GET", f"{site}/{path}", ""] for path in paths]
     urls += [["HEAD", f"{site}/head", ""], ["POST", f"{site}/form", "a=1&b=2"]]
-    report, log = crawl(tmp_path, urls, DOWNLOAD_HANDLERS={"http": HANDLERS[handler]}, ROBOTSTXT_OBEY=True)
-    (path,) = tmp_path.iterdir()
+    handlers = {"http": HANDLERS[handler]}
+    report, log = crawl(tmp_path, urls, DOWNLOAD_HANDLERS=handlers, ROBOTSTXT_OBEY=True, BIGCRAWL_CONTACT=CONTACT)
+    (path,) = tmp_path.glob("*.warc.gz*")
     assert path.name.startswith("tiny-")
     records = read_checked(path)
     found = exchanges(records)
@@ -221,8 +225,15 @@ def test_everything_the_crawl_fetched_is_in_the_warc_as_it_was_sent(tmp_path: Pa
 
     info = dict(line.split(": ", 1) for line in records[0].block.decode().splitlines())
     assert info["isPartOf"] == "tiny"
+    assert info["robots"] == "obeyed (RFC 9309)"
+    assert info["operator"] == CONTACT
+    notes = {record.headers["WARC-Refers-To"]: record.block.decode() for record in records if record.type == "metadata"}
+    noted = notes[found["GET /plain"][0].headers["WARC-Record-ID"]]
+    assert re.fullmatch(rf"fetchTimeMs: \d+\r\ndepth: 0\r\npriority: 2\r\nvia: {site}/redirect\r\n", noted)
     stats = report["stats"]
-    assert stats["bigcrawl/warc/records"] == len(records) == 1 + 2 * len(found)
+    assert stats["bigcrawl/warc/records"] == len(records) == 1 + 3 * len(found)
+    assert stats["bigcrawl/warc/indexed_files"] == 1
+    assert len(index_path(path).read_bytes().splitlines()) == len(found)
     assert stats["bigcrawl/warc/bytes"] == path.stat().st_size
     assert "bigcrawl/warc/write_errors" not in stats
     assert {urlsplit(url).path for url in report["items"]} == {
@@ -235,7 +246,7 @@ def test_crawl_pauses_while_the_disk_is_full_and_then_stores_everything(tmp_path
     """A refused write pauses the engine, is said once, and costs no page once there is room."""
     urls = [["GET", f"{site}/page-{number}", ""] for number in range(40)]
     report, log = crawl(tmp_path, urls, room=6000, when_stuck="give room", CONCURRENT_REQUESTS=4)
-    (path,) = tmp_path.iterdir()
+    (path,) = tmp_path.glob("*.warc.gz*")
     assert exchanges(read_checked(path)).keys() == {f"GET /page-{number}" for number in range(40)}
     assert report["pauses"] == [True]
     assert report["stats"]["bigcrawl/warc/write_errors"] > 1
@@ -249,7 +260,7 @@ def test_crawl_that_ends_on_a_full_disk_says_what_is_not_stored(tmp_path: Path, 
     """What found no room stays unflushed, so that nobody acknowledges it, and is counted in the log."""
     urls = [["GET", f"{site}/page-{number}", ""] for number in range(30)]
     report, log = crawl(tmp_path, urls, room=4000, when_stuck="close", CONCURRENT_REQUESTS=2)
-    (path,) = tmp_path.iterdir()
+    (path,) = tmp_path.glob("*.warc.gz*")
     stored = exchanges(read_checked(path))
     assert not report["is_flushed"]
     assert report["stats"]["finish_reason"] == "stuck"
@@ -273,6 +284,8 @@ def test_files_of_a_killed_run_are_closed_by_the_next(tmp_path: Path, site: str)
     assert len(read_checked(tmp_path / "dead.warc.gz")) == 3
     assert report["stats"]["bigcrawl/warc/recovered_files"] == 1
     assert report["stats"]["bigcrawl/warc/cut_bytes"] == 3
+    assert report["stats"]["bigcrawl/warc/indexed_files"] == 3
+    assert {index_path(path) for path in tmp_path.glob("*.warc.gz")} == set(tmp_path.glob("*.cdxj"))
     assert [path.name for path in tmp_path.glob("*.open")] == [live.open_path.name]  # type: ignore[union-attr]
     live.close()
     assert "Traceback" not in log

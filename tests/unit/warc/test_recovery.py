@@ -10,11 +10,12 @@ from pathlib import Path
 import pytest
 from isal import isal_zlib
 
-from bigcrawl.warc import recovery
+from bigcrawl.warc import members
 from bigcrawl.warc.files import lock_named
 from bigcrawl.warc.records import exchange_records
-from bigcrawl.warc.recovery import Recovered, recover, verify
+from bigcrawl.warc.recovery import Recovered, recover
 from bigcrawl.warc.segments import WarcWriter
+from bigcrawl.warc.verification import verify
 from tests.unit.warc.reading import exchange, gzip_members, numbers_of, read_checked
 
 PROJECT = Path(__file__).parents[3]
@@ -80,7 +81,7 @@ def test_record_that_ends_where_a_read_ends_costs_none_behind_it(
     data = warc_bytes(tmp_path, 3)
     ends = member_ends(data)
     for piece in (ends[0], ends[1], ends[2]):
-        monkeypatch.setattr(recovery, "_CHUNK", piece)
+        monkeypatch.setattr(members, "CHUNK", piece)
         abandon(tmp_path, data[:-1])
         path = tmp_path / "c.warc.gz"
         assert recover(tmp_path) == [Recovered(path, len(ends) - 1, ends[-2], len(data) - 1 - ends[-2])]

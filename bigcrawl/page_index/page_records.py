@@ -1,0 +1,78 @@
+"""Reads a WARC file once, and joins each captured page with its request and its notes."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from bigcrawl.exceptions import CorruptionError
+from bigcrawl.warc.record_heads import head_fields, record_heads
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from bigcrawl.warc.record_heads import RecordHead
+
+CAPTURES: Final = frozenset({b"response", b"revisit", b"resource"})
+_status_of = re.compile(rb"HTTP/[0-9.]+ +([0-9]{3})(?![0-9])").match
+
+
+class PageRecord(NamedTuple):
+    """A capture: one answer of a server, with what its request and its notes say.
+
+    Attributes:
+        kind: ``response``, ``revisit`` or ``resource``.
+        offset: of its gzip member in the file.
+        size: bytes of the member.
+        fields: of the record's head; names in lower case, here and below.
+        status: of the HTTP message; 0 if it has none.
+        http: fields of the HTTP head.
+        request: fields of the request's HTTP head; empty if the request is elsewhere.
+        notes: fields of its notes that stand directly behind it.
+    """
+
+    kind: bytes
+    offset: int
+    size: int
+    fields: dict[bytes, bytes]
+    status: int
+    http: dict[bytes, bytes]
+    request: dict[bytes, bytes]
+    notes: dict[bytes, bytes]
+
+
+def page_records(path: Path) -> Iterator[PageRecord]:
+    """Yield the captures of a file, in its order.
+
+    Raises:
+        CorruptionError: as `record_heads`; the captures before the damage were yielded.
+    """
+    page: PageRecord | None = None
+    page_id = b""
+    damage: CorruptionError | None = None
+    try:
+        for record in record_heads(path):
+            fields = record.fields
+            kind = fields.get(b"warc-type", b"")
+            if kind in CAPTURES and fields.get(b"warc-target-uri"):
+                if page is not None:
+                    yield page
+                page, page_id = _begun(kind, record), fields.get(b"warc-record-id", b"")
+            elif page is not None and fields.get(b"warc-concurrent-to") == page_id:
+                page.request.update(head_fields(record.block.partition(b"\r\n\r\n")[0]))
+            elif page is not None and fields.get(b"warc-refers-to") == page_id:
+                page.notes.update(head_fields(record.block))
+    except CorruptionError as error:
+        damage = error
+    if page is not None:
+        yield page
+    if damage is not None:
+        raise damage
+
+
+def _begun(kind: bytes, record: RecordHead) -> PageRecord:
+    head = record.block.partition(b"\r\n\r\n")[0]
+    status = _status_of(head)
+    http = head_fields(head) if status else {}
+    return PageRecord(kind, record.offset, record.size, record.fields, int(status[1]) if status else 0, http, {}, {})

@@ -1,0 +1,199 @@
+"""The search key of a URL in a CDXJ file: SURT, the sort-friendly URI reordering transform. Pure.
+
+``https://www.Example.com:443/A/?b=2&a=1`` has the key ``com,example)/a?a=1&b=2``: the host reversed, so that captures
+of a domain stand together; the scheme, ``www.`` and session ids dropped, case folded, and the query sorted, so that
+spellings of one page meet. Replay computes the same key of what it is asked for; so the rules are those of the
+Wayback Machine, to the byte, whether or not we would have chosen them. pywb has them from the package ``surt``, with
+which the tests compare.
+
+Differs from it in two cases: a host is never looked up in DNS, and a URL that is escaped more than `_ROUNDS` times over
+stays escaped.
+"""
+
+from __future__ import annotations
+
+import re
+from contextlib import suppress
+from socket import inet_aton, inet_ntoa
+from typing import Final
+from urllib.parse import quote_from_bytes, unquote_to_bytes
+
+# Nearly all URLs: nothing to unescape, no user, port, dot segment or doubled slash; upper case is folded.
+_match_plain = re.compile(
+    rb"https?://([a-z][a-z0-9-]*+(?:\.[a-z0-9-]++)*+)"
+    rb"(/(?:[A-Za-z0-9_~!$&'()*+,;=:@-][A-Za-z0-9_.~!$&'()*+,;=:@-]*+/?+)*+)"
+    rb"(?:\?([A-Za-z0-9_.~!$&'()*+,;=:@/?-]*+))?+"
+).fullmatch
+_split = re.compile(
+    rb"(?:([a-zA-Z][a-zA-Z0-9+.-]*):)?(?://([^/?#]*))?([^?#]*)(?:\?([^#]*))?(?:#.*)?", re.DOTALL
+).fullmatch
+_has_scheme = re.compile(rb"[a-zA-Z][a-zA-Z0-9+.-]*:").match
+_repeated_scheme = re.compile(rb"(https?://)+")
+_www = re.compile(rb"www\d*\.").match
+_nested_escape = re.compile(rb"%(?:25)+")
+_match_address = re.compile(rb"[0-9]{1,20}|(?:[1-9][0-9]{0,10}|0[0-7]{0,11})(?:\.[0-9]{1,11}){1,3}").fullmatch
+_HOST_BYTES_MAX: Final = 1024  # DNS has 255; converting a longer one would take quadratic time
+_SAFE: Final = rb"""!"$&'()*+,-./:;<=>?@[\]^_`{|}~"""
+_ROUNDS: Final = 64  # honest URLs need two
+_DEFAULT_PORTS: Final = {b"http": b"80", b"https": b"443"}
+_PATH_SESSIONS: Final = tuple(
+    re.compile(pattern, re.IGNORECASE)
+    for pattern in (
+        rb"(.*/)\((?:[a-z]\([0-9a-z]{24}\))+\)/([^?]+\.aspx.*)",
+        rb"(.*/)\([0-9a-z]{24}\)/([^?]+\.aspx.*)",
+    )
+)
+# What precedes a session's value, for a quick look; and the whole of it, with what stands before and behind.
+_has_session = re.compile(rb"sid=|sessionid|cfid=", re.IGNORECASE).search
+_QUERY_SESSIONS: Final = tuple(
+    re.compile(rb"(.*)(?:" + pattern + rb")(?:&(.*))?", re.IGNORECASE)
+    for pattern in (
+        rb"jsessionid=[0-9a-zA-Z]{32}",
+        rb"phpsessid=[0-9a-zA-Z]{32}",
+        rb"sid=[0-9a-zA-Z]{32}",
+        rb"aspsessionid[a-zA-Z]{8}=[a-zA-Z]{24}",
+        rb"cfid=[^&]+&cftoken=[^&]+",
+    )
+)
+
+
+def search_key(url: bytes) -> bytes:
+    """Return the key by which a URL is found; never empty, and ASCII.
+
+    Args:
+        url: as in ``WARC-Target-URI``; any bytes.
+
+    Cost: 3 µs for most URLs, 20 µs for one with escapes, and 50 ms for one of 64 KiB that is made to cost.
+    """
+    plain = _match_plain(url)
+    if plain is None:
+        return _general_key(url)
+    host, path, query = plain.groups()
+    return _reversed(host) + b")" + _folded_path(path) + _folded_query(query)
+
+
+def _general_key(url: bytes) -> bytes:
+    """Return the key of any URL, also of what is none."""
+    url = re.sub(rb"[\n\r\t]", b"", url.strip())
+    if not url:
+        return b"-"
+    if not _has_scheme(url):
+        url = b"http://" + url
+    repeated = _repeated_scheme.match(url)
+    if repeated is not None:
+        url = repeated[1] + url[repeated.end() :]
+    parts = _split(url)
+    assert parts is not None  # it matches any bytes
+    scheme, authority, path, query = (part or b"" for part in parts.groups())
+    host, port = _host_and_port(authority)
+    if scheme.startswith(b"http") and not host and path:
+        host, _, path = path.lstrip(b"/").partition(b"/")  # http:////example.com/
+        path = b"/" + path
+    host = _cleaned_host(host)
+    path = _unescaped(path)
+    if host:
+        path = _without_dots(path)
+    path = _folded_path(quote_from_bytes(path, safe=_SAFE).encode())
+    query = quote_from_bytes(_unescaped(query), safe=_SAFE).encode()
+    front = _reversed(host) if host else scheme + b":"
+    if host:
+        front += (b":" + port if port and port != _DEFAULT_PORTS.get(scheme.lower()) else b"") + b")"
+    folded = _folded_query(query)
+    return front + (path or (b"/" if folded else b"")) + folded
+
+
+def _host_and_port(authority: bytes) -> tuple[bytes, bytes]:
+    host = authority.rpartition(b"@")[2]
+    host, port = (host, b"") if host.endswith(b"]") else _split_port(host)
+    return host.strip(b"[]").lower(), port.lstrip(b"0")
+
+
+def _split_port(host: bytes) -> tuple[bytes, bytes]:
+    name, colon, port = host.rpartition(b":")
+    if not colon:
+        return host, b""
+    return (name, port) if port.isdigit() else (name if not port else host, b"")
+
+
+def _cleaned_host(host: bytes) -> bytes:
+    host = _unescaped(host)
+    if not host.isascii() and len(host) <= _HOST_BYTES_MAX:
+        with suppress(ValueError):  # no name that DNS could have is escaped below
+            host = host.decode("utf-8", "ignore").encode("idna")
+    host = host.replace(b"..", b".").strip(b".")
+    return _address(host) or quote_from_bytes(host.lower(), safe=_SAFE).encode().lower()
+
+
+def _address(host: bytes) -> bytes:
+    """Return the dotted form of an IPv4 address, however it is written; else b""."""
+    if not _match_address(host):
+        return b""
+    if host.isdigit():
+        return inet_ntoa((int(host) & 0xFFFFFFFF).to_bytes(4, "big")).encode()
+    try:
+        return inet_ntoa(inet_aton(host.decode())).encode()
+    except OSError:
+        return b""
+
+
+def _unescaped(text: bytes) -> bytes:
+    """Undo percent escapes until none is left."""
+    if b"%" not in text:
+        return text
+    for _ in range(_ROUNDS):
+        # An escaped percent sign before another escape is undone at once, however often it was escaped.
+        plain = unquote_to_bytes(_nested_escape.sub(b"%25", text))
+        if plain == text:
+            break
+        text = plain
+    return text
+
+
+def _without_dots(path: bytes) -> bytes:
+    """Return a path without dot segments and doubled slashes; b"/" for none."""
+    kept: list[bytes] = []
+    for segment in path.split(b"/")[1:]:
+        if segment == b"..":
+            if kept:
+                kept.pop()
+            else:
+                kept.append(segment)
+        elif segment != b".":
+            kept.append(segment)
+    if not kept:
+        return b"/"
+    return b"/" + b"".join([segment + b"/" for segment in kept[:-1] if segment]) + kept[-1]
+
+
+def _folded_path(path: bytes) -> bytes:
+    path = path.lower()
+    if b".aspx" in path:
+        for pattern in _PATH_SESSIONS:
+            found = pattern.fullmatch(path)
+            if found:
+                path = found[1] + found[2]
+    return path[:-1] if len(path) > 1 and path.endswith(b"/") else path
+
+
+def _folded_query(query: bytes | None) -> bytes:
+    """Return the query with its question mark, without session ids, in lower case and sorted; b"" for none."""
+    if not query:
+        return b""
+    if _has_session(query):
+        for pattern in _QUERY_SESSIONS:
+            found = pattern.fullmatch(query)
+            if found:
+                query = found[1] + (found[2] or b"")
+    query = query.lower()
+    if b"&" in query:
+        # A name without a value comes before the same name with one, as a short list before a longer one.
+        pairs = sorted([argument.split(b"=", 1) for argument in query.split(b"&")])
+        query = b"&".join([b"=".join(pair) for pair in pairs])
+    return b"?" + query if query else b""
+
+
+def _reversed(host: bytes) -> bytes:
+    www = _www(host)
+    if www:
+        host = host[www.end() :]
+    return b",".join(host.split(b".")[::-1])

@@ -1,0 +1,75 @@
+"""Sorts lines with bounded memory: runs of sorted lines on disk, merged at the end."""
+
+from __future__ import annotations
+
+import heapq
+import tempfile
+from typing import TYPE_CHECKING, BinaryIO
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+    from pathlib import Path
+
+BYTES_MAX = 16 << 20
+_LINE_BYTES = 33  # what an object takes beside its bytes
+_RUNS_MAX = 64  # open files
+
+
+class SortedLines:
+    """Takes lines in any order, and returns them in the order of their bytes.
+
+    Args:
+        directory: where the runs are; they have no names, so nothing is left of them if the process dies.
+        bytes_max: memory for lines.
+    """
+
+    def __init__(self, directory: Path, bytes_max: int = BYTES_MAX) -> None:
+        self._directory = directory
+        self._bytes_max = bytes_max
+        self._lines: list[bytes] = []
+        self._bytes = 0
+        self._runs: list[BinaryIO] = []
+
+    def __repr__(self) -> str:
+        return f"<SortedLines lines={len(self._lines)} runs={len(self._runs)}>"
+
+    def close(self) -> None:
+        """Give up the runs."""
+        for run in self._runs:
+            run.close()
+
+    def add(self, line: bytes) -> None:
+        r"""Take a line, with its b"\n".
+
+        Raises:
+            OSError: there is no room for a run.
+        """
+        self._lines.append(line)
+        self._bytes += len(line) + _LINE_BYTES
+        if self._bytes >= self._bytes_max:
+            self._end_run()
+
+    def __iter__(self) -> Iterator[bytes]:
+        """Return all lines, sorted; those that are equal stay all. To be called once, after the last `add`."""
+        self._lines.sort()
+        return heapq.merge(*map(_from_start, self._runs), self._lines)
+
+    def _end_run(self) -> None:
+        if len(self._runs) >= _RUNS_MAX:
+            merged = self._written(heapq.merge(*map(_from_start, self._runs)))
+            for run in self._runs:
+                run.close()
+            self._runs = [merged]
+        self._lines.sort()
+        self._runs.append(self._written(self._lines))
+        self._lines, self._bytes = [], 0
+
+    def _written(self, lines: Iterable[bytes]) -> BinaryIO:
+        run: BinaryIO = tempfile.TemporaryFile(dir=self._directory)  # noqa: SIM115 - closed with the others
+        run.writelines(lines)
+        return run
+
+
+def _from_start(run: BinaryIO) -> BinaryIO:
+    run.seek(0)
+    return run

@@ -1,0 +1,137 @@
+"""Has the WARC files of a node indexed as they are sealed, and those that an earlier run left without an index.
+
+Large files are indexed by a process of their own, one at a time and at low priority, because a gibibyte takes ten
+seconds of CPU, during which Python threads would slow the crawl's own. Small ones take some milliseconds in a thread.
+Neither delays a page: nothing waits for an index. A file whose index is not made, because the node is killed, the disk
+is full or the process dies, is indexed after the next start.
+
+At the end of a crawl a process that still works is left to finish, in a session of its own.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import os
+import queue
+import subprocess
+import sys
+import threading
+from typing import TYPE_CHECKING, Final
+
+from bigcrawl.page_index.index_files import Indexed, index_file, index_path, unindexed
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+    from pathlib import Path
+
+logger = logging.getLogger(__name__)
+
+SMALL_BYTES: Final = 4 << 20
+_REMEDY: Final = "the next start makes it, or `scrapy frontier warc index`"
+
+
+class PageIndexer:
+    """Makes indexes in the background, file after file.
+
+    Args:
+        kinds: which, as in `bigcrawl.page_index.index_files`; with none, nothing is made.
+        mode: permissions of the indexes.
+        is_made: called in the indexer's thread for each file that was indexed.
+    """
+
+    def __init__(self, kinds: Sequence[str], mode: int, is_made: Callable[[Indexed], object]) -> None:
+        self._kinds = kinds
+        self._mode = mode
+        self._is_made = is_made
+        self._waiting: queue.SimpleQueue[Path | None] = queue.SimpleQueue()
+        self._is_ending = threading.Event()
+        self._process: subprocess.Popen[bytes] | None = None
+        self._thread = threading.Thread(target=self._run, name="warc-index", daemon=True)
+        self._starting = threading.Lock()
+
+    def __repr__(self) -> str:
+        return f"<PageIndexer waiting={self._waiting.qsize()}>"
+
+    def add(self, path: Path) -> None:
+        """Have a sealed file indexed that has no index yet. From any thread; raises nothing."""
+        if not self._kinds:
+            return
+        self._waiting.put(path)
+        with self._starting:
+            if self._thread.ident is None:
+                self._thread.start()
+
+    def add_missing(self, directory: Path) -> None:
+        """Have the sealed files of a directory indexed that lack an index.
+
+        Raises:
+            OSError: the directory cannot be read.
+        """
+        if self._kinds:
+            for path in unindexed(directory, self._kinds):
+                self.add(path)
+
+    def end(self, within_s: float) -> None:
+        """Wait at most so long for what is left; a process that is at work then is left to finish."""
+        self._waiting.put(None)
+        if self._thread.ident is None:
+            return
+        self._thread.join(within_s)
+        self._is_ending.set()
+        process = self._process
+        if self._thread.is_alive():
+            logger.info(
+                "WARC files are left to be indexed: %(who)s; if it is stopped, %(remedy)s",
+                {"who": f"process {process.pid} goes on" if process else "none goes on", "remedy": _REMEDY},
+            )
+
+    def _run(self) -> None:
+        while not self._is_ending.is_set() and (path := self._waiting.get()) is not None:
+            try:
+                indexed = self._index(path)
+            except (OSError, ValueError) as error:
+                problem = {"path": path, "error": error, "remedy": _REMEDY}
+                logger.error("%(path)s has no index: %(error)s; %(remedy)s", problem)  # noqa: TRY400 - one line
+                continue
+            except Exception:
+                logger.exception("%(path)s has no index", {"path": path})
+                continue
+            if indexed is None:
+                continue  # it is there, somebody else makes it, or the file is gone
+            if indexed.problem:
+                found = {"problem": indexed.problem, "pages": indexed.pages}
+                logger.error("%(problem)s; its index has the %(pages)d pages before; see `scrapy frontier warc`", found)
+            self._is_made(indexed)
+
+    def _index(self, path: Path) -> Indexed | None:
+        try:
+            is_small = path.stat().st_size < SMALL_BYTES
+        except FileNotFoundError:
+            return None
+        if all(index_path(path, kind).exists() for kind in self._kinds):
+            return None
+        return index_file(path, self._kinds, self._mode) if is_small else self._index_apart(path)
+
+    def _index_apart(self, path: Path) -> Indexed | None:
+        command = [sys.executable, "-m", "bigcrawl.page_index", "--kinds", ",".join(self._kinds)]
+        self._process = process = subprocess.Popen(
+            [*command, "--mode", f"{self._mode:o}", str(path)],
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))},  # of an egg too
+            start_new_session=True,
+        )
+        told, complaint = process.communicate()
+        self._process = None
+        lines = told.splitlines()
+        if not lines:
+            if process.returncode:
+                last = complaint.decode("utf-8", "replace").strip().rpartition("\n")[2]
+                raise OSError(f"its process ended with status {process.returncode}: {last[:500]}")
+            return None
+        answer = json.loads(lines[-1])
+        if "error" in answer:
+            raise OSError(answer["error"])
+        return Indexed(path, answer["pages"], answer["problem"])

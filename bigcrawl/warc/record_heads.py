@@ -1,0 +1,77 @@
+"""Reads the heads of a WARC file's records, one after another, without an index."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+from bigcrawl.exceptions import CorruptionError
+from bigcrawl.warc.members import member_ends
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+HEAD_BYTES_MAX = 64 * 1024  # what is kept of a record: its own head, and that of the HTTP message
+
+
+class RecordHead(NamedTuple):
+    """The beginning of one record.
+
+    Attributes:
+        offset: of its gzip member.
+        size: bytes of the member.
+        fields: of the record's own head; names in lower case.
+        block: the beginning of its block: an HTTP head, or the fields of a note.
+    """
+
+    offset: int
+    size: int
+    fields: dict[bytes, bytes]
+    block: bytes
+
+
+def record_heads(path: Path) -> Iterator[RecordHead]:
+    """Yield the head of each whole record.
+
+    Raises:
+        CorruptionError: after those before it, for a record that is incomplete or cannot be unpacked.
+
+    Cost: that of unpacking the file, and 10 us a record; 0.6 MB of memory.
+    """
+    begun: list[_Beginning] = []
+
+    def sink() -> _Beginning:
+        begun[:] = [_Beginning()]
+        return begun[0]
+
+    with path.open("rb") as file:
+        offset = 0
+        try:
+            for end in member_ends(file, sink):
+                head, _, block = begun[0].data.partition(b"\r\n\r\n")
+                yield RecordHead(offset, end - offset, head_fields(head), block)
+                offset = end
+        except EOFError:
+            raise CorruptionError(path, offset, "a whole record", "the end of the file") from None
+        except ValueError as error:
+            raise CorruptionError(path, offset, "a gzip member", str(error)) from error
+
+
+def head_fields(head: bytes) -> dict[bytes, bytes]:
+    """Return the fields of a head by their names in lower case; of several with one name, the last."""
+    pairs = [line.partition(b":") for line in head.split(b"\r\n")]
+    return {name.lower(): value.strip() for name, colon, value in pairs if colon}
+
+
+class _Beginning:
+    """Keeps the first bytes that a member unpacks to."""
+
+    def __init__(self) -> None:
+        self.data = b""
+
+    def feed(self, piece: bytes) -> None:
+        if len(self.data) < HEAD_BYTES_MAX:
+            self.data += piece[: HEAD_BYTES_MAX - len(self.data)]
+
+    def end(self) -> None:
+        """Do nothing; the beginning is complete."""

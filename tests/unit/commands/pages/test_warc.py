@@ -1,0 +1,130 @@
+"""`scrapy frontier warc`: files are checked and indexed, pages are got out, and what is wrong is told with a remedy."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from bigcrawl.commands.frontier import parse_action, run_action
+from bigcrawl.config import read_config
+from bigcrawl.exceptions import BigcrawlError, ConfigError, CorruptionError, TransientStoreError
+from bigcrawl.page_index.index_files import index_file, index_path
+from bigcrawl.warc.segments import WarcWriter
+from tests.unit.page_index.test_index_files import URLS, warc_file
+from tests.unit.warc.reading import exchange
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from bigcrawl.commands.result import Result
+
+
+def asked(directory: Path, *words: str) -> Result:
+    """What `scrapy frontier warc` returns for a directory."""
+    config = read_config({"BIGCRAWL_WARC_DIR": str(directory), "BIGCRAWL_STATE_DIR": str(directory / "no state")})
+    return run_action(config, "warc", parse_action("warc", list(words)))
+
+
+def data_of(directory: Path, *words: str) -> dict[str, Any]:
+    return asked(directory, *words).data
+
+
+def test_sound_files_are_said_to_be_sound(tmp_path: Path) -> None:
+    """With the number of records; files without an index are named, and are no damage."""
+    path = warc_file(tmp_path)
+    found = asked(tmp_path, "verify")
+    assert found.status == 0
+    assert found.data == {"files": 1, "records": 1 + 2 * len(URLS) + 3, "damaged": [], "unindexed": [str(path)]}
+    assert "scrapy frontier warc index" in found.text
+    assert data_of(tmp_path, "index") == {"files": 1, "pages": len(URLS), "damaged": [], "busy": []}
+    assert data_of(tmp_path, "verify", str(path))["unindexed"] == []
+
+
+@pytest.mark.parametrize("what", ["cut", "flipped"])
+def test_damage_is_told_with_file_byte_and_remedy(tmp_path: Path, what: str) -> None:
+    """A file that is cut, and one whose bytes have changed; sound files beside it are counted, the status is 1."""
+    path, other = warc_file(tmp_path), warc_file(tmp_path, URLS[:1])
+    data = bytearray(path.read_bytes())
+    data[-40] ^= 0xFF
+    path.write_bytes(data[:-10] if what == "cut" else data)
+    for verb in ("verify", "index"):
+        found = asked(tmp_path, verb)
+        assert found.status == 1
+        assert len(found.data["damaged"]) == 1
+        assert f"{path}: " in found.text
+        assert ".warc.gz.open" in found.text
+    assert index_path(other).exists()
+
+
+@pytest.mark.parametrize("body", [b"", b"a page", b"\r\n\r\n", bytes(range(256)) * 9000])
+def test_a_page_comes_out_as_the_server_sent_it(tmp_path: Path, body: bytes) -> None:
+    """By any spelling of its URL; its head is shown, its body written byte for byte."""
+    writer = WarcWriter(tmp_path, "c", "n")
+    for number in range(3):
+        headers = [(b"Content-Type", b"text/html"), (b"X-Number", b"%d" % number)]
+        writer.write(exchange(number, body + b"%d" % number, response_headers=headers))
+    writer.close()
+    asked(tmp_path, "index")
+    to = tmp_path / "page"
+    found = asked(tmp_path, "extract", "http://a.example/1", "--to", str(to))
+    assert to.read_bytes() == body + b"1"
+    assert found.data["body_bytes"] == len(body) + 1
+    assert found.data["head"] == ["HTTP/1.1 200 OK", "Content-Type: text/html", "X-Number: 1"]
+    assert data_of(tmp_path, "extract", "https://www.a.example/2/")["url"] == "http://a.example/2"
+
+
+def test_the_last_capture_until_a_time_is_shown(tmp_path: Path) -> None:
+    """Of several, the last; with --at, the last until then; before the first there is none."""
+    writer = WarcWriter(tmp_path, "c", "n")
+    for year in (0, 1, 2):
+        writer.write(exchange(1, b"%d" % year, date_ms=1_700_000_000_000 + year * 366 * 86_400_000))
+    writer.close()
+    asked(tmp_path, "index")
+    at = [data_of(tmp_path, "extract", "http://a.example/1", *more)["date"][:4] for more in ((), ("--at", "2024"))]
+    assert at == ["2025", "2024"]
+    with pytest.raises(ConfigError, match="until 2022"):
+        asked(tmp_path, "extract", "http://a.example/1", "--at", "2022")
+    with pytest.raises(ConfigError, match="--at is 'yesterday'"):
+        asked(tmp_path, "extract", "http://a.example/1", "--at", "yesterday")
+
+
+def test_an_index_that_lies_reads_no_other_file(tmp_path: Path) -> None:
+    """A path in it is taken for a file beside it; an offset where no record is, is damage and is told."""
+    path = warc_file(tmp_path)
+    index_file(path, ["cdxj"])
+    lines = index_path(path).read_text().replace(path.name, f"../{tmp_path.name}/../../etc/{path.name}")
+    index_path(path).write_text(lines)
+    assert data_of(tmp_path, "extract", URLS[2])["file"] == str(path)
+    path.write_bytes(b"x" + path.read_bytes())
+    with pytest.raises(CorruptionError, match=str(path)):
+        asked(tmp_path, "extract", URLS[2])
+    path.unlink()
+    with pytest.raises(TransientStoreError, match="cannot be read"):
+        asked(tmp_path, "extract", URLS[2])
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("purge",), "verify [FILE...]"),
+        (("extract",), "one URL"),
+        (("extract", "a.example"), "http"),
+        (("extract", "http://a.example/"), "1 files have no index, which scrapy frontier warc index makes"),
+        (("verify", "no.warc.gz"), "no.warc.gz is no file"),
+        (("index", "page.html"), "ends in .warc.gz"),
+    ],
+)
+def test_wrong_words_are_answered_with_what_is_right(tmp_path: Path, words: tuple[str, ...], said: str) -> None:
+    """One line, and nothing is made."""
+    warc_file(tmp_path)
+    with pytest.raises(BigcrawlError) as refused:
+        asked(tmp_path, *words)
+    assert said in str(refused.value)
+    assert not list(tmp_path.glob("*.cdxj"))
+
+
+def test_a_missing_directory_is_named(tmp_path: Path) -> None:
+    """With the setting that names it."""
+    with pytest.raises(ConfigError, match="BIGCRAWL_WARC_DIR"):
+        asked(tmp_path / "nowhere", "verify")
