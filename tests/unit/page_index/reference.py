@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 def reference_key(url: bytes) -> bytes:
     """The search key by surt."""
-    return surt(url)  # type: ignore[no-any-return]
+    return bytes(surt(url))
 
 
 def never_ask_dns(host: bytes) -> tuple[str, list[str], list[str]]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import os
+import sys
 from typing import TYPE_CHECKING
 
 import pytest
@@ -90,7 +91,7 @@ def test_a_process_that_is_killed_leaves_the_index_to_the_next_start(
     killer.write_text("#!/bin/sh\nkill -9 $$\n")
     killer.chmod(0o755)
     with monkeypatch.context() as patch:
-        patch.setattr(page_indexer.sys, "executable", str(killer))
+        patch.setattr(sys, "executable", str(killer))
         assert made_by(lambda indexer: indexer.add(path)) == []
     assert "its process ended with status -9" in caplog.text
     assert not index_path(path).exists()
@@ -108,7 +109,7 @@ def test_the_end_does_not_wait_for_a_process_that_takes_long(
     waiting = tmp_path / "waiting"
     waiting.write_text(f"#!/bin/sh\necho $$ > {door}\nread opened < {door}\n")
     waiting.chmod(0o755)
-    monkeypatch.setattr(page_indexer.sys, "executable", str(waiting))
+    monkeypatch.setattr(sys, "executable", str(waiting))
     indexer = PageIndexer(("cdxj",), 0o600, lambda _: None)
     indexer.add(path)
     pid = int(door.read_text())
