@@ -131,7 +131,10 @@ class StartedRequests:
             if response.status in OVERLOADED:
                 held.note_retry_after(self._retry_after_ms(response))
             node = self._node
-            if node is not None and node.same_content is not None and response.status == 200 and response.body:
+            if node is None or node.same_content is None or response.status != 200 or not response.body:
+                return
+            # A page that is visited again has its own content, and says nothing about others.
+            if node.handout.revisits.known_of(held) is None:
                 rows = node.same_content.note(held.host, response.body)
                 if node.wildcards is not None and node.wildcards.has_verdicts:
                     rows += node.wildcards.take(node.pld_of(held.host))

@@ -1,4 +1,9 @@
-"""The seen check of a step: decodes inbox entries, and finds out which of their URLs are new (step 4)."""
+"""The seen check of a step: decodes inbox entries, and finds out which of their URLs are new (step 4).
+
+Revisits are checked in their own way. A node sends a revisit in the call that acknowledges the URL. If the reply is
+lost, or Redis forgets, the call is repeated; so an entry may come twice, and the URL may be fetched twice. The table
+`visits` has the number of the last visit of each page. A revisit with the same number or a lower one is dropped.
+"""
 
 from __future__ import annotations
 
@@ -6,14 +11,22 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from bigcrawl.drum.format import KEY_TYPE
+from bigcrawl.scheduler.partition.tables import VISITS
 from bigcrawl.scheduler.records.queued_url import UNCHECKED, BatchFormatError, decode_batch
+from bigcrawl.scheduler.records.revisits import RevisitsFormatError, decode_revisits
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from bigcrawl.drum.bucket import Bucket, CheckResult
+    from bigcrawl.scheduler.partition.tables import Tables
+    from bigcrawl.scheduler.queues.revisits import Revisits
     from bigcrawl.scheduler.records.inbox_entry import InboxEntry
     from bigcrawl.scheduler.records.queued_url import QueuedUrl
+    from bigcrawl.scheduler.records.revisits import Revisit
+
+RELEASED_A_STEP = 2_000  # as many URLs as a batch of links has; a step with them takes some ms longer
 
 
 def entries_after(inbox: Sequence[InboxEntry], folded: str) -> list[InboxEntry]:
@@ -60,6 +73,43 @@ def check_seen(seen: Bucket, urls: Sequence[QueuedUrl]) -> CheckResult:
     new = np.ones(len(urls), dtype=np.bool_)
     new[checked] = result.new
     return result._replace(new=new)
+
+
+def decode_revisits_of(entries: Sequence[InboxEntry], reject: Callable[[str, bytes], None]) -> list[Revisit]:
+    """Return the revisits of all entries in order. `reject` is given what cannot be decoded."""
+    found: list[Revisit] = []
+    for entry in entries:
+        if not entry.revisits:
+            continue
+        try:
+            found += decode_revisits(entry.revisits)
+        except RevisitsFormatError:
+            reject(f"{entry.id}-revisits", entry.revisits)
+    return found
+
+
+def queue_revisits(tables: Tables, queue: Revisits, arrived: Sequence[Revisit], now_s: int) -> int:
+    """Queue the revisits that are of a later visit than any before. Return how many these are."""
+    if not arrived:
+        return 0
+    last: dict[int, Revisit] = {}
+    for revisit in arrived:
+        known = last.get(revisit.url.key)
+        if known is None or revisit.number > known.number:
+            last[revisit.url.key] = revisit
+    keys = np.array(sorted(last), dtype=KEY_TYPE)
+    numbers = np.array([last[key].number for key in keys.tolist()], dtype=np.uint32)
+    _, before = tables.visits.values(keys)
+    is_later = numbers > before["number"]
+    if is_later.any():
+        values = np.empty(int(is_later.sum()), dtype=VISITS)
+        values["number"] = numbers[is_later]
+        tables.commit(tables.visits, tables.visits.put(keys[is_later], values))
+    accepted = set(keys[is_later].tolist())
+    for key, revisit in last.items():  # in the order of their arrival
+        if key in accepted:
+            queue.put(revisit.url, revisit.due_s, now_s)
+    return len(accepted)
 
 
 def _id_order(entry_id: str) -> tuple[int, int]:

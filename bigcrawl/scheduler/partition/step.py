@@ -21,8 +21,13 @@ from bigcrawl.scheduler.partition.admission import Admission
 from bigcrawl.scheduler.partition.budgeting import Budgeting
 from bigcrawl.scheduler.partition.edges import EdgesFormatError, decode_edges, new_targets
 from bigcrawl.scheduler.partition.imported_rows import RowsFormatError, merge_rows, unpack_rows
-from bigcrawl.scheduler.partition.revisiting import RELEASED_A_STEP, decode_all, queue_revisits
-from bigcrawl.scheduler.partition.seen import check_seen, decode_entries
+from bigcrawl.scheduler.partition.seen import (
+    RELEASED_A_STEP,
+    check_seen,
+    decode_entries,
+    decode_revisits_of,
+    queue_revisits,
+)
 from bigcrawl.scheduler.partition.tables import Tables
 from bigcrawl.scheduler.queues.front_queues import Selector
 from bigcrawl.scheduler.queues.parked_queues import ParkedQueues
@@ -196,7 +201,7 @@ class StepFold:
     def turn_revisits(self, entries: Sequence[InboxEntry], now_s: int) -> None:
         """Queue the revisits in the entries, and release some of those that are due."""
         queue = self._state.turns.revisits
-        queue_revisits(self._state.tables, queue, decode_all(entries, self._reject), now_s)
+        queue_revisits(self._state.tables, queue, decode_revisits_of(entries, self._reject), now_s)
         self._due = queue.release(now_s, RELEASED_A_STEP)
 
     def read_edges(self, entries: Sequence[InboxEntry]) -> None:

@@ -32,7 +32,7 @@ class Feature(StrEnum):
     CHARSETS = "charsets"  # exhibits/charsets.py: other charsets, declared anywhere, or wrongly
     COPIES = "copies"  # answers.py: duplicates and near-duplicates across hosts
     CHANGES = "changes"  # changing_pages.py: pages that change at known rates, ETag and Last-Modified
-    VALIDATORS = "validators"  # answers.py: pages with an ETag, and 304 if it is asked for
+    VALIDATORS = "validators"  # changing_pages.py: an ETag for what stays, and 304
     TRAPS = "traps"  # traps.py: calendars, session ids, paths that deepen forever
     FARMS = "farms"  # traps.py: spam farms on wildcard subdomains; only if hosts have names
     OUTAGES = "outages"  # outages.py: hosts that are down, that come and go, that are overloaded at times

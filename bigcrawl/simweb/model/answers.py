@@ -62,12 +62,14 @@ class Answers:
 
     def answer(self, resource: Resource, port: int, at_ms: int, conditions: Mapping[str, str]) -> Answer:
         """Return the host's answer to a GET of the resource."""
+        found = self._answer(resource, port, at_ms, conditions)
+        changes = resource.kind in (Kind.EXHIBIT, Kind.NEWS)
+        return with_etag(found, conditions) if self._has_validators and not changes else found
+
+    def _answer(self, resource: Resource, port: int, at_ms: int, conditions: Mapping[str, str]) -> Answer:
         kind = resource.kind
         if kind is Kind.PAGE or kind is Kind.PRIVATE or kind is Kind.HIDDEN:
-            body, delay_ms = self._page(resource, port), self._delay_ms(resource)
-            if self._has_validators:
-                return with_etag(body, HTML, conditions, delay_ms)
-            return Answer(200, HTML, body, delay_ms=delay_ms)
+            return Answer(200, HTML, self._page(resource, port), delay_ms=self._delay_ms(resource))
         if kind in ENDLESS_KINDS or kind is Kind.PROOF or kind is Kind.MAPPED:
             return Answer(200, HTML, self._small_page(resource, port))
         if kind is Kind.EXHIBIT:

@@ -6,6 +6,7 @@ randomly drawn moment, so the version at any time follows from the time alone.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from email.utils import formatdate, parsedate_to_datetime
 from hashlib import blake2b
 from typing import TYPE_CHECKING, Final
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
 
 # From seconds, short enough for a test, to a month.
 _PERIODS_S: Final = (5, 20, 60, 600, 3_600, 21_600, 86_400, 604_800, 2_592_000)
+_OK: Final = 200
 
 
 def period_ms_of(number: int) -> int:
@@ -49,15 +51,15 @@ def etag_of(changed_ms: int) -> str:
     return f'W/"{changed_ms // 1000:x}"' if changed_ms // 1000 % 2 else f'"{changed_ms // 1000:x}"'
 
 
-def with_etag(
-    body: bytes, headers: tuple[tuple[str, str], ...], conditions: Mapping[str, str], delay_ms: int
-) -> Answer:
-    """Return the answer of a page whose ETag is a digest of its body: 304 if that tag was sent."""
-    tag = f'"{blake2b(body, digest_size=8).hexdigest()}"'
-    validated = (*headers, ("ETag", tag))
+def with_etag(answer: Answer, conditions: Mapping[str, str]) -> Answer:
+    """Return an answer with an ETag, a digest of its body; 304 if that tag was sent. One without a body stays."""
+    if answer.status != _OK or not answer.body:
+        return answer
+    tag = f'"{blake2b(answer.body, digest_size=8).hexdigest()}"'
+    headers = (*answer.headers, ("ETag", tag))
     if tag in conditions.get("If-None-Match", ""):
-        return Answer(304, validated, delay_ms=delay_ms)
-    return Answer(200, validated, body, delay_ms=delay_ms)
+        return Answer(304, headers, delay_ms=answer.delay_ms)
+    return replace(answer, headers=headers)
 
 
 def is_unchanged(conditions: Mapping[str, str], changed_ms: int) -> bool:

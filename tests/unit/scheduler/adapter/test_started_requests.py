@@ -5,10 +5,17 @@ from __future__ import annotations
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, cast
 
+import msgpack
 import pytest
 from scrapy import Request, Spider
 from scrapy.exceptions import DownloadFailedError, DownloadTimeoutError
+from scrapy.http import Response
 
+from bigcrawl.revisiting.policies import PERIODIC, RevisitPolicy, WaitBounds
+from bigcrawl.revisiting.visit import Answer, next_visit
+from bigcrawl.scheduler.handout.revisits import Revisits
+from bigcrawl.scheduler.records.body import for_revisit
+from bigcrawl.tallies.tallies import Tallies
 from tests.unit.scheduler.records.test_held_urls import held_url
 from tests.unit.scheduler.test_scheduler import new_scheduler
 
@@ -38,3 +45,30 @@ def test_time_that_ran_out_tells_of_a_crowd_where_an_answer_had_begun(
     frontier.started.note_failure(request, failure, 3_000)
     assert times == [(held.host, 3_000)] * noted
     assert over == [held]
+
+
+@pytest.mark.parametrize("is_known", [False, True])
+def test_page_that_is_visited_again_is_no_copy_of_itself(tmp_path: Path, *, is_known: bool) -> None:
+    """A site would look like a trap if its pages had the content of others because they had it before."""
+    frontier = new_scheduler(tmp_path)
+    seen: list[bytes] = []
+    policy = RevisitPolicy(PERIODIC, WaitBounds(100, 1, 1_000))
+    node: Any = SimpleNamespace(
+        handout=SimpleNamespace(
+            revisits=Revisits(policy, 0, lambda: 0), note_answered=lambda held: None, has_lease=False
+        ),
+        same_content=SimpleNamespace(note=lambda host, body: seen.append(body) or b""),
+        wildcards=None,
+        tallies=Tallies(),
+    )
+    frontier.attach(node, Spider(name="test"))
+    request, held = Request("http://a.example/"), held_url(1)
+    body: bytes = msgpack.packb(["http://a.example/", 0, None])
+    if is_known:
+        visit = next_visit(None, Answer(200, b"digest"), 0, policy)
+        assert visit is not None
+        body = for_revisit(body, visit.pack())
+    held.fields = held.fields._replace(body=body)
+    frontier.started.note_start(request, held)
+    frontier.started.note_response(request, Response(request.url, body=b"page"), 1)
+    assert seen == ([] if is_known else [b"page"])
