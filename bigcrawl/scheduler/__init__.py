@@ -57,12 +57,13 @@ wait. No URL is ever dropped for lack of room.
 *Inbox to committed step (3 to 6).* The owner (`owner.folding`, `owner.owned_partition`) reads new inbox entries and
 passes them to `partition.partition`, which is a fold over them. One step looks up all keys in DRUM and adds the new
 ones. It finds the budget of each new URL's PLD (`partition.budgeting`), and from it the turn in which the URL may be
-fetched (`budgets.placement`). A prioritizer may change the priority that the spider gave it (`queues.prioritizers`).
-The step appends the URL to the queue of that turn and its priority level, or to the over-budget queue (`queues.turns`).
-Finally it chooses URLs to admit into Redis. The step is committed by appending one record to the manifest
-(`partition.manifest_log`). The record names everything that belongs to the step: the last entry read, the runs and new
-keys, the queues' segments and heads, and the numbered admit batch. A crash before the record is complete leaves bytes
-that nothing refers to. A crash after it leaves a batch that must be offered again.
+fetched (`budgets.placement`). A prioritizer may change the priority that the spider gave it (`queues.prioritizers`),
+also by what pages that link to the URL say of it, if such votes are counted (`records.votes`). The step appends the URL
+to the queue of that turn and its priority level, or to the over-budget queue (`queues.turns`). Finally it chooses URLs
+to admit into Redis. The step is committed by appending one record to the manifest (`partition.manifest_log`). The
+record names everything that belongs to the step: the last entry read, the runs and new keys, the queues' segments and
+heads, and the numbered admit batch. A crash before the record is complete leaves bytes that nothing refers to. A crash
+after it leaves a batch that must be offered again.
 
 *Front queue to back queue (6 to 7).* `partition.admission` chooses URLs of three kinds of hosts, in this order: parked
 hosts with few URLs in Redis, hosts in the front queues (by a biased selector), and other parked hosts. If a host has
@@ -83,10 +84,11 @@ after its death.
 *Taken to handed out (9 to 11).* `gates.gatekeeper` checks whether the URL may be fetched, and when. Its docstring lists
 the checks in their order; most are answered from memory. If the robots rules of the URL's authority are unknown,
 robots.txt is fetched in its place, and the URL returns to its queue. So that fetch is as polite as any other
-(`gates.robots`). `gates.address_check` resolves and checks the address, `gates.passages` gets start times from the
-gates, and `gates.shared_hosts` holds hosts that other crawls fetch too. A URL that passes all checks waits in the
-buffer of `handout.handout` for Scrapy's engine, which fetches it like any request. A URL that would have to wait longer
-than a second goes back to its queue. Waiting URLs occupy no fetch slot.
+(`gates.robots`). A URL whose kind asks for it is asked by HEAD in the same way (`gates.robots_starts`).
+`gates.address_check` resolves and checks the address, `gates.passages` gets start times from the gates, and
+`gates.shared_hosts` holds hosts that other crawls fetch too. A URL that passes all checks waits in the buffer of
+`handout.handout` for Scrapy's engine, which fetches it like any request. A URL that would have to wait longer than a
+second goes back to its queue. Waiting URLs occupy no fetch slot.
 
 *Fetched to released and acknowledged (11 to 14).* Scrapy has no hook for a finished request. So the pump looks which
 requests have left the engine, including item pipelines (`adapter.engine_probe`). Their URLs have ended: with a status,

@@ -46,7 +46,7 @@ if TYPE_CHECKING:
 __all__ = ["AdmitBatch", "Partition", "PartitionLimits", "Step"]
 
 _VOTES_GROWTH = 1.5  # of the admitted URLs, until votes are worth scoring queued URLs again
-_VOTES_LEAST = 100
+_VOTES_LEAST = 20
 
 ADMIT_URLS_MAX = 1_000  # in a batch: one admission blocks Redis about 3 us a URL
 
