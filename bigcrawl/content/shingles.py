@@ -40,7 +40,7 @@ def shingles_of(text: bytes) -> HashArray:
     Returns:
         uint64, shape (n,); n is about half of the words.
 
-    Cost: 35 us for 12 KB of text.
+    Cost: linear; 90 us for 18 KB of text.
     """
     padded = b" %b%b" % (text, _PADDING)
     every = np.frombuffer(padded, dtype=np.uint8)

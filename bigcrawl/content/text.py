@@ -37,7 +37,7 @@ def text_of(body: bytes) -> bytes:
     Args:
         body: of HTML or plain text, without content encoding.
 
-    Cost: linear; 70 us for a page of 21 KB with 60 links, and at most three times that for any page.
+    Cost: linear in what is read; 60 us for a page of 21 KB with 60 links.
     """
     if len(body) > TEXT_BYTES_MAX:
         body = b"%b %b" % (body[:_HALF], body[-_HALF:])

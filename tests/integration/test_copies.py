@@ -1,0 +1,82 @@
+"""A crawl of a site with copies: they refer to their original, and lead nowhere if so set."""
+
+from __future__ import annotations
+
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import TYPE_CHECKING, Any, ClassVar
+from urllib.parse import urlsplit
+
+from tests.support.crawls import Crawl
+from tests.support.processes import no_strays_below
+from tests.support.serving import at_work
+from tests.unit.warc.reading import read_checked
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+COPIES = [f"/copy{number}/" for number in range(4)]
+BODY = "<p>The same words under several names.</p>" * 30 + '<a href="deeper.html">.</a>'
+
+
+class Site(BaseHTTPRequestHandler):
+    """A page that links to others, which have one body, each with a relative link."""
+
+    protocol_version = "HTTP/1.1"
+    asked: ClassVar[list[str]] = []
+
+    def do_GET(self) -> None:
+        self.asked.append(self.path)
+        if self.path == "/":
+            self.answer(200, "".join(f'<a href="{path}">.</a>' for path in COPIES))
+        elif self.path in COPIES:
+            self.answer(200, BODY)
+        elif self.path.endswith("/deeper.html"):
+            self.answer(200, self.path)
+        else:
+            self.answer(404, "")
+
+    def answer(self, status: int, text: str) -> None:
+        self.send_response(status)
+        self.send_header("Content-Type", "text/html")
+        self.send_header("Content-Length", str(len(text)))
+        self.end_headers()
+        self.wfile.write(text.encode())
+
+    def log_message(self, *_: Any) -> None:
+        """Say nothing."""
+
+
+@contextmanager
+def serving() -> Iterator[str]:
+    with at_work(ThreadingHTTPServer(("127.0.0.1", 0), Site)) as server:
+        Site.asked.clear()
+        yield f"http://127.0.0.1:{server.server_address[1]}"
+
+
+def test_copies_refer_to_their_original_and_lead_nowhere(tmp_path: Path) -> None:
+    """One of the pages with the body is whole, and its link is followed; the others' links are counted as dropped."""
+    settings = {
+        "BIGCRAWL_HOST_DELAY": 0,
+        "BIGCRAWL_PARTITIONS": 2,
+        "BIGCRAWL_WARC_COPIES": "by-reference",
+        "BIGCRAWL_COPY_LINKS": "drop",
+    }
+    with (
+        no_strays_below(tmp_path),
+        serving() as url,
+        Crawl(tmp_path / "crawl", [f"{url}/"], settings) as crawl,
+    ):
+        assert crawl.run(300) == 0
+        log = crawl.log.read_text()
+    assert set(COPIES) <= set(Site.asked), "the copies themselves are fetched"
+    records = [record for path in (tmp_path / "crawl" / "warc").glob("*.gz") for record in read_checked(path)]
+    pages = {urlsplit(r.headers["WARC-Target-URI"]).path: r for r in records if r.type in ("response", "revisit")}
+    (whole,) = [path for path in COPIES if pages[path].type == "response"]
+    for path in set(COPIES) - {whole}:
+        assert pages[path].headers["WARC-Refers-To"] == pages[whole].headers["WARC-Record-ID"]
+    assert [path for path in Site.asked if path.endswith("deeper.html")] == [f"{whole}deeper.html"]
+    assert "Traceback" not in log
+    for key in "dropped/copy", "warc/copies":
+        assert f"'bigcrawl/{key}': {len(COPIES) - 1}," in log
