@@ -29,7 +29,8 @@ STAGES: Final[tuple[tuple[str, tuple[str, ...]], ...]] = (
     (
         "parse and links",
         (
-            *("/bigcrawl/links/", "/bigcrawl/scoring/", "/bigcrawl/spiders/", "/selectolax/"),
+            *("/bigcrawl/links/", "/bigcrawl/listings/", "/bigcrawl/scoring/", "/bigcrawl/sampling/"),
+            *("/bigcrawl/spiders/", "/selectolax/"),
             *("/benchmarks/crawl/spiders.py", "/scrapy/linkextractors/", "/lxml/", "/parsel/"),
         ),
     ),
@@ -38,7 +39,7 @@ STAGES: Final[tuple[tuple[str, tuple[str, ...]], ...]] = (
         (
             *("/bigcrawl/scheduler/", "/bigcrawl/drum/", "/bigcrawl/politeness/", "/bigcrawl/middlewares/"),
             *("/bigcrawl/store/", "/bigcrawl/metrics/", "/bigcrawl/serving/", "/bigcrawl/dashboard/"),
-            *("/bigcrawl/tallies/", "/bigcrawl/report/"),
+            *("/bigcrawl/tallies/", "/bigcrawl/report/", "/bigcrawl/revisiting/", "/bigcrawl/content/"),
             *("/scrapy/core/scheduler.py", "/scrapy/pqueues.py", "/scrapy/squeues.py", "/scrapy/dupefilters.py"),
             *("/queuelib/", "/scrapy_redis/"),
         ),

@@ -76,7 +76,7 @@ def entries(body: bytes, most: int) -> Iterator[list[FeedEntry]]:
     reader, body = _Reader(), body[:FEED_BYTES_MAX]
     for at in range(0, len(body), SLICE_BYTES):
         goes_on = reader.read(body[at : at + SLICE_BYTES])
-        found, reader.found = reader.found, []
+        found = reader.take_found()
         yield found[:most]
         most -= len(found)
         if most <= 0 or not goes_on:
@@ -84,10 +84,10 @@ def entries(body: bytes, most: int) -> Iterator[list[FeedEntry]]:
 
 
 class _Reader:
-    """Reads a feed by and by; `found` has the entries that have ended."""
+    """Reads a feed by and by."""
 
     def __init__(self) -> None:
-        self.found: list[FeedEntry] = []
+        self._found: list[FeedEntry] = []
         self._elements = self._depth = self._silent = 0
         self._item_depth = 0  # of the item that is being read; 0: none
         self._prefix = ""
@@ -113,6 +113,11 @@ class _Reader:
         except (expat.ExpatError, _EnoughError, ValueError, LookupError):  # the last two: an encoding that is none
             return False
         return self._silent < SILENT_SLICES_MAX
+
+    def take_found(self) -> list[FeedEntry]:
+        """Return the entries that have ended since the last call."""
+        found, self._found = self._found, []
+        return found
 
     def _begin(self, name: str, attributes: dict[str, str]) -> None:
         self._elements += 1
@@ -143,7 +148,7 @@ class _Reader:
             value = self._values.get
             if url := value("link") or value("guid"):
                 title = " ".join(resolved(value("title", "")).split())[:TITLE_CHARS_MAX]
-                self.found.append(FeedEntry(url, title, value("published") or value("updated", "")))
+                self._found.append(FeedEntry(url, title, value("published") or value("updated", "")))
         self._depth -= 1
 
     def _add(self, text: str) -> None:

@@ -69,11 +69,12 @@ class _Middleware:
             return  # this is no page
         if before is None:
             change = "added"
+            self._stats_buffer.inc_value("bigcrawl/visits/added")
         elif before.changed_s == after.changed_s:
             return  # the visit has brought nothing
         else:
             change = "gone" if after.is_gone else "changed"
-        self._stats_buffer.inc_value(f"bigcrawl/visits/{change}")
+            self._stats_buffer.inc_value("bigcrawl/visits/gone" if after.is_gone else "bigcrawl/visits/changed")
         request.meta[VISIT] = {"change": change, "time": after.changed_s, "visits": after.number}
 
 

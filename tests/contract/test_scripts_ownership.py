@@ -355,7 +355,7 @@ def test_edges_and_votes_come_with_their_batch(world: ScriptWorld) -> None:
     for number, (edges, votes) in enumerate(hints, 1):
         assert world.runner.run(scripts.append_batch(world.keys, "a", 1, number, b"batch", 1, edges, votes))
     assert [fields for _, fields in world.client.xrange(world.keys.inbox)] == [
-        {b"b": b"batch"} | ({b"e": edges} if edges else {}) | ({b"v": votes} if votes else {}) for edges, votes in hints
+        {b"b": b"batch"} | ({b"e": edges} if edges else {}) | ({b"w": votes} if votes else {}) for edges, votes in hints
     ]
 
 

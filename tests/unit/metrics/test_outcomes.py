@@ -16,6 +16,7 @@ COUNTS = {
     "retried:status:503": 4,
     "retried:error:dns": 5,
     "dropped:forbidden": 6,
+    "heads": 7,
     "robots": 8,
     "put_off": 9,
     "": 10,
@@ -29,7 +30,7 @@ def test_each_kind_of_end_is_counted_under_its_own() -> None:
     assert {k: v for k, v in ended(COUNTS, "error:", ERRORS).items() if v} == {"timeout": 3}
     assert {k: v for k, v in ended(COUNTS, "retried:", OUTCOMES).items() if v} == {"5xx": 4, "dns": 5}
     assert {k: v for k, v in ended(COUNTS, "dropped:", (*DROPS, OTHER)).items() if v} == {"forbidden": 6}
-    assert returned(COUNTS) == {"robots": 8, "put_off": 9, OTHER: 10}
+    assert returned(COUNTS) == {"heads": 7, "robots": 8, "put_off": 9, OTHER: 10}
 
 
 @given(st.dictionaries(st.text() | st.from_regex(r"(status|error|retried:status):.*"), st.integers(0, 9)))

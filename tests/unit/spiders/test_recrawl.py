@@ -25,7 +25,9 @@ def made(settings: dict[str, Any] | None = None, **arguments: Any) -> tuple[Recr
 
 def found(spider: RecrawlSpider, meta: dict[str, Any]) -> list[Any]:
     request = Request("http://a.example/", meta=meta)
-    response = HtmlResponse(request.url, body=b"<a href=/b>b</a>", request=request)
+    response = HtmlResponse(
+        request.url, headers={"Content-Type": "text/html"}, body=b"<a href=/b>b</a>", request=request
+    )
 
     async def outputs() -> list[Any]:
         return [each async for each in spider.parse(response)]
