@@ -73,7 +73,13 @@ class _Middleware:
             return  # the visit has brought nothing
         else:
             change = "gone" if after.is_gone else "changed"
-        self._stats_buffer.inc_value(f"bigcrawl/visits/{change}")
+        self._stats_buffer.inc_value(
+            "bigcrawl/visits/added"
+            if before is None
+            else "bigcrawl/visits/gone"
+            if after.is_gone
+            else "bigcrawl/visits/changed"
+        )
         request.meta[VISIT] = {"change": change, "time": after.changed_s, "visits": after.number}
 
 
