@@ -53,11 +53,16 @@ def test_page_that_is_visited_again_is_no_copy_of_itself(tmp_path: Path, *, is_k
     frontier = new_scheduler(tmp_path)
     seen: list[bytes] = []
     policy = RevisitPolicy(PERIODIC, WaitBounds(100, 1, 1_000))
+
+    def noted(_: str, page: bytes) -> bytes:
+        seen.append(page)
+        return b""
+
     node: Any = SimpleNamespace(
         handout=SimpleNamespace(
             revisits=Revisits(policy, 0, lambda: 0), note_answered=lambda held: None, has_lease=False
         ),
-        same_content=SimpleNamespace(note=lambda host, body: seen.append(body) or b""),
+        same_content=SimpleNamespace(note=noted),
         wildcards=None,
         tallies=Tallies(),
     )
