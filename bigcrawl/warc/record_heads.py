@@ -58,8 +58,8 @@ def record_heads(path: Path) -> Iterator[RecordHead]:
 
 
 def head_fields(head: bytes) -> dict[bytes, bytes]:
-    """Return the fields of a head by their names in lower case; of several with one name, the last."""
-    pairs = [line.partition(b":") for line in head.split(b"\r\n")]
+    """Return the fields of a head by their names in lower case; of several with one name, the first."""
+    pairs = [line.partition(b":") for line in reversed(head.split(b"\r\n"))]
     return {name.lower(): value.strip() for name, colon, value in pairs if colon}
 
 
