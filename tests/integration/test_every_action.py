@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from bigcrawl.commands.actions import ACTIONS
 from bigcrawl.redisdb.keys import CrawlKeys
-from tests.integration.test_dashboard import ask, port_in
+from tests.integration.watching.test_dashboard import ask, port_in
 from tests.support import warm
 from tests.support.crawls import Crawl, SimulatedWeb
 from tests.support.processes import wait_until

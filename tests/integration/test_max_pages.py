@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 from typing import TYPE_CHECKING, Any
 
-from tests.integration.test_backoff import QUICK, Answer, serving, well
+from tests.integration.hosts.test_backoff import QUICK, Answer, serving, well
 from tests.support.crawls import Crawl
 from tests.support.processes import no_strays_below
 

@@ -13,7 +13,7 @@ import pytest
 from selenium import webdriver
 from selenium.webdriver.common.by import By
 
-from tests.integration.test_dashboard import TOKEN, ask, port_in, settings_of
+from tests.integration.watching.test_dashboard import TOKEN, ask, port_in, settings_of
 from tests.support.crawls import Crawl, SimulatedWeb
 from tests.support.processes import wait_until
 

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from tests.integration.test_metrics import is_done, port_of, settings_of
+from tests.integration.watching.test_metrics import is_done, port_of, settings_of
 from tests.support.crawls import Crawl, SimulatedWeb
 from tests.support.processes import spawn, wait_until
 from tests.unit.metrics.test_ops import RULES, expressions

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.integration.test_backoff import paths, serving, well
+from tests.integration.hosts.test_backoff import paths, serving, well
 from tests.support.crawls import Crawl
 from tests.support.processes import no_strays_below
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from tests.integration.test_backoff import Answer, Host, serving, well
+from tests.integration.hosts.test_backoff import Answer, Host, serving, well
 from tests.support.crawls import Crawl
 from tests.support.explained import explained
 from tests.support.processes import no_strays_below

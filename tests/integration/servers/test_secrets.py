@@ -8,7 +8,7 @@ import urllib.request
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from tests.integration.test_dashboard import QUESTIONS, ask, port_in
+from tests.integration.watching.test_dashboard import QUESTIONS, ask, port_in
 from tests.support.crawls import Crawl, SimulatedWeb, second_process_of
 from tests.support.processes import wait_until
 from tests.support.redis_server import PrivateRedis

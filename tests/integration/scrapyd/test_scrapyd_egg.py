@@ -25,7 +25,7 @@ from tests.support.processes import no_strays_below, spawn, wait_until
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-PROJECT = Path(__file__).parents[2]
+PROJECT = Path(__file__).parents[3]
 # The version in the egg and nowhere else: what says it was run from the egg.
 EGG_VERSION = "0.0.0+egg"
 CRAWL_S_MAX = 300

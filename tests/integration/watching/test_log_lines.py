@@ -10,7 +10,7 @@ import time
 from datetime import datetime, timedelta
 from typing import IO, TYPE_CHECKING, Any, Self
 
-from tests.integration.test_backoff import Answer, serving
+from tests.integration.hosts.test_backoff import Answer, serving
 from tests.support import warm
 from tests.support.crawls import Crawl, SimulatedWeb
 

@@ -16,7 +16,7 @@ from tests.support.redis_server import PrivateRedis
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-PAGE = Path(__file__).parents[2] / "docs" / "operations.md"
+PAGE = Path(__file__).parents[3] / "docs" / "operations.md"
 SLOW: dict[str, Any] = {"BIGCRAWL_PARTITIONS": 4, "BIGCRAWL_HOST_DELAY": 0.5}
 QUICK: dict[str, Any] = {"BIGCRAWL_PARTITIONS": 4, "BIGCRAWL_HOST_DELAY": 0, "RETRY_ENABLED": 0}
 

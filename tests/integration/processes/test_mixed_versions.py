@@ -16,7 +16,7 @@ from tests.support.processes import no_strays_below, wait_until
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-PACKAGE = Path(__file__).parents[2] / "bigcrawl"
+PACKAGE = Path(__file__).parents[3] / "bigcrawl"
 MAJOR, MINOR, PATCH = __version__.split(".")[:3]
 NEXT_PATCH = f"{MAJOR}.{MINOR}.{int(PATCH) + 1}"
 NEXT_MINOR = f"{MAJOR}.{int(MINOR) + 1}.0"

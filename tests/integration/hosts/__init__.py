@@ -1,0 +1,1 @@
+"""Hosts that fail, send what is bad, or have no end."""

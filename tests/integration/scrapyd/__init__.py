@@ -1,0 +1,1 @@
+"""Crawls as jobs of scrapyd."""

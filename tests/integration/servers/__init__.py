@@ -1,0 +1,1 @@
+"""The Redis of a crawl: a cluster, replicas, rights, passwords."""
