@@ -157,9 +157,11 @@ dist: $(STAMP)
 	@$(PY) -m build --outdir dist . >/dev/null
 	@scripts/try_dist $(PYTHON) dist/*
 
+# What chooses its examples by tests/support/sizes.py.
+SIZED_TESTS := tests/property tests/unit/scheduler/crawl/test_assignment.py tests/unit/scheduler/partition/test_ends.py
 test-fault: $(STAMP)
 	@$(PY) -m pytest -q -m fault $(PYTEST_ARGS) $(TESTS)
-	@$(PY) -m pytest -q --hypothesis-profile=large $(PYTEST_ARGS) $(or $(TESTS),tests/property)
+	@$(PY) -m pytest -q --hypothesis-profile=large $(PYTEST_ARGS) $(or $(TESTS),$(SIZED_TESTS))
 
 mutation: $(STAMP)
 	@$(PY) -m pip install --quiet --disable-pip-version-check --editable '.[mutation]'

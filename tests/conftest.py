@@ -10,14 +10,13 @@ import logging
 from typing import TYPE_CHECKING
 
 import pytest
-from hypothesis import settings
 from scrapy.utils.log import DEFAULT_LOGGING, _uninstall_scrapy_root_handler
 
 from bigcrawl.scheduler.crawl import crawl_record
 from tests.support.keys import SECRET
 from tests.support.redis_cluster import PrivateCluster
 from tests.support.redis_server import PrivateRedis
-from tests.support.sizes import LARGE
+from tests.support.sizes import register_profiles
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -25,9 +24,7 @@ if TYPE_CHECKING:
 _numbers = itertools.count(1)
 _SET_BY_SCRAPY: dict[str, object] = DEFAULT_LOGGING["loggers"]  # type: ignore[assignment]
 
-settings.register_profile("any machine", deadline=None)  # a busy one takes its time
-settings.register_profile(LARGE, settings.get_profile("any machine"), max_examples=1000)
-settings.load_profile("any machine")
+register_profiles()
 
 
 @pytest.fixture(autouse=True)

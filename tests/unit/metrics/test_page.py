@@ -6,8 +6,6 @@ import logging
 import time
 from typing import TYPE_CHECKING, Any
 
-from twisted.web.test.requesthelper import DummyRequest
-
 from bigcrawl.metrics.page import KEPT_S, MetricsPage
 
 if TYPE_CHECKING:
@@ -15,6 +13,8 @@ if TYPE_CHECKING:
 
 
 def request(accept: str = "") -> Any:
+    from twisted.web.test.requesthelper import DummyRequest  # which installs a reactor
+
     made: Any = DummyRequest([b"metrics"])
     made.getHeader = {"accept": accept}.get
     return made
