@@ -23,6 +23,7 @@ from scrapy import Request, Spider
 from scrapy.http import HtmlResponse
 from scrapy.utils.test import get_crawler
 
+from bigcrawl.page_index.index_files import index_file
 from bigcrawl.pipelines.warc import WarcPipeline
 from bigcrawl.warc.group_commit import GroupCommit
 from bigcrawl.warc.records import exchange_records
@@ -99,7 +100,7 @@ def test_cost_of_storing_a_page(tmp_path: Path, capsys: pytest.CaptureFixture[st
         f"    (gzip zlib 1: {best_us(lambda of: [zlib.compress(record, 1, 31) for record in of], records):.1f} us)",
     ]
     (stored,) = (tmp_path / "signal").iterdir()
-    assert verify(stored) == (1 + 2 * pages, None)
+    assert verify(stored) == (1 + 3 * pages, None)
     writer.close()
     abandoned = path.with_suffix("").rename(path)
     started = time.perf_counter()
@@ -110,6 +111,11 @@ def test_cost_of_storing_a_page(tmp_path: Path, capsys: pytest.CaptureFixture[st
     started = time.perf_counter()
     assert verify(recovered.path) == (recovered.kept_records, None)
     lines.append(f"verify(): {size / (time.perf_counter() - started) / 1e6:.0f} MB/s of file")
+    began_s = time.process_time()
+    indexed = index_file(recovered.path, ("cdxj",))
+    lines.append(f"index_file(): {(time.process_time() - began_s) / pages * 1e6:.0f} us of CPU a page")
+    assert indexed is not None
+    assert indexed.pages == pages
     with capsys.disabled():
         print("", *lines, sep="\n")  # the answer  # noqa: T201
 

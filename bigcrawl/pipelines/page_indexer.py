@@ -1,6 +1,6 @@
 """Has the WARC files of a node indexed as they are sealed, and those that an earlier run left without an index.
 
-Large files are indexed by a process of their own, one at a time and at low priority, because a gibibyte takes ten
+Large files are indexed by a process of their own, one at a time and at low priority, because a gibibyte takes some 20
 seconds of CPU, during which Python threads would slow the crawl's own. Small ones take some milliseconds in a thread.
 Neither delays a page: nothing waits for an index. A file whose index is not made, because the node is killed, the disk
 is full or the process dies, is indexed after the next start.
