@@ -136,7 +136,9 @@ def test_egg_crawls_under_scrapyd(egg: Path, scrapyd: Scrapyd, tmp_path: Path) -
     """
     with SimulatedWeb(tmp_path / "web", hosts=4, pages=6) as web:
         scrapyd.add_egg(egg)
-        assert scrapyd.ask("GET", "listspiders.json?project=bigcrawl")["spiders"] == ["broad", "focused", "site"]
+        assert scrapyd.ask("GET", "listspiders.json?project=bigcrawl")["spiders"] == [
+            *("broad", "feeds", "focused", "recrawl", "sample", "site", "sitemap")
+        ]
         settings = {
             "BIGCRAWL_STATE_DIR": tmp_path / "state",
             "BIGCRAWL_WARC_DIR": tmp_path / "warc",

@@ -149,7 +149,7 @@ def test_copies_are_stored_by_reference_where_a_project_asks_for_it(tmp_path: Pa
     """The first page with a body has it, the others refer to it and are counted; short bodies are stored again."""
     urls = [["GET", f"{site}/{path}", ""] for path in ("one", "two", "gzip", "three", "missing", "x/missing")]
     report, _ = crawl(tmp_path, urls, BIGCRAWL_WARC_COPIES="by-reference", CONCURRENT_REQUESTS=1)
-    (path,) = tmp_path.iterdir()
+    (path,) = tmp_path.glob("*.warc.gz")
     records = read_checked(path)
     kinds = {urlsplit(r.headers["WARC-Target-URI"]).path: r for r in records if r.type in ("response", "revisit")}
     copies = {name for name, record in kinds.items() if record.type == "revisit"}
