@@ -124,7 +124,7 @@ def test_a_page_divides_its_rank_among_the_urls_that_it_links_to() -> None:
 
 
 def test_a_page_that_is_visited_again_hands_on_nothing_more() -> None:
-    """Else pages that change often would raise what they link to with each visit. Priorities count, if not sent lately."""
+    """Else pages that change often would raise what they link to with each visit. Priorities count."""
     votes, url = page_votes(), "http://b.example/"
     again = Ballot(PAGE, 2.0, hands_on=False)
     again.add([url], 30)
