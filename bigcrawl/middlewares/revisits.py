@@ -32,6 +32,7 @@ CONDITIONS_ORDER: Final = 990  # next to the downloader
 CHANGES_ORDER: Final = 585  # bodies are unpacked, see Scrapy's HttpCompressionMiddleware; redirects are dealt with
 _NONE_MATCH, _MODIFIED_SINCE = b"If-None-Match", b"If-Modified-Since"
 _OK = range(200, 300)
+_CONDITIONAL = ("GET", "HEAD")  # to others, a page that has not changed is no 304, but the error 412 (RFC 9110 §13.1.2)
 
 
 class PageUnchangedError(IgnoreRequest):
@@ -84,7 +85,7 @@ class Conditions(_Middleware):
     def process_request(self, request: Request) -> None:
         frontier = frontier_of(self._crawler)
         known = None if frontier is None else frontier.started.known_visit(request)
-        if known is None or known.is_gone:
+        if known is None or known.is_gone or request.method not in _CONDITIONAL:
             return
         given = {}
         if known.etag and _NONE_MATCH not in request.headers:

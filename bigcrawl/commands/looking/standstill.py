@@ -111,8 +111,11 @@ def _urls(facts: Facts) -> Iterator[str]:
         yield _rest(seen, facts.awaited)
     if seen.inboxes_unfolded and not seen.urls_queued:
         yield f"what {seen.inboxes_unfolded:,} inboxes hold is not merged yet"
-    if seen.urls_disk and not (seen.urls_queued or seen.urls_taken or seen.inboxes_unfolded):
-        yield f"{seen.urls_disk:,} URLs wait on disk for the next steps"
+    visited = min(seen.counts["revisits"], seen.urls_disk)
+    if seen.urls_disk > visited and not (seen.urls_queued or seen.urls_taken or seen.inboxes_unfolded):
+        yield f"{seen.urls_disk - visited:,} URLs wait on disk for the next steps"
+    if visited:
+        yield f"{visited:,} pages wait for the time of their next visit"
     if seen.is_empty and not seen.holdup and not facts.starting:
         yield "nothing is left to fetch" + _left_behind(seen)
 

@@ -194,9 +194,10 @@ class SpiderIntake:
     def open_ballot(self, request: Request | None) -> Ballot | None:
         """The spider is given the page of a request: return where to note its links; None if votes are not counted."""
         held = self._started.held_of(request)
-        if held is None or self._node is None or self._node.votes is None:
+        if held is None or request is None or self._node is None or self._node.votes is None:
             return None
-        return Ballot(held.url, received_of(held.fields.flags))
+        hands_on = self._started.known_visit(request) is None
+        return Ballot(held.url, received_of(held.fields.flags), hands_on)
 
     def cast(self, ballot: Ballot | None) -> None:
         """The spider is done with the page: its links count."""

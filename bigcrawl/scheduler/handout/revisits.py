@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 from bigcrawl.revisiting.policies import NEVER, RevisitPolicy, WaitBounds
 from bigcrawl.revisiting.visit import NO_ANSWER, Visit, VisitFormatError, next_visit
 from bigcrawl.scheduler.records.body import for_revisit, look_at_link, visit_in
+from bigcrawl.scheduler.records.member import _clamped
 from bigcrawl.scheduler.records.queued_url import UNCHECKED, QueuedUrl
 from bigcrawl.scheduler.records.revisits import Revisit
 
@@ -87,7 +88,7 @@ class Revisits:
 
     def note_end(self, held: HeldUrl, reason: str = "") -> None:
         """The URL ends, perhaps unfetched for a reason. Visit its page again if it was visited before."""
-        if self._policy is None or held.is_visited or reason in LAST_ENDS:
+        if self._policy is None or held.is_visited or LAST_ENDS & {reason, held.refusal}:
             return
         if self.known_of(held) is not None:
             self.note_answer(held, NO_ANSWER)
@@ -105,5 +106,5 @@ def _revisit(held: HeldUrl, visit: Visit) -> Revisit:
     _, _, priority = look_at_link(body)
     fields = held.fields
     # With its first priority, which failures lower.
-    url = QueuedUrl(fields.key, held.host, priority, fields.flags & ~UNCHECKED, body)
+    url = QueuedUrl(fields.key, held.host, _clamped(priority), fields.flags & ~UNCHECKED, body)
     return Revisit(visit.due_s, visit.number, url)

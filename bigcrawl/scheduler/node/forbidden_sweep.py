@@ -5,6 +5,8 @@ Then the host's other URLs in Redis are looked through, and those to which the s
 need no place in the node, no fetch slot and no delay. The partition's next step admits more of the host's URLs from
 disk, and the first of these that is taken starts the next sweep.
 
+A page that was visited before is left in its queue. Once taken it ends with its next visit, which a sweep cannot plan.
+
 A sweep is worth its cost if it ends many URLs. After one that ended fewer than half, the host is not swept for
 `REST_MS`: its few such URLs end as they are taken.
 """
@@ -18,7 +20,7 @@ from typing import TYPE_CHECKING
 
 from bigcrawl.exceptions import OwnershipLostError, TransientStoreError
 from bigcrawl.redisdb import scripts
-from bigcrawl.scheduler.records.body import is_seed, look_at_body
+from bigcrawl.scheduler.records.body import is_seed, look_at_body, visit_in
 from bigcrawl.scheduler.records.member import unpack_member
 from bigcrawl.scheduler.records.outcomes import pack_outcome, rule_hash
 from bigcrawl.url.canonical import UrlError, authority_of, canonicalize
@@ -122,6 +124,8 @@ class Sweeper:
             url, is_canonical, has_errback = look_at_body(fields.body)
             if has_errback or (reason == "refused-address" and is_seed(fields.body)):
                 return b""  # an errback runs in the engine, and a seed waits for other settings
+            if visit_in(fields.body):
+                return b""  # once taken, it ends with its next visit
             if reason in WHOLE_HOST:
                 return pack_outcome(fields.key, f"dropped:{reason}")
             known = self._robots.known(authority_of(url if is_canonical else canonicalize(url)))

@@ -104,10 +104,12 @@ class Ballot:
     Attributes:
         page: its canonical URL; a link to itself does not count.
         received: what it had received when it was admitted.
+        hands_on: whether it hands on its rank. A page that is visited again has done so; its links say priorities only.
     """
 
     page: str
     received: float
+    hands_on: bool = True
     priorities: dict[str, int] = field(default_factory=dict)
 
     def add(self, urls: Iterable[str], priority: int) -> None:
@@ -146,13 +148,14 @@ class PageVotes:
         """Take the votes of a page that has been parsed to its end. Cost: 2 us a link."""
         if not ballot.priorities:
             return
-        share = share_of(ballot.received, len(ballot.priorities)) if self._has_ranks else 0.0
+        has_rank = self._has_ranks and ballot.hands_on
+        share = share_of(ballot.received, len(ballot.priorities)) if has_rank else 0.0
         for url, priority in ballot.priorities.items():
             try:
                 key, partition = self._key_of(url), self._partition_of(host_of(url))
             except (ValueError, IndexError):
                 continue  # no URL of the web
-            if self._has_ranks or self._recent.remember(key ^ level_of(priority) * _LEVEL_STEP & _MASK):
+            if has_rank or self._recent.remember(key ^ level_of(priority) * _LEVEL_STEP & _MASK):
                 self._add(partition, key, share, priority)
 
     def _add(self, partition: int, key: int, share: float, priority: int) -> None:

@@ -141,23 +141,31 @@ class Budgeting:
     def __repr__(self) -> str:
         return f"<Budgeting {self._budgets!r} {self._turns!r}>"
 
-    def place_arrivals(self, urls: Sequence[QueuedUrl], linked: KeyArray) -> InDegreeRise | None:
-        """Place new URLs in the order of their arrival.
+    def place_arrivals(
+        self, urls: Sequence[QueuedUrl], linked: KeyArray, again: Sequence[QueuedUrl] = ()
+    ) -> InDegreeRise | None:
+        """Place new URLs in the order of their arrival, after those that are visited again.
 
         Args:
             urls: the URLs.
             linked: PLDs, each as often as its in-degree rises.
+            again: URLs whose next visit is due. Their shapes say nothing new of their PLDs.
 
         Returns:
             The in-degrees that have risen.
         """
-        self._reread_some(len(urls) * _REREAD_PER_ARRIVED)  # those that came before them first
+        self._reread_some((len(again) + len(urls)) * _REREAD_PER_ARRIVED)  # those that came before them first
         self._rescore()
+        if again:
+            self._arrive(again, _NOBODY, is_new=False)
+        return self._arrive(urls, linked)
+
+    def _arrive(self, urls: Sequence[QueuedUrl], linked: KeyArray, *, is_new: bool = True) -> InDegreeRise | None:
         urls = self._let_through(urls, reread=False)
         if self._budgets is None and self._turns.is_plain:
             return self._append(urls, linked)
         if len(urls) or len(linked):
-            return self._place(urls, linked, reread=False)
+            return self._place(urls, linked, reread=False, is_new=is_new)
         return None
 
     def _rescore(self) -> None:
@@ -225,13 +233,15 @@ class Budgeting:
         _, before = self._tables.plds.values(keys)
         return _Linked(keys, whose, before, *_with_links(before, whose[len(plds) :]))
 
-    def _place(self, urls: Sequence[QueuedUrl], linked: KeyArray, *, reread: bool) -> InDegreeRise | None:
+    def _place(
+        self, urls: Sequence[QueuedUrl], linked: KeyArray, *, reread: bool, is_new: bool = True
+    ) -> InDegreeRise | None:
         """Raise in-degrees and place URLs by account. Both mostly concern the same PLDs, so one look-up serves them."""
         count, plds = len(urls), self._pld_keys(urls)
         keys, whose, before, records, risen = self._linked(plds, linked)
         if urls:
             in_degrees = records["in_degree"][whose[:count]]
-            if not reread:
+            if is_new and not reread:
                 self._note_shapes(urls, plds)
             allowed = self._without_traps(self._allow(urls, plds, in_degrees), plds)
             if allowed.accounts is not plds and not np.array_equal(allowed.accounts, plds):

@@ -268,7 +268,7 @@ class StepFold:
         """Raise in-degrees, place new URLs and due revisits, and choose up to `room` of all. See `Partition.step`."""
         state = self._state
         budgeting = Budgeting(state.tables, state.turns, source, limits.traps)
-        rise = budgeting.place_arrivals([*self._due, *self.new] if self._due else self.new, self._linked)
+        rise = budgeting.place_arrivals(self.new, self._linked, self._due)
         if rise is not None:
             state.raise_in_degrees(rise)
         admission = Admission(

@@ -65,6 +65,14 @@ CASES = {
             "3 URLs wait on disk for the next steps",
         ],
     ),
+    "visits": (
+        facts(seen({"revisits": 5}, urls_disk=5)),
+        ["5 pages wait for the time of their next visit"],
+    ),
+    "visits, and more": (
+        facts(seen({"revisits": 5}, urls_disk=7)),
+        ["2 URLs wait on disk for the next steps", "5 pages wait for the time of their next visit"],
+    ),
     "crowded": (facts(seen(urls_taken=1), {"crowded": True}), ["outbox or inboxes are full, so nothing is taken: n1"]),
     "start requests": (facts(seen(), starting=("n1",)), ["node n1 runs the start requests"]),
     "long callbacks": (

@@ -12,8 +12,10 @@ from scrapy import Request, Spider
 
 from bigcrawl.exceptions import ConfigError, RequestNotStorableError, TransientStoreError
 from bigcrawl.links import Links
+from bigcrawl.revisiting.visit import Visit
 from bigcrawl.scheduler.adapter import spider_intake
 from bigcrawl.scheduler.adapter.request_codec import ENTRY, ONCE, jar_bytes
+from bigcrawl.scheduler.records.body import for_revisit
 from bigcrawl.scheduler.records.member import unpack_member
 from bigcrawl.scheduler.records.votes import received_of, share_of
 from tests.support.keys import KEYS, request_key
@@ -362,6 +364,28 @@ def test_a_pages_rank_goes_to_what_it_links_to(tmp_path: Path, crawl_name: str, 
             first = await parse(Links(["http://d.example/", "http://b.example/"]))
             assert first == pytest.approx(share_of(0, 2), rel=0.1)
             assert await parse(Links([])) == pytest.approx(share_of(first, 1), rel=0.1), "the page itself has no share"
+
+    asyncio.run(scenario())
+
+
+def test_a_page_that_was_visited_before_hands_on_no_rank(tmp_path: Path, crawl_name: str, redis_url: str) -> None:
+    """It did so at its first visit."""
+
+    async def scenario() -> None:
+        async with world(tmp_path, crawl_name, redis_url, prioritizer="opic", revisit="periodic") as w:
+            frontier, node = new_scheduler(tmp_path), await w.joined()
+            frontier.attach(node, Spider("test"))
+            known = Visit(1, 100, 100, 100, 200, False, b"digest", b"", b"").pack()
+            new, visited = queued("http://a.example/new", "http://a.example/visited")
+            for url in (new, visited._replace(body=for_revisit(visited.body, known))):
+                node.offer(url)
+                [held] = await w.take(node)
+                page = Request(held.url)
+                frontier.started.note_start(page, held)
+                ballot = frontier.intake.open_ballot(page)
+                assert ballot is not None
+                assert ballot.hands_on is (held.url == "http://a.example/new")
+                w.end(node, held)
 
     asyncio.run(scenario())
 

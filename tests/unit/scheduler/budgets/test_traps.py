@@ -24,8 +24,10 @@ from bigcrawl.scheduler.budgets.traps import (
 from bigcrawl.scheduler.partition.budgeting import Budgeting, BudgetSource
 from bigcrawl.scheduler.partition.partition import Partition, PartitionLimits, Step
 from bigcrawl.scheduler.partition.reader import read_partition
+from bigcrawl.scheduler.records.inbox_entry import InboxEntry
 from bigcrawl.scheduler.records.outcomes import pack_same_content, pack_wildcard
 from bigcrawl.scheduler.records.queued_url import RANGES_SHIFT, TRAP_SHIFT, QueuedUrl
+from bigcrawl.scheduler.records.revisits import Revisit, encode_revisits
 from bigcrawl.scheduler.rules.budget_rules import parse_rules
 from bigcrawl.scheduler.rules.rule_book import RuleBook
 from bigcrawl.url.shape import CALENDAR, SESSION
@@ -83,6 +85,21 @@ def test_pld_is_caught_by_a_full_window(directory: Path) -> None:
     )
     assert divisor(partition, "trap.example") == 5
     assert fold(world, partition, marked(range(1000, 1000 + WINDOW), "www.trap.example")).trap_changes == ()
+    partition._check()
+
+
+def test_pages_that_are_visited_again_are_no_new_urls(directory: Path) -> None:
+    """A few odd pages do not make a site a trap by being visited again and again."""
+    partition, visited = opened(directory), marked(range(WINDOW // 4), "www.trap.example")
+    world = PartitionWorld()
+    fold(world, partition, [*visited, *plain(range(1000, 1000 + WINDOW // 2), "www.trap.example")])
+    for number in range(1, 4):
+        again = encode_revisits([Revisit(number * 100, number, url) for url in visited])
+        partition.step([InboxEntry(f"{number}800000000000-0", revisits=again)], 0, {}, now_s=number * 100 - 50)
+        assert partition.revisits == len(visited)
+        assert partition.step([], 0, {}, now_s=number * 100 + 10).trap_changes == ()
+        assert partition.revisits == 0
+    assert divisor(partition, "trap.example") == 1
     partition._check()
 
 

@@ -10,7 +10,7 @@ from bigcrawl.revisiting.visit import Answer, Visit
 from bigcrawl.scheduler.handout.revisits import LAST_ENDS, Revisits
 from bigcrawl.scheduler.records.body import visit_in
 from bigcrawl.scheduler.records.held import HeldUrl
-from bigcrawl.scheduler.records.member import Member
+from bigcrawl.scheduler.records.member import PRIORITY_MAX, Member
 from bigcrawl.scheduler.records.queued_url import UNCHECKED
 
 PAGE = Answer(200, b"digest", b'"a"')
@@ -57,6 +57,23 @@ def test_a_known_page_comes_back_whatever_happens_to_it() -> None:
         held = held_with(body_after(PAGE))
         revisits_of().note_end(held, reason)
         assert held.revisit is None
+
+
+def test_a_priority_is_bounded_as_at_the_first_visit() -> None:
+    """The spider may have given more than an order in a back queue holds."""
+    held = held_with(msgpack.packb(["http://a.example/", 0, 1 << 40]))
+    revisits_of().note_answer(held, PAGE)
+    assert held.revisit is not None
+    assert held.revisit.url.priority == PRIORITY_MAX
+
+
+@pytest.mark.parametrize(("refusal", "comes_back"), [("elsewhere", False), ("forbidden", True)])
+def test_a_refusal_that_went_through_the_engine_counts_too(refusal: str, *, comes_back: bool) -> None:
+    """So does a URL end that has an errback."""
+    held = held_with(body_after(PAGE))
+    held.refuse(refusal)
+    revisits_of().note_end(held)
+    assert (held.revisit is not None) is comes_back
 
 
 def test_what_was_never_a_page_does_not_come_back() -> None:

@@ -9,13 +9,15 @@ import numpy as np
 
 from bigcrawl.links import Links
 from bigcrawl.redisdb.replies import pairs_of
+from bigcrawl.revisiting.visit import Visit
 from bigcrawl.scheduler.adapter.request_codec import links_encoder
 from bigcrawl.scheduler.gates.fetched import Fetched
 from bigcrawl.scheduler.node.forbidden_sweep import REST_MS, TURN_MS
+from bigcrawl.scheduler.records.body import for_revisit
 from bigcrawl.scheduler.records.outcomes import read_outcome
 from tests.support.keys import url_key
 from tests.unit.scheduler.node.test_node import seed
-from tests.unit.scheduler.world import World, world
+from tests.unit.scheduler.world import World, queued, world
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -172,6 +174,27 @@ def test_what_has_an_errback_is_left_to_the_engine(tmp_path: Path, crawl_name: s
             fetched, _ = await run_out(w, node, 20)
             assert sorted(fetched) == urls  # to be refused there, see `refusal`
             assert node.parts.sweeper.dropped == 0
+
+    asyncio.run(scenario())
+
+
+def test_pages_that_were_visited_before_keep_their_visits(tmp_path: Path, crawl_name: str, redis_url: str) -> None:
+    """Each ends as it is taken, with its next visit; the others of the host are swept."""
+    known = Visit(1, 100, 100, 100, 200, False, b"digest", b"", b"").pack()
+
+    async def scenario() -> None:
+        settings: dict[str, Any] = {"robots": "obey", "host_delay": 0, "revisit": "periodic"}
+        async with world(tmp_path, crawl_name, redis_url, partitions=1, **settings) as w:
+            w.web.answers[FILE] = CLOSED
+            node = await w.joined()
+            new, visited = (queued(*(f"http://{HOST}/no/{kind}{n}" for n in range(9))) for kind in ("new", "visited"))
+            for url in [*new, *(url._replace(body=for_revisit(url.body, known)) for url in visited)]:
+                node.offer(url)
+            await w.turn(node, 2)
+            fetched, _ = await run_out(w, node, 40)
+            assert (fetched, node.parts.sweeper.dropped > 0) == ([], True)
+            assert (await counters(w, node))["dropped:forbidden"] == len(new) + len(visited)
+            assert node.ownership.owned[0].schedule.revisits == len(visited)
 
     asyncio.run(scenario())
 

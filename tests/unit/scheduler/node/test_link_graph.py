@@ -123,6 +123,17 @@ def test_a_page_divides_its_rank_among_the_urls_that_it_links_to() -> None:
     assert votes_of(votes)[url_key(urls[0])] == pytest.approx((share_of(2.0, 3), 4))
 
 
+def test_a_page_that_is_visited_again_hands_on_nothing_more() -> None:
+    """Else pages that change often would raise what they link to with each visit. Priorities count."""
+    votes, url = page_votes(), "http://b.example/"
+    again = Ballot(PAGE, 2.0, hands_on=False)
+    again.add([url], 30)
+    votes.cast(again)
+    assert votes_of(votes) == {url_key(url): (0.0, 30)}
+    votes.cast(again)
+    assert votes_of(votes) == {}
+
+
 def test_votes_for_a_url_are_added_up_until_they_are_sent() -> None:
     """The sum of shares, the highest priority; what was taken does not come again."""
     votes, url = page_votes(), "http://b.example/"
