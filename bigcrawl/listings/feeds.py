@@ -1,7 +1,8 @@
 """Reads the entries of a feed, RSS or Atom, in slices and without a tree, at a cost linear in its bytes.
 
-The parser is expat. A feed that declares entities is not read at all, so that none can grow; names that HTML has, such
-as `&nbsp;`, are resolved without a declaration. What stands before the first error of a broken feed is read.
+The parser is expat. A feed that declares entities or attributes is not read at all, so that none can grow; names that
+HTML has, such as `&nbsp;`, are resolved without a declaration. What stands before the first error of a broken feed is
+read.
 """
 
 from __future__ import annotations
@@ -103,6 +104,7 @@ class _Reader:
         parser.CharacterDataHandler = self._add
         parser.SkippedEntityHandler = self._add_named
         parser.EntityDeclHandler = self._refuse
+        parser.AttlistDeclHandler = self._refuse  # each element would be given all attributes that it declares
         self._parser = parser
 
     def read(self, part: bytes) -> bool:

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from bigcrawl.warc.record_heads import RecordHead
 
 CAPTURES: Final = frozenset({b"response", b"revisit", b"resource"})
+_HEAD: Final = b"HEAD "
 _status_of = re.compile(rb"HTTP/[0-9.]+ +([0-9]{3})(?![0-9])").match
 
 
@@ -43,7 +44,7 @@ class PageRecord(NamedTuple):
 
 
 def page_records(path: Path) -> Iterator[PageRecord]:
-    """Yield the captures of a file, in its order.
+    """Yield the captures of a file, in its order. The answer to a HEAD is none: it would be replayed as an empty page.
 
     Raises:
         CorruptionError: as `record_heads`; the captures before the damage were yielded.
@@ -60,6 +61,9 @@ def page_records(path: Path) -> Iterator[PageRecord]:
                     yield page
                 page, page_id = _begun(kind, record), fields.get(b"warc-record-id", b"")
             elif page is not None and fields.get(b"warc-concurrent-to") == page_id:
+                if record.block.startswith(_HEAD):
+                    page = None
+                    continue
                 page.request.update(head_fields(record.block.partition(b"\r\n\r\n")[0]))
             elif page is not None and fields.get(b"warc-refers-to") == page_id:
                 page.notes.update(head_fields(record.block))

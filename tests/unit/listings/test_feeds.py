@@ -75,6 +75,11 @@ def test_entities_are_not_expanded() -> None:
     assert urls(b'<!DOCTYPE rss SYSTEM "http://a.example/rss.dtd">' + RSS % (ITEM % 1)) == ["/1"]
 
 
+def test_attributes_are_not_declared() -> None:
+    """Thousands of them would be given to each of thousands of elements: minutes for a feed of a megabyte."""
+    assert urls(b"<!DOCTYPE rss [<!ATTLIST item a CDATA 'x'>]>" + RSS % (ITEM % 1)) == []
+
+
 def test_count_and_size_are_bounded() -> None:
     """So many entries, elements and bytes, then no more is read."""
     many = RSS % b"".join(ITEM % n for n in range(5_000))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from bigcrawl.listings.sitemaps import SLICE_BYTES, SitemapEntry, entries, is_index
+from bigcrawl.listings.sitemaps import SLICE_BYTES, UTF16_BYTES, SitemapEntry, entries, is_index
 
 
 def read(body: bytes, most: int = 100) -> list[SitemapEntry]:
@@ -38,6 +38,15 @@ def test_entry_may_cross_a_slice() -> None:
         head = b"<urlset>" + b" " * (gap - 8)
         body = head + b"<url><loc>/1</loc><lastmod>2026</lastmod></url><url><loc>/2</loc></url>"
         assert read(body) == [SitemapEntry("/1", "2026"), SitemapEntry("/2")], gap
+
+
+def test_utf_16_is_told_by_its_root_and_read_by_and_by() -> None:
+    """What is none of it takes long to decode, so no more than a portion is decoded between two lists."""
+    body = "<urlset><loc>/1</loc>".encode("utf-16") + b"\x00\xd8" * UTF16_BYTES
+    assert is_index(body) is False
+    found = list(entries(body, 9))
+    assert found[:2] == [[], []]
+    assert [entry.location for entry in found[-1]] == ["/1"]
 
 
 @pytest.mark.parametrize("most", [0, 1, 7])

@@ -69,6 +69,21 @@ def test_the_lines_are_those_of_warcio_and_surt(tmp_path: Path) -> None:
         assert sum(1 for _ in ArchiveIterator(file, record_types=WarcRecordType.response)) == len(lines)
 
 
+def test_the_answer_to_a_head_is_no_capture(tmp_path: Path) -> None:
+    """It has the status of the page and no body, so whoever asks for the page would get an empty one."""
+    writer = WarcWriter(tmp_path, "c", "n")
+    for number, method in enumerate(("HEAD", "GET", "HEAD")):
+        writer.write(exchange(number, b"" if method == "HEAD" else b"page", method=method)._replace(url=URLS[0]))
+    writer.close()
+    [path] = tmp_path.glob("*.warc.gz")
+    indexed = index_file(path, ["cdxj"])
+    assert indexed == (path, 1, "")
+    [line] = index_path(path).read_bytes().splitlines()
+    with path.open("rb") as file:
+        _, got, _ = ArchiveIterator(file, record_types=WarcRecordType.response)
+        assert read_line(line).offset == got.stream_pos
+
+
 def test_an_index_is_the_same_in_many_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Memory for a few lines makes the same bytes."""
     path = warc_file(tmp_path)
