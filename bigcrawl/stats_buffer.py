@@ -11,7 +11,10 @@ if TYPE_CHECKING:
     from scrapy.crawler import Crawler
 
 FLUSH_SECONDS = 1.0
-"""How far Scrapy's stats may lag behind; stats are rarely read more often."""
+"""How far Scrapy's stats may lag behind the next count; stats are rarely read more often."""
+
+stats_wanted = object()
+"""A signal: stats are about to be read, and nothing may be counted for a while that would bring them up to date."""
 
 
 class StatsBuffer:
@@ -27,6 +30,7 @@ class StatsBuffer:
         self._counts: dict[str, int] = {}
         self._flush_at = 0.0
         crawler.signals.connect(self.flush, signals.spider_closed)
+        crawler.signals.connect(self.flush, stats_wanted)
 
     def __repr__(self) -> str:
         return f"<StatsBuffer {self._counts}>"

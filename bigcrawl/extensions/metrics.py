@@ -16,6 +16,7 @@ from bigcrawl.metrics.source import Source
 from bigcrawl.metrics.text import MetricsText
 from bigcrawl.scheduler.adapter.registry import frontier_of
 from bigcrawl.serving.listener import Listener
+from bigcrawl.stats_buffer import stats_wanted
 
 if TYPE_CHECKING:
     from typing import Self
@@ -57,12 +58,17 @@ class Metrics:
         self._parts.leases.tell_views_to(sums.note)
         self._disk.start()
         source = Source(self._parts, self._crawler.stats.get_value, sums, self._disk)
-        self._listener.listen(metrics_site(MetricsText(source, self._config.crawl.name).write))
+        text = MetricsText(source, self._config.crawl.name)
+        self._listener.listen(metrics_site(lambda accept: self._written(text, accept)))
         if not ip_address(self._config.metrics.address).is_loopback:
             logger.warning(
                 "whoever reaches %(host)s can read the metrics; there is no password",
                 {"host": self._config.metrics.address},
             )
+
+    def _written(self, text: MetricsText, accept: str) -> tuple[bytes, str]:
+        self._crawler.signals.send_catch_log(stats_wanted)
+        return text.write(accept)
 
     async def spider_closed(self) -> None:
         """Stop listening, and close all connections."""

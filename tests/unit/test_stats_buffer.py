@@ -6,7 +6,7 @@ from scrapy import Spider, signals
 from scrapy.utils.test import get_crawler
 
 from bigcrawl import stats_buffer
-from bigcrawl.stats_buffer import StatsBuffer
+from bigcrawl.stats_buffer import StatsBuffer, stats_wanted
 
 if TYPE_CHECKING:
     import pytest
@@ -48,6 +48,16 @@ def test_stats_are_complete_when_the_spider_has_closed() -> None:
         buffer.inc_value(KEY, 10)
     crawler.signals.send_catch_log(signals.spider_closed)
     assert told(crawler, KEY) == 40
+
+
+def test_stats_are_up_to_date_for_who_is_about_to_read_them() -> None:
+    """After the last page of a crawl nothing more may be counted for hours."""
+    crawler = get_crawler(Spider)
+    buffer = StatsBuffer(crawler)
+    for _ in range(3):
+        buffer.inc_value(KEY)
+    crawler.signals.send_catch_log(stats_wanted)
+    assert told(crawler, KEY) == 3
 
 
 def test_a_count_of_nothing_makes_the_key_known() -> None:
