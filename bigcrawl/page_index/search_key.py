@@ -52,7 +52,7 @@ _QUERY_SESSIONS: Final = tuple(
         rb"phpsessid=[0-9a-zA-Z]{32}",
         rb"sid=[0-9a-zA-Z]{32}",
         rb"aspsessionid[a-zA-Z]{8}=[a-zA-Z]{24}",
-        rb"cfid=[^&]+&cftoken=[^&]+",
+        rb"cfid=(?:(?!cfid=[^&])[^&])++&cftoken=[^&]++",  # none is looked at beyond the next one: linear
     )
 )
 

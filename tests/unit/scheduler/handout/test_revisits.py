@@ -11,14 +11,14 @@ from bigcrawl.scheduler.handout.revisits import LAST_ENDS, Revisits
 from bigcrawl.scheduler.records.body import visit_in
 from bigcrawl.scheduler.records.held import HeldUrl
 from bigcrawl.scheduler.records.member import PRIORITY_MAX, Member
-from bigcrawl.scheduler.records.queued_url import UNCHECKED
+from bigcrawl.scheduler.records.queued_url import ASKED, UNCHECKED
 
 PAGE = Answer(200, b"digest", b'"a"')
 BODY = msgpack.packb(["http://a.example/", 0, 7])
 
 
 def held_with(body: bytes, priority: int = 7) -> HeldUrl:
-    fields = Member(1, 99, priority, UNCHECKED | 64, 0, body)
+    fields = Member(1, 99, priority, UNCHECKED | ASKED | 64, 0, body)
     return HeldUrl(0, "a.example", 0, b"1:", fields, "http://a.example/", "a.example")
 
 
@@ -37,7 +37,7 @@ def body_after(*answers: Answer) -> bytes:
 
 
 def test_a_page_comes_back_with_what_is_known_of_it() -> None:
-    """With its key, its first priority, and a body that has the visit."""
+    """With its key, its first priority, and a body that has the visit; it is asked by HEAD again if its kind is."""
     held = held_with(BODY, priority=-3)
     revisits_of().note_answer(held, PAGE)
     assert held.revisit is not None
