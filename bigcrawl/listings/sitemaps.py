@@ -34,6 +34,9 @@ class SitemapEntry(NamedTuple):
     priority: str = ""
 
 
+_NOTHING: Final = SitemapEntry()
+
+
 def is_index(body: bytes) -> bool | None:
     """Return whether it lists sitemaps; None if it is not a sitemap."""
     if body.startswith(_UTF16):
@@ -53,7 +56,7 @@ def entries(body: bytes, most: int) -> Iterator[list[SitemapEntry]]:
             pieces.append(decoder.decode(body[at : at + UTF16_BYTES]).encode("utf-8", "replace"))
             yield []
         body = b"".join(pieces)
-    looks, at, entry = LOOKS_MAX * most, 0, SitemapEntry()
+    looks, at, entry = LOOKS_MAX * most, 0, _NOTHING
     while at < len(body) and most > 0 and looks > 0:
         end = at + SLICE_BYTES
         found: list[SitemapEntry] = []
@@ -61,12 +64,15 @@ def entries(body: bytes, most: int) -> Iterator[list[SitemapEntry]]:
             looks -= 1
             if tag.start() >= end or not looks:
                 break
-            if tag[0].startswith(b"<!--"):
+            name = tag[1]
+            if name is None and tag[0].startswith(b"<!--"):
                 continue
-            if tag[1] in (None, b"loc") and entry.location:
+            if entry.location and (name is None or name == b"loc"):
                 found.append(entry)
-                entry = SitemapEntry()
-            entry = SitemapEntry() if tag[1] is None else _with_value(entry, tag)
+                entry = _NOTHING
+                if len(found) == most:
+                    break
+            entry = _NOTHING if name is None else _with_value(entry, tag)
         at = end
         if entry.location and (at >= len(body) or not looks):
             found.append(entry)
@@ -81,5 +87,7 @@ def _with_value(entry: SitemapEntry, tag: re.Match[bytes]) -> SitemapEntry:
     text = written.decode("utf-8", "replace").strip()
     value = text if is_literal else resolved(text)
     if name == b"loc":
-        return entry._replace(location=value)
-    return entry._replace(modified=value) if name == b"lastmod" else entry._replace(priority=value)
+        return SitemapEntry(value, entry.modified, entry.priority)
+    if name == b"lastmod":
+        return SitemapEntry(entry.location, value, entry.priority)
+    return SitemapEntry(entry.location, entry.modified, value)

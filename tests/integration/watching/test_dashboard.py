@@ -87,12 +87,12 @@ def test_every_question_is_answered_and_a_pause_holds_until_its_end(tmp_path: Pa
             assert ask(port, "speed")[1]["paused"] == []
             assert ask(port, "pause", {}) == (200, {"changed": ["crawl test"], "unchanged": []})
             assert ask(port, "speed")[1]["paused"] == [""], "no kept answer is given after a change"
+            wait_until(lambda: ask(port, "nodes")[1]["nodes"][0]["state"] == "paused", "the node is paused")
             wait_until(lambda: ask(port, "nodes")[1]["nodes"][0]["stages"].get("started", 0) == 0, "nothing is fetched")
             fetched = len(web.exchanges())
             wait_until(
                 lambda: any("paused" in why for why in ask(port, "status")[1]["standstill"]), "the pause is told"
             )
-            wait_until(lambda: ask(port, "nodes")[1]["nodes"][0]["state"] == "paused", "the node is paused")
             assert len(web.exchanges()) == fetched
             assert ask(port, "resume", {})[0] == 200
             wait_until(lambda: len(web.exchanges()) > fetched + 10, "the crawl goes on")
