@@ -18,6 +18,7 @@
 #   make mutation MODULES="bigcrawl/url/key.py"   small changes to modules that no test notices; some minutes a module
 #   make test-hostile the hostile web of check-system with 20,000 pages: calm, with clocks that jump, stopped; takes root
 #   make bench        bigcrawl against Scrapy and scrapy-redis, on an idle machine of two cores: 20 minutes
+#   make bench-paired ARGS=COMMIT   CPU a page today and at that commit, both crawling at the same moment; 10 minutes
 #   make bench-dns    10,000 names resolved, some of them dead: half a minute
 #   make bench-frontier, bench-memory   CPU of scheduling a page at 10^2 to 10^5 hosts; 30 minutes of a node's memory
 #   make bench-drum_speed, bench-drum_cost, bench-beast, bench-spam, bench-merges, bench-backlog, bench-best_first
@@ -60,7 +61,7 @@ unexport PYTHONDONTWRITEBYTECODE
 
 .DELETE_ON_ERROR:
 .PHONY: help venv crawl test test-pythons check lint check-system test-fault test-hostile mutation clean
-.PHONY: bench bench-dns bench-frontier bench-memory bench-drum_speed bench-drum_cost bench-beast bench-spam bench-merges bench-backlog bench-best_first bench-focused bench-sampling bench-order bench-metrics bench-watching bench-nodes bench-speed bench-crowd bench-recrawl bench-content
+.PHONY: bench bench-dns bench-frontier bench-memory bench-drum_speed bench-drum_cost bench-beast bench-spam bench-merges bench-backlog bench-best_first bench-focused bench-sampling bench-order bench-metrics bench-watching bench-nodes bench-speed bench-crowd bench-recrawl bench-content bench-paired
 
 help:
 	@sed -n 's/^#   //p' Makefile
@@ -167,7 +168,7 @@ mutation: $(STAMP)
 	@$(PY) -m pip install --quiet --disable-pip-version-check --editable '.[mutation]'
 	@PYTHON=$(PY) TESTS="$(TESTS)" scripts/mutate $(MODULES)
 
-bench bench-dns bench-frontier bench-memory bench-drum_speed bench-drum_cost bench-beast bench-spam bench-merges bench-backlog bench-best_first bench-focused bench-sampling bench-order bench-metrics bench-watching bench-nodes bench-speed bench-crowd bench-recrawl bench-content: $(STAMP)
+bench bench-dns bench-frontier bench-memory bench-drum_speed bench-drum_cost bench-beast bench-spam bench-merges bench-backlog bench-best_first bench-focused bench-sampling bench-order bench-metrics bench-watching bench-nodes bench-speed bench-crowd bench-recrawl bench-content bench-paired: $(STAMP)
 	@$(PY) -m benchmarks.$(subst bench,crawl,$(@:bench-%=%)) $(ARGS)
 
 .PHONY: bench-hostile
