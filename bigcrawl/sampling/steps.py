@@ -40,7 +40,8 @@ class WalkStep(NamedTuple):
         """Return the step of a fetch.
 
         Args:
-            walk, step: which one it is.
+            walk: whose step it is.
+            step: 0 for the seed.
             asked: the URL that the walk chose.
             found: the URL that answered, behind redirects.
             links: the canonical URLs that the walk may choose from.

@@ -29,8 +29,9 @@ KILLS = 4
 SEED = 1
 DELAY_MS = 50
 IN_PROCESS_MAX = 16
-LISTED = (Kind.SITEMAP, Kind.MAPPED)
-ARGUMENTS = {"focused": {"topic": "bees honey"}, "site": {}, "sitemap": {}}
+LISTED = {"sitemap": (Kind.SITEMAP, Kind.MAPPED), "feeds": (Kind.FEED, Kind.ANNOUNCED, Kind.NEWS)}
+"""What a spider that follows no links fetches beside its seeds."""
+ARGUMENTS = {"focused": {"topic": "bees honey"}, "site": {}, "sitemap": {}, "feeds": {}}
 
 
 def fast(**more: Any) -> dict[str, Any]:
@@ -40,7 +41,7 @@ def fast(**more: Any) -> dict[str, Any]:
 
 @pytest.fixture
 def web(tmp_path: Path) -> Iterator[SimulatedWeb]:
-    served = SimulatedWeb(tmp_path / "web", hosts=20, pages=15, features="sitemaps")
+    served = SimulatedWeb(tmp_path / "web", hosts=20, pages=15, features="changes,feeds,sitemaps")
     with no_strays_below(tmp_path), served:
         yield served
 
@@ -67,10 +68,11 @@ def crawl_with_kills(first: Crawl, second: Crawl, web: SimulatedWeb) -> Counter[
 def report_of(web: SimulatedWeb, spider: str) -> Report:
     """Hold the log to what this spider should have fetched."""
     seeds = web.seeds
-    expected = web.web.reachable(web.saved.port, seeds, read_sitemaps=spider == "sitemap")
-    if spider == "sitemap":
+    reads = {"read_sitemaps": spider == "sitemap", "read_feeds": spider == "feeds"}
+    expected = web.web.reachable(web.saved.port, seeds, **reads)
+    if listed := LISTED.get(spider):
         kinds = {url: getattr(web.web.resource_at(url), "kind", None) for url in expected}
-        expected = {url: status for url, status in expected.items() if url in seeds or kinds[url] in LISTED}
+        expected = {url: status for url, status in expected.items() if url in seeds or kinds[url] in listed}
     rules = Rules(
         expected=expected,
         port=web.saved.port,

@@ -18,7 +18,7 @@ LINKS = [f"http://a.example/{number}" for number in range(10)]
 @pytest.mark.parametrize("fields", [{"walks": 0}, {"walks": WALKS_MAX + 1}, {"walks": "x"}, {"restart": 0}])
 def test_arguments_are_bounded(fields: dict[str, Any]) -> None:
     """What is no number, or out of bounds, is said with the argument's name."""
-    with pytest.raises(ConfigError, match="walks .* restart"):
+    with pytest.raises(ConfigError, match=r"walks .* restart"):
         Walking.given(**{"walks": "10", "restart": "0.5", "seed": 1, **fields})
 
 
@@ -36,7 +36,7 @@ def test_walks_choose_by_chance_and_repeat_themselves() -> None:
 
 
 def test_choices_are_distinct_and_bounded() -> None:
-    """A link counts once however often a page has it; of very many, those with the lowest keys, whatever their order."""
+    """A link counts once however often a page has it; of very many, those with the lowest keys, in any order."""
     assert set(choices([*LINKS, *LINKS])) == set(LINKS)
     many = [f"http://a.example/{number}" for number in range(2 * LINKS_MAX)]
     found = choices(many)
