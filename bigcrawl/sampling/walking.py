@@ -13,7 +13,7 @@ from bigcrawl.exceptions import ConfigError
 from bigcrawl.url.key import PUBLIC_KEYS
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Sequence
+    from collections.abc import Iterable, Sequence
     from typing import Self
 
 WALKS_MAX: Final = 1_000_000
@@ -62,6 +62,6 @@ class Walking(NamedTuple):
         return Random(f"{self.seed}/{walk}/{step}")
 
 
-def choices(links: Collection[str]) -> list[str]:
+def choices(links: Iterable[str]) -> list[str]:
     """Return what a walk chooses from: distinct canonical URLs in the order of their keys, at most `LINKS_MAX`."""
     return sorted(set(links), key=PUBLIC_KEYS.of_url)[:LINKS_MAX]

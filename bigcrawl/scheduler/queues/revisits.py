@@ -36,6 +36,8 @@ class Revisits:
         self._queues = queues
         self.released_s = released_s
         """All queues that were due by then are released, or being released."""
+        self.released_ever = 0
+        """How many URLs were released since the partition was opened, with those that were put back."""
         self._due = due
         self._waiting = sum(map(queues.waiting, due))
         self._next_s = min(due.values(), default=NEVER_S)
@@ -48,7 +50,9 @@ class Revisits:
 
     def fork(self, queues: Queues) -> Revisits:
         """Return a copy to change, in a fork of the queues. This one stays as it is."""
-        return Revisits(queues, self._due.copy(), self.released_s)
+        other = Revisits(queues, self._due.copy(), self.released_s)
+        other.released_ever = self.released_ever
+        return other
 
     def __len__(self) -> int:
         return self._waiting
@@ -89,6 +93,7 @@ class Revisits:
                 self._queues.remove(name)
                 del self._due[name]
         self._waiting -= len(released)
+        self.released_ever += len(released)
         self._next_s = min(self._due.values(), default=NEVER_S)
         return released
 

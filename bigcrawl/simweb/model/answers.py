@@ -13,10 +13,19 @@ from bigcrawl.simweb.basics.markup import Writer, render_notice
 from bigcrawl.simweb.basics.resources import ENDLESS_KINDS, PAGES_PER_TOPIC, Kind, Resource
 from bigcrawl.simweb.exhibits.exhibit import HTML, Stand
 from bigcrawl.simweb.exhibits.table import PATHS, path_of, proof_of, row_of
-from bigcrawl.simweb.model.changing_pages import changed_ms_of, is_unchanged, validators, with_etag
+from bigcrawl.simweb.model.changing_pages import changed_ms_of, is_unchanged, period_ms_of, validators, with_etag
 from bigcrawl.simweb.model.feeds import NEWS_MAX, Entry, alternates, announced_in, announced_ms, feed
 from bigcrawl.simweb.model.graph import is_frameset
-from bigcrawl.simweb.model.sitemaps import LISTS, index_of_sitemaps, mapped_in, sitemap
+from bigcrawl.simweb.model.sitemaps import (
+    LIARS_EVERY,
+    LISTS,
+    NEWS_LIST,
+    Listed,
+    changefreq_of,
+    index_of_sitemaps,
+    mapped_in,
+    sitemap,
+)
 from bigcrawl.simweb.model.spelling import Base, relative_path, spell
 
 if TYPE_CHECKING:
@@ -80,6 +89,8 @@ class Answers:
             return self._news(resource, port, at_ms, conditions)
         if kind is Kind.FEED:
             return self._feed(resource, port, at_ms)
+        if kind is Kind.SITEMAP:
+            return self._sitemap(resource, port, at_ms)
         return self._other(resource, port)
 
     def _other(self, resource: Resource, port: int) -> Answer:
@@ -95,8 +106,6 @@ class Answers:
                 return Answer(status, (*HTML, ("Location", location)), render_notice(status, location))
             case Kind.COPY | Kind.NEAR_COPY:
                 return Answer(200, HTML, self._copy(resource))
-            case Kind.SITEMAP:
-                return self._sitemap(resource, port)
             case _:
                 retry_after = (("Retry-After", "1"),) if status == 503 else ()
                 return Answer(status, HTML + retry_after, render_notice(status))
@@ -178,15 +187,21 @@ class Answers:
         media_type, body = feed(source.number, self.url(source, port), entries)
         return Answer(200, (("Content-Type", media_type),), body)
 
-    def _sitemap(self, source: Resource, port: int) -> Answer:
+    def _sitemap(self, source: Resource, port: int, at_ms: int) -> Answer:
         host = source.host
         if not source.number:
             lists = (Resource(host, Kind.SITEMAP, number) for number in range(1, LISTS + 1))
             return Answer(200, _XML, index_of_sitemaps(self.url(target, port) for target in lists))
-        targets = [Resource(host, Kind.MAPPED, number) for number in mapped_in(source.number)]
-        return Answer(
-            200, _GZIP, sitemap(self.url(target, port) for target in [Resource(host, Kind.PAGE, 0), *targets])
-        )
+        mapped = [self.url(Resource(host, Kind.MAPPED, number), port) for number in mapped_in(source.number)]
+        news = range(self._graph.count(Kind.NEWS, host))
+        lies = bool(news) and host % LIARS_EVERY == 1
+        pages = [Listed(self.url(Resource(host, Kind.PAGE, 0), port))]
+        pages += [Listed(url, "always", at_ms) if lies else Listed(url) for url in mapped]
+        for number in news if source.number == NEWS_LIST else ():
+            changed_ms = changed_ms_of(self._seed, host, number, at_ms)
+            word = changefreq_of(period_ms_of(number))
+            pages.append(Listed(self.url(Resource(host, Kind.NEWS, number), port), word, changed_ms))
+        return Answer(200, _GZIP, sitemap(pages))
 
     def _location(self, source: Resource, port: int) -> str:
         """Return where a redirect points: absolute, relative, or with a fragment, as servers write it."""

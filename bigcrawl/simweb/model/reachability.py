@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from bigcrawl.simweb.basics.resources import ENDLESS_KINDS, Kind, Resource
 from bigcrawl.simweb.exhibits.table import row_of
 from bigcrawl.simweb.model.feeds import NEWS_MAX, announced_in
-from bigcrawl.simweb.model.sitemaps import LISTS, mapped_in
+from bigcrawl.simweb.model.sitemaps import LISTS, NEWS_LIST, mapped_in
 
 if TYPE_CHECKING:
     from bigcrawl.simweb.model.expectations import Expectations
@@ -76,7 +76,9 @@ class Reachability:
         if kind is Kind.SITEMAP:
             if not number:
                 return [Resource(host, kind, other) for other in range(1, LISTS + 1)]
-            return [Resource(host, Kind.MAPPED, other) for other in mapped_in(number)]
+            news = range(self._graph.count(Kind.NEWS, host) if number == NEWS_LIST else 0)
+            mapped = [Resource(host, Kind.MAPPED, other) for other in mapped_in(number)]
+            return mapped + [Resource(host, Kind.NEWS, other) for other in news]
         if kind is Kind.FEED:
             news = range(min(NEWS_MAX, self._graph.count(Kind.NEWS, host)))
             announced = [Resource(host, Kind.ANNOUNCED, other) for other in announced_in(number)]
