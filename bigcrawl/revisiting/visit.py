@@ -100,7 +100,7 @@ class Visit(NamedTuple):
             if version == _WITHOUT_SOONEST:
                 fields.append(0)
             *others, rows, soonest_s = fields
-            visit = cls(*others, tuple(Comparisons(*row) for row in rows), soonest_s)
+            visit = cls._make((*others, tuple(Comparisons(*row) for row in rows), soonest_s))
             sound = version in (_VERSION, _WITHOUT_SOONEST) and all(map(isinstance, visit, _TYPES))
             sound = sound and all(type(number) is int and number >= 0 for row in visit.history for number in row)
         except Exception as error:
