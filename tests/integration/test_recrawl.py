@@ -68,6 +68,31 @@ def test_an_unchanged_page_is_sent_once(web: SimulatedWeb, log: list[Exchange]) 
     assert {tuple(found[url]) for url in tagged} == {(200, 304, 304)}
 
 
+def test_the_next_visit_of_a_page_is_told_and_why(web: SimulatedWeb, tmp_path: Path) -> None:
+    """By `explain`, while the crawl runs and when it is stopped; `status` counts the pages that wait."""
+    arguments = {"policy": "change-rate", "every": "5000"}
+    pages = {url for url, status in web.expected().items() if status == 200}
+    missing = next(url for url, status in web.expected().items() if status == 404)
+    with Crawl(tmp_path / "crawl", web.seeds, SETTINGS, arguments=arguments, spider="recrawl") as crawl:
+        crawl.start()
+        wait_until(lambda: "pages wait for the time" in crawl.log.read_text(), "nothing else is left", timeout_s=120)
+        wait_until(lambda: crawl.status()["revisits"]["waiting"] == len(pages), "all pages wait", timeout_s=120)
+        assert f"{len(pages)} pages wait for their next visit, 0 overdue" in crawl.frontier("status").stdout
+        crawl.settings["BIGCRAWL_REVISIT"] = "change-rate"
+        found = crawl.asked("explain", web.seeds[0])
+        crawl.terminate()
+        assert crawl.wait(60) == 0
+        text = crawl.frontier("explain", web.seeds[0]).stdout
+        assert crawl.asked("explain", missing)["revisit"] is None
+    visit = found["revisit"]
+    assert (found["where"], visit["policy"], visit["visits"], visit["comparisons"]) == ("revisit", "change-rate", 1, 0)
+    assert 4_000 < visit["due_in_s"] <= 5_000
+    assert visit["soonest"] is not None
+    assert f"  visits    1 so far; known at {visit['last']}" in text
+    assert f"  revisit   due {visit['due']}, in " in text
+    assert "by the policy change-rate" in text
+
+
 class Origin:
     """A site whose pages change in ways of their own, and the conditions of each request for one."""
 

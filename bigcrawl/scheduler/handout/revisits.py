@@ -30,6 +30,8 @@ logger = logging.getLogger(__name__)
 LISTED_PRIORITY_MAX: Final = 9
 """A page that its site lists is important only above this: up to it, the site's own word may have raised it."""
 
+_LATE_VISITS: Final = 20
+
 LAST_ENDS: Final = frozenset({"poison", "undecodable", "elsewhere", "scheme"})
 """Reasons for giving a URL up that are as good the next time."""
 
@@ -62,6 +64,8 @@ class Revisits:
         self._policy = policy
         self._visits_max = visits_max
         self._now_ms = now_ms
+        self.late_s = 0.0
+        """How long after their time visits come, of late: a mean in which the last twenty count most."""
 
     def __repr__(self) -> str:
         return f"<Revisits {self._policy!r}>"
@@ -85,6 +89,8 @@ class Revisits:
         if self._policy is None:
             return Visited(None, None)
         now_s = self._now_ms() // 1000
+        if before is not None:
+            self.late_s += (max(0, now_s - before.due_s) - self.late_s) / _LATE_VISITS
         listed = listed_in(held.fields.flags)
         after = next_visit(
             before,

@@ -41,6 +41,8 @@ class Revisits:
         self._due = due
         self._waiting = sum(map(queues.waiting, due))
         self._next_s = min(due.values(), default=NEVER_S)
+        self.overdue = 0
+        """How many were due at the last look, and not released: more than a step releases."""
 
     @classmethod
     def restore(cls, queues: Queues, released_s: int) -> Revisits:
@@ -93,8 +95,9 @@ class Revisits:
                 self._queues.remove(name)
                 del self._due[name]
         self._waiting -= len(released)
-        self.released_ever += len(released)
         self._next_s = min(self._due.values(), default=NEVER_S)
+        self.overdue = sum(self._queues.waiting(name) for name, _ in self._queues_until(now_s))
+        self.released_ever += len(released)
         return released
 
     def _queues_until(self, now_s: int) -> Iterator[tuple[str, int]]:
