@@ -57,6 +57,7 @@ def main() -> int:
     with tempfile.TemporaryDirectory(prefix="bigcrawl-order-") as directory:
         for name, prioritizer in ((PLAIN, ""), (OURS, OURS)):
             settings = {"BIGCRAWL_PRIORITIZER": prioritizer, "BIGCRAWL_PRIORITY_BIAS": options.bias}
+            settings["BIGCRAWL_HOT_URLS"] = options.hot
             found = crawled(pages, seeds, count, Path(directory) / (prioritizer or "plain"), settings)
             curves[name] = curve_of(found.order, ranks, count)
             say(f"{name}: {found.node_us:.0f} us a page in the node, {found.redis_us:.0f} in Redis")
@@ -128,6 +129,7 @@ def _parser() -> argparse.ArgumentParser:
     add("--pages", type=int, default=100_000, help="of all hosts together; default 100,000")
     add("--shape", choices=SHAPES, default=SHAPES[0], help="of the links within a host; default trees")
     add("--bias", type=int, default=2, help="BIGCRAWL_PRIORITY_BIAS; default 2")
+    add("--hot", type=int, default=1_000, help="BIGCRAWL_HOT_URLS; default 1,000")
     add("--seed", type=int, default=7, help="of the web; default 7")
     add("--to", type=Path, default=Path("build/order.html"), help="the page; default build/order.html")
     return parser
