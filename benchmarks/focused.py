@@ -1,10 +1,10 @@
 """`python -m benchmarks.focused`: how many of the pages that a focused crawl fetches are about its topic.
 
-Serves a topical web (`bigcrawl.simweb.model.topical`), 5 % of whose pages are about bees, and crawls a part of it twice
-from the same seeds: breadth-first by the spider `broad`, and by the spider `focused`, which is told three of the
-topic's eight words. By the server's log, it prints the harvest rate, the share of fetched pages that are about the
-topic, and writes its curve as a page. Promised is twice as much as breadth-first at 10 % fetched; the exit status is 1
-if that was missed.
+Serves a topical web (`bigcrawl.simweb.model.topical`), 5 % of whose pages are about bees, and crawls a part of it three
+times from the same seeds: breadth-first by the spider `broad`, and by the spider `focused`, which is told three of the
+topic's eight words, with BIGCRAWL_LINK_VOTES and without. By the server's log, it prints the harvest rate, the share of
+fetched pages that are about the topic, and writes its curve as a page. Promised is twice as much as breadth-first at
+10 % fetched, without votes; the exit status is 1 if that was missed.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ import time
 from contextlib import ExitStack, contextmanager
 from itertools import accumulate
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from benchmarks.crawl.report import aligned, say
 from bigcrawl.report.document import Document
@@ -38,9 +38,22 @@ TOPIC: Final = 0  # bees
 TOLD: Final = "bees honey beehive"
 PROMISED: Final = 2.0
 SEEDS: Final = 20  # a portal of each topic
-SIDES: Final[dict[str, tuple[str, dict[str, str]]]] = {
-    "breadth-first": ("broad", {}),
-    "focused": ("focused", {"topic": TOLD}),
+
+
+class Side(NamedTuple):
+    """A crawl: the spider, its arguments, and settings of its own."""
+
+    spider: str
+    arguments: dict[str, str]
+    settings: dict[str, Any]
+
+
+BASE: Final = "breadth-first"
+OURS: Final = "focused"
+SIDES: Final = {
+    BASE: Side("broad", {}, {}),
+    OURS: Side("focused", {"topic": TOLD}, {}),
+    "with votes": Side("focused", {"topic": TOLD}, {"BIGCRAWL_LINK_VOTES": 1}),
 }
 SETTINGS: Final[dict[str, Any]] = {
     "BIGCRAWL_HOST_DELAY": 0,
@@ -59,8 +72,8 @@ def main() -> int:
     pages = round(options.share * options.hosts * options.pages)
     with tempfile.TemporaryDirectory(prefix="bigcrawl-focused-") as directory:
         curves = {}
-        for name, (spider, arguments) in SIDES.items():
-            curves[name], about = _crawled(Path(directory) / name, options, spider, arguments, pages)
+        for name, side in SIDES.items():
+            curves[name], about = _crawled(Path(directory) / name.replace(" ", "-"), options, side, pages)
     rows = table_of(curves)
     say(f"{options.hosts * options.pages:,} pages, {about:,} about the topic; {pages:,} fetched from {SEEDS} seeds")
     say(*aligned([["fetched", *curves, "ratio"], *([f"{mark:,}", *map(_shown, found)] for mark, *found in rows)]))
@@ -77,12 +90,12 @@ def harvest(web: TopicalWeb, urls: Sequence[str], topic: int) -> list[int]:
 
 
 def table_of(curves: dict[str, list[int]]) -> list[tuple[float, ...]]:
-    """Return at some marks how many pages were fetched, the harvest rate of each side, and the last by the first."""
+    """Return at some marks how many pages were fetched, the harvest rate of each side, and ours by the other's."""
     shortest = min(map(len, curves.values()))
     rows = []
     for mark in (max(1, round(share * shortest)) for share in _MARKS):
-        rates = [curve[mark - 1] / mark for curve in curves.values()]
-        rows.append((mark, *rates, rates[-1] / max(rates[0], 1 / mark)))
+        rates = {name: curve[mark - 1] / mark for name, curve in curves.items()}
+        rows.append((mark, *rates.values(), rates[OURS] / max(rates[BASE], 1 / mark)))
     return rows
 
 
@@ -101,15 +114,11 @@ def page_of(curves: dict[str, list[int]], rows: list[tuple[float, ...]]) -> str:
     )
     columns = (Column("fetched"), *(Column(name, "share") for name in curves), Column("ratio", "number"))
     table = Table("rates", "Share of fetched pages that are about the topic", columns, rows)
-    about = (
-        "A focused crawl and a breadth-first one of the same simulated web, from the same seeds, by the server's log."
-    )
+    about = "Focused crawls and a breadth-first one of a simulated web, from the same seeds, by the server's log."
     return html_of(Document("focused", time.time(), False, [Section("harvest", "Harvest", about, [table], [plot])]))
 
 
-def _crawled(
-    directory: Path, options: argparse.Namespace, spider: str, arguments: dict[str, str], pages: int
-) -> tuple[list[int], int]:
+def _crawled(directory: Path, options: argparse.Namespace, side: Side, pages: int) -> tuple[list[int], int]:
     """Return the harvest of one crawl, and how many pages of the web are about the topic.
 
     Raises:
@@ -118,12 +127,13 @@ def _crawled(
     with ExitStack() as stack:
         web, port, log = stack.enter_context(_serving(directory / "web", options))
         redis = stack.enter_context(PrivateRedis())
-        settings = {**SETTINGS, "BIGCRAWL_REDIS_URL": redis.url, "BIGCRAWL_MAX_PAGES": pages}
+        settings = {**SETTINGS, **side.settings, "BIGCRAWL_REDIS_URL": redis.url, "BIGCRAWL_MAX_PAGES": pages}
         settings["CONCURRENT_REQUESTS"] = options.concurrency
-        crawl = Crawl(directory / "crawl", web.seeds(port)[:SEEDS], settings, arguments=arguments, spider=spider)
+        seeds = web.seeds(port)[:SEEDS]
+        crawl = Crawl(directory / "crawl", seeds, settings, arguments=side.arguments, spider=side.spider)
         stack.enter_context(crawl)
         if crawl.run(options.limit):
-            raise RuntimeError(f"the crawl of {spider} failed:\n{crawl.log.read_text()[-2000:]}")
+            raise RuntimeError(f"the crawl of {side.spider} failed:\n{crawl.log.read_text()[-2000:]}")
         lines = sorted(line for line in read_log(log) if line.target != ROBOTS_TARGET)
     urls = [f"http://{line.host}{line.target}" for line in lines][:pages]
     return harvest(web, urls, TOPIC), web.count(TOPIC)

@@ -56,7 +56,12 @@ def main() -> int:
     curves = {name: curve_of(order, ranks, count) for name, order in _computed(pages, ranks, seeds).items()}
     with tempfile.TemporaryDirectory(prefix="bigcrawl-order-") as directory:
         for name, prioritizer in ((PLAIN, ""), (OURS, OURS)):
-            settings = {"BIGCRAWL_PRIORITIZER": prioritizer, "BIGCRAWL_PRIORITY_BIAS": options.bias}
+            settings = {
+                "BIGCRAWL_PRIORITIZER": prioritizer,
+                "BIGCRAWL_PRIORITY_BIAS": options.bias,
+                "BIGCRAWL_PARTITIONS": options.partitions,
+                "BIGCRAWL_HOST_HOT_URLS": options.host_urls,
+            }
             found = crawled(pages, seeds, count, Path(directory) / (prioritizer or "plain"), settings)
             curves[name] = curve_of(found.order, ranks, count)
             say(f"{name}: {found.node_us:.0f} us a page in the node, {found.redis_us:.0f} in Redis")
@@ -128,6 +133,8 @@ def _parser() -> argparse.ArgumentParser:
     add("--pages", type=int, default=100_000, help="of all hosts together; default 100,000")
     add("--shape", choices=SHAPES, default=SHAPES[0], help="of the links within a host; default trees")
     add("--bias", type=int, default=2, help="BIGCRAWL_PRIORITY_BIAS; default 2")
+    add("--partitions", type=int, default=8, help="BIGCRAWL_PARTITIONS; default 8")
+    add("--host-urls", type=int, default=200, help="BIGCRAWL_HOST_HOT_URLS; default 200; more are parked")
     add("--seed", type=int, default=7, help="of the web; default 7")
     add("--to", type=Path, default=Path("build/order.html"), help="the page; default build/order.html")
     return parser

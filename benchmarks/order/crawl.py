@@ -30,7 +30,6 @@ if TYPE_CHECKING:
     from bigcrawl.scheduler.records.held import HeldUrl
 
 SETTINGS: Final[dict[str, Any]] = {
-    "BIGCRAWL_PARTITIONS": 8,
     "BIGCRAWL_HOT_URLS": 1_000,
     "BIGCRAWL_BUDGET_POLICY": "none",
 }

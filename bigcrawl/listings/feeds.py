@@ -49,6 +49,7 @@ class FeedEntry(NamedTuple):
     url: str
     title: str = ""
     published: str = ""
+    updated: str = ""
 
 
 class _EnoughError(Exception):
@@ -150,7 +151,9 @@ class _Reader:
             value = self._values.get
             if url := value("link") or value("guid"):
                 title = " ".join(resolved(value("title", "")).split())[:TITLE_CHARS_MAX]
-                self._found.append(FeedEntry(url, title, value("published") or value("updated", "")))
+                self._found.append(
+                    FeedEntry(url, title, value("published") or value("updated", ""), value("updated", ""))
+                )
         self._depth -= 1
 
     def _add(self, text: str) -> None:

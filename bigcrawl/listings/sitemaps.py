@@ -22,7 +22,7 @@ _find_root = re.compile(rb"<(?:[\w.-]++:)?+(urlset|sitemapindex)(?=[\s/>])").sea
 # A comment, the begin of an entry, or a value; those of an entry's images, videos and news are not of the page.
 _find_tags = re.compile(
     rb"<!--(?:[^-]++|-(?!->))*+|<(?:(?!image:|video:|news:)[\w.-]++:)?+(?:(?:url|sitemap)(?=[\s>])"
-    rb"|(loc|lastmod|priority)(?=[\s>])[^<>]*+>\s*+(<!\[CDATA\[)?+([^<\]]*+))"
+    rb"|(loc|lastmod|priority|changefreq)(?=[\s>])[^<>]*+>\s*+(<!\[CDATA\[)?+([^<\]]*+))"
 ).finditer
 
 
@@ -32,9 +32,11 @@ class SitemapEntry(NamedTuple):
     location: str = ""
     modified: str = ""
     priority: str = ""
+    changefreq: str = ""
 
 
 _NOTHING: Final = SitemapEntry()
+_FIELDS: Final = {b"loc": "location", b"lastmod": "modified", b"priority": "priority", b"changefreq": "changefreq"}
 
 
 def is_index(body: bytes) -> bool | None:
@@ -86,8 +88,4 @@ def _with_value(entry: SitemapEntry, tag: re.Match[bytes]) -> SitemapEntry:
         written = written[:HINT_BYTES_MAX]
     text = written.decode("utf-8", "replace").strip()
     value = text if is_literal else resolved(text)
-    if name == b"loc":
-        return SitemapEntry(value, entry.modified, entry.priority)
-    if name == b"lastmod":
-        return SitemapEntry(entry.location, value, entry.priority)
-    return SitemapEntry(entry.location, entry.modified, value)
+    return entry._replace(**{_FIELDS[name]: value})

@@ -218,6 +218,8 @@ class LinksMiddleware:
             urls = self._checks.canonical(portion, found_at or page, starts=starts)
             offered = frontier.intake.offer_links(portion, urls, depth, page, starts=starts, ballot=ballot)
             self._stats_buffer.inc_value("bigcrawl/links/sent", offered)
+        if links.modified:
+            frontier.intake.note_modified(links.modified, found_at or page)
 
     def _count_left_out(self, left_out: LeftOut) -> None:
         if left_out.too_long:

@@ -32,6 +32,9 @@ CONDITIONS_ORDER: Final = 990  # next to the downloader
 CHANGES_ORDER: Final = 585  # bodies are unpacked, see Scrapy's HttpCompressionMiddleware; redirects are dealt with
 _NONE_MATCH, _MODIFIED_SINCE = b"If-None-Match", b"If-Modified-Since"
 _OK = range(200, 300)
+_MOVED = (301, 308)
+FOLLOWS_MOVED: Final = "follows_moved_pages"
+"""The attribute of a spider that is given a page that redirects for good now, and follows it itself."""
 _CONDITIONAL = ("GET", "HEAD")  # to others, a page that has not changed is no 304, but the error 412 (RFC 9110 §13.1.2)
 
 
@@ -52,31 +55,31 @@ class _Middleware:
             raise NotConfigured("BIGCRAWL_REVISIT is never")
         return cls(crawler)
 
-    def _note(self, request: Request, answer: Answer) -> None:
+    def _note(self, request: Request, answer: Answer) -> bool:
         """Plan the next visit of a handed-out request's URL, and tell the spider what this one has found.
 
-        Raises:
-            PageUnchangedError: the page has not changed.
+        Return whether the page has not changed.
         """
         frontier = frontier_of(self._crawler)
         visited = None if frontier is None else frontier.started.note_visit(request, answer)
         if visited is None:
-            return
+            return False
         before, after = visited
         if visited.is_unchanged:
             self._stats_buffer.inc_value("bigcrawl/visits/unchanged")
-            raise PageUnchangedError(f"{request.url} has not changed")
+            return True
         if after is None:
-            return  # this is no page
+            return False  # this is no page
         if before is None:
             change = "added"
             self._stats_buffer.inc_value("bigcrawl/visits/added")
         elif before.changed_s == after.changed_s:
-            return  # the visit has brought nothing
+            return False  # the visit has brought nothing
         else:
             change = "gone" if after.is_gone else "changed"
             self._stats_buffer.inc_value("bigcrawl/visits/gone" if after.is_gone else "bigcrawl/visits/changed")
         request.meta[VISIT] = {"change": change, "time": after.changed_s, "visits": after.number}
+        return False
 
 
 class Conditions(_Middleware):
@@ -98,8 +101,14 @@ class Conditions(_Middleware):
 
     def process_response(self, request: Request, response: Response) -> Response:
         is_conditional = self._take_back(request)
-        if response.status not in _OK:
-            self._note(request, Answer(response.status, is_conditional=is_conditional))
+        if response.status in _OK:
+            return response
+        if self._note(request, Answer(response.status, is_conditional=is_conditional)):
+            request.meta[_UNCHANGED] = True
+        elif response.status in _MOVED and getattr(self._crawler.spider, FOLLOWS_MOVED, False):
+            visit = request.meta.get(VISIT)
+            if visit is not None and visit["change"] == "gone":
+                request.meta["dont_redirect"] = True
         return response
 
     def process_exception(self, request: Request, exception: Exception) -> None:
@@ -114,16 +123,23 @@ class Conditions(_Middleware):
 
 
 class Changes(_Middleware):
-    """A downloader middleware that finds out by digests whether pages have changed."""
+    """A downloader middleware that finds out by digests whether pages have changed, and keeps unchanged ones back.
+
+    Those of a 304, too, once other middlewares have seen it: it may set cookies.
+    """
 
     def process_response(self, request: Request, response: Response) -> Response:
+        is_unchanged = request.meta.pop(_UNCHANGED, False)
         if response.status in _OK:
             etag, modified = _value(response, b"ETag"), _value(response, b"Last-Modified")
-            self._note(request, Answer(response.status, digest_of(response.body), etag, modified))
+            is_unchanged = self._note(request, Answer(response.status, digest_of(response.body), etag, modified))
+        if is_unchanged:
+            raise PageUnchangedError(f"{request.url} has not changed")
         return response
 
 
 _GIVEN = "_bigcrawl_conditions"
+_UNCHANGED = "_bigcrawl_unchanged"
 
 
 def _value(response: Response, name: bytes) -> bytes:

@@ -4,6 +4,7 @@
     change_rate   how often a page changes, estimated from visits that may have missed changes
     allocation    how many visits each page gets, so that the pages as a whole are as fresh as possible
     rate_sample   the rates of the pages that a node has visited lately
+    hints         what sites say of how often their pages change, and when they have
     policies      the wait between two visits, by one of four rules
 
 Pure: no clock, no files, no Scrapy. Times are seconds, and rates are changes a second.

@@ -6,7 +6,8 @@
     freshness     so that all pages together are as fresh as possible, with one visit in the mean wait for each
 
 A page is taken to change at least once in twice the time for which it was watched. So a page that has not changed yet
-is visited at times that double. All waits lie between two bounds.
+is visited at times that double. What its site says of it counts as one visit (`hints`). All waits lie between two
+bounds.
 Source: Nexplorer §3.2 (periodic, by change), the system-design note 003 (quality beside the rate: spam changes all the
 time), and for `freshness` see `bigcrawl.revisiting.allocation`.
 """
@@ -18,6 +19,7 @@ from typing import TYPE_CHECKING, Final
 
 from bigcrawl.revisiting.allocation import frequency_at
 from bigcrawl.revisiting.change_rate import change_rate
+from bigcrawl.revisiting.hints import TRUST, with_hint
 from bigcrawl.revisiting.rate_sample import RateSample
 
 if TYPE_CHECKING:
@@ -54,25 +56,52 @@ class RevisitPolicy:
     def __repr__(self) -> str:
         return f"<RevisitPolicy {self._rule} {self._sample!r}>"
 
-    def wait_s(self, history: History, since_s: float, *, is_important: bool = False) -> int:
+    def wait_s(self, history: History, since_s: float, *, is_important: bool = False, hinted_s: float = 0.0) -> int:
         """Return how many seconds a page waits for its next visit.
 
         Args:
             history: of the page; empty after its first visit.
             since_s: how long ago it was visited before.
             is_important: whether the page is worth more than the median page, however often it changes.
+            hinted_s: how long the page takes to change, as its site says; 0 for nothing. It counts as one visit.
         """
-        bounds = self._bounds
-        if self._rule == PERIODIC or not history:
-            return self._bounded(bounds.usual_s)
-        slowest = 1 / (_UNCERTAIN * sum(group.seconds for group in history))
-        rate = max(change_rate(history), slowest)
-        self._sample.note(rate, since_s)
+        if self._rule == PERIODIC or not (history or hinted_s):
+            return self._bounded(self._bounds.usual_s)
+        slowest, rate = 0.0, 0.0
+        if history:
+            slowest = 1 / (_UNCERTAIN * sum(group.seconds for group in history))
+            rate = max(change_rate(history), slowest)
+            self._sample.note(rate, since_s)  # without the hint: other pages do not hear of what a site says
+        if hinted_s:
+            rate = max(change_rate(with_hint(history, self._believed_s(hinted_s, is_important))), slowest)
         if self._rule == FRESHNESS:
             return self._bounded(self._fresh_s(rate))
-        if self._rule == QUALITY and not is_important and self._sample.is_known:
-            rate = max(min(rate, self._sample.median()), slowest)
+        if self._rule == QUALITY and not is_important and (self._sample.is_known or hinted_s):
+            rate = max(min(rate, 1 / self._median_s()), slowest)
         return self._bounded(1 / rate)
+
+    def soonest_s(self, wait_s: int, *, is_important: bool = False) -> int:
+        """Return after how many seconds a page may be visited that waits so long, if its site says that it has changed.
+
+        That is an eighth of the wait. With `quality`, an ordinary page is visited no sooner than the median page. One
+        that is important is visited at once, after the shortest wait, and with `periodic` none is brought forward.
+        """
+        if self._rule == PERIODIC:
+            return wait_s
+        least_s = 0.0 if is_important else wait_s / TRUST
+        if self._rule == QUALITY and not is_important:
+            least_s = max(least_s, self._median_s())
+        return min(wait_s, self._bounded(least_s))
+
+    def _believed_s(self, hinted_s: float, is_important: bool) -> float:
+        """How long a page takes to change by its site's word, as far as that is believed."""
+        usual_s = self._bounds.usual_s
+        least_s = self._bounds.shortest_s if is_important else usual_s / TRUST
+        return min(max(hinted_s, least_s), usual_s * TRUST)
+
+    def _median_s(self) -> float:
+        """How long the median page takes to change; the usual wait while that is not known."""
+        return 1 / self._sample.median() if self._sample.is_known else self._bounds.usual_s
 
     def retry_s(self, waited_s: float) -> int:
         """Return how many seconds a page waits after a visit that brought no answer, this long after the last good one.

@@ -22,7 +22,8 @@ VALIDATOR_BYTES_MAX = 256
 
 DIGEST_BYTES = 12  # 10^8 pages of a crawl, each changed a thousand times: two alike by chance once in 10^17 pairs
 
-_VERSION = 1
+_VERSION = 2
+_WITHOUT_SOONEST = 1  # the version before; such a visit is not brought forward
 _NOT_MODIFIED = 304
 _OK = range(200, 300)
 _GONE = frozenset({301, 308, 404, 410})
@@ -67,6 +68,7 @@ class Visit(NamedTuple):
         etag: of that body; empty without.
         modified: its Last-Modified; empty without.
         history: for the estimate of its rate of change.
+        soonest_s: from when it may be visited if its site says that it has changed; 0: when it is due.
     """
 
     number: int
@@ -79,6 +81,7 @@ class Visit(NamedTuple):
     etag: bytes
     modified: bytes
     history: History = ()
+    soonest_s: int = 0
 
     def pack(self) -> bytes:
         """Return the visit as bytes: some 100, most of them validators."""
@@ -93,9 +96,12 @@ class Visit(NamedTuple):
             VisitFormatError: the bytes are damaged, or of another version.
         """
         try:
-            version, *fields, rows = msgpack.unpackb(data, use_list=False)
-            visit = cls._make((*fields, tuple(Comparisons(*row) for row in rows)))
-            sound = version == _VERSION and all(map(isinstance, visit, _TYPES))
+            version, *fields = msgpack.unpackb(data, use_list=False)
+            if version == _WITHOUT_SOONEST:
+                fields.append(0)
+            *others, rows, soonest_s = fields
+            visit = cls._make((*others, tuple(Comparisons(*row) for row in rows), soonest_s))
+            sound = version in (_VERSION, _WITHOUT_SOONEST) and all(map(isinstance, visit, _TYPES))
             sound = sound and all(type(number) is int and number >= 0 for row in visit.history for number in row)
         except Exception as error:
             raise VisitFormatError(f"a visit cannot be decoded: {error!r}") from error
@@ -104,7 +110,7 @@ class Visit(NamedTuple):
         return visit
 
 
-_TYPES = (int, int, int, int, int, bool, bytes, bytes, bytes, tuple)
+_TYPES = (int, int, int, int, int, bool, bytes, bytes, bytes, tuple, int)
 
 
 def digest_of(body: bytes) -> bytes:
@@ -113,7 +119,13 @@ def digest_of(body: bytes) -> bytes:
 
 
 def next_visit(
-    before: Visit | None, answer: Answer, now_s: int, policy: RevisitPolicy, *, is_important: bool = False
+    before: Visit | None,
+    answer: Answer,
+    now_s: int,
+    policy: RevisitPolicy,
+    *,
+    is_important: bool = False,
+    hinted_s: float = 0.0,
 ) -> Visit | None:
     """Return what is known after a visit, with the time of the next one; None if the page is not visited again.
 
@@ -123,20 +135,23 @@ def next_visit(
         now_s: the time of the visit. It may lie before the last one if a clock was set.
         policy: decides about the wait.
         is_important: see `RevisitPolicy.wait_s`.
+        hinted_s: see there.
     """
     is_page = answer.status in _OK and bool(answer.digest)
     etag, modified = _kept(answer.etag), _kept(answer.modified)
     if before is None:
         if not is_page:
             return None
-        due_s = now_s + policy.wait_s((), 0)
-        return Visit(1, now_s, now_s, now_s, due_s, False, answer.digest, etag, modified)
+        wait_s = policy.wait_s((), 0, is_important=is_important, hinted_s=hinted_s)
+        soonest_s = now_s + policy.soonest_s(wait_s, is_important=is_important)
+        return Visit(1, now_s, now_s, now_s, now_s + wait_s, False, answer.digest, etag, modified, (), soonest_s)
     now_s = max(now_s, before.last_s + 1)
     since_s = now_s - before.last_s
     is_gone = answer.status in _GONE
     is_same = answer.status == _NOT_MODIFIED and answer.is_conditional and not before.is_gone
     if not (is_page or is_gone or is_same):  # nothing was learned
-        return before._replace(number=before.number + 1, due_s=now_s + policy.retry_s(before.due_s - before.last_s))
+        due_s = now_s + policy.retry_s(before.due_s - before.last_s)
+        return before._replace(number=before.number + 1, due_s=due_s, soonest_s=0)
     if is_page:
         changed = before.is_gone or answer.digest != before.digest
         digest = answer.digest
@@ -144,17 +159,19 @@ def next_visit(
         changed = is_gone and not before.is_gone
         digest, etag, modified = before.digest, etag or before.etag, modified or before.modified
     history = with_comparison(before.history, since_s, changed=changed)
+    wait_s = policy.wait_s(history, since_s, is_important=is_important, hinted_s=hinted_s)
     return Visit(
         before.number + 1,
         before.first_s,
         now_s,
         now_s if changed else before.changed_s,
-        now_s + policy.wait_s(history, since_s, is_important=is_important),
+        now_s + wait_s,
         is_gone,
         digest,
         etag,
         modified,
         history,
+        now_s + policy.soonest_s(wait_s, is_important=is_important),
     )
 
 

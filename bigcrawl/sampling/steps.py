@@ -6,9 +6,12 @@ import json
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from bigcrawl.exceptions import ConfigError
+from bigcrawl.url.canonical import canonicalize
+from bigcrawl.url.key import PUBLIC_KEYS
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sequence
+    from typing import Self
 
 LINE_CHARS_MAX: Final = 1 << 20
 KEY_MAX: Final = (1 << 64) - 1
@@ -31,6 +34,22 @@ class WalkStep(NamedTuple):
     """The keys of the distinct URLs that the walk could choose from next."""
     url: str = ""
     """What was asked for."""
+
+    @classmethod
+    def made(cls, walk: int, step: int, asked: str, found: str, links: Sequence[str], *, answers: bool) -> Self:
+        """Return the step of a fetch.
+
+        Args:
+            walk: whose step it is.
+            step: 0 for the seed.
+            asked: the URL that the walk chose.
+            found: the URL that answered, behind redirects.
+            links: the canonical URLs that the walk may choose from.
+            answers: whether the answer is a page.
+        """
+        url = canonicalize(asked)
+        asked_key, found_key, *keys = map(int, PUBLIC_KEYS.of_urls([url, canonicalize(found), *links]))
+        return cls(walk, step, asked_key, found_key, answers and asked_key == found_key, tuple(keys), url)
 
 
 def read_steps(lines: Iterable[str], name: str) -> list[WalkStep]:

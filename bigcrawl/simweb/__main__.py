@@ -124,6 +124,7 @@ def _add_check(parser: argparse.ArgumentParser) -> None:
     add("--no-robots", action="store_true", help="the crawl was told to ignore robots.txt")
     add("--no-nofollow", action="store_true", help="the crawl was told to follow what says nofollow")
     add("--sitemaps", action="store_true", help="the crawl reads sitemaps")
+    add("--feeds", action="store_true", help="the crawl reads feeds")
     add("--retry-after", type=float, default=0.0, metavar="S", help="up to how long a Retry-After must be kept")
     add(
         "--endless", type=int, metavar="N", help="URLs of spaces without end that are allowed a PLD; default any number"
@@ -232,11 +233,11 @@ def _check(options: argparse.Namespace) -> int:
 
 
 def _rules(web: Web, port: int, options: argparse.Namespace) -> Rules:
-    reading = (not options.no_robots, not options.no_nofollow, options.sitemaps)
+    reading = (not options.no_robots, not options.no_nofollow, options.sitemaps, options.feeds)
     expected = web.expected(port, web.seeds(port), *reading)
     nofollow: frozenset[str] = frozenset()
     if Feature.DIRECTIVES in web.features and not options.no_nofollow:
-        followed = web.expected(port, web.seeds(port), not options.no_robots, False, options.sitemaps)
+        followed = web.expected(port, web.seeds(port), not options.no_robots, False, options.sitemaps, options.feeds)
         nofollow = frozenset(followed.keys() - expected.keys())
     return Rules(
         expected=expected,

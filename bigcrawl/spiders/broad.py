@@ -133,7 +133,7 @@ class BroadSpider(scrapy.Spider):
 
     def follow_sitemaps(self, urls: list[str], robots_url: str) -> Links:
         """Queue the sitemaps of a robots.txt."""
-        return Links(urls, canonical=True, callback="parse_sitemap")
+        return Links(urls, canonical=True, callback="parse_sitemap", changefreq="always")
 
     async def parse_sitemap(self, response: Response) -> AsyncIterator[Any]:
         """Follow the pages or sitemaps that a sitemap lists, gzipped or not. Anything else is ignored."""

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 from bigcrawl.links import Links
 from bigcrawl.listings.feeds import entries, feeds_of_page, is_feed
 from bigcrawl.spiders.broad import BroadSpider, is_html
-from bigcrawl.spiders.hints import hinted_priority
+from bigcrawl.spiders.hints import hinted_priority, modified_s
 from bigcrawl.url.canonical import Joiner
 
 if TYPE_CHECKING:
@@ -40,7 +40,7 @@ class FeedsSpider(BroadSpider):
                 yield output
         elif is_html(response):
             found = feeds_of_page(response.body[:PAGE_BYTES_MAX].decode("utf-8", "replace"))
-            yield Links(found, base=response.url, callback="parse_feed")
+            yield Links(found, base=response.url, callback="parse_feed", changefreq="always")
 
     async def parse_feed(self, response: Response, **kwargs: Any) -> AsyncIterator[Any]:
         """Yield the entries of a feed, and their pages as links; nothing for anything else."""
@@ -52,7 +52,9 @@ class FeedsSpider(BroadSpider):
             joined = [(url, entry) for entry in found if (url := join(entry.url))]
             for url, entry in joined:
                 yield {"url": url, "title": entry.title, "published": entry.published, "feed": response.url}
-            links = Links([url for url, _ in joined], canonical=True, callback="parse_entry")
+            times = {url: modified_s(entry.updated or entry.published, now_s) for url, entry in joined}
+            modified = {url: at_s for url, at_s in times.items() if at_s is not None}
+            links = Links([url for url, _ in joined], canonical=True, callback="parse_entry", modified=modified)
             for batch in links.by_priority([hinted_priority(entry.published, now_s) for _, entry in joined]):
                 yield batch
 

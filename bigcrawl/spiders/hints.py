@@ -29,6 +29,18 @@ def seconds_of(written: str) -> float | None:
     return None
 
 
+def modified_s(written: str, now_s: float) -> int | None:
+    """Return when a page was changed at the latest, by what its site writes; None if that is no date, or ahead of now.
+
+    A date without a time of day may be its last second, and no page was changed after now.
+    """
+    at_s = seconds_of(written)
+    if at_s is None or at_s > now_s + DAY_S:
+        return None
+    is_day = at_s % DAY_S == 0 and ":" not in written
+    return int(min(at_s + is_day * (DAY_S - 1), now_s))
+
+
 def hinted_priority(modified: str, now_s: float, importance: str = "") -> int:
     """Return 0, which is ordinary, to `RAISED_MAX`.
 

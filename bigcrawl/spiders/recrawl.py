@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from bigcrawl.links import Links
 from bigcrawl.spiders.broad import BroadSpider
 
 if TYPE_CHECKING:
@@ -49,7 +50,7 @@ class RecrawlSpider(BroadSpider):
             "BIGCRAWL_REVISIT_SECONDS": every,
             "BIGCRAWL_REVISIT_VISITS_MAX": visits,
         }
-        self._gives_changes = str(changes).lower() in _ON
+        self.follows_moved_pages = str(changes).lower() in _ON
 
     @classmethod
     def from_crawler(cls, crawler: Crawler, *args: Any, **kwargs: Any) -> Self:
@@ -63,7 +64,9 @@ class RecrawlSpider(BroadSpider):
     async def parse(self, response: Response, **kwargs: Any) -> AsyncIterator[Any]:
         """Follow the links of a page that is new or has changed, and say so if that is wanted."""
         visit = response.meta.get("bigcrawl_visit")
-        if visit is not None and self._gives_changes:
+        if visit is not None and self.follows_moved_pages:
             yield {"url": response.url, **visit}
+            if response.status in (301, 308) and (moved := response.headers.get("Location")):
+                yield Links([moved.decode("latin-1")], base=response.url)
         async for found in super().parse(response, **kwargs):
             yield found

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from random import Random
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
 from scrapy import Request
 from scrapy.http import TextResponse
@@ -12,20 +11,15 @@ from bigcrawl.exceptions import ConfigError
 from bigcrawl.links import Links
 from bigcrawl.middlewares.link_checks import link_checks_of
 from bigcrawl.sampling.steps import WalkStep
+from bigcrawl.sampling.walking import Walking, choices
 from bigcrawl.scheduler.adapter.request_codec import ONCE
 from bigcrawl.spiders.broad import BroadSpider, is_html
-from bigcrawl.url.canonical import canonicalize
-from bigcrawl.url.key import PUBLIC_KEYS
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
 
     from scrapy.http import Response
     from twisted.python.failure import Failure
-
-WALKS_MAX: Final = 1_000_000
-LINKS_MAX: Final = 1_000
-"""Of a page, those with the lowest keys: to choose from, and kept in its item."""
 
 
 class SampleSpider(BroadSpider):
@@ -46,53 +40,36 @@ class SampleSpider(BroadSpider):
         self, walks: int | str = 1_000, restart: float | str = 0.15, seed: int | str = 1, **kwargs: Any
     ) -> None:
         super().__init__(**kwargs)
-        self.seed = str(seed)
         try:
-            self.walks, self.restart = int(walks), float(restart)
-        except ValueError as error:
-            self.wrong_arguments = ConfigError(f"walks must be a whole number, and restart a number: {error}")
-        else:
-            if not (1 <= self.walks <= WALKS_MAX and 0.01 <= self.restart <= 1):
-                given = f"walks is {walks} and restart {restart}"
-                self.wrong_arguments = ConfigError(f"{given}: may be 1 to {WALKS_MAX}, and 0.01 to 1")
+            self._walking = Walking.given(walks, restart, seed)
+        except ConfigError as error:
+            self.wrong_arguments = error
 
     async def start(self) -> AsyncIterator[Any]:
         """Yield the first step of each walk. Raises what `BroadSpider.start` raises."""
         seeds = [url async for links in super().start() for url in links.urls]
-        for walk in range(self.walks):
-            yield self._step(self._dice(walk).choice(seeds), walk, 0)
+        for walk in range(self._walking.walks):
+            yield self._step(self._walking.start(walk, seeds), walk, 0)
 
     async def parse(self, response: Response, walk: int = 0, step: int = 0, **_: Any) -> AsyncIterator[Any]:
         """Yield the step, and the next one of its walk."""
         links: list[str] = []
         if response.status == 200 and isinstance(response, TextResponse) and is_html(response):
-            found = link_checks_of(self.crawler).canonical(Links.from_page(response), response.url)
-            links = sorted(set(found), key=PUBLIC_KEYS.of_url)[:LINKS_MAX]
-        yield self._item(response.request, response.status == 200, links)
-        dice = self._dice(walk, step)
-        if links and dice.random() >= self.restart:
-            yield self._step(dice.choice(links), walk, step + 1)
+            links = choices(link_checks_of(self.crawler).canonical(Links.from_page(response), response.url))
+        yield self._item(response.request, links, answers=response.status == 200)
+        if (onward := self._walking.onward(walk, step, links)) is not None:
+            yield self._step(onward, walk, step + 1)
 
     def ended(self, failure: Failure) -> Any:
         """Yield a step without an answer, or one that robots.txt forbids: it is no page, and ends its walk."""
-        yield self._item(failure.request, False, [])  # type: ignore[attr-defined]
+        yield self._item(failure.request, [], answers=False)  # type: ignore[attr-defined]
 
     def _step(self, url: str, walk: int, step: int) -> Request:
         meta = {ONCE: [walk, step], "verbatim_url": True}
         return Request(url, errback=self.ended, meta=meta, cb_kwargs={"walk": walk, "step": step})
 
-    def _item(self, request: Request | None, answers: bool, links: list[str]) -> dict[str, Any]:
+    def _item(self, request: Request | None, links: list[str], *, answers: bool) -> dict[str, Any]:
         assert request is not None
-        url = canonicalize(request.meta.get("redirect_urls", [request.url])[0])
-        asked, found, *keys = map(int, PUBLIC_KEYS.of_urls([url, canonicalize(request.url), *links]))
-        return WalkStep(
-            **request.cb_kwargs,
-            asked=asked,
-            found=found,
-            is_page=answers and asked == found,
-            links=tuple(keys),
-            url=url,
-        )._asdict()
-
-    def _dice(self, walk: int, step: int | None = None) -> Random:
-        return Random(f"{self.seed}/{walk}/{step}")
+        asked = request.meta.get("redirect_urls", [request.url])[0]
+        step = WalkStep.made(**request.cb_kwargs, asked=asked, found=request.url, links=links, answers=answers)
+        return step._asdict()

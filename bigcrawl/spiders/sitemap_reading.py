@@ -1,4 +1,4 @@
-"""Makes links of a sitemap, gzipped or not, with what the site says of its pages as a hint for their priority."""
+"""Makes links of a sitemap, gzipped or not, with what the site says of its pages as hints for priority and revisits."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import asyncio
 import logging
 import time
 import zlib
+from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from scrapy.utils.gz import gunzip
@@ -13,12 +14,16 @@ from scrapy.utils.gz import gunzip
 from bigcrawl.links import Links
 from bigcrawl.listings.sitemaps import entries, is_index
 from bigcrawl.middlewares.compression import FREE_BYTES, GZIP_MEMBERS_MAX
-from bigcrawl.spiders.hints import hinted_priority
+from bigcrawl.revisiting.hints import changefreq_of
+from bigcrawl.spiders.hints import hinted_priority, modified_s
+from bigcrawl.url.canonical import Joiner
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
+    from collections.abc import AsyncIterator, Iterator, Sequence
 
     from scrapy.http import Response
+
+    from bigcrawl.listings.sitemaps import SitemapEntry
 
 logger = logging.getLogger(__name__)
 
@@ -44,12 +49,24 @@ async def sitemap_links(response: Response, ratio_max: int, callback: str) -> As
     for found in entries(body, SITEMAP_URLS_MAX):
         await asyncio.sleep(0)
         for at in range(0, len(found), BATCH_URLS):
-            batch = found[at : at + BATCH_URLS]
-            links = Links(
-                [entry.location for entry in batch], base=response.url, callback=callback if lists_sitemaps else None
-            )
-            for of_priority in links.by_priority([hinted_priority(e.modified, now_s, e.priority) for e in batch]):
-                yield of_priority
+            for links in _batches(found[at : at + BATCH_URLS], response.url, now_s):
+                yield replace(links, callback=callback) if lists_sitemaps else links
+
+
+def _batches(found: Sequence[SitemapEntry], base: str, now_s: float) -> Iterator[Links]:
+    """Yield entries as links: those of one priority, that change equally often, together; the highest first."""
+    join, modified = Joiner(base), {}
+    alike: dict[tuple[int, str], list[str]] = {}
+    for entry in found:
+        at_s = modified_s(entry.modified, now_s)
+        if at_s is not None and (url := join(entry.location)):
+            modified[url] = at_s
+        changefreq = changefreq_of(entry.changefreq, None if at_s is None else now_s - at_s)
+        priority = hinted_priority(entry.modified, now_s, entry.priority)
+        alike.setdefault((priority, changefreq), []).append(entry.location)
+    for (priority, changefreq), urls in sorted(alike.items(), reverse=True):
+        yield Links(urls, base=base, priority=priority, changefreq=changefreq, modified=modified)
+        modified = {}  # once for all
 
 
 def _unpacked(response: Response, ratio_max: int) -> bytes:

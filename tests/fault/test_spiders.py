@@ -29,8 +29,11 @@ KILLS = 4
 SEED = 1
 DELAY_MS = 50
 IN_PROCESS_MAX = 16
-LISTED = (Kind.SITEMAP, Kind.MAPPED)
-ARGUMENTS = {"focused": {"topic": "bees honey"}, "site": {}, "sitemap": {}}
+LISTED = {"sitemap": (Kind.SITEMAP, Kind.MAPPED), "feeds": (Kind.FEED, Kind.ANNOUNCED, Kind.NEWS)}
+"""What a spider that follows no links fetches beside its seeds."""
+ARGUMENTS = {"focused": {"topic": "bees honey"}, "site": {}, "sitemap": {}, "feeds": {}, "broad": {}}
+SETTINGS = {"broad": {"BIGCRAWL_PRIORITIZER": "opic"}}
+VISITS = 3
 
 
 def fast(**more: Any) -> dict[str, Any]:
@@ -40,7 +43,7 @@ def fast(**more: Any) -> dict[str, Any]:
 
 @pytest.fixture
 def web(tmp_path: Path) -> Iterator[SimulatedWeb]:
-    served = SimulatedWeb(tmp_path / "web", hosts=20, pages=15, features="sitemaps")
+    served = SimulatedWeb(tmp_path / "web", hosts=20, pages=15, features="changes,feeds,sitemaps")
     with no_strays_below(tmp_path), served:
         yield served
 
@@ -67,10 +70,11 @@ def crawl_with_kills(first: Crawl, second: Crawl, web: SimulatedWeb) -> Counter[
 def report_of(web: SimulatedWeb, spider: str) -> Report:
     """Hold the log to what this spider should have fetched."""
     seeds = web.seeds
-    expected = web.web.reachable(web.saved.port, seeds, read_sitemaps=spider == "sitemap")
-    if spider == "sitemap":
+    reads: dict[str, bool] = {"read_sitemaps": spider == "sitemap", "read_feeds": spider == "feeds"}
+    expected = web.web.reachable(web.saved.port, seeds, **reads)
+    if listed := LISTED.get(spider):
         kinds = {url: getattr(web.web.resource_at(url), "kind", None) for url in expected}
-        expected = {url: status for url, status in expected.items() if url in seeds or kinds[url] in LISTED}
+        expected = {url: status for url, status in expected.items() if url in seeds or kinds[url] in listed}
     rules = Rules(
         expected=expected,
         port=web.saved.port,
@@ -85,10 +89,35 @@ def report_of(web: SimulatedWeb, spider: str) -> Report:
 @pytest.mark.parametrize("spider", ARGUMENTS)
 def test_spider_fetches_its_pages_once_whoever_dies(tmp_path: Path, web: SimulatedWeb, spider: str) -> None:
     """All that it should fetch and nothing else, again only what was in process, and politely over both nodes."""
-    first = Crawl(tmp_path / "crawl", web.seeds, fast(), arguments=ARGUMENTS[spider], spider=spider)
+    settings = fast(**SETTINGS.get(spider, {}))
+    first = Crawl(tmp_path / "crawl", web.seeds, settings, arguments=ARGUMENTS[spider], spider=spider)
     with first, second_process_of(first) as second:
         may_repeat = crawl_with_kills(first, second, web)
     assert_complete(report_of(web, spider), may_repeat)
+
+
+def test_pages_have_their_visits_whoever_dies(tmp_path: Path, web: SimulatedWeb) -> None:
+    """With ranks of pages: each page has its visits, one more only if it was in process; and politely."""
+    settings = fast(BIGCRAWL_PRIORITIZER="opic", BIGCRAWL_REVISIT_SECONDS_MIN=1)
+    arguments = {"policy": "periodic", "every": "5", "visits": str(VISITS)}
+    first = Crawl(tmp_path / "crawl", web.seeds, settings, arguments=arguments, spider="recrawl")
+    with first, second_process_of(first) as second:
+        may_repeat = crawl_with_kills(first, second, web)
+    answered = [each for each in web.exchanges() if each.target != "/robots.txt" and each.status in (200, 304)]
+    visits = Counter(f"http://{each.host}:{web.saved.port}{each.target}" for each in answered)
+    assert set(visits) == {url for url, status in web.expected().items() if status == 200}
+    assert min(visits.values()) == VISITS
+    more = Counter({url: count - VISITS for url, count in visits.items()})
+    assert not more - may_repeat
+    rules = Rules(
+        port=web.saved.port,
+        host_delay_ms=DELAY_MS,
+        host_delays_ms=web.web.crawl_delays_ms(),
+        retries=2,
+        allows=web.web.allows,
+    )
+    report = check(web.exchanges(), rules)
+    assert report.kinds <= {"refetched", "over_retried"}, str(report)
 
 
 def test_walks_are_the_same_whoever_dies(tmp_path: Path, web: SimulatedWeb) -> None:

@@ -68,11 +68,40 @@ def test_an_unchanged_page_is_sent_once(web: SimulatedWeb, log: list[Exchange]) 
     assert {tuple(found[url]) for url in tagged} == {(200, 304, 304)}
 
 
+def test_the_next_visit_of_a_page_is_told_and_why(web: SimulatedWeb, tmp_path: Path) -> None:
+    """By `explain`, while the crawl runs and when it is stopped; `status` counts the pages that wait."""
+    arguments = {"policy": "change-rate", "every": "5000"}
+    pages = {url for url, status in web.expected().items() if status == 200}
+    missing = next(url for url, status in web.expected().items() if status == 404)
+    with Crawl(tmp_path / "crawl", web.seeds, SETTINGS, arguments=arguments, spider="recrawl") as crawl:
+        crawl.start()
+        wait_until(lambda: "pages wait for the time" in crawl.log.read_text(), "nothing else is left", timeout_s=120)
+        wait_until(lambda: crawl.status()["revisits"]["waiting"] == len(pages), "all pages wait", timeout_s=120)
+        assert f"{len(pages)} pages wait for their next visit, 0 overdue" in crawl.frontier("status").stdout
+        crawl.settings["BIGCRAWL_REVISIT"] = "change-rate"
+        found = crawl.asked("explain", web.seeds[0])
+        crawl.terminate()
+        assert crawl.wait(60) == 0
+        text = crawl.frontier("explain", web.seeds[0]).stdout
+        assert crawl.asked("explain", missing)["revisit"] is None
+    visit = found["revisit"]
+    assert (found["where"], visit["policy"], visit["visits"], visit["comparisons"]) == ("revisit", "change-rate", 1, 0)
+    assert 4_000 < visit["due_in_s"] <= 5_000
+    assert visit["soonest"] is not None
+    assert f"  visits    1 so far; known at {visit['last']}" in text
+    assert f"  revisit   due {visit['due']}, in " in text
+    assert "by the policy change-rate" in text
+
+
+NAMES = ("same", "turning", "going", "failing", "moving", "moved")
+
+
 class Origin:
     """A site whose pages change in ways of their own, and the conditions of each request for one."""
 
     def __init__(self) -> None:
         self.conditions: dict[str, list[str | None]] = defaultdict(list)
+        self.cookies: dict[str, list[str | None]] = defaultdict(list)
         origin = self
 
         class Handler(BaseHTTPRequestHandler):
@@ -81,6 +110,7 @@ class Origin:
             def do_GET(self) -> None:
                 seen = origin.conditions[self.path]
                 seen.append(self.headers["If-None-Match"])
+                origin.cookies[self.path].append(self.headers["Cookie"])
                 status, headers, body = origin.answer(self.path, len(seen), seen[-1])
                 self.send_response(status)
                 for name, value in {**headers, "Content-Length": str(len(body))}.items():
@@ -101,8 +131,8 @@ class Origin:
         match path:
             case "/":
                 if tag == '"front"':
-                    return 304, {}, b""
-                links = "".join(f"<a href=/{name}>x</a>" for name in ("same", "turning", "going", "failing", "moving"))
+                    return 304, {"Set-Cookie": f"visit={visit}; Path=/"}, b""
+                links = "".join(f"<a href=/{name}>x</a>" for name in NAMES)
                 return 200, {**html, "ETag": '"front"'}, links.encode()
             case "/turning":
                 return 200, {**html, "ETag": '"always the same"'}, b"visit %d" % visit
@@ -110,11 +140,13 @@ class Origin:
                 return 404, html, b"gone"
             case "/failing" if visit == 2:
                 return 403, html, b"not now"
+            case "/moved" if visit > 1:
+                return 301, {"Location": "/new"}, b""
             case "/moving" if visit > 1:
                 return 302, {"Location": "/elsewhere"}, b""
             case "/moving":
                 return 200, {**html, "ETag": '"moving"'}, b"here"
-            case "/same" | "/going" | "/failing" | "/elsewhere":
+            case "/same" | "/going" | "/failing" | "/elsewhere" | "/moved" | "/new":
                 return 200, html, b"as ever"
             case _:
                 return 404, html, b"no"
@@ -137,15 +169,23 @@ def test_what_visits_find_is_told_once(origin: Origin, tmp_path: Path) -> None:
         log = crawl.log.read_text()
     items = [json.loads(line) for line in feed.read_text().splitlines()]
     found = Counter((item["url"].removeprefix(origin.url), item["change"]) for item in items)
-    pages = ("/", "/same", "/turning", "/going", "/failing", "/moving", "/elsewhere")
-    assert found == Counter(
-        {**{(path, "added"): 1 for path in pages}, ("/turning", "changed"): 2, ("/going", "gone"): 1}
-    )
+    pages = ("/", *(f"/{name}" for name in NAMES), "/elsewhere", "/new")
+    later = {("/turning", "changed"): 2, ("/going", "gone"): 1, ("/moved", "gone"): 1}
+    assert found == Counter({**{(path, "added"): 1 for path in pages}, **later})
     assert {len(origin.conditions[path]) for path in pages} == {3}
     assert origin.conditions["/"] == [None, '"front"', '"front"']
     assert origin.conditions["/moving"] == [None, '"moving"', '"moving"']
     assert set(origin.conditions["/elsewhere"]) == {None}
     assert " ERROR: " not in log
+
+
+def test_an_unchanged_page_may_set_cookies(origin: Origin, tmp_path: Path) -> None:
+    """A session that a 304 renews goes with the next requests, though the spider does not see the page."""
+    arguments = {"policy": "periodic", "every": "2", "visits": "3"}
+    settings = {**SETTINGS, "COOKIES_ENABLED": 1, "RETRY_ENABLED": 0}
+    with Crawl(tmp_path / "crawl", [origin.url + "/"], settings, arguments=arguments, spider="recrawl") as crawl:
+        assert crawl.run() == 0, crawl.log.read_text()[-4000:]
+    assert origin.cookies["/"] == [None, None, "visit=2"]
 
 
 def replayed(collection: dict[str, str], file: Path) -> dict[str, str]:
@@ -176,7 +216,7 @@ def test_replayed_changes_are_the_site_as_it_is(origin: Origin, tmp_path: Path) 
         assert f"{whole} is there" in crawl.frontier("changes", str(whole), check=False).stderr
         refused = crawl.frontier("changes", str(tmp_path / "no"), "--since", "yesterday", check=False)
     assert "--since is 'yesterday'; must be a time" in refused.stderr
-    bodies = dict.fromkeys(("/same", "/failing", "/elsewhere"), b"as ever")
+    bodies = dict.fromkeys(("/same", "/failing", "/elsewhere", "/new"), b"as ever")
     bodies |= {"/moving": b"here", "/": origin.answer("/", 1, None)[2]}
     site = {origin.url + path: digest_of(body).hex() for path, body in bodies.items()}
     # The last visit may have been broken off by the stop.

@@ -17,7 +17,7 @@ LAYERS: tuple[frozenset[str], ...] = (
     frozenset(
         {
             *("bounded", "clock", "config", "contact", "default_settings", "exceptions", "given", "histogram"),
-            *("logs", "private_files", "revisiting", "sampling", "scoring", "setting_values", "stats"),
+            *("logs", "private_files", "revisiting", "scoring", "setting_values", "stats"),
         }
     ),
     frozenset(
@@ -26,7 +26,7 @@ LAYERS: tuple[frozenset[str], ...] = (
             *("url", "warc"),
         }
     ),
-    frozenset({"content", "links", "listings", "page_index", "politeness"}),
+    frozenset({"content", "links", "listings", "page_index", "politeness", "sampling"}),
     frozenset({"scheduler"}),
     frozenset(
         {

@@ -13,6 +13,7 @@ from urllib.parse import urljoin
 from bigcrawl.commands.looking.explanation import explanation_text
 from bigcrawl.commands.looking.filters import filters_data
 from bigcrawl.commands.looking.locate import find_hot, read_deaths, read_host, read_partition_view, trace_inbox
+from bigcrawl.commands.looking.next_visit import find_next_visit, next_visit_data
 from bigcrawl.commands.opened_crawl import opened, server_of
 from bigcrawl.commands.result import Result
 from bigcrawl.commands.steering.blacklist import entries_of
@@ -110,7 +111,12 @@ def explain(config: Config, words: Sequence[str], opts: argparse.Namespace) -> R
 async def _explain(config: Config, server: str, url: str) -> dict[str, Any]:
     async with opened(config, server) as crawl:
         place = crawl.place_of(url)
-        said = said_of(await look_up(crawl, place), crawl.partitions, config.traps)
+        state = await look_up(crawl, place)
+        said = said_of(state, crawl.partitions, config.traps)
+        directory = crawl.directory(place.partition)
+        visit = await find_next_visit(directory, place.key, state.hot, state.trace, state.disk)
+        if visit is not None and visit.waits and said["where"] == "ended":
+            said["where"] = "revisit"
         blacklist = Blacklist(await entries_of(crawl), crawl.suffixes.pld)
         entry, address = blacklist.of_canonical(place.host, place.url), None
         if entry is None:
@@ -118,6 +124,7 @@ async def _explain(config: Config, server: str, url: str) -> dict[str, Any]:
             entry, address = next(((found, x) for x in addresses if (found := blacklist.of_address(x))), (None, None))
         return {
             **said,
+            "revisit": next_visit_data(visit, config.revisits.rule, crawl.client.now_ms()),
             "blacklisted": entry,
             "blacklisted_address": address,
             "discovery": discovery_data(await read_discovery(crawl)),

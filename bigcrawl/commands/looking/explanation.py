@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from bigcrawl.commands.looking.filters import filter_rows
+from bigcrawl.commands.looking.next_visit import next_visit_rows
 from bigcrawl.commands.steering.discovery import discovery_text
 from bigcrawl.scheduler.budgets.traps import TrapVerdict, trap_verdict_text
 
@@ -14,6 +15,7 @@ _WHERE = {
     "inbox": "in its partition's inbox, not merged yet",
     "disk": "waiting on disk",
     "ended": "nowhere: it has ended",
+    "revisit": "on disk, until the time of its next visit",
     "nowhere": "nowhere: it was never discovered, or was forgotten",
     "unknown": "not in Redis; the partition's files are not here, so nothing else can be told",
 }
@@ -35,6 +37,7 @@ def explanation_text(data: dict[str, Any]) -> str:
         "its host": _host_text(data),
         "robots": {None: "its rules are not in Redis"}.get(data["robots"], data["robots"]),
     }
+    rows |= next_visit_rows(data["revisit"])
     if data["depth"] is not None:
         rows["depth"] = f"{data['depth']} links from a start URL"
     if data["referrer"]:

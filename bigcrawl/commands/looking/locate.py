@@ -15,10 +15,11 @@ from bigcrawl.redisdb import scripts
 from bigcrawl.redisdb.replies import pairs_of
 from bigcrawl.redisdb.scripts import RETIRED_MS
 from bigcrawl.scheduler.records.dead_letters import DeadLetter, unpack_letter
-from bigcrawl.scheduler.records.inbox_entry import BATCH, FORGOTTEN, OUTCOMES
+from bigcrawl.scheduler.records.inbox_entry import BATCH, FORGOTTEN, OUTCOMES, REVISITS
 from bigcrawl.scheduler.records.member import unpack_member
 from bigcrawl.scheduler.records.outcomes import OutcomesFormatError, check_outcomes, unpack_keys, unpack_outcomes
 from bigcrawl.scheduler.records.queued_url import BatchFormatError, decode_batch
+from bigcrawl.scheduler.records.revisits import RevisitsFormatError, decode_revisits
 from bigcrawl.scheduler.records.suspicion import Suspicion
 
 if TYPE_CHECKING:
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
     from bigcrawl.commands.opened_crawl import OpenedCrawl, Place
     from bigcrawl.redisdb.scripts import PartitionView
     from bigcrawl.scheduler.records.member import Member
+    from bigcrawl.scheduler.records.queued_url import QueuedUrl
 
 QUEUE_URLS_MAX = 100_000  # of a back queue that are searched; far more than BIGCRAWL_HOST_HOT_URLS admits
 INBOX_ENTRIES_MAX = 20_000  # of an inbox that are searched; minutes of input without an owner
@@ -41,7 +43,7 @@ class Hot(NamedTuple):
         ahead: URLs of the host in front of it.
         attempts: failed tries so far.
         seq: its sequence number in the partition.
-        body: the rest of its record.
+        body, flags: the rest of its record.
     """
 
     is_taken: bool
@@ -49,6 +51,7 @@ class Hot(NamedTuple):
     attempts: int
     seq: int
     body: bytes = b""
+    flags: int = 0
 
 
 class HostState(NamedTuple):
@@ -102,6 +105,7 @@ class InboxTrace:
         forgets: ids of the entries that forget it.
         is_whole: whether the whole inbox was searched.
         body: body of the URL in its last offer; empty: it was not offered.
+        revisit: the URL as it is visited next; None if its end did not say so.
     """
 
     offers: list[str] = field(default_factory=list)
@@ -109,6 +113,7 @@ class InboxTrace:
     forgets: list[str] = field(default_factory=list)
     is_whole: bool = True
     body: bytes = b""
+    revisit: QueuedUrl | None = None
 
 
 async def read_partition_view(crawl: OpenedCrawl, place: Place) -> PartitionView:
@@ -152,7 +157,7 @@ async def find_hot(crawl: OpenedCrawl, place: Place) -> Hot | None:
     for _, record in pairs_of(await crawl.client.command("HGETALL", keys.taken)):
         host, _, _, member = record.split(b"\n", 3)
         if host == place.host.encode() and (found := _member_of(member, place.key)) is not None:
-            return Hot(True, 0, found.attempts, found.seq, found.body)
+            return Hot(True, 0, found.attempts, found.seq, found.body, found.flags)
     back = keys.back + place.host
     cursor, looked = b"0", 0
     while looked < QUEUE_URLS_MAX:
@@ -160,7 +165,7 @@ async def find_hot(crawl: OpenedCrawl, place: Place) -> Hot | None:
         for member in flat[::2]:
             if (found := _member_of(member, place.key)) is not None:
                 rank = await crawl.client.command("ZRANK", back, member)
-                return Hot(False, int(rank or 0), found.attempts, found.seq, found.body)
+                return Hot(False, int(rank or 0), found.attempts, found.seq, found.body, found.flags)
         looked += len(flat) // 2
         if int(cursor) == 0:
             break
@@ -204,7 +209,11 @@ def _note_entry(trace: InboxTrace, entry_id: str, fields: dict[bytes, bytes], ke
             if url.key == key:
                 trace.offers.append(entry_id)
                 trace.body = url.body
-    except (BatchFormatError, OutcomesFormatError):
+        revisits = fields.get(REVISITS)
+        for revisit in decode_revisits(revisits) if revisits else ():
+            if revisit.url.key == key:
+                trace.revisit = revisit.url
+    except (BatchFormatError, OutcomesFormatError, RevisitsFormatError):
         return
 
 

@@ -166,6 +166,11 @@ def _status(config: Config, seen: Survey, nodes: dict[str, dict[str, Any]], *, f
             "seen": seen.counts["seen"],
             "dead": seen.counts["dead"],
         },
+        "revisits": {
+            "waiting": seen.counts["revisits"],
+            "overdue": seen.counts["overdue"],
+            "late_s": max((report.get("visits_late_s", 0) for report in nodes.values()), default=0),
+        },
         "pages": seen.pages,
         "bytes": seen.counts["bytes"],
         "pages_per_s": round(sum(report.get("rate", 0.0) for report in nodes.values()), 1),
@@ -206,6 +211,10 @@ def overview_lines(status: dict[str, Any]) -> list[str]:
         ),
         f"partitions  {status['partitions']['owned']} of {status['partitions']['all']} owned",
     ]
+    if (revisits := status["revisits"])["waiting"]:
+        late = f"; visits come {_time_text(revisits['late_s'])} late" if revisits["late_s"] else ""
+        waiting, overdue = revisits["waiting"], revisits["overdue"]
+        lines.append(f"revisits    {waiting:,} pages wait for their next visit, {overdue:,} overdue{late}")
     if status["tail"] and status["tail"]["least_s"] > (status["done_in_s"] or 0):
         tail = status["tail"]
         lines.insert(

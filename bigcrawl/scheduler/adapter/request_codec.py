@@ -18,9 +18,10 @@ from scrapy.utils.request import request_from_dict
 
 from bigcrawl.exceptions import RequestNotStorableError
 from bigcrawl.given import no_method, odd_name, whole_number
+from bigcrawl.revisiting.hints import CHANGEFREQS
 from bigcrawl.scheduler.adapter.values import NOT_STORABLE, culprit, packed, unpacked
 from bigcrawl.scheduler.records.member import _clamped
-from bigcrawl.scheduler.records.queued_url import TRAP_SHIFT, UNCHECKED, QueuedUrl
+from bigcrawl.scheduler.records.queued_url import LISTED_SHIFT, TRAP_SHIFT, UNCHECKED, QueuedUrl
 from bigcrawl.url.canonical import canonicalize, host_of
 
 if TYPE_CHECKING:
@@ -149,9 +150,10 @@ def links_encoder(links: Links, depth: int, marks: Marks | None = None) -> Calla
     body = _packed_body(source, depth, _links_payload(links))
     after_url = body[1 + len(_pack(source)) :]
     priority = _clamped(links.priority)
+    listed = CHANGEFREQS.index(links.changefreq) << LISTED_SHIFT
 
     def encode(key: UrlKey, url: str) -> QueuedUrl:
-        flags = marks(url, depth) << TRAP_SHIFT if marks else 0
+        flags = listed | marks(url, depth) << TRAP_SHIFT if marks else listed
         return QueuedUrl(key, host_of(url), priority, flags, _LIST_OF_3 + _pack(url) + after_url)
 
     return encode

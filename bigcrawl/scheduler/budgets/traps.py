@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 import numpy as np
 
-from bigcrawl.scheduler.records.queued_url import ASKED, TRAP_SHIFT
+from bigcrawl.scheduler.records.queued_url import LISTED_SHIFT, TRAP_SHIFT
 from bigcrawl.url.shape import KINDS
 
 if TYPE_CHECKING:
@@ -57,7 +57,7 @@ what has caught the PLD, as bits `BY_SHAPE` and `BY_WILDCARD`; pages of a window
 BY_SHAPE: Final = 1
 BY_WILDCARD: Final = 2
 
-_FLAGS: Final = ASKED - 1  # higher bits are not shapes
+_FLAGS: Final = (1 << LISTED_SHIFT) - 1  # higher bits are not shapes
 _NOW: Final = ("urls", "marked", *KINDS)
 
 

@@ -99,10 +99,8 @@ class RobotsRedirects:
     async def _ask(self, url: str) -> Fetched:
         since_ms = self._clock.monotonic_ms()
         self.fetched += 1
-        host = host_of(url)
-        self._gaps.note_robots_start(host)
-        fetched = await self._fetch(url)
-        self._gaps.note_robots_end(host)
+        with self._gaps.fetching(host_of(url)):
+            fetched = await self._fetch(url)
         self._tallies.note_robots(fetched.status, len(fetched.body))
         self.answered += fetched.status is not None
         self.times.note(self._clock.monotonic_ms() - since_ms)

@@ -106,8 +106,7 @@ class HeadFirst:
         await self._starts.wait(held.host, held.due_ms, held.url)
         if held.stage is Stage.ENDED:
             raise Closed(retry_ms=0)  # another node has its host by now
-        self._gaps.note_robots_start(held.host)
-        fetched = await self._fetch(held.url, "HEAD")
-        self._gaps.note_robots_end(held.host)
+        with self._gaps.fetching(held.host):
+            fetched = await self._fetch(held.url, "HEAD")
         held.note_retry_after(asked_rest_ms(fetched, self._clock.now_ms(), self._retry_after_max_ms))
         return self._rules.against(fetched.status, fetched.content_type, fetched.content_length)

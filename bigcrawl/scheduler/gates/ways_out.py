@@ -8,6 +8,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
+    from contextlib import AbstractContextManager
+
     from bigcrawl.scheduler.records.held import HeldUrl
     from bigcrawl.scheduler.rules.blacklist import Blacklist
 
@@ -31,11 +33,8 @@ class Outlet(Protocol):
 class NotesFetches(Protocol):
     """Measures the gaps at hosts; in a node, `handout.host_gaps.HostGaps`."""
 
-    def note_robots_start(self, host: str) -> None:
-        """A robots.txt of the host is fetched."""
-
-    def note_robots_end(self, host: str) -> None:
-        """It has been fetched, and the host rests."""
+    def fetching(self, host: str) -> AbstractContextManager[None]:
+        """A robots.txt of the host is fetched, or a URL is asked by HEAD; then the host rests, whatever came of it."""
 
 
 class SetsAside(Protocol):

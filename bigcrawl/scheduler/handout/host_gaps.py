@@ -6,11 +6,14 @@ longer than it was. With several connections a host, fetches overlap, and nothin
 
 from __future__ import annotations
 
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Final
 
 from bigcrawl.bounded import BoundedDict
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from bigcrawl.clock import Clock
     from bigcrawl.scheduler.gates.delays import Paces
     from bigcrawl.tallies.gaps import Gaps
@@ -51,10 +54,14 @@ class HostGaps:
         if self._is_on:
             self._ended.remember(host, (ended_ms, due_ms))
 
-    def note_robots_start(self, host: str) -> None:
-        """A robots.txt of the host is fetched."""
-        self.note_start(host, self._clock.monotonic_ms())
+    @contextmanager
+    def fetching(self, host: str) -> Iterator[None]:
+        """A robots.txt of the host is fetched, or a URL is asked by HEAD; its end counts if it is given up, too.
 
-    def note_robots_end(self, host: str) -> None:
-        """It has been fetched, and its rules may ask for a longer rest than is counted here."""
-        self.note_end(host, self._clock.monotonic_ms(), self._paces.host_delay_ms(host))
+        A rest that the answer asks for, and that is longer, is not counted here.
+        """
+        self.note_start(host, self._clock.monotonic_ms())
+        try:
+            yield
+        finally:
+            self.note_end(host, self._clock.monotonic_ms(), self._paces.host_delay_ms(host))

@@ -10,11 +10,12 @@ from __future__ import annotations
 import logging
 from typing import TYPE_CHECKING, Final, NamedTuple
 
+from bigcrawl.revisiting.hints import PERIODS_S
 from bigcrawl.revisiting.policies import NEVER, RevisitPolicy, WaitBounds
 from bigcrawl.revisiting.visit import NO_ANSWER, Visit, VisitFormatError, next_visit
 from bigcrawl.scheduler.records.body import for_revisit, look_at_link, visit_in
 from bigcrawl.scheduler.records.member import _clamped
-from bigcrawl.scheduler.records.queued_url import ASKED, UNCHECKED, QueuedUrl
+from bigcrawl.scheduler.records.queued_url import ASKED, UNCHECKED, QueuedUrl, listed_in
 from bigcrawl.scheduler.records.revisits import Revisit
 
 if TYPE_CHECKING:
@@ -25,6 +26,11 @@ if TYPE_CHECKING:
     from bigcrawl.scheduler.records.held import HeldUrl
 
 logger = logging.getLogger(__name__)
+
+LISTED_PRIORITY_MAX: Final = 9
+"""A page that its site lists is important only above this: up to it, the site's own word may have raised it."""
+
+_LATE_VISITS: Final = 20
 
 LAST_ENDS: Final = frozenset({"poison", "undecodable", "elsewhere", "scheme"})
 """Reasons for giving a URL up that are as good the next time."""
@@ -58,6 +64,8 @@ class Revisits:
         self._policy = policy
         self._visits_max = visits_max
         self._now_ms = now_ms
+        self.late_s = 0.0
+        """How long after their time visits come, of late: a mean in which the last twenty count most."""
 
     def __repr__(self) -> str:
         return f"<Revisits {self._policy!r}>"
@@ -81,7 +89,17 @@ class Revisits:
         if self._policy is None:
             return Visited(None, None)
         now_s = self._now_ms() // 1000
-        after = next_visit(before, answer, now_s, self._policy, is_important=held.fields.priority > 0)
+        if before is not None:
+            self.late_s += (max(0, now_s - before.due_s) - self.late_s) / _LATE_VISITS
+        listed = listed_in(held.fields.flags)
+        after = next_visit(
+            before,
+            answer,
+            now_s,
+            self._policy,
+            is_important=held.fields.priority > (LISTED_PRIORITY_MAX if listed else 0),
+            hinted_s=PERIODS_S[listed],
+        )
         has_more = after is not None and not 0 < self._visits_max <= after.number
         held.note_revisit(_revisit(held, after) if after is not None and has_more else None)
         return Visited(before, after)

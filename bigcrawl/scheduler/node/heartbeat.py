@@ -78,6 +78,7 @@ class Heartbeat:
             "stages": Counter(url.stage.value for url in self._handout.held),
             "crowded": self._workload.is_crowded,
             "longest": max(self._longest(), key=itemgetter(1), default=None),
+            "visits_late_s": round(self._handout.revisits.late_s),
             "trouble": self._troubles.text[:TROUBLE_MAX],
         }
         await self._membership.beat(self._client, report, self._ownership.owned.keys(), self._handout.ends.late_ms)

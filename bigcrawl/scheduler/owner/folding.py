@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from bigcrawl.scheduler.owner.owned_table import OwnedTable
     from bigcrawl.scheduler.partition.file_work import FileThread
     from bigcrawl.scheduler.partition.partition import Step
+    from bigcrawl.scheduler.queues.listed_pages import ListedPages
     from bigcrawl.scheduler.records.inbox_entry import InboxEntry
 
 logger = logging.getLogger(__name__)
@@ -59,6 +60,7 @@ class Folding:
         traps: when a PLD is caught as a trap.
         late_ms: returns how long hosts wait after they are due.
         lateness: limits extra URLs according to `late_ms`.
+        listed: when pages were changed, as their sites say.
     """
 
     def __init__(
@@ -74,6 +76,7 @@ class Folding:
         traps: TrapRules,
         late_ms: Callable[[], float],
         lateness: Lateness,
+        listed: ListedPages,
     ) -> None:
         self._client = client
         self._clock = clock
@@ -86,6 +89,7 @@ class Folding:
         self._traps = traps
         self._late_ms = late_ms
         self._lateness = lateness
+        self._listed = listed
         self._unconfirmed: set[OwnedPartition] = set()  # partitions with an admit batch that Redis may not have
         self.step_times = Histogram()  # of the file work of each; the worker thread writes it
         self._outcomes_look_ms = 0  # when to look for them again, on the monotonic clock
@@ -156,6 +160,7 @@ class Folding:
     def _fold_of(self, owned: OwnedPartition, inbox: list[InboxEntry], *, may_admit: bool) -> Callable[[], Step]:
         """A step for the worker thread, with copies of what the loop may change meanwhile."""
         owned.disk.set_host_share(self._hot_share.urls)
+        owned.disk.set_modified(self._listed)
         hot = owned.hot
         room, extra_room = (hot.room, hot.extra_room) if may_admit else (0, 0)
         now_s = self._client.now_ms() // 1000

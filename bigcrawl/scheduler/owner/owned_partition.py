@@ -328,6 +328,7 @@ class OwnedPartition:
             # A crawl goes on while URLs wait for their next visit.
             "waiting": self.schedule.waiting + self.schedule.revisits,
             "revisits": self.schedule.revisits,
+            "overdue": self.schedule.overdue_revisits,
             "withheld": self.schedule.withheld,
             "seen": self.disk.seen,
             "duplicates": self.disk.duplicates,

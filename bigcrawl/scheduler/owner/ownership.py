@@ -26,6 +26,7 @@ from bigcrawl.scheduler.owner.owned_table import OwnedTable
 from bigcrawl.scheduler.owner.reconciliation import Reconciliation
 from bigcrawl.scheduler.partition.file_work import FileThread
 from bigcrawl.scheduler.partition.partition import PartitionLimits
+from bigcrawl.scheduler.queues.listed_pages import ListedPages
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -69,6 +70,7 @@ class Ownership:
         owned: the partitions, by number.
         due_heap: the partitions by when they are due.
         hot_share: how many URLs of a host may be hot.
+        listed: when pages were changed, as their sites say.
         damaged: partitions that must not be opened.
         reconciliation: brings Redis and the node in line.
         file_work: see above.
@@ -123,6 +125,7 @@ class Ownership:
             thread,
             self.reconciliation.next_generation,
         )
+        self.listed = ListedPages(config.revisits, client.now_ms)
         self._folding = Folding(
             client,
             clock,
@@ -135,6 +138,7 @@ class Ownership:
             traps,
             late_ms,
             lateness,
+            self.listed,
         )
         self._durable_rounds = DurableRounds(table, thread, clock, frontier.durable_ms)
 

@@ -25,6 +25,7 @@ class StepSchedule:
         waiting: URLs on disk that a step may admit, as counted after the last step.
         withheld: the other URLs on disk. They have no budget, or the crawl does not wait for their host.
         revisits: URLs on disk that wait for the time of their next visit.
+        overdue_revisits: those of them that the last step has left although their time has come.
         stepped_ms: when the last step ended, on the monotonic clock.
     """
 
@@ -34,6 +35,7 @@ class StepSchedule:
         self.waiting = 0
         self.withheld = 0
         self.revisits = 0
+        self.overdue_revisits = 0
         self._next_revisit_s = NEVER_S
         self._has_only_extra = False  # all URLs that come next are beyond their PLD's budget
         self.stepped_ms = 0
@@ -98,6 +100,7 @@ class StepSchedule:
         self.withheld = disk.withheld(given_up)
         self.waiting = disk.waiting - self.withheld
         self.revisits, self._next_revisit_s = disk.revisits, disk.next_revisit_s
+        self.overdue_revisits = disk.overdue_revisits
         self._has_only_extra = disk.has_only_extra and not disk.parked
 
     def note_fold(self, hot_urls: int, *, is_vain: bool) -> None:

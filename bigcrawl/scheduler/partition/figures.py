@@ -113,6 +113,11 @@ class PartitionFigures:
         return len(self._state.turns.revisits)
 
     @property
+    def overdue_revisits(self) -> int:
+        """How many of them are due, and were not released by the last step, because there were too many."""
+        return self._state.turns.revisits.overdue
+
+    @property
     def next_revisit_s(self) -> int:
         """When the first of them is due, in seconds since 1970; `NEVER_S` if none waits."""
         return self._state.turns.revisits.next_s

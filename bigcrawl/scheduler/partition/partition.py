@@ -30,6 +30,7 @@ from bigcrawl.scheduler.partition.seen import entries_after
 from bigcrawl.scheduler.partition.step import PartitionState, StepFold
 from bigcrawl.scheduler.partition.takeover import is_unused, remove_older_epochs, verify_newest
 from bigcrawl.scheduler.queues.epoch_directory import MANIFEST, list_committed, list_epochs
+from bigcrawl.scheduler.queues.looks import NOTHING_LISTED
 from bigcrawl.scheduler.records.inbox_entry import InboxEntry
 
 if TYPE_CHECKING:
@@ -41,6 +42,7 @@ if TYPE_CHECKING:
     from bigcrawl.scheduler.budgets.traps import TrapChange
     from bigcrawl.scheduler.partition.budgeting import Budgets, PldKeyOf, PldOf, Withholds
     from bigcrawl.scheduler.partition.manifest import BatchPlace, Manifest
+    from bigcrawl.scheduler.queues.looks import Modified
     from bigcrawl.scheduler.queues.prioritizers import Prioritizing
 
 __all__ = ["AdmitBatch", "Partition", "PartitionLimits", "Step"]
@@ -94,6 +96,7 @@ class Partition(PartitionFigures):
         self._limits = limits
         self._durable: Manifest | None = None
         self._source = source
+        self._modified: Modified = NOTHING_LISTED
         self._asked: BudgetSource | None = None  # the source that the last step asked
         self._scored: int | None = None  # the generation of scores with which scoring again was begun last
         self._admitted_scored = 0  # URLs admitted when scoring again was begun last
@@ -186,6 +189,10 @@ class Partition(PartitionFigures):
         """Use this function to find blacklisted URLs from the next step on. A new function also checks queued URLs."""
         self._source = self._source._replace(withholds=withholds)
 
+    def set_modified(self, modified: Modified) -> None:
+        """Use this in all later steps to find pages that change before they are due. Others may write to it."""
+        self._modified = modified
+
     def step(
         self,
         inbox: Sequence[InboxEntry | tuple[str, bytes]],
@@ -223,7 +230,7 @@ class Partition(PartitionFigures):
             fold = StepFold(work, self._own.set_aside)
             fold.forget(fresh)
             fold.note_outcomes(fresh)
-            fold.turn_revisits(fresh, now_s)
+            fold.turn_revisits(fresh, now_s, self._modified)
             if source.budgets is not None or source.counts_links:
                 fold.read_edges(fresh)
             if source.counts_votes:

@@ -8,7 +8,7 @@ everything is read again from the start.
 from __future__ import annotations
 
 import time
-from typing import TYPE_CHECKING, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias, TypeVar
 
 import numpy as np
 
@@ -19,6 +19,8 @@ from bigcrawl.scheduler.budgets.traps import trap_verdict_of
 from bigcrawl.scheduler.partition.manifest_log import decode_manifest
 from bigcrawl.scheduler.partition.tables import Tables
 from bigcrawl.scheduler.queues.epoch_directory import MANIFEST, EpochDirectory, epoch_path, list_committed
+from bigcrawl.scheduler.queues.fifo import Fifo
+from bigcrawl.scheduler.queues.revisits import DUE
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -31,10 +33,12 @@ if TYPE_CHECKING:
     from bigcrawl.drum.files import Files
     from bigcrawl.scheduler.budgets.traps import TrapVerdict
     from bigcrawl.scheduler.partition.manifest import Manifest
+    from bigcrawl.scheduler.records.queued_url import QueuedUrl
 
 T = TypeVar("T")
 
 TRIES_MAX = 5
+Look: TypeAlias = "Callable[[EpochDirectory, Manifest, Tables], T]"
 _TRY_AGAIN_S = 0.05  # enough for an owner to delete some ten files
 
 
@@ -50,6 +54,7 @@ class UrlOnDisk(NamedTuple):
         pld_turn: the turn in which the PLD's last URL was placed; None if none was ever placed.
         is_over_budget: whether URLs of the PLD wait over budget.
         trap: the verdict on the PLD as a trap; None if none of its URLs ever looked like a trap's.
+        visits: how often its page was visited, if it is visited again; else 0.
     """
 
     inbox_id: str
@@ -60,6 +65,7 @@ class UrlOnDisk(NamedTuple):
     pld_turn: int | None
     is_over_budget: bool
     trap: TrapVerdict | None = None
+    visits: int = 0
 
 
 def read_partition(
@@ -81,7 +87,7 @@ def read_partition(
         CorruptionError: a file is damaged, or was missing in every try.
         TransientStoreError: the disk failed.
     """
-    return _read(directory, lambda manifest, tables: _look_up(manifest, tables, key, pld), files, rest)
+    return _read(directory, lambda _, manifest, tables: _look_up(manifest, tables, key, pld), files, rest)
 
 
 class PldsOnDisk(NamedTuple):
@@ -115,7 +121,7 @@ def read_plds(
     """
     keys = np.array(plds, dtype=KEY_TYPE)
 
-    def look(_: Manifest, tables: Tables) -> PldsOnDisk:
+    def look(_: EpochDirectory, __: Manifest, tables: Tables) -> PldsOnDisk:
         in_degrees = tables.plds.values(keys)[1]["in_degree"] if len(keys) else np.zeros(0, dtype=np.uint32)
         caught, verdicts = tables.traps.values(keys) if len(keys) else ((), ())
         traps = tuple(
@@ -126,8 +132,40 @@ def read_plds(
     return _read(directory, look, files, rest)
 
 
+class Waiting(NamedTuple):
+    """A URL that waits in a queue on disk; `for_time` says that it waits for the time of its next visit."""
+
+    url: QueuedUrl
+    for_time: bool
+
+
+def find_waiting(
+    directory: Path, key: int, files: Files | None = None, rest: Callable[[float], None] = time.sleep
+) -> Waiting | None:
+    """Return the URL with a key that waits on disk, but not behind a host that is away; None if there is none.
+
+    Cost: all queues may be read, those by time first: a second for half a million URLs.
+
+    Raises: as `read_partition`.
+    """
+
+    def look(own: EpochDirectory, manifest: Manifest, _: Tables) -> Waiting | None:
+        for name in sorted(manifest.queues, key=lambda name: not name.startswith(DUE)):
+            queue = Fifo.restore(own, name, manifest.queues[name])
+            while len(queue):
+                for url in queue.pop_block():
+                    if url.key == key:
+                        return Waiting(url, name.startswith(DUE))
+        return None
+
+    return _read(directory, look, files, rest)
+
+
 def _read(
-    directory: Path, look: Callable[[Manifest, Tables], T], files: Files | None, rest: Callable[[float], None]
+    directory: Path,
+    look: Look[T],
+    files: Files | None,
+    rest: Callable[[float], None],
 ) -> T | None:
     files = files or DiskFiles()
     for left in reversed(range(TRIES_MAX)):
@@ -141,14 +179,14 @@ def _read(
     raise AssertionError("the last try returns or raises")
 
 
-def _read_newest(directory: Path, look: Callable[[Manifest, Tables], T], files: Files) -> T | None:
+def _read_newest(directory: Path, look: Look[T], files: Files) -> T | None:
     committed = list_committed(directory, files)
     if not committed:
         return None
     own = EpochDirectory(epoch_path(directory, committed[0]), committed[0], files)
     try:
         manifest = decode_manifest(own.place(MANIFEST), own.read(MANIFEST))
-        return look(manifest, Tables.restore(own, manifest.tables))
+        return look(own, manifest, Tables.restore(own, manifest.tables))
     except FileNotFoundError as missing:
         raise CorruptionError(missing.filename, 0, "a file the manifest names", "no file") from missing
 
@@ -166,6 +204,7 @@ def _look_up(manifest: Manifest, tables: Tables, key: int, pld: int) -> UrlOnDis
         pld_turn if used else None,
         mark >= 2 * (turns.generation - turns.is_rereading),
         None if (trap := _value_of(tables.traps, pld)) is None else trap_verdict_of(trap),
+        0 if (visits := _value_of(tables.visits, key)) is None else int(visits["number"]),
     )
 
 

@@ -13,6 +13,7 @@ import numpy as np
 
 from bigcrawl.drum.format import KEY_TYPE
 from bigcrawl.scheduler.partition.tables import VISITS
+from bigcrawl.scheduler.queues.looks import NOTHING_LISTED, first_look_s
 from bigcrawl.scheduler.records.queued_url import UNCHECKED, BatchFormatError, decode_batch
 from bigcrawl.scheduler.records.revisits import RevisitsFormatError, decode_revisits
 
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
 
     from bigcrawl.drum.bucket import Bucket, CheckResult
     from bigcrawl.scheduler.partition.tables import Tables
+    from bigcrawl.scheduler.queues.looks import Modified
     from bigcrawl.scheduler.queues.revisits import Revisits
     from bigcrawl.scheduler.records.inbox_entry import InboxEntry
     from bigcrawl.scheduler.records.queued_url import QueuedUrl
@@ -88,7 +90,9 @@ def decode_revisits_of(entries: Sequence[InboxEntry], reject: Callable[[str, byt
     return found
 
 
-def queue_revisits(tables: Tables, queue: Revisits, arrived: Sequence[Revisit], now_s: int) -> int:
+def queue_revisits(
+    tables: Tables, queue: Revisits, arrived: Sequence[Revisit], now_s: int, modified: Modified = NOTHING_LISTED
+) -> int:
     """Queue the revisits that are of a later visit than any before. Return how many these are."""
     if not arrived:
         return 0
@@ -108,7 +112,7 @@ def queue_revisits(tables: Tables, queue: Revisits, arrived: Sequence[Revisit], 
     accepted = set(keys[is_later].tolist())
     for key, revisit in last.items():  # in the order of their arrival
         if key in accepted:
-            queue.put(revisit.url, revisit.due_s, now_s)
+            queue.put(revisit.url, first_look_s(revisit, modified), now_s)
     return len(accepted)
 
 

@@ -30,6 +30,7 @@ from bigcrawl.scheduler.partition.seen import (
 )
 from bigcrawl.scheduler.partition.tables import Tables
 from bigcrawl.scheduler.queues.front_queues import Selector
+from bigcrawl.scheduler.queues.looks import look_again_s
 from bigcrawl.scheduler.queues.parked_queues import ParkedQueues
 from bigcrawl.scheduler.queues.turns import Turns
 from bigcrawl.scheduler.queues.votes import added_votes, with_received
@@ -57,6 +58,7 @@ if TYPE_CHECKING:
     from bigcrawl.scheduler.partition.budgeting import BudgetSource, InDegreeRise
     from bigcrawl.scheduler.partition.manifest import Manifest
     from bigcrawl.scheduler.queues.epoch_directory import EpochDirectory
+    from bigcrawl.scheduler.queues.looks import Modified
     from bigcrawl.scheduler.records.inbox_entry import InboxEntry
     from bigcrawl.scheduler.records.queued_url import QueuedUrl
 
@@ -118,7 +120,7 @@ class PartitionState:
     def _position(self) -> tuple[object, ...]:
         turns = self.turns
         waiting = len(turns), len(turns.over), len(turns.revisits), len(self.parked)
-        return waiting, turns.state, self.already.total(), turns.rescored_ever
+        return waiting, turns.state, self.already.total(), turns.rescored_ever, turns.revisits.released_ever
 
     def _check(self) -> None:
         self.tables._check()
@@ -198,11 +200,16 @@ class StepFold:
         self.rejected += 1
         self._set_aside(name, data)
 
-    def turn_revisits(self, entries: Sequence[InboxEntry], now_s: int) -> None:
-        """Queue the revisits in the entries, and release some of those that are due."""
+    def turn_revisits(self, entries: Sequence[InboxEntry], now_s: int, modified: Modified) -> None:
+        """Queue the revisits in the entries, and release some of those that are due, or have changed by `modified`."""
         queue = self._state.turns.revisits
-        queue_revisits(self._state.tables, queue, decode_revisits_of(entries, self._reject), now_s)
-        self._due = queue.release(now_s, RELEASED_A_STEP)
+        queue_revisits(self._state.tables, queue, decode_revisits_of(entries, self._reject), now_s, modified)
+        for url in queue.release(now_s, RELEASED_A_STEP):
+            look_s = look_again_s(url, modified, now_s)
+            if look_s is None:
+                self._due.append(url)
+            else:
+                queue.put(url, look_s, now_s)
 
     def read_edges(self, entries: Sequence[InboxEntry]) -> None:
         """Record the edges in the entries."""

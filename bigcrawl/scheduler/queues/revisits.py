@@ -36,9 +36,13 @@ class Revisits:
         self._queues = queues
         self.released_s = released_s
         """All queues that were due by then are released, or being released."""
+        self.released_ever = 0
+        """How many URLs were released since the partition was opened, with those that were put back."""
         self._due = due
         self._waiting = sum(map(queues.waiting, due))
         self._next_s = min(due.values(), default=NEVER_S)
+        self.overdue = 0
+        """How many were due at the last look, and not released: more than a step releases."""
 
     @classmethod
     def restore(cls, queues: Queues, released_s: int) -> Revisits:
@@ -48,7 +52,9 @@ class Revisits:
 
     def fork(self, queues: Queues) -> Revisits:
         """Return a copy to change, in a fork of the queues. This one stays as it is."""
-        return Revisits(queues, self._due.copy(), self.released_s)
+        other = Revisits(queues, self._due.copy(), self.released_s)
+        other.released_ever = self.released_ever
+        return other
 
     def __len__(self) -> int:
         return self._waiting
@@ -90,6 +96,8 @@ class Revisits:
                 del self._due[name]
         self._waiting -= len(released)
         self._next_s = min(self._due.values(), default=NEVER_S)
+        self.overdue = sum(self._queues.waiting(name) for name, _ in self._queues_until(now_s))
+        self.released_ever += len(released)
         return released
 
     def _queues_until(self, now_s: int) -> Iterator[tuple[str, int]]:

@@ -26,9 +26,12 @@ BATCH_VERSION = 1
 UNCHECKED = 1  # queued each time it is offered: the seen check is skipped (Scrapy's dont_filter)
 # 2 is `allowances.COUNTED`
 TRAP_SHIFT = 2  # the marks of `bigcrawl.url.shape` begin at this bit
+LISTED_SHIFT = 19  # three bits: how often its site says that it changes, a code of `bigcrawl.revisiting.hints`
 ASKED = 1 << 23  # its HEAD was answered, or failed: it is fetched next
 # 24 to 31: what a URL in Redis has received from pages that link to it, see `records.votes`
 RANGES_SHIFT = 32  # the 24-bit mark of the blacklist's address ranges begins at this bit
+
+_LISTED_MASK = 0b111 << LISTED_SHIFT
 
 # isal level 1 packs a batch in about 1 us a URL; higher levels gain little on text this short.
 _COMPRESSION_LEVEL = 1
@@ -54,6 +57,11 @@ class QueuedUrl(NamedTuple):
     priority: int
     flags: int
     body: bytes
+
+
+def listed_in(flags: int) -> int:
+    """Return how often a URL's site says that it changes, as a code; 0 for nothing."""
+    return (flags & _LISTED_MASK) >> LISTED_SHIFT
 
 
 def encode_batch(urls: Sequence[QueuedUrl]) -> bytes:

@@ -38,6 +38,7 @@ class Feature(StrEnum):
     OUTAGES = "outages"  # outages.py: hosts that are down, that come and go, that are overloaded at times
     NAMES = "names"  # names.py: names that do not resolve; only if hosts have names
     SITEMAPS = "sitemaps"  # sitemaps.py: index and gzipped sitemaps, named in robots.txt
+    FEEDS = "feeds"  # feeds.py: RSS and Atom, named by front pages
 
 
 PLAIN: Final[frozenset[Feature]] = frozenset()

@@ -41,6 +41,8 @@ class Kind(StrEnum):
     SESSION = "session"  # 200, a shop page whose links have another session id each time; endless
     DEEPER = "deeper"  # 200, links to a directory below itself; endless
     OFFER = "offer"  # 200, only on farms: a page of links to other subdomains; endless
+    FEED = "feed"  # 200, number 0 RSS, number 1 Atom
+    ANNOUNCED = "announced"  # 200, a page that only a feed leads to
 
 
 class Resource(NamedTuple):
@@ -113,6 +115,8 @@ PATHS: Final[Mapping[Kind, Callable[[int], str]]] = {
     Kind.SESSION: _session_path,
     Kind.DEEPER: lambda number: "/deeper/" + number * "down/",
     Kind.OFFER: lambda number: f"/offer-{number}.html" if number else "/",
+    Kind.FEED: lambda number: f"/feeds/{number}/",
+    Kind.ANNOUNCED: lambda number: f"/announced/item-{number}.html",
 }
 # The kinds that a path may belong to, by what precedes its first "-", "/" or "?" after the leading slash.
 _KINDS_BY_START: Final[Mapping[str, tuple[Kind, ...]]] = {
@@ -129,6 +133,8 @@ _KINDS_BY_START: Final[Mapping[str, tuple[Kind, ...]]] = {
     "sitemap": (Kind.SITEMAP,),
     "mapped": (Kind.MAPPED,),
     "offer": (Kind.OFFER,),
+    "feeds": (Kind.FEED,),
+    "announced": (Kind.ANNOUNCED,),
 }
 _START: Final = re.compile(r"/([a-z]+)[-/?]")
 

@@ -13,9 +13,19 @@ from bigcrawl.simweb.basics.markup import Writer, render_notice
 from bigcrawl.simweb.basics.resources import ENDLESS_KINDS, PAGES_PER_TOPIC, Kind, Resource
 from bigcrawl.simweb.exhibits.exhibit import HTML, Stand
 from bigcrawl.simweb.exhibits.table import PATHS, path_of, proof_of, row_of
-from bigcrawl.simweb.model.changing_pages import changed_ms_of, is_unchanged, validators, with_etag
+from bigcrawl.simweb.model.changing_pages import changed_ms_of, is_unchanged, period_ms_of, validators, with_etag
+from bigcrawl.simweb.model.feeds import NEWS_MAX, Entry, alternates, announced_in, announced_ms, feed
 from bigcrawl.simweb.model.graph import is_frameset
-from bigcrawl.simweb.model.sitemaps import LISTS, index_of_sitemaps, mapped_in, sitemap
+from bigcrawl.simweb.model.sitemaps import (
+    LIARS_EVERY,
+    LISTS,
+    NEWS_LIST,
+    Listed,
+    changefreq_of,
+    index_of_sitemaps,
+    mapped_in,
+    sitemap,
+)
 from bigcrawl.simweb.model.spelling import Base, relative_path, spell
 
 if TYPE_CHECKING:
@@ -34,6 +44,7 @@ _PLAIN: Final = (("Content-Type", "text/plain; charset=utf-8"),)
 _CSS: Final = (("Content-Type", "text/css"),)
 _XML: Final = (("Content-Type", "application/xml"),)
 _GZIP: Final = (("Content-Type", "application/gzip"),)
+_SMALL_KINDS: Final = frozenset({Kind.PROOF, Kind.MAPPED, Kind.ANNOUNCED})
 
 
 class Answers:
@@ -70,12 +81,16 @@ class Answers:
         kind = resource.kind
         if kind is Kind.PAGE or kind is Kind.PRIVATE or kind is Kind.HIDDEN:
             return Answer(200, HTML, self._page(resource, port), delay_ms=self._delay_ms(resource))
-        if kind in ENDLESS_KINDS or kind is Kind.PROOF or kind is Kind.MAPPED:
+        if kind in ENDLESS_KINDS or kind in _SMALL_KINDS:
             return Answer(200, HTML, self._small_page(resource, port))
         if kind is Kind.EXHIBIT:
             return row_of(resource).answer(self._stand(resource, port, at_ms))
         if kind is Kind.NEWS:
             return self._news(resource, port, at_ms, conditions)
+        if kind is Kind.FEED:
+            return self._feed(resource, port, at_ms)
+        if kind is Kind.SITEMAP:
+            return self._sitemap(resource, port, at_ms)
         return self._other(resource, port)
 
     def _other(self, resource: Resource, port: int) -> Answer:
@@ -91,8 +106,6 @@ class Answers:
                 return Answer(status, (*HTML, ("Location", location)), render_notice(status, location))
             case Kind.COPY | Kind.NEAR_COPY:
                 return Answer(200, HTML, self._copy(resource))
-            case Kind.SITEMAP:
-                return self._sitemap(resource, port)
             case _:
                 retry_after = (("Retry-After", "1"),) if status == 503 else ()
                 return Answer(status, HTML + retry_after, render_notice(status))
@@ -118,7 +131,11 @@ class Answers:
             hrefs.append(spell(spelling, to_authority, PATHS[kind](number), base))
         title = f"{source.kind.capitalize()} {source.number} of {authority.partition(':')[0]}"
         render = self._writer.frameset if is_frameset(source) else self._writer.page
-        return render(draw, title, written_base, hrefs, self._graph.size_of(len(links), draw >> 32))
+        page = render(draw, title, written_base, hrefs, self._graph.size_of(len(links), draw >> 32))
+        if (source.kind, source.number) == (Kind.PAGE, 0) and (feeds := self._graph.count(Kind.FEED, host)):
+            named = alternates([self.url(Resource(host, Kind.FEED, number), port) for number in range(feeds)])
+            return page.replace(b"</head>", named + b"</head>", 1)
+        return page
 
     def _base(self, draw: int, source: Resource, authority: str, port: int) -> tuple[Base, str | None]:
         """Return the base URL of a page, and how its base element spells it; None if it has none."""
@@ -161,15 +178,30 @@ class Answers:
         body = self._writer.page(mix(changed_ms), f"News of {changed_ms}", None, hrefs, _SMALL_BYTES)
         return Answer(200, HTML + headers, body)
 
-    def _sitemap(self, source: Resource, port: int) -> Answer:
+    def _feed(self, source: Resource, port: int, at_ms: int) -> Answer:
+        host, seed = source.host, self._seed
+        dated = [(Kind.ANNOUNCED, number, announced_ms(seed, host, number)) for number in announced_in(source.number)]
+        news = range(min(NEWS_MAX, self._graph.count(Kind.NEWS, host)))
+        dated += [(Kind.NEWS, number, changed_ms_of(seed, host, number, at_ms)) for number in news]
+        entries = (Entry(self.url(Resource(host, kind, n), port), f"{kind} {n}", made_ms) for kind, n, made_ms in dated)
+        media_type, body = feed(source.number, self.url(source, port), entries)
+        return Answer(200, (("Content-Type", media_type),), body)
+
+    def _sitemap(self, source: Resource, port: int, at_ms: int) -> Answer:
         host = source.host
         if not source.number:
             lists = (Resource(host, Kind.SITEMAP, number) for number in range(1, LISTS + 1))
             return Answer(200, _XML, index_of_sitemaps(self.url(target, port) for target in lists))
-        targets = [Resource(host, Kind.MAPPED, number) for number in mapped_in(source.number)]
-        return Answer(
-            200, _GZIP, sitemap(self.url(target, port) for target in [Resource(host, Kind.PAGE, 0), *targets])
-        )
+        mapped = [self.url(Resource(host, Kind.MAPPED, number), port) for number in mapped_in(source.number)]
+        news = range(self._graph.count(Kind.NEWS, host))
+        lies = bool(news) and host % LIARS_EVERY == 1
+        pages = [Listed(self.url(Resource(host, Kind.PAGE, 0), port))]
+        pages += [Listed(url, "always", at_ms) if lies else Listed(url) for url in mapped]
+        for number in news if source.number == NEWS_LIST else ():
+            changed_ms = changed_ms_of(self._seed, host, number, at_ms)
+            word = changefreq_of(period_ms_of(number))
+            pages.append(Listed(self.url(Resource(host, Kind.NEWS, number), port), word, changed_ms))
+        return Answer(200, _GZIP, sitemap(pages))
 
     def _location(self, source: Resource, port: int) -> str:
         """Return where a redirect points: absolute, relative, or with a fragment, as servers write it."""

@@ -16,6 +16,7 @@ from bigcrawl.simweb.basics.hashing import mix, words
 from bigcrawl.simweb.basics.markup import EVEN_BYTES, SKEWED_BYTES
 from bigcrawl.simweb.basics.resources import ENDLESS_KINDS, PLAIN_KINDS, Kind, Resource, count_of
 from bigcrawl.simweb.exhibits.table import exhibits_of, proof_of
+from bigcrawl.simweb.model.feeds import ANNOUNCED, FEEDS
 from bigcrawl.simweb.model.sitemaps import LISTS, MAPPED
 from bigcrawl.simweb.model.traps import SHOP_ITEMS, farm_entry, links_onward
 
@@ -155,7 +156,7 @@ class Graph:
             return [proof] if proof else []
         if kind in (Kind.COPY, Kind.NEAR_COPY, Kind.NEWS):
             return [Resource(host, kind, (number + 1) % self.count(kind, host)), Resource(host, Kind.PAGE, 0)]
-        return [Resource(host, Kind.PAGE, 0)] if kind in (Kind.PROOF, Kind.MAPPED) else []
+        return [Resource(host, Kind.PAGE, 0)] if kind in (Kind.PROOF, Kind.MAPPED, Kind.ANNOUNCED) else []
 
     def _spine(self, source: Resource) -> list[Resource]:
         """Return the links that make every page of a host reachable, and every kind of resource occur on it."""
@@ -230,6 +231,8 @@ def _added_counts(features: frozenset[Feature]) -> dict[Kind, int]:
         counts |= {Kind.COPY: COPIES, Kind.NEAR_COPY: COPIES}
     if Feature.SITEMAPS in features:
         counts |= {Kind.SITEMAP: 1 + LISTS, Kind.MAPPED: MAPPED}
+    if Feature.FEEDS in features:
+        counts |= {Kind.FEED: FEEDS, Kind.ANNOUNCED: ANNOUNCED}
     if Feature.TRAPS in features:
         counts |= {Kind.CALENDAR: 1, Kind.DEEPER: 1, Kind.SESSION: SHOP_ITEMS}
     return counts

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 
 from bigcrawl.simweb.basics.resources import ENDLESS_KINDS, Kind, Resource
 from bigcrawl.simweb.exhibits.table import row_of
-from bigcrawl.simweb.model.sitemaps import LISTS, mapped_in
+from bigcrawl.simweb.model.feeds import NEWS_MAX, announced_in
+from bigcrawl.simweb.model.sitemaps import LISTS, NEWS_LIST, mapped_in
 
 if TYPE_CHECKING:
     from bigcrawl.simweb.model.expectations import Expectations
@@ -19,13 +20,20 @@ class Reachability:
     """Follows the generator's links, as far as a crawler obeys and reads them."""
 
     def __init__(
-        self, graph: Graph, expectations: Expectations, obey_robots: bool, obey_nofollow: bool, read_sitemaps: bool
+        self,
+        graph: Graph,
+        expectations: Expectations,
+        obey_robots: bool,
+        obey_nofollow: bool,
+        read_sitemaps: bool,
+        read_feeds: bool,
     ) -> None:
         self._graph = graph
         self._expectations = expectations
         self._obey_robots = obey_robots
         self._obey_nofollow = obey_nofollow
         self._read_sitemaps = read_sitemaps
+        self._read_feeds = read_feeds
 
     def expected(self, starts: list[Resource]) -> dict[Resource, Expected]:
         """Return what may be seen at everything that can be reached.
@@ -68,8 +76,16 @@ class Reachability:
         if kind is Kind.SITEMAP:
             if not number:
                 return [Resource(host, kind, other) for other in range(1, LISTS + 1)]
-            return [Resource(host, Kind.MAPPED, other) for other in mapped_in(number)]
+            news = range(self._graph.count(Kind.NEWS, host) if number == NEWS_LIST else 0)
+            mapped = [Resource(host, Kind.MAPPED, other) for other in mapped_in(number)]
+            return mapped + [Resource(host, Kind.NEWS, other) for other in news]
+        if kind is Kind.FEED:
+            news = range(min(NEWS_MAX, self._graph.count(Kind.NEWS, host)))
+            announced = [Resource(host, Kind.ANNOUNCED, other) for other in announced_in(number)]
+            return announced + [Resource(host, Kind.NEWS, other) for other in news]
         links = self._graph.links(resource)
+        if self._read_feeds and (kind, number) == (Kind.PAGE, 0):
+            links += [Resource(host, Kind.FEED, other) for other in range(self._graph.count(Kind.FEED, host))]
         if self._read_sitemaps and (kind, number) == (Kind.PAGE, 0) and self._expectations.names_sitemap(host):
             links.append(Resource(host, Kind.SITEMAP, 0))
         return links

@@ -173,7 +173,12 @@ class Web:
         if resource is None:
             return []
         followed = Reachability(
-            self._graph, self.expectations, obey_robots=False, obey_nofollow=False, read_sitemaps=False
+            self._graph,
+            self.expectations,
+            obey_robots=False,
+            obey_nofollow=False,
+            read_sitemaps=False,
+            read_feeds=False,
         )
         return [self._answers.url(target, port) for target in followed.leads_to(resource)]
 
@@ -191,12 +196,13 @@ class Web:
         obey_robots: bool = True,
         obey_nofollow: bool = True,
         read_sitemaps: bool = False,
+        read_feeds: bool = False,
     ) -> dict[str, int]:
         """Return every canonical URL to which links and redirects lead from the seeds, with its usual status.
 
         See `expected`, which also has other possible statuses, and says which URLs a crawler may leave out.
         """
-        linked = self._linked(port, seeds, (obey_robots, obey_nofollow, read_sitemaps))
+        linked = self._linked(port, seeds, (obey_robots, obey_nofollow, read_sitemaps, read_feeds))
         return {url: usual_status(expected) for url, expected in linked.items()}
 
     def expected(
@@ -206,6 +212,7 @@ class Web:
         obey_robots: bool = True,
         obey_nofollow: bool = True,
         read_sitemaps: bool = False,
+        read_feeds: bool = False,
     ) -> dict[str, Expected]:
         """Return what a correct crawler may see at every URL that it may fetch, starting from the seeds.
 
@@ -217,10 +224,10 @@ class Web:
         Raises:
             ConfigError: a seed is not a canonical URL of this web.
         """
-        linked = self._linked(port, seeds, (obey_robots, obey_nofollow, read_sitemaps))
+        linked = self._linked(port, seeds, (obey_robots, obey_nofollow, read_sitemaps, read_feeds))
         return linked | self._robots_steps(port) if obey_robots else linked
 
-    def _linked(self, port: int, seeds: Iterable[str], choices: tuple[bool, bool, bool]) -> dict[str, Expected]:
+    def _linked(self, port: int, seeds: Iterable[str], choices: tuple[bool, bool, bool, bool]) -> dict[str, Expected]:
         starts = [self._seeded(url, port) for url in seeds]
         found = Reachability(self._graph, self.expectations, *choices).expected(starts)
         return {self._answers.url(resource, port): expected for resource, expected in found.items()}

@@ -423,6 +423,16 @@ def test_anchors_of_one_url_are_bounded(limits: Callable[[PageLimits], None]) ->
     assert Links.from_page(page, with_anchors=True).anchors == ["0", "1"]
 
 
+def test_how_often_pages_change_is_a_word_of_sitemaps() -> None:
+    """What a site says of changes stays with its URLs when they are divided; another word is refused."""
+    links = Links(["/1", "/2"], base="http://a.example/", changefreq="daily", modified={"http://a.example/1": 7})
+    first, second = links.by_priority([0, 1])
+    assert first.changefreq == second.changefreq == "daily"
+    assert (first.modified, second.modified) == (links.modified, None)
+    with pytest.raises(ContractError, match="changefreq is 'often': it must be one of always, hourly"):
+        Links([], changefreq="often")
+
+
 def test_links_are_divided_by_priority() -> None:
     """The highest first; what concerns the page is told once, and URLs keep their order."""
     page = StoredPage(

@@ -42,7 +42,7 @@ def test_entries_of_atom_are_read_under_any_prefix() -> None:
     for prefix in ("P:", ""):
         body = f"<P:feed>{entry}</P:feed>".replace("P:", prefix).encode()
         assert is_feed(body)
-        assert read(body) == [FeedEntry("/1", "T", "2026-11-25T10:00:00Z")]
+        assert read(body) == [FeedEntry("/1", "T", "2026-11-25T10:00:00Z", "2026-11-25T10:00:00Z")]
 
 
 def test_entries_of_rdf_are_read() -> None:

@@ -14,13 +14,14 @@ def read(body: bytes, most: int = 100) -> list[SitemapEntry]:
 def test_entry_has_its_hints_in_any_order() -> None:
     """Those of one entry do not pass to the next; images and comments are no entries."""
     body = (
-        b"<urlset><url><lastmod>2026-11-25</lastmod><loc>/1</loc><priority> 0.8 </priority></url>"
+        b"<urlset><url><lastmod>2026-11-25</lastmod><loc>/1</loc><priority> 0.8 </priority>"
+        b"<changefreq>Daily</changefreq></url>"
         b"<url><loc>/2?a=1&amp;b=2</loc><image:image><image:loc>/no</image:loc></image:image></url>"
         b"<!-- <url><loc>/no</loc></url> --><s:url><s:loc><![CDATA[/3&amp;]]></s:loc></s:url>"
         b"<url><priority>1</priority></url><url><loc>/4</loc><lastmod>%s</lastmod></url></urlset>" % (b"9" * 999)
     )
     assert read(body) == [
-        SitemapEntry("/1", "2026-11-25", "0.8"),
+        SitemapEntry("/1", "2026-11-25", "0.8", "Daily"),
         SitemapEntry("/2?a=1&b=2"),
         SitemapEntry("/3&amp;"),
         SitemapEntry("/4", "9" * 64),

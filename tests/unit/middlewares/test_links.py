@@ -94,6 +94,9 @@ class Frontier:
             self.room.clear()
         return len(offered)
 
+    def note_modified(self, modified: Mapping[str, int], found_at: str) -> None:
+        self.events.append(("modified", modified, found_at))
+
     async def wait_for_room(self) -> None:
         if not self.room.is_set():
             self.waited.set()
@@ -171,6 +174,19 @@ def test_links_are_taken_and_everything_else_is_passed_on() -> None:
             ("links", ["http://c.example/", "http://a.example/dir/d"], 5),
         ]
         assert (desk.stat("links/found"), desk.stat("links/sent")) == (2, 2)
+
+    asyncio.run(scenario())
+
+
+def test_what_a_site_says_of_changes_is_passed_on_with_the_page_that_says_it() -> None:
+    """Once for a batch, after its links."""
+
+    async def scenario() -> None:
+        desk = Desk(frontier := Frontier())
+        links = Links([f"http://a.example/{n}" for n in range(1_500)], modified={"http://a.example/1": 7})
+        await desk.page(links, Links(["http://a.example/x"]))
+        assert [event[0] for event in frontier.events] == ["links", "links", "modified", "links"]
+        assert frontier.events[2] == ("modified", links.modified, PAGE)
 
     asyncio.run(scenario())
 

@@ -74,7 +74,7 @@ def test_a_page_may_go_and_come_back(status: int) -> None:
 def test_a_failure_leaves_a_page_as_it_was_and_waits_longer_each_time(answer: Answer) -> None:
     """Nothing was learned, and the waits double up to the longest."""
     failed = visited(PAGE, answer)
-    assert failed == visited(PAGE)._replace(number=2, due_s=1_200)
+    assert failed == visited(PAGE)._replace(number=2, due_s=1_200, soonest_s=0)
     assert visited(PAGE, *[answer] * 9).due_s == 1_900 + 1_000
     later = next_visit(failed, PAGE, 1_500, POLICY)
     assert later is not None
@@ -105,16 +105,31 @@ def test_a_visit_survives_its_bytes(answers: list[Answer]) -> None:
     assert visit.number == len(answers) + 1
 
 
+def test_a_visit_of_the_version_before_is_read() -> None:
+    """It is not brought forward by what its site says, until its next visit has planned that."""
+    visit = visited(PAGE, OTHER)
+    assert Visit.unpack(msgpack.packb((1, *visit[:-1]))) == visit._replace(soonest_s=0)
+
+
+def test_a_site_s_word_decides_about_the_first_wait() -> None:
+    """And less and less about the later ones; how soon a page may be brought forward is told with it."""
+    visit = next_visit(None, PAGE, 1_000, POLICY, hinted_s=50)
+    assert visit is not None
+    assert (visit.due_s, visit.soonest_s) == (1_000 + 46, 1_000 + 10)
+    assert next_visit(None, PAGE, 1_000, POLICY) == visit._replace(due_s=1_100, soonest_s=1_012)
+
+
 @pytest.mark.parametrize(
     "data",
     [
         b"",
         b"\xc1",
         msgpack.packb(7),
-        msgpack.packb((2, *visited(PAGE))),
-        msgpack.packb((1, *visited(PAGE)._replace(etag="text"))),  # type: ignore[arg-type]
-        msgpack.packb((1, *visited(PAGE)[:-1], [(1, -1, 0, 0)])),
-        msgpack.packb((1, *visited(PAGE)[:-1], [(1, 1)])),
+        msgpack.packb((3, *visited(PAGE))),
+        msgpack.packb((2, *visited(PAGE)._replace(etag="text"))),  # type: ignore[arg-type]
+        msgpack.packb((2, *visited(PAGE)[:-2], [(1, -1, 0, 0)], 0)),
+        msgpack.packb((2, *visited(PAGE)[:-2], [(1, 1)], 0)),
+        msgpack.packb((1, *visited(PAGE))),
     ],
 )
 def test_damaged_bytes_are_refused(data: bytes) -> None:

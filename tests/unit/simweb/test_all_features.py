@@ -5,12 +5,16 @@ from __future__ import annotations
 import gzip
 import re
 from collections import Counter
+from datetime import datetime
+from email.utils import parsedate_to_datetime
 from functools import cache
 
 import ada_url
 import pytest
 from protego import Protego
 
+from bigcrawl.listings.feeds import FeedEntry, feeds_of_page, is_feed
+from bigcrawl.listings.feeds import entries as feed_entries
 from bigcrawl.simweb.basics.answer import Fault
 from bigcrawl.simweb.basics.features import ALL, Feature, Naming, features_named
 from bigcrawl.simweb.basics.resources import Kind
@@ -131,6 +135,46 @@ def test_sitemaps_lead_to_what_nothing_else_does():
     calm = {link for link in read if outage_of(web.resource_at(link).host) is None}  # type: ignore[union-attr]
     assert calm <= found
     assert sum("/mapped/" in link for link in read) == 6 * sum("/sitemap.xml" in link for link in read) > 0
+
+
+def test_feeds_lead_to_what_nothing_else_does():
+    """Front pages name RSS and Atom, they pages and news; who reads them finds these and nothing else."""
+    web = web_of(Naming.ADDRESS)
+    without = web.reachable(PORT, web.seeds(PORT))
+    read = web.reachable(PORT, web.seeds(PORT), read_feeds=True).keys() - without.keys()
+    found = set()
+    for url in web.seeds(PORT):
+        if url in without and outage_of(web.resource_at(url).host) is None:  # type: ignore[union-attr]
+            for feed in feeds_of_page(web.answer(*split(url), PORT, at_ms=NOW_MS).body.decode()):
+                found |= {feed, *(entry.url for entry in entries_of(web, feed, NOW_MS))}
+    calm = {link for link in read if outage_of(web.resource_at(link).host) is None}  # type: ignore[union-attr]
+    assert calm == found - without.keys()
+    assert sum("/announced/" in link for link in calm) == 3 * sum("/feeds/" in link for link in calm) > 0
+
+
+def test_feeds_change_as_the_news_do():
+    """The newest entry comes first, and each piece of news has the time of its latest change."""
+    web = web_of(Naming.ADDRESS)
+    host, latest = "127.16.0.1", set()
+    for at_ms in range(NOW_MS, NOW_MS + 60_000, 1_500):
+        for number, read in enumerate((parsedate_to_datetime, datetime.fromisoformat)):
+            entries = entries_of(web, f"http://{host}:{PORT}/feeds/{number}/", at_ms)
+            times = [read(entry.published).timestamp() * 1000 for entry in entries]
+            assert times == sorted(times, reverse=True)
+            assert max(times) <= at_ms
+            for entry, time_ms in zip(entries, times, strict=True):
+                resource = web.resource_at(entry.url)
+                assert resource is not None
+                if resource.kind is Kind.NEWS:
+                    assert time_ms == changed_ms_of(4, resource.host, resource.number, at_ms)
+            latest.add(entries[0])
+    assert len(latest) > 10
+
+
+def entries_of(web: Web, feed: str, at_ms: int) -> list[FeedEntry]:
+    answer = web.answer(*split(feed), PORT, at_ms=at_ms)
+    assert is_feed(answer.body)
+    return [entry for found in feed_entries(answer.body, 1_000) for entry in found]
 
 
 def test_spaces_without_end_have_no_end():

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from bigcrawl.spiders.hints import DAY_S, RAISED_MAX, hinted_priority, seconds_of
+from bigcrawl.spiders.hints import DAY_S, RAISED_MAX, hinted_priority, modified_s, seconds_of
 
 NOW_S = 1_795_608_000.0  # 2026-11-25 12:00 UTC
 
@@ -29,6 +29,23 @@ def test_what_is_no_date_says_nothing(written: str) -> None:
     """And costs nothing, however long."""
     assert seconds_of(written) is None
     assert hinted_priority(written, NOW_S) == 0
+
+
+@pytest.mark.parametrize(
+    ("written", "modified"),
+    [
+        ("2026-11-25T11:00:00Z", NOW_S - 3_600),
+        ("2026-11-25", NOW_S),
+        ("2026-11-24", NOW_S - DAY_S // 2 - 1),
+        ("2026-11-24T00:00:00Z", NOW_S - DAY_S * 3 // 2),
+        ("2026-11-26T02:00:00Z", NOW_S),
+        ("2026-11-27T00:00:00Z", None),
+        ("soon", None),
+    ],
+)
+def test_a_page_was_changed_at_the_latest_then(written: str, modified: float | None) -> None:
+    """A day may be its last second; nothing was changed after now, and a date far ahead is none."""
+    assert modified_s(written, NOW_S) == modified
 
 
 def test_newer_and_more_important_pages_come_first() -> None:

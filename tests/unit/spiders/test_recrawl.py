@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from scrapy import Request
 from scrapy.crawler import Crawler
-from scrapy.http import HtmlResponse
+from scrapy.http import HtmlResponse, Response
 
 from bigcrawl.config import read_config
 from bigcrawl.exceptions import ConfigError
@@ -33,6 +33,22 @@ def found(spider: RecrawlSpider, meta: dict[str, Any]) -> list[Any]:
         return [each async for each in spider.parse(response)]
 
     return asyncio.run(outputs())
+
+
+@pytest.mark.parametrize("changes", ["1", ""])
+def test_a_page_that_has_moved_is_gone_and_followed(changes: str) -> None:
+    """By the spider that says what has changed; others never see such an answer."""
+    spider, _ = made(changes=changes)
+    assert spider.follows_moved_pages is bool(changes)
+    request = Request("http://a.example/x", meta={"bigcrawl_visit": {**VISIT, "change": "gone"}})
+    response = Response(request.url, status=301, headers={"Location": "/y"}, request=request)
+
+    async def outputs() -> list[Any]:
+        return [each async for each in spider.parse(response)]
+
+    if changes:
+        item, links = asyncio.run(outputs())
+        assert (item["change"], links.urls, links.base) == ("gone", ["/y"], request.url)
 
 
 def test_arguments_are_settings() -> None:

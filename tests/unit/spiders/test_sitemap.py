@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import gzip
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
+import pytest
 from scrapy import Request
 from scrapy.http import HtmlResponse, Response, TextResponse
 from scrapy.utils.test import get_crawler
@@ -48,6 +49,23 @@ def test_what_the_site_says_of_its_pages_is_their_priority() -> None:
     )
     batches = asyncio.run(outputs_of(SitemapSpider().parse_sitemap(Response(URL, body=body))))
     assert [(links.urls, links.priority) for links in batches] == [(["/1"], 6), (["/2"], 3), (["/0"], 0)]
+
+
+def test_what_the_site_says_of_changes_goes_with_its_pages() -> None:
+    """Pages that change equally often are together; without a word, by how long ago they changed."""
+    now = datetime.now(UTC)
+    year_ago = (now - timedelta(days=400)).date().isoformat()
+    rows = [("Daily", ""), ("x", ""), ("", year_ago), ("", "2999-01-01")]
+    entries = [
+        f"<url><loc>/{n}</loc><changefreq>{word}</changefreq><lastmod>{date}</lastmod></url>"
+        for n, (word, date) in enumerate(rows)
+    ]
+    body = f"<urlset>{''.join(entries)}</urlset>".encode()
+    batches = asyncio.run(outputs_of(SitemapSpider().parse_sitemap(Response(URL, body=body))))
+    assert {links.changefreq: links.urls for links in batches} == {"yearly": ["/2"], "daily": ["/0"], "": ["/1", "/3"]}
+    [modified] = [links.modified for links in batches if links.modified]
+    assert list(modified) == ["http://a.example/2"]
+    assert modified["http://a.example/2"] == pytest.approx(now.timestamp() - 399.5 * 86_400, abs=86_400)
 
 
 def test_sitemap_that_grows_too_much_is_none() -> None:

@@ -44,6 +44,7 @@ def status_of(
         "pages_per_s": 1.5,
         "outcomes": outcomes or {},
         "done_in_s": None,
+        "revisits": {"waiting": 0, "overdue": 0, "late_s": 0},
         "tail": None,
         "discovery": {"is_on": True, "off_from": None, "off_until": None},
         "standstill": list(standstill),

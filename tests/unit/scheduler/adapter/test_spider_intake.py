@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import gc
+import time
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, cast
 
@@ -18,7 +19,7 @@ from bigcrawl.scheduler.adapter.request_codec import ENTRY, ONCE, jar_bytes
 from bigcrawl.scheduler.records.body import for_revisit
 from bigcrawl.scheduler.records.member import unpack_member
 from bigcrawl.scheduler.records.votes import received_of, share_of
-from tests.support.keys import KEYS, request_key
+from tests.support.keys import KEYS, request_key, url_key
 from tests.unit.scheduler.records.test_held_urls import held_url
 from tests.unit.scheduler.test_scheduler import new_scheduler
 from tests.unit.scheduler.world import queued, world
@@ -80,6 +81,24 @@ def test_links_refused_once_can_be_offered_later(
             assert (node.outbox.offered, node.outbox.dropped_recent) == (5, 5)
 
     asyncio.run(scenario())
+
+
+def test_a_page_speaks_for_pages_of_its_own_domain_only(tmp_path: Path, crawl_name: str, redis_url: str) -> None:
+    """When they were changed is noted by key, unless no page is visited again; what is no URL is left out."""
+    now_s = int(time.time())
+    own = ["http://a.example/1", "http://www.a.example/2"]
+    modified = dict.fromkeys([*own, "http://b.example/3", "x", ""], now_s)
+
+    async def scenario(rule: str) -> dict[int, int]:
+        async with world(tmp_path, crawl_name, redis_url, revisit=rule) as w:
+            frontier, node = new_scheduler(tmp_path, revisit=rule), await w.joined()
+            frontier.attach(node, Spider("test"))
+            frontier.intake.note_modified(modified, "http://a.example/sitemap.xml")
+            frontier.intake.note_modified(modified, "")
+            return dict(node.ownership.listed)
+
+    assert asyncio.run(scenario("change-rate")) == {url_key(url): now_s for url in own}
+    assert asyncio.run(scenario("never")) == {}
 
 
 class NamedSpider(Spider):

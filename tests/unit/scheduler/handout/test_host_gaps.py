@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from typing import TYPE_CHECKING
 
+import pytest
+
 from bigcrawl.clock import ManualClock
+from bigcrawl.scheduler.gates.closed import Closed
 from bigcrawl.scheduler.gates.delays import Paces
 from bigcrawl.scheduler.handout.host_gaps import HOSTS_REMEMBERED, HostGaps
 from bigcrawl.scheduler.handout.start_gaps import StartGaps
@@ -34,13 +38,15 @@ def test_a_gap_is_from_the_end_of_a_fetch_to_the_next_start(tmp_path: Path) -> N
     assert sum(tallies.host_gaps.counts) == 1
 
 
-def test_a_robots_txt_is_a_fetch_like_any_other(tmp_path: Path) -> None:
-    """The rest after it is at least the host's delay; what its rules ask for is longer."""
+@pytest.mark.parametrize("error", [None, Closed(retry_ms=0)])
+def test_a_robots_txt_is_a_fetch_like_any_other(tmp_path: Path, error: Exception | None) -> None:
+    """The rest after it is at least the host's delay; what its rules ask for is longer. It counts if given up, too."""
     gaps, tallies, clock = made(tmp_path)
     gaps.note_end("a.example", clock.monotonic_ms(), 2_000)
     clock.advance(2_500)
-    gaps.note_robots_start("a.example")
-    gaps.note_robots_end("a.example")
+    with nullcontext() if error is None else pytest.raises(Closed), gaps.fetching("a.example"):
+        if error is not None:
+            raise error
     clock.advance(1_900)
     gaps.note_start("a.example", clock.monotonic_ms())
     assert tallies.host_gaps.counts[0] == 1

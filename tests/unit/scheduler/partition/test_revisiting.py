@@ -5,13 +5,17 @@ from __future__ import annotations
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
+import msgpack
 import pytest
 
+from bigcrawl.revisiting.visit import Visit
 from bigcrawl.scheduler.partition.partition import Partition, PartitionLimits
+from bigcrawl.scheduler.partition.seen import RELEASED_A_STEP
 from bigcrawl.scheduler.queues.revisits import NEVER_S
+from bigcrawl.scheduler.records.body import for_revisit
 from bigcrawl.scheduler.records.inbox_entry import InboxEntry
 from bigcrawl.scheduler.records.outcomes import pack_keys
-from bigcrawl.scheduler.records.queued_url import QueuedUrl
+from bigcrawl.scheduler.records.queued_url import LISTED_SHIFT, QueuedUrl
 from bigcrawl.scheduler.records.revisits import Revisit, encode_revisits
 from tests.support.faulty_files import Fault, FaultyFiles, SimulatedCrashError
 
@@ -72,6 +76,44 @@ def test_a_forgotten_url_begins_anew(partition: Partition) -> None:
     assert partition.revisits == 2
     admitted(partition, NOW_S, entry("4-0", make_revisit(1, 6)), entry("4-1", make_revisit(1, 2)))
     assert partition.revisits == 3
+
+
+def listed_revisit(key: int) -> Revisit:
+    """A page that a sitemap has led to, visited now, due in 8,000 s or from 1,000 s on if its site says so."""
+    visit = Visit(1, NOW_S, NOW_S, NOW_S, NOW_S + 8_000, False, b"digest", b"", b"", (), NOW_S + 1_000)
+    body = for_revisit(msgpack.packb([f"http://h{key}.example/", 0, None]), visit.pack())
+    return Revisit(NOW_S + 8_000, 1, QueuedUrl(key, f"h{key}.example", 0, 1 << LISTED_SHIFT, body))
+
+
+def test_a_page_whose_site_says_that_it_has_changed_is_visited_sooner(partition: Partition) -> None:
+    """At its next look; another one waits on, and is visited once, about when it is due, over all owners."""
+    partition.set_modified(modified := {1: NOW_S - 1})
+    told, untold = listed_revisit(1), listed_revisit(2)
+    assert admitted(partition, NOW_S, entry("1-0", told, untold)) == []
+    assert admitted(partition, NOW_S + 1_300) == []
+    assert partition.revisits == 2
+    modified[1] = NOW_S + 1_500
+    assert admitted(partition, NOW_S + 1_600) == [], "its next look is later"
+    assert admitted(partition, NOW_S + 2_300) == [told.url.body]
+    assert partition.revisits == 1
+    found = [admitted(partition, NOW_S + wait_s) for wait_s in range(2_400, 9_000, 100)]
+    assert [bodies for bodies in found if bodies] == [[untold.url.body]]
+    assert 7_000 <= 2_400 + 100 * found.index([untold.url.body]) <= 8_600
+
+
+def test_a_step_looks_at_no_more_pages_than_it_releases(partition: Partition) -> None:
+    """However many come up: the others come up in later steps, and none is lost."""
+    pages = [listed_revisit(key) for key in range(3 * RELEASED_A_STEP)]
+    for at in range(0, len(pages), 500):
+        admitted(partition, NOW_S, entry(f"{at + 1}-0", *pages[at : at + 500]))
+    before_s = partition.next_revisit_s
+    partition.step([], 0, {}, now_s=NOW_S + 1_300)
+    assert partition.next_revisit_s == before_s, "there are more to look at"
+    for _ in range(5):
+        partition.step([], 0, {}, now_s=NOW_S + 1_300)
+    partition._check()
+    assert partition.next_revisit_s > NOW_S + 1_300
+    assert (partition.revisits, partition.waiting) == (len(pages), 0)
 
 
 def test_revisits_that_cannot_be_read_are_set_aside(partition: Partition) -> None:

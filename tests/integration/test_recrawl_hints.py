@@ -1,0 +1,118 @@
+"""What sites say of their pages in sitemaps: it decides about the first visits, and brings later ones sooner."""
+
+from __future__ import annotations
+
+import time
+from collections import defaultdict
+from datetime import UTC, datetime
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import TYPE_CHECKING
+
+import pytest
+
+from bigcrawl.simweb.basics.resources import Kind
+from tests.support.crawls import Crawl, SimulatedWeb
+from tests.support.processes import wait_until
+from tests.support.serving import at_work
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+SETTINGS = {
+    "BIGCRAWL_HOST_DELAY": 0,
+    "BIGCRAWL_PARTITIONS": 4,
+    "BIGCRAWL_HOST_CONNECTIONS": 4,
+    "BIGCRAWL_REVISIT_SECONDS_MIN": 1,
+}
+
+
+def test_pages_are_visited_again_as_their_sitemaps_say(tmp_path: Path) -> None:
+    """News come before pages of which nothing is said; so does a liar, and not before an eighth of the usual wait."""
+    revisits = {"BIGCRAWL_REVISIT": "change-rate", "BIGCRAWL_REVISIT_SECONDS": 24, "BIGCRAWL_REVISIT_VISITS_MAX": 2}
+    visits: dict[str, dict[Kind, list[list[int]]]] = defaultdict(lambda: defaultdict(list))
+    with SimulatedWeb(tmp_path / "web", hosts=3, pages=4, features="changes,sitemaps") as web:
+        with Crawl(tmp_path / "crawl", web.seeds, {**SETTINGS, **revisits}, spider="sitemap") as crawl:
+            assert crawl.run() == 0, crawl.log.read_text()[-4000:]
+            assert " ERROR: " not in crawl.log.read_text()
+        times: dict[str, list[int]] = defaultdict(list)
+        for each in sorted(web.exchanges(), key=lambda exchange: exchange.start_ms):
+            if each.target != "/robots.txt":
+                times[f"http://{each.host}:{web.saved.port}{each.target}"].append(each.start_ms)
+        for url, at_ms in times.items():
+            resource = web.web.resource_at(url)
+            assert resource is not None
+            visits[web.web.name_of(resource.host)][resource.kind].append(at_ms)
+    liar, honest = (visits[web.web.name_of(host)] for host in (1, 2))
+    assert len(honest[Kind.MAPPED]) == len(liar[Kind.MAPPED]) == 6
+    for soon, late in (
+        (honest[Kind.NEWS], honest[Kind.PAGE] + honest[Kind.MAPPED]),
+        (liar[Kind.NEWS] + liar[Kind.MAPPED], liar[Kind.PAGE]),
+    ):
+        assert max(second_ms for _, second_ms in soon) < min(second_ms for _, second_ms in late)
+        assert min(second_ms - first_ms for first_ms, second_ms in soon) >= 24_000 / 8 - 1_000
+
+
+class Origin:
+    """A site with a sitemap that says from its second reading on that one of its pages has just changed."""
+
+    def __init__(self) -> None:
+        self.asked: list[str] = []
+        origin = self
+
+        class Handler(BaseHTTPRequestHandler):
+            protocol_version = "HTTP/1.1"
+
+            def do_GET(self) -> None:
+                origin.asked.append(self.path)
+                kind, body = origin.answer(self.path)
+                self.send_response(200 if kind else 404)
+                self.send_header("Content-Type", kind)
+                self.send_header("Content-Length", str(len(body)))
+                self.end_headers()
+                self.wfile.write(body)
+
+            def log_message(self, *_: object) -> None:
+                """Say nothing."""
+
+        self.server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        self.server.daemon_threads = True
+        self.url = f"http://127.0.0.1:{self.server.server_port}"
+
+    def answer(self, path: str) -> tuple[str, bytes]:
+        """The media type and body at a path; empty for nothing."""
+        match path:
+            case "/robots.txt":
+                return "text/plain", f"Sitemap: {self.url}/sitemap.xml\n".encode()
+            case "/sitemap.xml":
+                is_news = self.asked.count(path) > 1
+                changed = datetime.now(UTC).isoformat(timespec="seconds") if is_news else "2020-01-01"
+                rows = (("/", ""), ("/told", changed), ("/untold", "2020-01-01"))
+                return "application/xml", f"<urlset>{''.join(entry(self.url + at, date) for at, date in rows)}".encode()
+            case "/" | "/told" | "/untold":
+                return "text/html", f"page {path}".encode()
+            case _:
+                return "", b""
+
+
+def entry(url: str, changed: str) -> str:
+    return f"<url><loc>{url}</loc><changefreq>yearly</changefreq><lastmod>{changed}</lastmod></url>"
+
+
+@pytest.fixture
+def origin() -> Iterator[Origin]:
+    served = Origin()
+    with at_work(served.server):
+        yield served
+
+
+def test_a_page_that_its_sitemap_calls_changed_is_visited_before_it_is_due(origin: Origin, tmp_path: Path) -> None:
+    """Its neighbour, of which the same is said but for that, still waits, for eight times as long."""
+    arguments = {"policy": "change-rate", "every": "20", "sitemaps": "1"}
+    with Crawl(tmp_path / "crawl", [origin.url + "/"], SETTINGS, arguments=arguments, spider="recrawl") as crawl:
+        crawl.start()
+        began_s = time.monotonic()
+        wait_until(lambda: origin.asked.count("/told") > 1, "the page is visited again", timeout_s=120)
+        if time.monotonic() - began_s < 100:  # else the machine stood still, and its neighbour may be due, too
+            assert origin.asked.count("/untold") == 1
+        assert origin.asked.count("/sitemap.xml") > 1
