@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final
 
 from scrapy.utils.gz import gunzip
 
-from bigcrawl.links import Links
+from bigcrawl.links import LeftOut, Links
 from bigcrawl.listings.sitemaps import entries, is_index
 from bigcrawl.middlewares.compression import FREE_BYTES, GZIP_MEMBERS_MAX
 from bigcrawl.spiders.hints import hinted_priority
@@ -44,9 +44,13 @@ async def sitemap_links(response: Response, ratio_max: int, callback: str) -> As
     for found in entries(body, SITEMAP_URLS_MAX):
         await asyncio.sleep(0)
         for at in range(0, len(found), BATCH_URLS):
-            batch = found[at : at + BATCH_URLS]
+            batch = [entry for entry in found[at : at + BATCH_URLS] if not entry.is_too_long]
+            too_long = len(found[at : at + BATCH_URLS]) - len(batch)
             links = Links(
-                [entry.location for entry in batch], base=response.url, callback=callback if lists_sitemaps else None
+                [entry.location for entry in batch],
+                base=response.url,
+                callback=callback if lists_sitemaps else None,
+                left_out=LeftOut(too_long=too_long),
             )
             for of_priority in links.by_priority([hinted_priority(e.modified, now_s, e.priority) for e in batch]):
                 yield of_priority

@@ -83,7 +83,7 @@ def test_copies_refer_to_their_original_and_lead_nowhere(tmp_path: Path) -> None
 
 
 def test_whoever_publishes_the_page_of_another_site_keeps_nobody_from_its_links(tmp_path: Path) -> None:
-    """Two sites, which are addresses here, have the same page: whichever is fetched first, links of both are followed."""
+    """Two sites, which are addresses here, have the same page: links of both are followed, whichever comes first."""
     settings = {
         "BIGCRAWL_HOST_DELAY": 0,
         "BIGCRAWL_PARTITIONS": 2,
