@@ -128,8 +128,8 @@ TABLE: tuple[Setting | str, ...] = (
         "BIGCRAWL_COPY_LINKS",
         "follow",
         str,
-        "Whether links on a page with the body of another URL's page are followed or dropped. Copies are known with "
-        '`BIGCRAWL_WARC_COPIES = "by-reference"` alone.',
+        "Whether links on a page with the body of another page of its pay-level domain are followed or dropped. Copies "
+        'are known with `BIGCRAWL_WARC_COPIES = "by-reference"` alone.',
         choices=("follow", "drop"),
     ),
     Setting(

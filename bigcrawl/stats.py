@@ -77,7 +77,7 @@ SCRAPY_STATS: tuple[Stat, ...] = (
                 "discovery-off",
                 "a link found after `scrapy frontier discovery off`, in the spider's output or a robots.txt",
             ),
-            ("copy", "a link on a copy of another page, see BIGCRAWL_COPY_LINKS"),
+            ("copy", "a link on a copy of another page of its pay-level domain, see BIGCRAWL_COPY_LINKS"),
             ("nofollow", "a link that its page marks nofollow, by rel, robots meta element or X-Robots-Tag"),
             (
                 "redirect",

@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 FEED_BYTES_MAX: Final = 4 << 20
 """What is beyond is not read."""
 ELEMENTS_MAX: Final = 200_000
+"""Elements and named references; what is beyond is not read."""
+
 SLICE_BYTES: Final = 64 << 10
 SILENT_SLICES_MAX: Final = 4  # within one tag; a tag of megabytes would take a second
 VALUE_CHARS_MAX: Final = 8 << 10  # a longer URL is none
@@ -123,11 +125,9 @@ class _Reader:
         return found
 
     def _begin(self, name: str, attributes: dict[str, str]) -> None:
-        self._elements += 1
+        self._count()
         self._depth += 1
         self._silent = 0
-        if self._elements > ELEMENTS_MAX:
-            raise _EnoughError
         prefix, _, own = name.rpartition(":")
         if not self._item_depth:
             if own in _ITEMS:
@@ -163,8 +163,14 @@ class _Reader:
             self._room -= len(text)
 
     def _add_named(self, name: str, is_parameter: bool) -> None:
+        self._count()
         if not is_parameter and self._room > 0:
             self._add(resolved(f"&{name};"))
+
+    def _count(self) -> None:
+        self._elements += 1
+        if self._elements > ELEMENTS_MAX:
+            raise _EnoughError
 
     def _refuse(self, *_: object) -> None:
         raise _EnoughError

@@ -105,6 +105,11 @@ class LinkChecks:
             self.count_filtered(rule)
         return bool(rule)
 
+    def share_pld(self, url: str, other: str) -> bool:
+        """Whether two URLs, in any spelling, are of one pay-level domain; False if one cannot be crawled."""
+        one, two = _canonical(url), _canonical(other)
+        return one is not None and two is not None and self._pld_of(host_of(one)) == self._pld_of(host_of(two))
+
     def count_filtered(self, rule: str) -> None:
         """Count a link that a rule, or the scope, drops."""
         self._stats_buffer.inc_value(f"bigcrawl/dropped/{rule}")

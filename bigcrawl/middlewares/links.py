@@ -149,10 +149,15 @@ class LinksMiddleware:
                 storage.note_page(response.request, directives.fields())
 
     def _is_copy(self, response: Response) -> bool:
-        """Whether a page has the body of another URL's. The same URL may have been fetched again, by a node's death."""
+        """Whether a page has the body of another page of its pay-level domain.
+
+        The same URL may have been fetched again, by a node's death. And a page of another domain says nothing about
+        this one: whoever publishes somebody else's page under a name of his own, and is asked first, would keep its
+        links from being followed.
+        """
         storage, request = storage_of(self._crawler), response.request
         original = storage.original_of(request) if storage is not None and request is not None else ""
-        return original not in ("", response.url)
+        return original not in ("", response.url) and self._checks.share_pld(original, response.url)
 
     def _followed(self, links: Links, directives: PageDirectives) -> Links:
         """Return a batch without the links its page marks nofollow, or with them if nofollow is not obeyed."""

@@ -16,13 +16,14 @@ from bigcrawl.page_index import cdxj
 from bigcrawl.page_index.cdxj import CdxjIndex
 from bigcrawl.page_index.page_records import page_records
 from bigcrawl.private_files import FILE_MODE
-from bigcrawl.warc.files import OsFiles, lock_named
+from bigcrawl.warc.files import OsFiles, lock_named, written_through
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
     from pathlib import Path
 
     from bigcrawl.page_index.page_records import PageRecord
+    from bigcrawl.warc.files import Files
 
 WARC_SUFFIX: Final = ".warc.gz"
 NEW_SUFFIX: Final = ".new"
@@ -71,13 +72,27 @@ def unindexed(directory: Path, kinds: Sequence[str]) -> list[Path]:
     return [path for path in paths if any(index_path(path, kind).name not in names for kind in kinds)]
 
 
-def index_file(path: Path, kinds: Sequence[str], mode: int = FILE_MODE) -> Indexed | None:
+def remove_indexes(path: Path, files: Files | None = None) -> None:
+    """Remove the indexes of a WARC file, durably, because the file is about to change.
+
+    Raises:
+        OSError: the disk refuses.
+    """
+    found = [index for kind in SUFFIXES if (index := index_path(path, kind)).exists()]
+    for index in found:
+        (files or OsFiles()).remove(index)
+    if found:
+        (files or OsFiles()).sync_directory(path.parent)
+
+
+def index_file(path: Path, kinds: Sequence[str], mode: int = FILE_MODE, files: Files | None = None) -> Indexed | None:
     """Make indexes of a sealed file, in the place of those that are there. None if somebody else is making them.
 
     Args:
         path: of the file.
         kinds: keys of `SUFFIXES`.
         mode: permissions of the indexes.
+        files: writes them, in the place of `OsFiles(mode)`.
 
     Raises:
         OSError: the file cannot be read, or the disk is full; no index has changed.
@@ -97,7 +112,7 @@ def index_file(path: Path, kinds: Sequence[str], mode: int = FILE_MODE) -> Index
         except CorruptionError as error:
             problem = str(error)
         for kind, index in indexes.items():
-            _put_in_place(index, index_path(path, kind), mode)
+            _put_in_place(index, index_path(path, kind), files or OsFiles(mode))
     return Indexed(path, pages, problem)
 
 
@@ -106,17 +121,13 @@ def _begun(kind: str, path: Path) -> Index:
     return CdxjIndex(path.parent, path.name)
 
 
-def _put_in_place(index: Index, target: Path, mode: int) -> None:
+def _put_in_place(index: Index, target: Path, files: Files) -> None:
     """Write an index under another name, force it to the medium, then give it its own."""
     new = target.with_name(target.name + NEW_SUFFIX)
-    new.unlink(missing_ok=True)  # of a maker that died, perhaps with another mode
-    files = OsFiles(mode)
-    fd = files.create(new)
+    files.remove(new)  # of a maker that died, perhaps with another mode
     try:
-        with os.fdopen(fd, "wb") as file:
+        with written_through(files, new) as file:
             index.write(file)
-            file.flush()
-            files.sync(fd)
         files.rename(new, target)
     except BaseException:
         new.unlink(missing_ok=True)

@@ -6,8 +6,8 @@ spellings of one page meet. Replay computes the same key of what it is asked for
 Wayback Machine, to the byte, whether or not we would have chosen them. pywb has them from the package ``surt``, with
 which the tests compare.
 
-Differs from it in two cases: a host is never looked up in DNS, and a URL that is escaped more than `_ROUNDS` times over
-stays escaped.
+Differs from it in three cases: a host is never looked up in DNS, a URL that is escaped more than `_ROUNDS` times over
+stays escaped, and of a path with more than `_SESSIONS_LOOKED_AT` sessions only the last are looked at.
 """
 
 from __future__ import annotations
@@ -36,13 +36,16 @@ _HOST_BYTES_MAX: Final = 1024  # DNS has 255; converting a longer one would take
 _SAFE: Final = rb"""!"$&'()*+,-./:;<=>?@[\]^_`{|}~"""
 _ROUNDS: Final = 64  # honest URLs need two
 _DEFAULT_PORTS: Final = {b"http": b"80", b"https": b"443"}
+# A directory that is a session, of a page of ASP.NET.
 _PATH_SESSIONS: Final = tuple(
-    re.compile(pattern, re.IGNORECASE)
+    re.compile(pattern).finditer
     for pattern in (
-        rb"(.*/)\((?:[a-z]\([0-9a-z]{24}\))+\)/([^?]+\.aspx.*)",
-        rb"(.*/)\([0-9a-z]{24}\)/([^?]+\.aspx.*)",
+        rb"(?<=/)\((?:[a-z]\([0-9a-z]{24}\))++\)/",
+        rb"(?<=/)\([0-9a-z]{24}\)/",
     )
 )
+_is_page = re.compile(rb"[^?]+\.aspx").match
+_SESSIONS_LOOKED_AT: Final = 64  # honest paths have one; behind each the rest of the path may have to be read
 # What precedes a session's value, for a quick look; and the whole of it, with what stands before and behind.
 _has_session = re.compile(rb"sid=|sessionid|cfid=", re.IGNORECASE).search
 _QUERY_SESSIONS: Final = tuple(
@@ -168,10 +171,11 @@ def _without_dots(path: bytes) -> bytes:
 def _folded_path(path: bytes) -> bytes:
     path = path.lower()
     if b".aspx" in path:
-        for pattern in _PATH_SESSIONS:
-            found = pattern.fullmatch(path)
-            if found:
-                path = found[1] + found[2]
+        for sessions in _PATH_SESSIONS:
+            for found in reversed(list(sessions(path))[-_SESSIONS_LOOKED_AT:]):
+                if _is_page(path, found.end()):
+                    path = path[: found.start()] + path[found.end() :]
+                    break
     return path[:-1] if len(path) > 1 and path.endswith(b"/") else path
 
 

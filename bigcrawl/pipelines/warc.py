@@ -43,6 +43,7 @@ from bigcrawl import __version__
 from bigcrawl.clock import SystemClock
 from bigcrawl.config import read_config
 from bigcrawl.exceptions import ConfigError, TransientStoreError
+from bigcrawl.page_index.index_files import remove_indexes
 from bigcrawl.pipelines.page_indexer import PageIndexer
 from bigcrawl.scheduler.adapter.registry import frontier_of, register_storage, storage_of
 from bigcrawl.stats_buffer import StatsBuffer
@@ -67,6 +68,7 @@ if TYPE_CHECKING:
     from bigcrawl.clock import Clock
     from bigcrawl.config import Config
     from bigcrawl.page_index.index_files import Indexed
+    from bigcrawl.warc.files import Files
     from bigcrawl.warc.records import Origin
 
 logger = logging.getLogger(__name__)
@@ -94,10 +96,16 @@ class WarcPipeline:
     Args:
         directory: must exist.
         retry_seconds: how long to wait before a failed write is tried again.
+        files: changes the files on disk.
     """
 
     def __init__(
-        self, crawler: Crawler, directory: Path, clock: Clock | None = None, retry_seconds: float = 1.0
+        self,
+        crawler: Crawler,
+        directory: Path,
+        clock: Clock | None = None,
+        retry_seconds: float = 1.0,
+        files: Files | None = None,
     ) -> None:
         self._crawler = crawler
         self._directory = directory
@@ -105,8 +113,9 @@ class WarcPipeline:
         self._retry_seconds = retry_seconds
         self._disk = GroupCommit(lambda: self._writer.syncing(), None, self._clock)  # noqa: PLW0108 - made below
         config = read_config(crawler.settings)
+        self._files = files or OsFiles(config.crawl.warc_mode)
         self._indexer = PageIndexer(config.crawl.warc_indexes, config.crawl.warc_mode, self._note_indexed)
-        self._writer = _writer(config, directory, self._clock, self._disk, self._indexer)
+        self._writer = _writer(config, directory, self._clock, self._files, self._disk, self._indexer)
         self._unwritten: deque[Exchange | Note] = deque()
         self._unsafe: deque[Exchange | Note] = deque()  # written, and kept until a sync has confirmed them
         self._is_hanging = False
@@ -338,7 +347,13 @@ class WarcPipeline:
 
     async def _recover(self) -> None:
         try:
-            found = await run_in_thread(recover, self._directory, should_stop=self._stop_recovery.is_set)
+            found = await run_in_thread(
+                recover,
+                self._directory,
+                should_stop=self._stop_recovery.is_set,
+                remove_indexes=remove_indexes,
+                files=self._files,
+            )
         except Exception:
             logger.exception("files of earlier runs in %(directory)s", {"directory": self._directory})
             return
@@ -405,7 +420,9 @@ def _spelled(address: IPv4Address | IPv6Address) -> str:
     return str(address)
 
 
-def _writer(config: Config, directory: Path, clock: Clock, disk: GroupCommit, indexer: PageIndexer) -> WarcWriter:
+def _writer(
+    config: Config, directory: Path, clock: Clock, files: Files, disk: GroupCommit, indexer: PageIndexer
+) -> WarcWriter:
     crawl, node = config.crawl.name, config.crawl.node
     info = {
         "software": f"bigcrawl/{__version__} Scrapy/{scrapy.__version__}",
@@ -415,7 +432,6 @@ def _writer(config: Config, directory: Path, clock: Clock, disk: GroupCommit, in
     }
     if config.politeness.contact:
         info["operator"] = config.politeness.contact
-    files = OsFiles(config.crawl.warc_mode)
     origins = Origins(ORIGINS_MAX if config.crawl.warc_copies == "by-reference" else 0)
     return WarcWriter(
         directory,
@@ -431,13 +447,16 @@ def _writer(config: Config, directory: Path, clock: Clock, disk: GroupCommit, in
 
 
 def usable_directory(directory: Path) -> Path:
-    """Create the directory if it is missing, and return it.
+    """Create the directory if it is missing, durably, and return it.
 
     Raises:
         ConfigError: it cannot be created or written to.
     """
+    missing = [each for each in (directory, *directory.parents) if not each.exists()]
     try:
         directory.mkdir(parents=True, exist_ok=True)
+        for made in missing:
+            OsFiles().sync_directory(made.parent)
     except OSError as error:
         raise ConfigError(f"BIGCRAWL_WARC_DIR is {directory}: {error.strerror}; name a directory") from error
     if not os.access(directory, os.W_OK | os.X_OK):

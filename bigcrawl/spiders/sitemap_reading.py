@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final
 
 from scrapy.utils.gz import gunzip
 
-from bigcrawl.links import Links
+from bigcrawl.links import NOTHING_LEFT_OUT, LeftOut, Links
 from bigcrawl.listings.sitemaps import entries, is_index
 from bigcrawl.middlewares.compression import FREE_BYTES, GZIP_MEMBERS_MAX
 from bigcrawl.revisiting.hints import changefreq_of
@@ -54,19 +54,25 @@ async def sitemap_links(response: Response, ratio_max: int, callback: str) -> As
 
 
 def _batches(found: Sequence[SitemapEntry], base: str, now_s: float) -> Iterator[Links]:
-    """Yield entries as links: those of one priority, that change equally often, together; the highest first."""
+    """Yield entries as links: those of one priority, that change equally often, together; the highest first.
+
+    The first says how many locations were too long to be links.
+    """
+    left_out = LeftOut(too_long=sum(entry.is_too_long for entry in found))
     join, modified = Joiner(base), {}
     alike: dict[tuple[int, str], list[str]] = {}
     for entry in found:
+        if entry.is_too_long:
+            continue
         at_s = modified_s(entry.modified, now_s)
         if at_s is not None and (url := join(entry.location)):
             modified[url] = at_s
         changefreq = changefreq_of(entry.changefreq, None if at_s is None else now_s - at_s)
         priority = hinted_priority(entry.modified, now_s, entry.priority)
         alike.setdefault((priority, changefreq), []).append(entry.location)
-    for (priority, changefreq), urls in sorted(alike.items(), reverse=True):
-        yield Links(urls, base=base, priority=priority, changefreq=changefreq, modified=modified)
-        modified = {}  # once for all
+    for (priority, changefreq), urls in sorted((alike or {(0, ""): []}).items(), reverse=True):
+        yield Links(urls, base=base, priority=priority, changefreq=changefreq, modified=modified, left_out=left_out)
+        modified, left_out = {}, NOTHING_LEFT_OUT  # once for all
 
 
 def _unpacked(response: Response, ratio_max: int) -> bytes:

@@ -1,24 +1,39 @@
-"""The system calls used on WARC files; a single seam, so that tests can make the disk fail."""
+"""The system calls that change WARC files and their indexes; a single seam, so that tests can make the disk fail.
+
+What a power cut leaves of them, on any file system that keeps the order of a directory's changes:
+
+- the bytes of a file up to its last `sync`, and of later ones any part;
+- the names of a directory as of its last `sync_directory`, and of later changes those before some moment.
+
+So a file is forced to the medium first, then its name; and what it takes the place of is removed after both.
+"""
 
 from __future__ import annotations
 
 import fcntl
+import io
 import os
-from typing import TYPE_CHECKING, Protocol
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any, BinaryIO, Final, Protocol, cast
 
 from bigcrawl.private_files import FILE_MODE
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from pathlib import Path
 
 OPEN_SUFFIX = ".open"
+_BUFFER_BYTES: Final = 256 << 10
 
 
 class Files(Protocol):
-    """The disk operations that a writer needs. Every call may raise OSError."""
+    """The disk operations that change files. Every call may raise OSError."""
 
     def create(self, path: Path) -> int:
         """Create a new file for appending and return its descriptor; FileExistsError if there is one."""
+
+    def open(self, path: Path) -> int:
+        """Open a file to read and to shorten it, and return its descriptor."""
 
     def write(self, fd: int, data: memoryview) -> int:
         """Append part of `data` and return how many bytes."""
@@ -29,6 +44,9 @@ class Files(Protocol):
 
     def sync_directory(self, path: Path) -> None:
         """Force a directory's entries to the medium."""
+
+    def is_removed(self, fd: int) -> bool:
+        """Whether the open file has no name any more."""
 
     def close(self, fd: int) -> None: ...
 
@@ -51,6 +69,9 @@ class OsFiles:
     def create(self, path: Path) -> int:
         return os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_APPEND, self._mode)
 
+    def open(self, path: Path) -> int:
+        return os.open(path, os.O_RDWR)
+
     def write(self, fd: int, data: memoryview) -> int:
         return os.write(fd, data)
 
@@ -66,6 +87,9 @@ class OsFiles:
             os.fsync(directory)
         finally:
             os.close(directory)
+
+    def is_removed(self, fd: int) -> bool:
+        return os.fstat(fd).st_nlink == 0
 
     def close(self, fd: int) -> None:
         os.close(fd)
@@ -88,3 +112,29 @@ def lock_named(fd: int, path: Path) -> bool:
         return os.path.samestat(os.fstat(fd), path.stat())
     except FileNotFoundError:
         return False
+
+
+@contextmanager
+def written_through(files: Files, path: Path) -> Iterator[BinaryIO]:
+    """Create a file and yield it for writing; it is on the medium when the block has ended, but for its name."""
+    fd = files.create(path)
+    try:
+        with io.BufferedWriter(_Raw(files, fd), _BUFFER_BYTES) as file:
+            yield cast("BinaryIO", file)
+        files.sync(fd)
+    finally:
+        files.close(fd)
+
+
+class _Raw(io.RawIOBase):
+    """Hands what is written to `Files.write`."""
+
+    def __init__(self, files: Files, fd: int) -> None:
+        self._files = files
+        self._fd = fd
+
+    def writable(self) -> bool:
+        return True
+
+    def write(self, data: Any) -> int:
+        return self._files.write(self._fd, memoryview(data))

@@ -1,14 +1,16 @@
 """Where payloads are stored that were written lately, so that a copy can refer to its original (content-seen).
 
 A payload is known by all 160 bits of its SHA-1 and its length. What is remembered was written before, by the same
-writer, into the same file or an earlier one: a copy becomes safe after its original. The least recently used payload is
-forgotten first, and its next copy is stored whole.
+writer: into the same file, so that whatever cuts the original off cuts off the copy behind it; or into an earlier one
+that is sealed, and so on the medium. Between the last record of a file and its sealing, its records are no originals:
+after a power cut, the next file might have kept more. The least recently used payload is forgotten first. A copy whose
+original is not known is stored whole.
 """
 
 from __future__ import annotations
 
 from collections import OrderedDict
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, Protocol
 
 from bigcrawl.warc.records import Origin, payload_sha1
 
@@ -25,6 +27,14 @@ COPY_BYTES_MIN: Final = 512
 """A shorter payload is stored again: a reference takes as much."""
 
 
+class File(Protocol):
+    """A file that records are written to."""
+
+    @property
+    def is_sealed(self) -> bool:
+        """Whether it is complete and on the medium."""
+
+
 class Origins:
     """The payloads that were written lately.
 
@@ -34,25 +44,27 @@ class Origins:
 
     def __init__(self, count_max: int) -> None:
         self._count_max = count_max
-        self._origins: OrderedDict[tuple[bytes, int], Origin] = OrderedDict()
+        self._origins: OrderedDict[tuple[bytes, int], tuple[Origin, File]] = OrderedDict()
 
     def __repr__(self) -> str:
         return f"<Origins {len(self._origins)}>"
 
-    def look_up(self, exchange: Exchange) -> tuple[bytes, Origin | None]:
+    def look_up(self, exchange: Exchange, file: File) -> tuple[bytes, Origin | None]:
         """Return the SHA-1 of an exchange's payload, and the record that has this payload; None if none is known.
 
-        A body that is incomplete is nobody's copy.
+        The exchange is about to be written to `file`. A body that is incomplete is nobody's copy.
         """
         payload = payload_sha1(exchange)
         key = payload, len(exchange.response_body)
-        origin = self._origins.get(key) if exchange.truncated is None else None
-        if origin is not None:
-            self._origins.move_to_end(key)
-        return payload, origin
+        known = self._origins.get(key) if exchange.truncated is None else None
+        if known is None:
+            return payload, None
+        self._origins.move_to_end(key)
+        origin, home = known
+        return payload, origin if home is file or home.is_sealed else None
 
-    def remember(self, exchange: Exchange, payload: bytes) -> None:
-        """Remember an exchange that was written whole, if it may be referred to."""
+    def remember(self, exchange: Exchange, payload: bytes, file: File) -> None:
+        """Remember an exchange that was written whole to `file`, if it may be referred to."""
         size = len(exchange.response_body)
         if (
             not self._count_max
@@ -62,7 +74,8 @@ class Origins:
             or len(exchange.url) > URL_CHARS_MAX
         ):
             return
-        self._origins[payload, size] = Origin(exchange.url, exchange.date_ms, exchange.record_id, exchange.status)
+        origin = Origin(exchange.url, exchange.date_ms, exchange.record_id, exchange.status)
+        self._origins[payload, size] = origin, file
         if len(self._origins) > self._count_max:
             self._origins.popitem(last=False)
 

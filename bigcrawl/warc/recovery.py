@@ -6,13 +6,17 @@ off stays: it is a whole record, and may be the only copy of its page.
 
 A whole member that cannot be unpacked does not come from a killed writer, but from a disk or power failure. In that
 case everything from it on is first copied next to the file, as ``<name>.damaged``, unless it is all zeros (blocks that
-were allocated and never written).
+were allocated and never written). A number follows if there is such a file of an earlier time.
+
+A file that loses bytes may have an index, if it was complete once and was given back its ``.open`` by hand. The index
+goes first: it would describe what is not there.
 
 Memory: that of `members`.
 """
 
 from __future__ import annotations
 
+import itertools
 import logging
 import os
 from dataclasses import dataclass
@@ -20,8 +24,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO
 
 from bigcrawl.exceptions import CorruptionError
-from bigcrawl.private_files import opener
-from bigcrawl.warc.files import OPEN_SUFFIX, OsFiles, lock_named
+from bigcrawl.warc.files import OPEN_SUFFIX, Files, OsFiles, lock_named, written_through
 from bigcrawl.warc.members import CHUNK, member_ends
 
 if TYPE_CHECKING:
@@ -30,6 +33,7 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 DAMAGED_SUFFIX = ".damaged"
+_NEW_SUFFIX = ".new"
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +57,13 @@ class _StoppedError(Exception):
     """The caller wants to stop; the file stays as it is."""
 
 
-def recover(directory: str | Path, *, should_stop: Callable[[], bool] | None = None) -> list[Recovered]:
+def recover(
+    directory: str | Path,
+    *,
+    should_stop: Callable[[], bool] | None = None,
+    remove_indexes: Callable[[Path], object] | None = None,
+    files: Files | None = None,
+) -> list[Recovered]:
     """Close every abandoned ``.open`` file of the directory. Files in use are never touched.
 
     A file that cannot be recovered is logged and left for the next time; the others are still recovered.
@@ -61,11 +71,14 @@ def recover(directory: str | Path, *, should_stop: Callable[[], bool] | None = N
     Args:
         directory: other nodes may use it, and recover its files at the same time.
         should_stop: called every few milliseconds; once it returns True, the current file stays as it is.
+        remove_indexes: called with the final name of a file before bytes are cut off; removes its indexes, durably.
+        files: changes them.
     """
     recovered = []
+    files = files or OsFiles()
     for path in sorted(Path(directory).glob(f"*{OPEN_SUFFIX}")):
         try:
-            result = _recover_file(path, should_stop or _never)
+            result = _recover_file(path, files, should_stop or _never, remove_indexes or _ignore)
         except _StoppedError:
             break
         except OSError as error:
@@ -76,29 +89,36 @@ def recover(directory: str | Path, *, should_stop: Callable[[], bool] | None = N
     return recovered
 
 
-def _recover_file(path: Path, should_stop: Callable[[], bool]) -> Recovered | None:
+def _recover_file(
+    path: Path, files: Files, should_stop: Callable[[], bool], remove_indexes: Callable[[Path], object]
+) -> Recovered | None:
     try:
-        fd = os.open(path, os.O_RDWR)
+        fd = files.open(path)
     except FileNotFoundError:
         return None
-    with os.fdopen(fd, "r+b", buffering=0) as file:
+    try:
         if not lock_named(fd, path):
             return None
         target = path.with_name(path.name.removesuffix(OPEN_SUFFIX))
         if target.exists():
             raise FileExistsError(f"{target.name} already exists; move one of the two away")
-        records, kept, is_damaged = _whole_records(file, should_stop)
-        cut = os.fstat(fd).st_size - kept
-        if is_damaged:
-            _keep_damaged(file, kept, target)
-        os.ftruncate(fd, kept)
-        files = OsFiles()
+        with os.fdopen(fd, "rb", buffering=0, closefd=False) as file:
+            records, kept, is_damaged = _whole_records(file, should_stop)
+            cut = os.fstat(fd).st_size - kept
+            if is_damaged:
+                _keep_damaged(file, kept, target, files)
+        if cut:
+            remove_indexes(target)
         if not kept:
             files.remove(path)
             return Recovered(path, 0, 0, cut)
+        if cut:
+            files.truncate(fd, kept)
         files.sync(fd)
         files.rename(path, target)
         return Recovered(target, records, kept, cut)
+    finally:
+        files.close(fd)
 
 
 def _whole_records(file: BinaryIO, should_stop: Callable[[], bool]) -> tuple[int, int, bool]:
@@ -140,17 +160,44 @@ def _is_zeros(file: BinaryIO, offset: int) -> bool:
     return True
 
 
-def _keep_damaged(file: BinaryIO, offset: int, target: Path) -> None:
-    """Copy everything from `offset` on next to the file, before it is cut off."""
-    copy_path = target.with_name(target.name + DAMAGED_SUFFIX)
-    file.seek(offset)
-    with open(copy_path, "wb", opener=opener) as copy:
-        while chunk := file.read(CHUNK):
-            copy.write(chunk)
-        copy.flush()
-        os.fsync(copy.fileno())
+def _keep_damaged(file: BinaryIO, offset: int, target: Path, files: Files) -> None:
+    """Copy everything from `offset` on next to the file; the copy has its name and is on the medium."""
+    copy = target.with_name(target.name + DAMAGED_SUFFIX)
+    for number in itertools.count(1):
+        if not copy.exists():
+            break
+        if _is_rest(file, offset, copy):
+            return  # kept already, by a recovery that did not come to its end
+        copy = target.with_name(f"{target.name}{DAMAGED_SUFFIX}.{number}")
+    new = copy.with_name(copy.name + _NEW_SUFFIX)
+    files.remove(new)
+    try:
+        with written_through(files, new) as written:
+            file.seek(offset)
+            while chunk := file.read(CHUNK):
+                written.write(chunk)
+        files.rename(new, copy)
+    except OSError:
+        files.remove(new)
+        raise
     error = CorruptionError(target, offset, "a gzip member", "other bytes")
-    logger.error("%(error)s; they are kept in %(copy)s", {"error": error, "copy": copy_path})
+    logger.error("%(error)s; they are kept in %(copy)s", {"error": error, "copy": copy})
+
+
+def _is_rest(file: BinaryIO, offset: int, copy: Path) -> bool:
+    """Whether a file has what another has from an offset on."""
+    if copy.stat().st_size != os.fstat(file.fileno()).st_size - offset:
+        return False
+    file.seek(offset)
+    with copy.open("rb") as other:
+        while chunk := other.read(CHUNK):
+            if chunk != file.read(len(chunk)):
+                return False
+    return True
+
+
+def _ignore(_: Path) -> None:
+    """Do nothing; nobody has indexes."""
 
 
 def _never() -> bool:

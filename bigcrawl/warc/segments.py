@@ -75,6 +75,7 @@ class _Segment:
         self.synced_size = 0
         self._is_torn = False
         self._is_closed = False
+        self.is_sealed = False
 
     def append(self, data: bytes) -> None:
         """Append all of `data` or nothing."""
@@ -92,9 +93,15 @@ class _Segment:
         self._is_torn = False
 
     def sync(self) -> None:
-        """Force the file to the medium, the first time with its name. Does nothing once sealed: sealing syncs too."""
+        """Force the file to the medium, the first time with its name. Does nothing once sealed: sealing syncs too.
+
+        Raises:
+            OSError: the disk fails, or the file was removed: then nothing in it is safe.
+        """
         if self._is_closed:
             return
+        if self._files.is_removed(self._fd):
+            raise FileNotFoundError(errno.ENOENT, "somebody has removed the file", str(self.open_path))
         size = self.size  # the file may grow meanwhile
         self._files.sync(self._fd)
         if not self.synced_size:
@@ -119,6 +126,7 @@ class _Segment:
             )
             return False
         if self.size:
+            self.is_sealed = True
             self._note_sealed(self.path)
         return True
 
@@ -210,7 +218,7 @@ class WarcWriter:
             segment = self._segment = self._segment or self._create_segment()
             origin: Origin | None = None
             if isinstance(item, Exchange):
-                payload, origin = self._origins.look_up(item)
+                payload, origin = self._origins.look_up(item, segment)
                 records = exchange_records(item, segment.warcinfo_id, payload=payload, origin=origin)
             else:
                 records = [note_record(item, segment.warcinfo_id)]
@@ -222,7 +230,7 @@ class WarcWriter:
         except OSError as error:
             raise TransientStoreError(self._complaint(error)) from error
         if isinstance(item, Exchange) and origin is None:
-            self._origins.remember(item, payload)
+            self._origins.remember(item, payload, segment)
         if segment.size >= self._bytes_max:
             self._segment = None
             self._seal_in(segment.seal)

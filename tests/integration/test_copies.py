@@ -49,10 +49,10 @@ class Site(BaseHTTPRequestHandler):
 
 
 @contextmanager
-def serving() -> Iterator[str]:
-    with at_work(ThreadingHTTPServer(("127.0.0.1", 0), Site)) as server:
+def serving(address: str = "127.0.0.1") -> Iterator[str]:
+    with at_work(ThreadingHTTPServer((address, 0), Site)) as server:
         Site.asked.clear()
-        yield f"http://127.0.0.1:{server.server_address[1]}"
+        yield f"http://{address}:{server.server_address[1]}"
 
 
 def test_copies_refer_to_their_original_and_lead_nowhere(tmp_path: Path) -> None:
@@ -80,3 +80,24 @@ def test_copies_refer_to_their_original_and_lead_nowhere(tmp_path: Path) -> None
     assert "Traceback" not in log
     for key in "dropped/copy", "warc/copies":
         assert f"'bigcrawl/{key}': {len(COPIES) - 1}," in log
+
+
+def test_whoever_publishes_the_page_of_another_site_keeps_nobody_from_its_links(tmp_path: Path) -> None:
+    """Two sites, which are addresses here, have the same page: links of both are followed, whichever comes first."""
+    settings = {
+        "BIGCRAWL_HOST_DELAY": 0,
+        "BIGCRAWL_PARTITIONS": 2,
+        "BIGCRAWL_WARC_COPIES": "by-reference",
+        "BIGCRAWL_COPY_LINKS": "drop",
+    }
+    with (
+        no_strays_below(tmp_path),
+        serving() as one,
+        serving("127.0.0.2") as other,
+        Crawl(tmp_path / "crawl", [f"{one}{COPIES[0]}", f"{other}{COPIES[1]}"], settings) as crawl,
+    ):
+        assert crawl.run(300) == 0
+        log = crawl.log.read_text()
+    assert {f"{path}deeper.html" for path in COPIES[:2]} <= set(Site.asked)
+    assert "'bigcrawl/warc/copies': 1," in log
+    assert "bigcrawl/dropped/copy" not in log

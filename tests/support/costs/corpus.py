@@ -213,6 +213,10 @@ _SITEMAPS = (
     b"<!ENTITY a%d 'aaaaaaaaaa'>",
     b"&a1;",
     b"&amp;",
+    b"&#%d;",
+    b"&lt",
+    b"<lastmod>2026-11-25",
+    b"<priority>",
     b"<![CDATA[",
     b"]]>",
     b"<!--",
@@ -249,6 +253,19 @@ _FEEDS = (
     b">",
     b"\n",
 )
+_SESSIONS = (
+    b"/(abcdefghijklmnopqrstuvwx)/",
+    b"/(a(abcdefghijklmnopqrstuvwx))",
+    b".aspx",
+    b"cfid=",
+    b"&cftoken=",
+    b"phpsessid=0123456789abcdef0123456789abcdef",
+    b"jsessionid=",
+    b"%25",
+    b"%35",
+    b"%2e",
+    b"www.",
+)
 _BODIES = (
     b"gzip\n",
     b"deflate\n",
@@ -278,8 +295,13 @@ WORDS: Final[dict[str, tuple[bytes, ...]]] = {
     "redirect": _URLS,
     "url": _URLS,
     "sitemap": _SITEMAPS,
+    "sitemap_slice": _SITEMAPS,
     "feed": _FEEDS,
+    "feed_slice": _FEEDS,
     "body": _BODIES,
+    "archived_url": _URLS + _SESSIONS,
+    "stored_page": _URLS + _HEADS,
+    "words": _HTML,
 }
 
 _CHINESE = "".join(chr(0x4E00 + number * 13 % 20_000) for number in range(60)).encode()
@@ -363,6 +385,40 @@ _BOMBS: Final[dict[str, tuple[Genome, ...]]] = {
         (Piece(b"<urlset", 0), Piece(b" a%d='1'")),
         (Piece(b"<urlset", 0), Piece(b" xmlns:n%d='u'")),
         (Piece(b"<!DOCTYPE a [<!ENTITY b 'aaaaaaaaaa'>]><a>", 0), Piece(b"&b;")),
+        (Piece(b"<urlset>", 0), Piece(b"<loc>" + b"&amp;" * 1_600)),
+        (Piece(b"<urlset>", 0), Piece(b"<loc>" + b"&#38;" * 70)),
+        (Piece(b"<urlset>", 0), Piece(b"<")),
+    ),
+    "sitemap_slice": (
+        (Piece(b"<urlset><loc>", 0), Piece(b"&amp;")),
+        (Piece(b"<urlset>", 0), Piece(b"<loc>" + b"&#38;" * 70)),
+        (Piece(b"<urlset>", 0), Piece(b"<loc>/")),
+        (Piece(b"<urlset>", 0), Piece(b"<lastmod>1<loc>1")),
+    ),
+    "feed_slice": (
+        (Piece(b"<rss><item><title>", 0), Piece(b"&nbsp;")),
+        (Piece(b"<rss>", 0), Piece(b"<item><link>/%d</link></item>")),
+        (Piece(b"<rss>", 0), Piece(b"<item><title>" + b"&amp;lt;" * 40 + b"</title><link>/</link></item>")),
+    ),
+    "archived_url": (
+        (Piece(b"http://a/?", 0), Piece(b"cfid=")),
+        (Piece(b"http://a/.aspx", 0), Piece(b"/(a(abcdefghijklmnopqrstuvwx))")),
+        (Piece(b"http://a/x.aspx", 0), Piece(b"/(abcdefghijklmnopqrstuvwx)")),
+        (Piece(b"http://a/", 0), Piece(b"%%32%35")),
+        (Piece(b"http://a/?", 0), Piece(b"%d&")),
+        (Piece(b"http://", 0), Piece(b"\xc3\xa9")),
+        (Piece(b"http://a/", 0), Piece(b"../")),
+    ),
+    "stored_page": (
+        (Piece(b"/"), Piece(b"\nX%d: y")),
+        (Piece(b"%%25"), Piece(b"\nContent-Type: ", 0), Piece(b";")),
+        (Piece(b"\n"), Piece(b"\r", 5)),
+    ),
+    "words": (
+        (Piece(b"<p>"), Piece(b"word%d ")),
+        (Piece(b"<script>"),),
+        (Piece(b"\xe4\xb8\x80"),),
+        (Piece(b"a "),),
     ),
 }
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 from contextlib import suppress
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, Final
 
@@ -15,16 +17,23 @@ from scrapy.utils.test import get_crawler
 
 from bigcrawl.clock import SystemClock
 from bigcrawl.config import read_config
+from bigcrawl.content.sketches import sketch_of
 from bigcrawl.downloads.response_builder import ResponseBuilder
 from bigcrawl.downloads.signalling import Signalling
 from bigcrawl.exceptions import RequestNotStorableError
 from bigcrawl.links import Links
+from bigcrawl.listings import feeds, sitemaps
 from bigcrawl.middlewares.compression import CompressionMiddleware
 from bigcrawl.middlewares.links import LinksMiddleware
 from bigcrawl.middlewares.page_directives import PageDirectives
 from bigcrawl.middlewares.redirects import MetaRefreshMiddleware, RedirectMiddleware
+from bigcrawl.page_index.index_files import index_file
+from bigcrawl.page_index.lookup import captures
+from bigcrawl.page_index.search_key import search_key
 from bigcrawl.politeness.backoff_policy import retry_after_ms
 from bigcrawl.politeness.robots_policy import RobotsRules, decide, kept_ms
+from bigcrawl.revisiting.policies import CHANGE_RATE, RevisitPolicy, WaitBounds
+from bigcrawl.revisiting.visit import Answer, Visit, digest_of, next_visit
 from bigcrawl.scheduler.adapter.request_codec import encode_request
 from bigcrawl.scheduler.node.link_graph import LinkGraph
 from bigcrawl.scheduler.node.outbox import Outbox
@@ -36,6 +45,9 @@ from bigcrawl.spiders.feeds import FeedsSpider
 from bigcrawl.url.canonical import UrlError, authority_of, canonicalize, host_of, join
 from bigcrawl.url.domain import PublicSuffixes
 from bigcrawl.url.shape import Shapes
+from bigcrawl.warc.records import Exchange
+from bigcrawl.warc.segments import WarcWriter
+from bigcrawl.warc.verification import verify
 from tests.support.keys import KEYS
 
 if TYPE_CHECKING:
@@ -53,10 +65,18 @@ BYTES_MAX: Final = {
     "redirect": 64 * KB,
     "url": 8 * KB,
     "sitemap": 16 << 20,
+    "sitemap_slice": sitemaps.SLICE_BYTES + sitemaps.LOCATION_BYTES_MAX,
     "feed": 6 << 20,
+    "feed_slice": feeds.SLICE_BYTES,
     "body": 16 << 20,
+    "archived_url": 64 * KB,
+    "stored_page": 128 * KB,
+    "words": 6 << 20,
 }
 """How large each input may become: what the settings let in by default; of pages, more than is read for links."""
+
+TIMES: Final = 10
+"""How often some targets do one thing, whose cost is then bounded by a tenth of what is allowed: 50 ms."""
 
 
 class Desk:
@@ -78,6 +98,7 @@ class Desk:
         self.shapes = Shapes(self.config.traps)
         self.rules = RuleBook(parse_rules({"re:/calendar/[0-9]+": {"budget": 1}}), self.suffixes.pld, KEYS.of_pld)
         self.signalling = Signalling(self.crawler)
+        self.visits = RevisitPolicy(CHANGE_RATE, WaitBounds(86_400, 3_600, 8_640_000))
         self.empty()
 
     def empty(self) -> None:
@@ -145,6 +166,11 @@ def head(desk: Desk, data: bytes) -> None:
     desk.cookies.process_response(request, response)
     value = (response.headers.get(b"Retry-After") or b"").decode("latin-1")
     retry_after_ms(value, value, 0, 1_000)
+    etag, modified = (response.headers.get(name) or b"" for name in ("ETag", "Last-Modified"))
+    answer = Answer(200, digest_of(b""), etag, modified)
+    visit = next_visit(next_visit(None, answer, 0, desk.visits), answer, 9_000_000, desk.visits)
+    assert visit is not None
+    assert Visit.unpack(visit.pack()) == visit
     kept_ms(b", ".join(response.headers.getlist(b"Cache-Control")).decode("latin-1"), value)
     if isinstance(response, TextResponse):
         assert isinstance(response.text, str)
@@ -186,10 +212,52 @@ def sitemap(desk: Desk, data: bytes) -> None:
     _run(desk.links.process_spider_output(response, desk.broad.parse_sitemap(response)))
 
 
+def sitemap_slice(desk: Desk, data: bytes) -> None:
+    """What is read of a sitemap before the event loop has its turn."""
+    for _ in range(TIMES):
+        sitemaps.is_index(data)
+        next(sitemaps.entries(data, 50_000), None)
+
+
 def feed(desk: Desk, data: bytes) -> None:
     """A feed, or a page that names some."""
     response = Response("http://site.example/feed.xml", body=data, request=Request("http://site.example/"))
     _run(desk.links.process_spider_output(response, desk.feeds.parse(response)))
+
+
+def feed_slice(desk: Desk, data: bytes) -> None:
+    """What is read of a feed before the event loop has its turn."""
+    for _ in range(TIMES):
+        feeds.is_feed(data)
+        next(feeds.entries(data, 50_000), None)
+
+
+def archived_url(desk: Desk, data: bytes) -> None:
+    """A URL in a WARC file, perhaps of others, when it is indexed."""
+    for _ in range(TIMES):
+        search_key(data)
+
+
+def stored_page(desk: Desk, data: bytes) -> None:
+    """A URL, and the head of its answer line by line: stored, indexed and found again."""
+    written, *lines = data.split(b"\n")
+    pairs = [(name, value) for name, _, value in (line.partition(b":") for line in lines)]
+    url = f"http://a.example/{written.decode('latin-1')}"
+    with TemporaryDirectory() as name:
+        directory = Path(name)
+        writer = WarcWriter(directory, "c", "n")
+        writer.write(Exchange(url, "GET", pairs, b"", 200, pairs, b"page", 0, notes={"via": url}))
+        writer.close()
+        [path] = directory.glob("*.warc.gz")
+        assert verify(path) == (4, None)
+        assert index_file(path, ["cdxj"]) == (path, 1, "")
+        captures(directory, url)
+
+
+def words(desk: Desk, data: bytes) -> None:
+    """The words of a page, by which near copies are known."""
+    for _ in range(TIMES):
+        sketch_of(data)
 
 
 def body(desk: Desk, data: bytes) -> None:
@@ -203,7 +271,10 @@ def body(desk: Desk, data: bytes) -> None:
 
 TARGETS: Final[dict[str, Callable[[Desk, bytes], None]]] = {
     function.__name__: function
-    for function in (page, page_of_requests, page_of_one_url, robots, head, redirect, url, sitemap, feed, body)
+    for function in (
+        *(page, page_of_requests, page_of_one_url, robots, head, redirect, url, sitemap, sitemap_slice, feed),
+        *(feed_slice, body, archived_url, stored_page, words),
+    )
 }
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from bigcrawl.listings.sitemaps import SLICE_BYTES, UTF16_BYTES, SitemapEntry, entries, is_index
+from bigcrawl.listings.sitemaps import LOCATION_BYTES_MAX, SLICE_BYTES, UTF16_BYTES, SitemapEntry, entries, is_index
 
 
 def read(body: bytes, most: int = 100) -> list[SitemapEntry]:
@@ -39,6 +39,31 @@ def test_entry_may_cross_a_slice() -> None:
         head = b"<urlset>" + b" " * (gap - 8)
         body = head + b"<url><loc>/1</loc><lastmod>2026</lastmod></url><url><loc>/2</loc></url>"
         assert read(body) == [SitemapEntry("/1", "2026"), SitemapEntry("/2")], gap
+
+
+def test_comment_may_cross_any_number_of_slices() -> None:
+    """Nothing in it is an entry, and what comes behind it is; without an end it is the rest."""
+    inside = b"<url><loc>/no</loc></url> - -- > "
+    for size in (SLICE_BYTES - 99, SLICE_BYTES, SLICE_BYTES + 9, 3 * SLICE_BYTES):
+        comment = b"<!-- " + inside * (size // len(inside))
+        begun = b"<urlset><url><loc>/1</loc>" + comment
+        assert read(begun + b"--><lastmod>2026</lastmod></url><url><loc>/2</loc></url>") == [
+            SitemapEntry("/1", "2026"),
+            SitemapEntry("/2"),
+        ]
+        assert read(begun) == [SitemapEntry("/1")]
+
+
+def test_location_that_no_setting_allows_is_said_to_be_too_long() -> None:
+    """Wherever in a slice it begins, it is whole or not there; the next one is read."""
+    for size in (LOCATION_BYTES_MAX, LOCATION_BYTES_MAX + 1, 5 * LOCATION_BYTES_MAX):
+        for before in (8, SLICE_BYTES - 60, SLICE_BYTES - 9):
+            location = b"/" + b"a" * (size - 1)
+            body = b"<urlset>".ljust(before) + b"<url><loc>%b</loc><lastmod>1</lastmod></url><url><loc>/2</loc></url>"
+            first, second = read(body % location)
+            assert first in (SitemapEntry(location.decode(), "1"), SitemapEntry("", "1", is_too_long=True))
+            assert first.is_too_long or size <= LOCATION_BYTES_MAX
+            assert second == SitemapEntry("/2")
 
 
 def test_utf_16_is_told_by_its_root_and_read_by_and_by() -> None:

@@ -38,8 +38,7 @@ class Desk:
         crawler = get_crawler(Spider)
         self.engine = SimpleNamespace(paused=False, pause=lambda: None, unpause=lambda: None)
         crawler.engine = self.engine  # type: ignore[assignment]
-        self.pipeline = WarcPipeline(crawler, directory, self.clock, retry_seconds=0.001)
-        self.pipeline._writer._files = self.disk
+        self.pipeline = WarcPipeline(crawler, directory, self.clock, retry_seconds=0.001, files=self.disk)
         crawler.signals.connect(self.pipeline.response_downloaded, signal=signals.response_downloaded)
         self.pipeline.open_spider()
 

@@ -64,7 +64,7 @@ def test_after_a_power_cut_every_safe_page_is_there(tmp_path: Path, lost: Lost, 
         if moments.random() < 0.15:
             wait_until(lambda: store.commit.safe > number - 20, "the disk keeps up")  # noqa: B023
             safe, medium = store.commit.safe, tmp_path / f"cut{number}"
-            store.disk.cut_power(directory, medium, lost)
+            store.disk.cut_power(medium, lost, moments)
             cuts.append((safe, medium))
     assert store.end()
     assert store.commit.safe == 120
@@ -76,7 +76,7 @@ def test_after_a_power_cut_every_safe_page_is_there(tmp_path: Path, lost: Lost, 
 
 @pytest.mark.parametrize("lost", Lost)
 def test_after_a_power_cut_every_copy_has_its_original(tmp_path: Path, lost: Lost) -> None:
-    """Whatever the medium kept of the files, in the one of the copy or in an earlier one."""
+    """Whatever the medium kept of the files, in the one of the copy or in an earlier one; safe or not."""
     moments = random.Random(lost.value)
     directory = tmp_path / "warc"
     directory.mkdir()
@@ -87,19 +87,18 @@ def test_after_a_power_cut_every_copy_has_its_original(tmp_path: Path, lost: Los
         if moments.random() < 0.15:
             wait_until(lambda: store.commit.safe > number - 20, "the disk keeps up")  # noqa: B023
             safe, medium = store.commit.safe, tmp_path / f"cut{number}"
-            store.disk.cut_power(directory, medium, lost)
+            store.disk.cut_power(medium, lost, moments)
             cuts.append((safe, medium))
     assert store.end()
-    assert copies == 102
+    assert copies, "while the file of the original is being closed, a copy is stored whole"
     for safe, medium in [*cuts, (120, directory)]:
         recover(medium)
         records = [record for path in medium.glob("*.gz") for record in read_checked(path)]
         originals = {record.headers["WARC-Record-ID"] for record in records if record.type == "response"}
         pages = [record for record in records if record.type in ("response", "revisit")]
-        numbers = {int(record.headers["WARC-Target-URI"].rpartition("/")[2]): record for record in pages}
-        assert set(range(safe)) <= numbers.keys()
-        for number in range(safe):
-            assert numbers[number].headers.get("WARC-Refers-To") in {None, *originals}
+        numbers = {int(record.headers["WARC-Target-URI"].rpartition("/")[2]) for record in pages}
+        assert set(range(safe)) <= numbers
+        assert {record.headers.get("WARC-Refers-To") for record in pages} <= {None, *originals}
 
 
 def test_one_sync_is_for_all_that_was_written_before_it(tmp_path: Path) -> None:

@@ -13,13 +13,23 @@ def stored(number: int, body: bytes = BODY, **changes: object) -> Exchange:
     return exchange(number, body, record_id=b"<urn:uuid:%d>" % number, **changes)
 
 
-def written(origins: Origins, *exchanges: Exchange) -> None:
+class File:
+    """A file that is being written, or is sealed."""
+
+    def __init__(self, *, is_sealed: bool = False) -> None:
+        self.is_sealed = is_sealed
+
+
+FILE = File()
+
+
+def written(origins: Origins, *exchanges: Exchange, file: File = FILE) -> None:
     for one in exchanges:
-        origins.remember(one, origins.look_up(one)[0])
+        origins.remember(one, origins.look_up(one, file)[0], file)
 
 
-def origin_of(origins: Origins, one: Exchange) -> Origin | None:
-    return origins.look_up(one)[1]
+def origin_of(origins: Origins, one: Exchange, file: File = FILE) -> Origin | None:
+    return origins.look_up(one, file)[1]
 
 
 def test_a_copy_knows_the_record_that_was_written() -> None:
@@ -31,12 +41,28 @@ def test_a_copy_knows_the_record_that_was_written() -> None:
     assert origin_of(origins, stored(2, BODY + b".")) is None
 
 
+def test_a_record_of_another_file_is_an_original_once_that_file_is_sealed() -> None:
+    """Until then a power cut may keep the copy and lose the original; so it is stored whole, and is an original."""
+    origins, first, second = Origins(10), File(), File()
+    written(origins, stored(1), file=first)
+    assert origin_of(origins, stored(2), first) is not None
+    assert origin_of(origins, stored(2), second) is None
+    first.is_sealed = True
+    assert origin_of(origins, stored(2), second) == origin_of(origins, stored(2), first) is not None
+    first.is_sealed = False
+    written(origins, stored(2), file=second)
+    assert origin_of(origins, stored(3), first) is None
+    found = origin_of(origins, stored(3), second)
+    assert found is not None
+    assert found.url == "http://a.example/2"
+
+
 def test_least_recently_used_payloads_are_forgotten() -> None:
     """What is looked up is kept."""
     origins = Origins(2)
     first, second, third = (stored(number, BODY + b"%d" % number) for number in range(3))
     written(origins, first, second)
-    origins.look_up(first)
+    origins.look_up(first, FILE)
     written(origins, third)
     assert [origin_of(origins, one) is not None for one in (first, second, third)] == [True, False, True]
     origins.forget()
