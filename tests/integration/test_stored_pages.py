@@ -7,6 +7,7 @@ import shutil
 import uuid
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
 
 import pytest
 
@@ -162,3 +163,24 @@ def test_wrong_source_ends_the_run_at_its_start(
         log = crawl.log.read_text()
     assert log.count("] ERROR: ") == 1
     assert complaint in log
+
+
+def test_graph_is_that_of_the_web(tmp_path: Path, redis_url: str) -> None:
+    """Every page that a crawl has stored leads where the generator of the web says that it leads, and nowhere else."""
+    with SimulatedWeb(tmp_path / "web", hosts=6, pages=10, features="redirects,charsets,copies,bodies") as web:
+        run(tmp_path / "live", web.seeds, "noting", {}, **shared(redis_url))
+        port, truth = web.saved.port, web.web
+    crawl = Crawl(tmp_path / "live", [])
+    told = crawl.asked("graph", str(tmp_path / "graphs"))
+    names = (tmp_path / "graphs" / "pages.nodes").read_text().splitlines()
+    count, *rows = (tmp_path / "graphs" / "pages.graph-txt").read_text().splitlines()
+    assert int(count) == len(names) == len(rows) == told["graphs"]["pages"]["nodes"]
+    found = {name: {names[int(number)] for number in row.split()} for name, row in zip(names, rows, strict=True)}
+    fetched = set(web.expected())
+    wanted = {url: set(truth.leads_to(url, port)) for url in fetched}
+    assert {url: targets for url, targets in found.items() if targets} == {
+        url: targets for url, targets in wanted.items() if targets
+    }
+    assert told["pages"] >= len(fetched)
+    hosts = (tmp_path / "graphs" / "hosts.nodes").read_text().splitlines()
+    assert hosts == sorted({urlsplit(name).hostname or "" for name in names})

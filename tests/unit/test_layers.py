@@ -35,6 +35,7 @@ LAYERS: tuple[frozenset[str], ...] = (
             "dashboard",
             "downloads",
             "extensions",
+            "graphs",
             "metrics",
             "middlewares",
             "pipelines",
