@@ -82,6 +82,8 @@ DASHBOARD = "bigcrawl.extensions.dashboard.Dashboard"
 """Loaded only if it is switched on, because it needs a package of its own."""
 END_REPORT = "bigcrawl.extensions.end_report.EndReport"
 """Loaded only if it is wanted, because it imports what only commands need."""
+STORED = "bigcrawl.stored.installing.install"
+"""Loaded only if pages come from files."""
 
 _OURS: dict[str, dict[type, type]] = {
     "DOWNLOADER_MIDDLEWARES": {
@@ -140,30 +142,22 @@ class Addon:
         speak_of_unused(settings)
         settings.set("BIGCRAWL_HOST_DELAY", host_delay_s, "addon")
         settings.set("BIGCRAWL_DELAY_RULES", delay_rules, max(settings.getpriority("BIGCRAWL_DELAY_RULES") or 0, 15))
-        settings.set("SCHEDULER", Scheduler, "addon")
         settings.set("DOWNLOADER", Downloader, "addon")
-        if importlib.util.find_spec("pycurl") and hasattr(select, "epoll"):
-            for scheme in ("http", "https"):
-                settings["DOWNLOAD_HANDLERS"].setdefault(scheme, "bigcrawl.downloads.http.HttpDownloadHandler")
         settings.set("DOWNLOAD_MAXSIZE", DOWNLOAD_MAXSIZE, "addon")
         _replace_components(settings)
         _identify(settings, config.politeness)
-        settings.set("CONCURRENT_REQUESTS", 64, "addon")
         settings.set("CONCURRENT_ITEMS", 1, "addon")
         settings.set_in_component_priority_dict("SPIDER_MIDDLEWARES", LinksMiddleware, 10)
         if PageRules(config.filters):
             settings.set_in_component_priority_dict("SPIDER_MIDDLEWARES", PageFilter, 20)
-        if config.revisits.rule != NEVER:
-            settings.set_in_component_priority_dict("DOWNLOADER_MIDDLEWARES", Conditions, CONDITIONS_ORDER)
-            settings.set_in_component_priority_dict("DOWNLOADER_MIDDLEWARES", Changes, CHANGES_ORDER)
-        if config.crawl.warc_dir is not None:
-            settings.setdefault_in_component_priority_dict("ITEM_PIPELINES", WarcPipeline, 900)
-        _add_extensions(settings, config)
-        _speak_of_feeds(settings)
-        _keep_log_short(settings, has_summary=bool(config.progress_ms))
-        self._speak_of_robots(settings, obeys=config.politeness.obey_robots)
         for name, value in _TAKEN_OVER.items():
             settings.set(name, value, max(settings.getpriority(name) or 0, 15))
+        if config.source.pattern:
+            _keep_log_short(settings, has_summary=False)
+            load_object(STORED)(settings)
+            return
+        _install_frontier(settings, config)
+        self._speak_of_robots(settings, obeys=config.politeness.obey_robots)
 
     def _speak_of_robots(self, settings: BaseSettings, *, obeys: bool) -> None:
         """Log whether robots.txt is obeyed, if the project may expect otherwise."""
@@ -207,7 +201,7 @@ def _check(config: Config, delay_rules: Mapping[str, Mapping[str, object]]) -> N
     parse_delays(delay_rules)
     group_function(config.pace.group)
     parse_speed(config.pace.speed, config.pace.time_zone)
-    if config.crawl.warc_dir is not None:
+    if config.crawl.warc_dir is not None and not config.source.pattern:
         usable_directory(config.crawl.warc_dir)
     _check_metrics_package(config.metrics)
 
@@ -218,6 +212,23 @@ def _check_metrics_package(metrics: MetricsConfig) -> None:
         raise ConfigError(
             'BIGCRAWL_METRICS needs the package prometheus-client, which is missing: pip install "bigcrawl[metrics]"'
         )
+
+
+def _install_frontier(settings: BaseSettings, config: Config) -> None:
+    """Have pages fetched, in the order of the frontier."""
+    settings.set("SCHEDULER", Scheduler, "addon")
+    settings.set("CONCURRENT_REQUESTS", 64, "addon")
+    if importlib.util.find_spec("pycurl") and hasattr(select, "epoll"):
+        for scheme in ("http", "https"):
+            settings["DOWNLOAD_HANDLERS"].setdefault(scheme, "bigcrawl.downloads.http.HttpDownloadHandler")
+    if config.revisits.rule != NEVER:
+        settings.set_in_component_priority_dict("DOWNLOADER_MIDDLEWARES", Conditions, CONDITIONS_ORDER)
+        settings.set_in_component_priority_dict("DOWNLOADER_MIDDLEWARES", Changes, CHANGES_ORDER)
+    if config.crawl.warc_dir is not None:
+        settings.setdefault_in_component_priority_dict("ITEM_PIPELINES", WarcPipeline, 900)
+    _add_extensions(settings, config)
+    _speak_of_feeds(settings)
+    _keep_log_short(settings, has_summary=bool(config.progress_ms))
 
 
 def _add_extensions(settings: BaseSettings, config: Config) -> None:

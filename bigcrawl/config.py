@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 WARC_INDEXES = ("cdxj",)  # values of BIGCRAWL_WARC_INDEX
+STAMP_DIGITS = 14  # of a time to the second
 TOKEN_CHARS_MIN = 16  # of the dashboard's token
 ALIKE_CHARS_MAX = 60  # of a compared value, which nodes report every second
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
@@ -90,6 +91,21 @@ class StoreConfig:
     url: str | None
     interval_ms: int
     lost_partitions: str
+
+
+@dataclass(frozen=True, slots=True)
+class SourceConfig:
+    """Stored pages that are read in the place of fetching.
+
+    Attributes:
+        pattern: of WARC files; empty if pages are fetched.
+        until: digits of a time; empty: none.
+        has_all: whether the spider is given all pages, or those that it asks for.
+    """
+
+    pattern: str
+    until: str
+    has_all: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -305,6 +321,7 @@ class Config:
 
     crawl: CrawlConfig
     store: StoreConfig
+    source: SourceConfig
     filters: FilterConfig
     revisits: RevisitConfig
     frontier: FrontierConfig
@@ -343,6 +360,7 @@ def read_config(settings: Mapping[str, Any]) -> Config:
             _ms(value["BIGCRAWL_STORE_SECONDS"]),
             value["BIGCRAWL_LOST_PARTITIONS"],
         ),
+        _source(value),
         _filters(value),
         _revisits(value),
         frontier,
@@ -400,6 +418,15 @@ def _crawl(value: Mapping[str, Any]) -> CrawlConfig:
         pages_max=value["BIGCRAWL_MAX_PAGES"],
         close_rate=CloseRateConfig(value["BIGCRAWL_CLOSE_RATE"], _ms(value["BIGCRAWL_CLOSE_RATE_SPAN"])),
     )
+
+
+def _source(value: Mapping[str, Any]) -> SourceConfig:
+    until = value["BIGCRAWL_SOURCE_TIME"]
+    if until and not (until.isascii() and until.isdigit() and 4 <= len(until) <= STAMP_DIGITS):
+        raise ConfigError(
+            f"BIGCRAWL_SOURCE_TIME is {until!r}; it takes the digits of a time, as 2026, 20261125 or 20261125220512"
+        )
+    return SourceConfig(value["BIGCRAWL_SOURCE"] or "", until, value["BIGCRAWL_SOURCE_PAGES"] == "all")
 
 
 def _drops_copy_links(value: Mapping[str, Any]) -> bool:

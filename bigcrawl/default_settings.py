@@ -221,6 +221,29 @@ TABLE: tuple[Setting | str, ...] = (
         5,
         604_800,
     ),
+    "Stored pages as a source",
+    Setting(
+        "BIGCRAWL_SOURCE",
+        None,
+        str,
+        "Pattern of WARC files, such as warc/*.warc.gz, or a directory of them. The spider then runs over the pages "
+        "stored there, and nothing is fetched. Unset: pages are fetched. See docs/guide/stored-pages.md.",
+    ),
+    Setting(
+        "BIGCRAWL_SOURCE_TIME",
+        "",
+        str,
+        "Digits of a time (UTC), as 2026, 20261125 or 20261125220512: of each URL the last answer until then is taken. "
+        "Empty: the last one.",
+    ),
+    Setting(
+        "BIGCRAWL_SOURCE_PAGES",
+        "asked",
+        str,
+        "Which stored pages the spider is given: those that it asks for, from its start requests on; or all, those "
+        "that it has not asked for to its `parse`.",
+        choices=("asked", "all"),
+    ),
     "Scope and filters",
     Setting(
         "BIGCRAWL_SCOPE",

@@ -60,7 +60,7 @@ SCRAPY_STATS: tuple[Stat, ...] = (
         "URLs",
         "URLs dropped before they reached the frontier.",
         "middlewares/links.py, middlewares/link_checks.py, middlewares/redirects.py, scheduler/adapter/drops.py, "
-        "scheduler/adapter/spider_intake.py, scheduler/scheduler.py",
+        "scheduler/adapter/spider_intake.py, scheduler/scheduler.py, stored/scheduler.py",
         (
             ("depth", "links deeper than Scrapy's DEPTH_LIMIT"),
             ("url", "a link that is not an http or https URL, or cannot be joined with its base"),
@@ -184,6 +184,26 @@ SCRAPY_STATS: tuple[Stat, ...] = (
         "middlewares/links.py",
     ),
     # --- stored
+    Stat(
+        "bigcrawl/source/pages",
+        "counter",
+        "pages",
+        "Stored pages that were given to the spider (BIGCRAWL_SOURCE).",
+        "stored/scheduler.py",
+    ),
+    Stat(
+        "bigcrawl/source/{reason}",
+        "counter",
+        "pages",
+        "Links and requests without an answer (BIGCRAWL_SOURCE), by reason.",
+        "stored/intake.py, stored/pages.py, stored/scheduler.py",
+        (
+            ("not-stored", "it is in none of the files, counted for each link"),
+            ("damaged", "the record is cut off, cannot be unpacked, or is none"),
+            ("too-large", "larger than DOWNLOAD_MAXSIZE"),
+            ("no-original", "a copy by reference, and the page that it refers to is in none of the files"),
+        ),
+    ),
     Stat(
         "bigcrawl/warc/records",
         "counter",

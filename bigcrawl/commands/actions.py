@@ -126,6 +126,16 @@ ACTIONS: Final[dict[str, Action]] = {
         "pages.warc.add_options",
         needs_crawl=False,
     ),
+    "graph": Action(
+        "DIRECTORY",
+        1,
+        1,
+        "pages.graph.graph",
+        "write graphs of stored pages, hosts and PLDs",
+        ("graphs", "graphs --of hosts plds --as parquet"),
+        "pages.graph.add_options",
+        needs_crawl=False,
+    ),
     "explain": Action(
         "URL",
         1,

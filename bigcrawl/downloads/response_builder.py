@@ -6,9 +6,7 @@ an error is stored in `error`, and the transfer is aborted.
 
 from __future__ import annotations
 
-import ipaddress
 import logging
-from functools import lru_cache
 from time import monotonic
 from typing import TYPE_CHECKING, Any, Final, NoReturn
 
@@ -16,8 +14,9 @@ import pycurl
 from scrapy import signals
 from scrapy.exceptions import DownloadCancelledError, DownloadFailedError, IgnoreRequest, StopDownload
 from scrapy.http import Headers
-from scrapy.responsetypes import responsetypes
 from twisted.python.failure import Failure
+
+from bigcrawl.downloads.response_parts import address, response_class, title
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -143,10 +142,8 @@ class ResponseBuilder:
         """
         headers = self._shown_headers()
         body = b"".join(self._chunks)
-        kind = _kind_by_type(headers.get(b"Content-Type"), headers.get(b"Content-Encoding"))
         url = self.request.url.partition("#")[0]
-        if kind is None:
-            kind = responsetypes.from_args(headers=headers, url=url, body=body)
+        kind = response_class(headers, url, body)
         if not self.limit and self._ends_with_connection():
             self.flags.append("partial")
         if self.stopped is not None:
@@ -157,7 +154,7 @@ class ResponseBuilder:
             body=body,
             flags=self.flags,
             certificate=certificate,
-            ip_address=_address(peer) if peer else None,
+            ip_address=address(peer) if peer else None,
             protocol=self.protocol,
         )
         response.headers = headers  # the constructor would copy them one by one
@@ -205,7 +202,7 @@ class ResponseBuilder:
         elif line:
             name, colon, value = line.partition(b":")
             if colon:
-                self.headers.setdefault(_title(name.strip()), []).append(value.strip(b" \t"))
+                self.headers.setdefault(title(name.strip()), []).append(value.strip(b" \t"))
         elif self.status >= 200 or self.status == _SWITCHING:
             self.is_head_whole = True
             self.request.meta["download_latency"] = monotonic() - self._started
@@ -276,28 +273,6 @@ class ResponseBuilder:
         """Whether the body ends with the connection, so that its completeness is unknown."""
         framed = b"Content-Length" in self.headers or b"Transfer-Encoding" in self.headers
         return not framed and self.status not in _BODYLESS and self.stopped is None and self.protocol < "HTTP/2"
-
-
-@lru_cache(4_096)
-def _title(name: bytes) -> bytes:
-    return name.title()
-
-
-@lru_cache(256)
-def _kind_by_type(content_type: bytes | None, content_encoding: bytes | None) -> Callable[..., Response] | None:
-    """Return the response class if the headers decide it; None if the URL or body must be inspected."""
-    if content_type is None:
-        return None
-    named = {b"Content-Type": content_type}
-    if content_encoding is not None:
-        named[b"Content-Encoding"] = content_encoding
-    kind = responsetypes.from_args(headers=Headers(named))
-    return kind if issubclass(kind, responsetypes.from_mimetype("text/plain")) else None
-
-
-@lru_cache(10_000)
-def _address(text: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address:
-    return ipaddress.ip_address(text.partition("%")[0])
 
 
 def _too_large(verb: str, size: int, what: str, limit: int, request: Request) -> str:

@@ -53,10 +53,10 @@ class FeedExporter(ScrapyFeedExporter):
     def open_spider(self, spider: Spider) -> None:
         """Open the feeds, unless the crawl cannot start, so that none is emptied for nothing."""
         frontier = frontier_of(self.crawler)
-        if frontier is not None and frontier.node is None:
+        if frontier is not None and not frontier.is_open:
             return
         super().open_spider(spider)
-        if frontier is None:
+        if frontier is None or frontier.node is None:
             return
         for slot in self.slots:
             if problem := shortfall(type(slot.storage), self.exporters[slot.format], slot.feed_options):

@@ -68,7 +68,7 @@ class LinkChecks:
             ConfigError: the seeds cannot be read.
         """
         frontier = frontier_of(self._crawler)
-        if self._filters.scope != ANY and frontier is not None and frontier.node is not None:
+        if self._filters.scope != ANY and frontier is not None and frontier.is_open:
             self._scope = await run_in_thread(self._make_scope)
 
     def canonical(self, links: Links, page: str = "", *, starts: bool = False) -> Iterable[str]:
@@ -139,8 +139,8 @@ class LinkChecks:
     def _pld_of(self, host: str) -> str:
         frontier = frontier_of(self._crawler)
         assert frontier is not None
-        assert frontier.node is not None, "links are found in a crawl that was joined"
-        return frontier.node.pld_of(host)
+        assert frontier.is_open, "links are found in a crawl that was joined"
+        return frontier.pld_of(host)
 
     def _seeds(self) -> Iterator[str]:
         for seed in _seeds_of(self._crawler.spider):

@@ -140,6 +140,16 @@ class Scheduler(BaseScheduler):
         """Whether the crawl was begun before this process joined it."""
         return self.node is not None and not self._joining.has_begun_crawl
 
+    @property
+    def is_open(self) -> bool:
+        """Whether this process has joined its crawl."""
+        return self.node is not None
+
+    def pld_of(self, host: str) -> str:
+        """The pay-level domain of a host, by the crawl's own list of public suffixes."""
+        assert self.node is not None, "it has joined its crawl"
+        return self.node.pld_of(host)
+
     def close(self, reason: str) -> Deferred[None]:
         return deferred_from_coro(self._close())
 

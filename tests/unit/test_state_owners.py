@@ -40,6 +40,8 @@ EXCEPTIONS: dict[tuple[str, str], str] = {
     ("scheduler/adapter/values.py", "record"): "a stored record is filled in without running code of its class",
     ("scheduler/budgets/in_degrees.py", "self._counts.flags.writeable"): "numpy's way to make an array immutable",
     ("scheduler/partition/takeover.py", "error.__cause__"): "Python's own, of an error that somebody else raises",
+    ("stored/handler.py", "stop.response"): "Scrapy's StopDownload is raised with its response",
+    ("stored/installing.py", "extract.suffix_list_urls"): "the extractor of Scrapy's cookies, which has no setter",
     ("url/domain.py", "response.encoding"): "requests' response, made here, whose constructor takes nothing",
     ("url/domain.py", "response.raw"): "likewise",
     ("url/domain.py", "response.status_code"): "likewise",

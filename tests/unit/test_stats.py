@@ -83,6 +83,8 @@ def scrapy_keys() -> Iterator[tuple[str, str]]:
             yield from ((f"bigcrawl/filtered/{rule}", where) for rule in PAGE_RULES)
         elif name in STATS_CALLS:
             yield from ((key, where) for key in texts(call.args[0]) if "{}" not in key)
+        elif name == "UnreadablePageError":
+            yield from ((f"bigcrawl/source/{reason}", where) for reason in texts(call.args[1]))
         elif name == "_meet_limit":
             yield from ((f"bigcrawl/limits/{reason}", where) for reason in texts(call.args[0]))
         elif name in {"count_dropped", "_count"}:

@@ -1,4 +1,7 @@
-"""What Scrapy's components use of the frontier. `scheduler.scheduler.Scheduler` implements it."""
+"""What Scrapy's components use of the frontier.
+
+`scheduler.scheduler.Scheduler` implements it, and for stored pages `stored.scheduler.StoredScheduler`.
+"""
 
 from __future__ import annotations
 
@@ -22,7 +25,7 @@ class Frontier(Protocol):
         guard: says which addresses are closed.
         started: the requests that were handed out. The downloader asks about them, and reports what became of them.
         intake: takes a spider's links and start requests.
-        node: this process as a member of the crawl; None until it has joined.
+        node: this process as a member of the crawl; None until it has joined, and always if pages are stored ones.
         last_survey: the last survey of the whole crawl; None before the first.
     """
 
@@ -36,6 +39,13 @@ class Frontier(Protocol):
     @property
     def is_resumed(self) -> bool:
         """Whether the crawl existed before this process joined it."""
+
+    @property
+    def is_open(self) -> bool:
+        """Whether it takes and gives URLs: it has joined its crawl, or found its stored pages."""
+
+    def pld_of(self, host: str) -> str:
+        """The pay-level domain of a host, once it is open."""
 
     def fail(self, error: BigcrawlError) -> None:
         """End the crawl because of an error that waiting does not solve: one line, and exit status 1."""

@@ -146,17 +146,32 @@ def links_encoder(links: Links, depth: int, marks: Marks | None = None) -> Calla
         RequestNotStorableError: msgpack cannot hold a value of the batch, such as its meta. This is raised here, before
             any of its URLs is noted anywhere.
     """
-    source = next(iter(links.urls), "(no URL)")
-    body = _packed_body(source, depth, _links_payload(links))
-    after_url = body[1 + len(_pack(source)) :]
+    after_url = links_tail(links, depth)
     priority = _clamped(links.priority)
     listed = CHANGEFREQS.index(links.changefreq) << LISTED_SHIFT
 
     def encode(key: UrlKey, url: str) -> QueuedUrl:
         flags = listed | marks(url, depth) << TRAP_SHIFT if marks else listed
-        return QueuedUrl(key, host_of(url), priority, flags, _LIST_OF_3 + _pack(url) + after_url)
+        return QueuedUrl(key, host_of(url), priority, flags, with_url(url, after_url))
 
     return encode
+
+
+def links_tail(links: Links, depth: int) -> bytes:
+    """Return what the bodies of a batch's URLs have in common: all that stands after the URL. Raises as above."""
+    source = next(iter(links.urls), "(no URL)")
+    return tail_of(_packed_body(source, depth, _links_payload(links)), source)
+
+
+def tail_of(body: bytes, url: str) -> bytes:
+    """Return what stands in a body after its URL."""
+    return body[1 + len(_pack(url)) :]
+
+
+def with_url(url: str, tail: bytes) -> bytes:
+    """Return the body of a URL and a tail."""
+    packed_url: bytes = _pack(url)
+    return _LIST_OF_3 + packed_url + tail
 
 
 def decode_body(body: bytes) -> tuple[str, int, dict[str, Any] | int | None]:

@@ -2,7 +2,8 @@
 
     python -m tests.integration.stock.side '<JSON: runner, crawls, arguments, told>'
 
-A crawl is [spider's name, settings]. What each one did is written to the file `told`, a JSON list.
+A crawl is [spider's name, settings]. What each one did is written to the file `told`, a JSON list. With `is_offline`,
+the process has no network, and every attempt to use one is written down.
 """
 
 from __future__ import annotations
@@ -19,14 +20,18 @@ from scrapy.utils.reactor import install_reactor
 
 from tests.integration.stock.spiders import SPIDERS
 from tests.integration.stock.watch import TOLD
+from tests.support.offline import ATTEMPTS, cut_off
 
 
 def main(order: dict[str, Any]) -> None:
+    if order.get("is_offline"):
+        cut_off()
     crawls = [(SPIDERS[name], settings, order["arguments"]) for name, settings in order["crawls"]]
     try:
         _RUNNERS[order["runner"]](crawls)
     finally:
-        Path(order["told"]).write_text(json.dumps([watch.told() for watch in TOLD], default=repr))
+        told = [{**watch.told(), "attempts": ATTEMPTS} for watch in TOLD]
+        Path(order["told"]).write_text(json.dumps(told, default=repr))
 
 
 def _by_process(crawls: Any, kind: Any) -> None:

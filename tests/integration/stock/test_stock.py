@@ -52,14 +52,15 @@ class Side:
     log: str
 
 
-def run(site: Site, directory: Path, crawls: list[Any], runner: str) -> Side:
-    """Run the crawls in one process, with one of Scrapy's runners."""
+def run(site: Site, directory: Path, crawls: list[Any], runner: str, *, is_offline: bool = False) -> Side:
+    """Run the crawls in one process, with one of Scrapy's runners; with or without a network."""
     directory.mkdir(parents=True)
     order = {
         "runner": runner,
         "crawls": crawls,
         "arguments": {"origins": site.origins, "refusing": site.refusing},
         "told": str(directory / "told.json"),
+        "is_offline": is_offline,
     }
     words = ["tests.integration.stock.side", json.dumps(order)]
     environment = {**os.environ, "PYTHONPATH": str(REPOSITORY)}

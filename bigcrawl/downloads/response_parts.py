@@ -1,0 +1,45 @@
+"""Parts of a response, whose values repeat: its class, its headers' names, the server's address."""
+
+from __future__ import annotations
+
+import ipaddress
+from functools import lru_cache
+from typing import TYPE_CHECKING
+
+from scrapy.http import Headers
+from scrapy.responsetypes import responsetypes
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from scrapy.http import Response
+
+
+def response_class(headers: Headers, url: str, body: bytes) -> Callable[..., Response]:
+    """Return the class of a response, as Scrapy chooses it."""
+    kind = _kind_by_type(headers.get(b"Content-Type"), headers.get(b"Content-Encoding"))
+    return responsetypes.from_args(headers=headers, url=url, body=body) if kind is None else kind
+
+
+@lru_cache(4_096)
+def title(name: bytes) -> bytes:
+    """Return a header's name in Scrapy's case."""
+    return name.title()
+
+
+@lru_cache(10_000)
+def address(text: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address:
+    """Return an address without its zone; raises ValueError if it is none."""
+    return ipaddress.ip_address(text.partition("%")[0])
+
+
+@lru_cache(256)
+def _kind_by_type(content_type: bytes | None, content_encoding: bytes | None) -> Callable[..., Response] | None:
+    """Return the response class if the headers decide it; None if the URL or body must be inspected."""
+    if content_type is None:
+        return None
+    named = {b"Content-Type": content_type}
+    if content_encoding is not None:
+        named[b"Content-Encoding"] = content_encoding
+    kind = responsetypes.from_args(headers=Headers(named))
+    return kind if issubclass(kind, responsetypes.from_mimetype("text/plain")) else None

@@ -1,0 +1,167 @@
+"""Makes a graph of names: nodes in the order of their names, edges in that of their nodes, whatever their number.
+
+Names and edges are sorted on disk (`bigcrawl.page_index.sorted_lines`), edges by 64-bit keys of their names:
+
+1. `add` takes the edges of one name: its name and theirs, and each edge as the keys of its ends;
+2. `nodes` numbers the sorted names, and notes the number of each key;
+3. `edges` puts numbers in the place of keys: edges sorted by target, beside the numbers by key; then so by source; and
+   sorted by both, equal ones become one.
+
+Names that are added again and again, and edges of them, are put together in memory first.
+"""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from typing import TYPE_CHECKING, BinaryIO, Final, NamedTuple
+
+from bigcrawl.exceptions import ContractError
+from bigcrawl.page_index.sorted_lines import SortedLines
+from bigcrawl.url.key import SECRET_BYTES, Keys
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+    from pathlib import Path
+
+BYTES_MAX: Final = 64 << 20
+"""Memory for one sort; there are two at a time."""
+_TOGETHER_MAX: Final = 1 << 17  # names, and edges, that are put together before they go to a sort
+_KEY_CHARS: Final = 16
+_SOURCE, _TARGET = b"1", b"0"
+
+
+class Node(NamedTuple):
+    """A node, numbered from 0 on in the order of the bytes of names. `has_page`: whether it was added as a source."""
+
+    number: int
+    name: str
+    has_page: bool
+
+
+class Edge(NamedTuple):
+    """An edge between nodes, and how many links make it."""
+
+    source: int
+    target: int
+    links: int
+
+
+class GraphBuilder:
+    """See the module. Not thread-safe; `add` comes first, then `nodes` once to its end, then `edges` once.
+
+    Args:
+        directory: where runs of the sorts lie; they have no names, so nothing is left of them if the process dies.
+        bytes_max: memory for one sort.
+
+    All methods raise OSError if the disk refuses. Names have no blanks or controls, as canonical URLs and hosts.
+    """
+
+    def __init__(self, directory: Path, bytes_max: int = BYTES_MAX) -> None:
+        self._directory = directory
+        self._bytes_max = bytes_max
+        self._key = Keys(os.urandom(SECRET_BYTES)).of_bytes
+        self._names = self._sort()
+        self._pairs = self._sort()
+        self._named: dict[str, bool] = {}
+        self._paired: dict[tuple[str, str], int] = {}
+        self._numbers: BinaryIO | None = None
+        self.node_count = 0
+
+    def __repr__(self) -> str:
+        return f"<GraphBuilder nodes={self.node_count}>"
+
+    def close(self) -> None:
+        """Give up what is on disk."""
+        self._names.close()
+        self._pairs.close()
+        if self._numbers is not None:
+            self._numbers.close()
+
+    def add(self, source: str, targets: Iterable[str]) -> None:
+        """Add a node, and a link to each of the targets. Cost: 4 us a link."""
+        self._named[source] = True
+        for target in targets:
+            self._named.setdefault(target, False)
+            self._paired[source, target] = self._paired.get((source, target), 0) + 1
+        if len(self._named) >= _TOGETHER_MAX:
+            self._pass_names()
+        if len(self._paired) >= _TOGETHER_MAX:
+            self._pass_pairs()
+
+    def nodes(self) -> Iterator[Node]:
+        """Yield the nodes by number."""
+        self._pass_names()
+        self._pass_pairs()
+        numbers = self._sort()
+        name, has_page = b"", False
+        for line in self._names:
+            other, _, kind = line.rstrip(b"\n").partition(b" ")
+            if other != name:
+                if name:
+                    yield self._numbered(name, numbers, has_page=has_page)
+                name, has_page = other, False
+            has_page = has_page or kind == _SOURCE
+        if name:
+            yield self._numbered(name, numbers, has_page=has_page)
+        self._names.close()
+        self._numbers = tempfile.TemporaryFile(dir=self._directory)  # noqa: SIM115 - closed with the others
+        self._numbers.writelines(numbers)
+        numbers.close()
+
+    def edges(self) -> Iterator[Edge]:
+        """Yield the edges by source, then by target, each once."""
+        by_source = self._sort()
+        for target, rest in self._with_numbers(self._pairs):
+            source, _, links = rest.partition(b" ")
+            by_source.add(b"%s %s %s" % (source, target, links))
+        self._pairs.close()
+        by_number = self._sort()
+        for source, rest in self._with_numbers(by_source):
+            by_number.add(b"%s %s" % (source, rest))
+        by_source.close()
+        last = Edge(-1, -1, 0)
+        for line in by_number:
+            edge = Edge(*(int(part, 16) for part in line.split()))
+            if edge[:2] == last[:2]:
+                last = last._replace(links=last.links + edge.links)
+                continue
+            if last.links:
+                yield last
+            last = edge
+        if last.links:
+            yield last
+        by_number.close()
+
+    def _sort(self) -> SortedLines:
+        return SortedLines(self._directory, self._bytes_max)
+
+    def _pass_names(self) -> None:
+        for name, has_page in self._named.items():
+            self._names.add(b"%s %s\n" % (name.encode(), _SOURCE if has_page else _TARGET))
+        self._named = {}
+
+    def _pass_pairs(self) -> None:
+        for (source, target), links in self._paired.items():
+            keys = self._key(target.encode()), self._key(source.encode())
+            self._pairs.add(b"%016x %016x %x\n" % (*keys, links))
+        self._paired = {}
+
+    def _numbered(self, name: bytes, numbers: SortedLines, *, has_page: bool) -> Node:
+        node = Node(self.node_count, name.decode(), has_page)
+        numbers.add(b"%016x %012x\n" % (self._key(name), node.number))
+        self.node_count += 1
+        return node
+
+    def _with_numbers(self, lines: Iterable[bytes]) -> Iterator[tuple[bytes, bytes]]:
+        """Yield for each line that begins with a key: the number of the key, and the rest of the line."""
+        if self._numbers is None:
+            raise ContractError("nodes() comes before edges()")
+        self._numbers.seek(0)
+        numbers = iter(self._numbers)
+        key, number = b"", b""
+        for line in lines:
+            wanted = line[:_KEY_CHARS]
+            while key < wanted:
+                key, _, number = next(numbers).rstrip(b"\n").partition(b" ")
+            yield number, line[_KEY_CHARS + 1 :]

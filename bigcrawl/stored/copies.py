@@ -1,0 +1,42 @@
+"""Says which stored pages are copies of others, as the storage of the crawl did when it wrote them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+from weakref import WeakKeyDictionary
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from scrapy import Request
+
+    from bigcrawl.stored.pages import StoredPage
+
+
+class StoredCopies:
+    """Stands for the storage of pages in a run that stores none: a `NotingStorage`."""
+
+    def __init__(self) -> None:
+        self._originals: WeakKeyDictionary[Request, str] = WeakKeyDictionary()
+
+    def __repr__(self) -> str:
+        return f"<StoredCopies {len(self._originals)}>"
+
+    pages = 0
+    safe_pages = 0
+
+    def note(self, request: Request, page: StoredPage) -> None:
+        """A request is answered by this page."""
+        if page.original_url:
+            self._originals[request] = page.original_url
+
+    def is_flushed(self) -> bool:
+        """Whether pages can be given: always."""
+        return True
+
+    def note_page(self, request: Request, fields: Mapping[str, str]) -> None:
+        """Keep nothing: the notes of the crawl are in its files."""
+
+    def original_of(self, request: Request) -> str:
+        """The URL of the page to which the answer refers for its body; empty if it refers to none."""
+        return self._originals.get(request, "")

@@ -1,0 +1,45 @@
+"""The requests that the engine works on, of a run over stored pages."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from bigcrawl.clock import SystemClock
+from bigcrawl.scheduler.adapter.started_requests import StartedRequests
+
+if TYPE_CHECKING:
+    from scrapy import Request
+
+    from bigcrawl.scheduler.adapter.engine_probe import EngineProbe
+
+
+class GivenRequests(StartedRequests):
+    """Knows which requests were given to the engine. What the downloader reports of them concerns nobody."""
+
+    def __init__(self, probe: EngineProbe) -> None:
+        super().__init__(probe, SystemClock(), 0)
+        self._given: dict[Request, None] = {}
+
+    def __repr__(self) -> str:
+        return f"<GivenRequests {len(self._given)}>"
+
+    def __len__(self) -> int:
+        return len(self._given)
+
+    @property
+    def requests(self) -> list[Request]:
+        """The requests, the oldest first."""
+        return list(self._given)
+
+    def note_given(self, request: Request) -> None:
+        """The engine is given a request."""
+        self._given[request] = None
+
+    def forget_ended(self) -> None:
+        """Forget the requests that the engine is done with."""
+        for request in [request for request in self._given if self._probe.has_ended(request)]:
+            del self._given[request]
+
+    def is_handed_out(self, request: Request) -> bool:
+        """Whether a request was given to the engine, and is not over."""
+        return request in self._given

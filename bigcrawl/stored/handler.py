@@ -1,0 +1,81 @@
+"""The download handler of stored pages: it opens no connection, and is all that stands for http and https."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from scrapy import signals
+from scrapy.exceptions import IgnoreRequest, StopDownload
+from twisted.python.failure import Failure
+
+from bigcrawl.downloads.signalling import Signalling
+from bigcrawl.scheduler.adapter.registry import frontier_of
+from bigcrawl.stored.responses import response_of
+from bigcrawl.stored.scheduler import StoredScheduler
+
+if TYPE_CHECKING:
+    from typing import Self
+
+    from scrapy import Request
+    from scrapy.crawler import Crawler
+    from scrapy.http import Response
+
+    from bigcrawl.stored.pages import StoredPage
+
+
+class PageNotStoredError(IgnoreRequest):
+    """Nobody has stored the answer to a request."""
+
+
+class StoredPagesHandler:
+    """Answers requests with stored pages; a `DownloadHandlerProtocol`."""
+
+    lazy = False
+
+    def __init__(self, crawler: Crawler) -> None:
+        self._crawler = crawler
+        self._signalling = Signalling(crawler)
+
+    @classmethod
+    def from_crawler(cls, crawler: Crawler) -> Self:
+        return cls(crawler)
+
+    async def close(self) -> None:
+        """Do nothing; the scheduler closes the files."""
+
+    async def download_request(self, request: Request) -> Response:
+        """Return the stored answer.
+
+        Raises:
+            PageNotStoredError: there is none that can be read.
+            StopDownload: a receiver of signals wants the download to fail.
+        """
+        frontier = frontier_of(self._crawler)
+        page = frontier.page_of(request) if isinstance(frontier, StoredScheduler) else None
+        if page is None:
+            raise PageNotStoredError(f"{request.url} is not stored")
+        request.meta["download_latency"] = page.took_ms / 1000
+        response = response_of(page, request.url.partition("#")[0])
+        return self._shown(request, response, page)
+
+    def _shown(self, request: Request, response: Response, page: StoredPage) -> Response:
+        """Tell receivers of signals what arrives; what they stop is cut there."""
+        fields: dict[str, Any] = {"request": request, "spider": self._crawler.spider}
+        stop = self._send(signals.headers_received, headers=response.headers, body_length=len(page.body), **fields)
+        if stop is not None:
+            response = response.replace(body=b"")
+        elif page.body:
+            stop = self._send(signals.bytes_received, data=page.body, **fields)
+        if stop is None:
+            return response
+        response.flags.append("download_stopped")
+        if stop.fail:
+            stop.response = response
+            raise stop
+        return response
+
+    def _send(self, signal: object, **fields: Any) -> StopDownload | None:
+        for _, result in self._signalling.send(signal, **fields):
+            if isinstance(result, Failure) and isinstance(result.value, StopDownload):
+                return result.value
+        return None

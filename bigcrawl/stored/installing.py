@@ -1,0 +1,41 @@
+"""Settings of a run over stored pages. What the add-on sets for every crawl is set before."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from scrapy.downloadermiddlewares import cookies
+from tldextract import TLDExtract
+
+from bigcrawl.stored.handler import StoredPagesHandler
+from bigcrawl.stored.scheduler import StoredScheduler
+
+if TYPE_CHECKING:
+    from scrapy.settings import BaseSettings
+
+_NETWORK: Final = ("http", "https", "ftp", "s3")
+_INSTEAD: Final = {
+    "SCHEDULER": StoredScheduler,
+    "RETRY_ENABLED": False,  # the answer would be the same
+    "HTTPCACHE_ENABLED": False,
+}
+
+
+def install(settings: BaseSettings) -> None:
+    """Put stored pages in the place of the network, whatever the project has there."""
+    for name, value in _INSTEAD.items():
+        settings.set(name, value, max(settings.getpriority(name) or 0, 15))
+    handlers = settings["DOWNLOAD_HANDLERS"]
+    priority = max(settings.getpriority("DOWNLOAD_HANDLERS") or 0, 15)
+    if hasattr(handlers, "set"):
+        for scheme in _NETWORK:
+            handlers.set(scheme, StoredPagesHandler if scheme.startswith("http") else None, priority)
+    settings.set("CONCURRENT_REQUESTS", 1, "addon")
+    _keep_cookies_at_home()
+
+
+def _keep_cookies_at_home() -> None:
+    """Have Scrapy's cookies use the list of public suffixes that is installed; they would fetch a newer one."""
+    extract = getattr(cookies, "_split_domain", None)
+    if isinstance(extract, TLDExtract):
+        extract.suffix_list_urls = ()

@@ -1,0 +1,162 @@
+"""Takes what a spider asks for: links, requests, and the robots.txt of each authority if it reads sitemaps."""
+
+from __future__ import annotations
+
+from time import monotonic
+from typing import TYPE_CHECKING, Any, Final
+
+from bigcrawl.scheduler.adapter.request_codec import ONCE, encode_request, jar_bytes, links_tail, tail_of
+from bigcrawl.scheduler.adapter.spider_intake import SpiderIntake
+from bigcrawl.stats_buffer import StatsBuffer
+from bigcrawl.stored.catalogue import ROBOTS_PATH
+from bigcrawl.url.canonical import authority_of, canonicalize
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable, Iterable
+
+    from scrapy import Request, Spider
+    from scrapy.crawler import Crawler
+
+    from bigcrawl.config import Config
+    from bigcrawl.links import Links
+    from bigcrawl.scheduler.adapter.drops import Drops
+    from bigcrawl.scheduler.adapter.shutdown import Shutdown
+    from bigcrawl.scheduler.node.link_graph import Ballot
+    from bigcrawl.stored.catalogue import Catalogue
+    from bigcrawl.stored.given import GivenRequests
+    from bigcrawl.stored.wanted import WantedPages
+
+    Telling = Callable[[str, list[str]], Awaitable[None]]
+
+SITEMAPS: Final = b"sitemaps"
+"""The template of a robots.txt that is read for its sitemaps; no request has it."""
+
+
+class StoredIntake(SpiderIntake):
+    """The intake of a run over stored pages. What is not stored is counted, and a URL is asked for once."""
+
+    def __init__(
+        self, config: Config, given: GivenRequests, shutdown: Shutdown, drops: Drops, crawler: Crawler
+    ) -> None:
+        super().__init__(config, given, shutdown, drops)
+        self._crawler = crawler
+        self._given = given
+        self._url_bytes = config.frontier.url_bytes_max
+        self._skips_start = config.source.has_all
+        self._stats_buffer = StatsBuffer(crawler)
+        self._catalogue: Catalogue | None = None
+        self._wanted: WantedPages | None = None
+        self._other_keys: set[int] = set()
+        self._authorities: set[str] = set()
+        self.tell: Telling | None = None
+        self.is_starting = False
+        self.asked_at = monotonic()
+
+    def open(self, catalogue: Catalogue, wanted: WantedPages) -> None:
+        """Take what is asked for from now on."""
+        self._catalogue, self._wanted = catalogue, wanted
+        self.is_starting = not self._skips_start
+        self.asked_at = monotonic()
+
+    def offer_links(
+        self,
+        links: Links,
+        urls: Iterable[str],
+        depth: int,
+        page: str = "",
+        *,
+        starts: bool = False,
+        ballot: Ballot | None = None,
+    ) -> int:
+        """Ask for a batch of canonical URLs. Return how many are stored, and were not asked for before."""
+        catalogue, wanted = self._catalogue, self._wanted
+        if catalogue is None or wanted is None:
+            return 0
+        self.asked_at = monotonic()
+        if links.callback or links.errback:
+            links.check_methods(self._crawler.spider)
+        urls = list(dict.fromkeys(urls))
+        self._ask_robots(urls)
+        ranks = catalogue.ranks(urls)
+        found = ranks[ranks >= 0].tolist()
+        self._count_missing(len(urls) - len(found))
+        return wanted.ask(found, links_tail(links, depth))
+
+    def take_request(self, request: Request) -> bool:
+        """Ask for the page of a request; False if it is not stored, or was asked for before. Raises as its base."""
+        catalogue, wanted, spider = self._catalogue, self._wanted, self._crawler.spider
+        if catalogue is None or wanted is None or spider is None:
+            return False
+        self.asked_at = monotonic()
+        is_start = request in self._start_requests
+        self._start_requests.discard(request)
+        canonical = canonicalize(request.url, self._url_bytes)
+        self._ask_robots((canonical,))
+        rank = catalogue.rank(canonical)
+        if rank < 0:
+            self._count_missing(1)
+            return False
+        meta = request._meta or {}
+        is_checked = is_start or not request.dont_filter or self._is_redirect(meta) or meta.get(ONCE) is not None
+        jar = meta.get(ONCE) or (meta.get("cookiejar") if is_start else None)
+        template = self._template(request, spider, canonical)
+        if is_checked and request.method == "GET" and not request.body and jar is None:
+            return bool(wanted.ask((rank,), template))
+        key = catalogue.keys.of_request(canonical, request.method, request.body, jar_bytes(jar))
+        if is_checked and key in self._other_keys:
+            return False
+        if is_checked:
+            self._other_keys.add(key)
+        wanted.ask_besides(rank, template)
+        return True
+
+    def _template(self, request: Request, spider: Spider, canonical: str) -> bytes:
+        """Return what the request has beside its URL; all of it, if its URL is spelled in another way."""
+        queued, _ = encode_request(
+            request, spider, key_of=self._key_of_nothing, checked=True, url_bytes_max=self._url_bytes
+        )
+        return tail_of(queued.body, request.url) if request.url == canonical else queued.body
+
+    @staticmethod
+    def _key_of_nothing(*_: object) -> Any:
+        return 0
+
+    def _is_redirect(self, meta: dict[str, Any]) -> bool:
+        came_from = meta.get("redirect_urls")
+        if not meta.get("redirect_times") or not came_from:
+            return False
+        return any(request.url == came_from[-1] for request in self._given.requests)
+
+    def _ask_robots(self, urls: Iterable[str]) -> None:
+        """Ask for the robots.txt of each authority, which was fetched before its pages."""
+        if self.tell is None or self._catalogue is None or self._wanted is None:
+            return
+        for url in urls:
+            authority = authority_of(url)
+            if authority not in self._authorities:
+                self._authorities.add(authority)
+                rank = self._catalogue.rank(authority + ROBOTS_PATH)
+                if rank >= 0:
+                    self._wanted.ask_besides(rank, SITEMAPS)
+
+    def _count_missing(self, count: int) -> None:
+        if count:
+            self._stats_buffer.inc_value("bigcrawl/source/not-stored", count)
+
+    # --- start requests
+
+    def tell_sitemaps(self, tell: Telling) -> None:
+        """Have `tell` called with the URL of each stored robots.txt that names sitemaps, and with their URLs."""
+        self.tell = tell
+
+    async def claim_start(self) -> bool:
+        """Whether the start requests are to run: not if the spider is given all pages."""
+        return not self._skips_start
+
+    async def end_start(self) -> None:
+        """All start requests were made."""
+        self.is_starting = False
+
+    async def give_up_start(self) -> None:
+        """The spider's `start` failed; Scrapy logs that."""
+        self.is_starting = False

@@ -1,0 +1,255 @@
+"""Reads a stored page: its answer, its request and its notes, which stand one behind the other."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections import OrderedDict
+from contextlib import suppress
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Final, Protocol
+
+from isal import igzip_lib
+
+from bigcrawl.exceptions import BigcrawlError
+from bigcrawl.page_index.cdxj import decoded
+from bigcrawl.stored.chunks import without_chunks
+from bigcrawl.url.canonical import UrlError, canonicalize
+from bigcrawl.warc.record_heads import head_fields
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from bigcrawl.stored.catalogue import Place
+
+FILES_OPEN_MAX: Final = 64
+ORIGINALS_TRIED_MAX: Final = 64
+"""Answers of one URL that are read to find the one to which a copy refers."""
+_BEHIND_BYTES: Final = 4_096  # what a request and its notes take nearly always
+_HEADS_BYTES_MAX: Final = 1 << 20  # of a record, besides its body
+_URL_BYTES_MAX: Final = 1 << 20
+_HEAD_END: Final = b"\r\n\r\n"
+# What the download handlers say of an answer that is not whole, see `bigcrawl.pipelines.warc`.
+_FLAGS: Final = {
+    b"length": "truncated",
+    b"time": "truncated-time",
+    b"disconnect": "dataloss",
+    b"unspecified": "download_stopped",
+}
+_parse_status_line = re.compile(rb"(HTTP/[0-9.]+) +([0-9]{3})(?![0-9])").match
+_BadGzipError: type[Exception] = igzip_lib.error  # type: ignore[assignment]
+
+
+class UnreadablePageError(BigcrawlError):
+    """A page cannot be read. `reason` is one of damaged, too-large, no-original."""
+
+    def __init__(self, place: Place, reason: str, why: str) -> None:
+        super().__init__(f"{place.path}: the record at byte {place.offset} {why}")
+        self.reason = reason
+
+
+class Answers(Protocol):
+    """Where answers of URLs are stored; `Catalogue` is one."""
+
+    def answers(self, canonical: str) -> Iterator[Place]:
+        """Yield the stored answers of a URL, the last one first."""
+
+
+@dataclass(slots=True)
+class StoredPage:
+    """An answer, with what is known of its request.
+
+    Attributes:
+        url: that was fetched, as stored.
+        status: of the answer.
+        protocol: HTTP/1.1, h2 ...
+        headers: by names in Scrapy's case.
+        body: as it was sent, without chunks.
+        flags: those that the download handler gave it.
+        ip: the server's address; empty if it is not stored.
+        method: of the request; GET if there is none.
+        request_body: of the request.
+        took_ms: how long the fetch took; 0 if that is not stored.
+        depth: links from a seed; 0 if that is not stored.
+        original_url: of the page with this body, if the record refers to one; else empty.
+    """
+
+    url: str
+    status: int
+    protocol: str
+    headers: dict[bytes, list[bytes]]
+    body: bytes
+    flags: list[str] = field(default_factory=list)
+    ip: str = ""
+    method: str = "GET"
+    request_body: bytes = b""
+    took_ms: int = 0
+    depth: int = 0
+    original_url: str = ""
+
+
+class PageReader:
+    """Reads pages, in any order; in that of a file it reads ahead as the system does.
+
+    Args:
+        answers: where the originals of copies are found.
+        body_bytes_max: a longer body is refused; 0: none is.
+    """
+
+    def __init__(self, answers: Answers, body_bytes_max: int) -> None:
+        self._answers = answers
+        self._bytes_max = (body_bytes_max or 1 << 40) + _HEADS_BYTES_MAX
+        self._files: OrderedDict[Path, int] = OrderedDict()
+
+    def __repr__(self) -> str:
+        return f"<PageReader files={len(self._files)}>"
+
+    def close(self) -> None:
+        """Close the files."""
+        while self._files:
+            os.close(self._files.popitem()[1])
+
+    def read(self, place: Place) -> StoredPage:
+        """Return the page that is stored there.
+
+        Raises:
+            UnreadablePageError: its record is damaged or too large, or refers to one that is not there.
+
+        Cost: 0.1 ms for a page of 21 KB.
+        """
+        records = self._records(place)
+        fields, block = _divided(next(records, b""), place)
+        page = _page(fields, block, place)
+        with suppress(UnreadablePageError):  # what stands behind a page may be cut off, and the page whole
+            _add_companions(page, fields.get(b"warc-record-id", b""), records)
+        if fields.get(b"warc-type") == b"revisit":
+            self._complete(page, fields, place)
+        return page
+
+    def _complete(self, page: StoredPage, fields: dict[bytes, bytes], place: Place) -> None:
+        """Give a copy the body of its original; one that says that a page had not changed becomes that page."""
+        original = self._original(page, fields, place)
+        page.body = original.body
+        if not page.status or page.status == 304:
+            page.status, page.protocol, page.headers = original.status, original.protocol, original.headers
+        elif original.status == page.status:
+            page.original_url = original.url
+
+    def _original(self, page: StoredPage, fields: dict[bytes, bytes], copy: Place) -> StoredPage:
+        target = decoded(fields.get(b"warc-refers-to-target-uri", b"").strip(b"<>")) or page.url
+        try:
+            canonical = canonicalize(target, _URL_BYTES_MAX)
+        except UrlError as error:
+            raise UnreadablePageError(copy, "no-original", f"refers to {target[:200]!r}, which is no URL") from error
+        record_id, digest = fields.get(b"warc-refers-to"), fields.get(b"warc-payload-digest")
+        places = (place for place in self._answers.answers(canonical) if not place.is_copy)
+        for _, place in zip(range(ORIGINALS_TRIED_MAX), places, strict=False):
+            found, block = _divided(next(self._records(place), b""), place)
+            same_body = digest is not None and found.get(b"warc-payload-digest") == digest
+            if same_body or (record_id is not None and found.get(b"warc-record-id") == record_id):
+                return _page(found, block, place)
+        raise UnreadablePageError(copy, "no-original", f"is a copy of {canonical}, which is in none of the files")
+
+    def _records(self, place: Place) -> Iterator[bytes]:
+        """Yield the record of a place, and those behind it as far as they are needed; each at most so long."""
+        fd = self._open(place.path)
+        try:
+            data = os.pread(fd, min(place.size, self._bytes_max) + _BEHIND_BYTES, place.offset)
+        except OSError as error:
+            raise UnreadablePageError(place, "damaged", f"cannot be read: {error.strerror}") from error
+        at = place.offset + len(data)
+        while data:
+            member = igzip_lib.IgzipDecompressor(igzip_lib.DECOMP_GZIP)
+            try:
+                record = member.decompress(data, self._bytes_max)
+                while not member.eof and len(record) < self._bytes_max:
+                    more = os.pread(fd, max(_BEHIND_BYTES, len(record)), at)
+                    if not more:
+                        raise UnreadablePageError(place, "damaged", "is cut off by the end of the file")
+                    at += len(more)
+                    record += member.decompress(more, self._bytes_max - len(record))
+            except (_BadGzipError, OSError) as error:
+                raise UnreadablePageError(place, "damaged", f"cannot be unpacked: {error}") from error
+            if not member.eof:
+                raise UnreadablePageError(place, "too-large", "is larger than DOWNLOAD_MAXSIZE lets an answer be")
+            yield record
+            data = member.unused_data or os.pread(fd, _BEHIND_BYTES, at)
+            at += 0 if member.unused_data else len(data)
+
+    def _open(self, path: Path) -> int:
+        fd = self._files.get(path)
+        if fd is None:
+            if len(self._files) >= FILES_OPEN_MAX:
+                os.close(self._files.popitem(last=False)[1])
+            fd = self._files[path] = os.open(path, os.O_RDONLY)
+        else:
+            self._files.move_to_end(path)
+        return fd
+
+
+def _divided(record: bytes, place: Place) -> tuple[dict[bytes, bytes], bytes]:
+    """Return the fields of a record, and its block."""
+    head, end, block = record.partition(_HEAD_END)
+    fields = head_fields(head)
+    length = fields.get(b"content-length", b"")
+    if not end or not head.startswith(b"WARC/") or not length.isdigit() or len(block) < int(length):
+        raise UnreadablePageError(place, "damaged", "is no whole record: its index may be that of another file")
+    return fields, block[: int(length)]
+
+
+def _page(fields: dict[bytes, bytes], block: bytes, place: Place) -> StoredPage:
+    url, ip = decoded(fields.get(b"warc-target-uri", b"").strip(b"<>")), decoded(fields.get(b"warc-ip-address", b""))
+    if not fields.get(b"content-type", b"").startswith(b"application/http"):
+        is_copy = fields.get(b"warc-type") == b"revisit"
+        headers = {b"Content-Type": [fields[b"content-type"]]} if b"content-type" in fields and not is_copy else {}
+        return StoredPage(url, 0 if is_copy else 200, "HTTP/1.1", headers, block, ip=ip)
+    head, end, body = block.partition(_HEAD_END)
+    status_line, _, lines = head.partition(b"\r\n")
+    found = _parse_status_line(status_line)
+    if found is None or not end:
+        raise UnreadablePageError(place, "damaged", f"has no answer of HTTP: {status_line[:40]!r}")
+    headers = _headers(lines)
+    if headers.pop(b"Transfer-Encoding", None):
+        body = without_chunks(body)
+    protocol = decoded(fields.get(b"warc-protocol", found[1]))
+    page = StoredPage(url, int(found[2]), protocol, headers, body, ip=ip)
+    cut = fields.get(b"warc-truncated")
+    if cut is not None and fields.get(b"warc-type") != b"revisit":
+        page.flags.append(_FLAGS.get(cut, "download_stopped"))
+    return page
+
+
+def _add_companions(page: StoredPage, record_id: bytes, records: Iterator[bytes]) -> None:
+    """Add what the records behind a page say, those that belong to it: its request, its notes."""
+    for record in records:
+        head, _, rest = record.partition(_HEAD_END)
+        fields = head_fields(head)
+        if fields.get(b"warc-concurrent-to") == record_id:
+            page.method = decoded(rest.partition(b" ")[0])
+            page.request_body = rest.partition(_HEAD_END)[2].removesuffix(_HEAD_END)
+        elif fields.get(b"warc-refers-to") == record_id:
+            notes = head_fields(rest)
+            page.took_ms, page.depth = _number(notes, b"fetchtimems"), _number(notes, b"depth")
+            return
+        else:
+            return
+
+
+def _headers(lines: bytes) -> dict[bytes, list[bytes]]:
+    """Return headers as they were received; WARC files have some under other names, see `bigcrawl.warc.records`."""
+    headers: dict[bytes, list[bytes]] = {}
+    for line in lines.split(b"\r\n"):
+        name, colon, value = line.partition(b":")
+        if colon:
+            headers.setdefault(name.strip().title(), []).append(value.strip(b" \t"))
+    sent = headers.pop(b"X-Crawler-Content-Length", None)
+    if sent is not None:
+        headers[b"Content-Length"] = sent
+    headers.pop(b"X-Crawler-Transfer-Encoding", None)
+    return headers
+
+
+def _number(fields: dict[bytes, bytes], name: bytes) -> int:
+    value = fields.get(name, b"")
+    return int(value) if value.isdigit() and len(value) < 10 else 0

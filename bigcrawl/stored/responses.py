@@ -1,0 +1,36 @@
+"""Makes the response of a stored page that the download handler made of it when it was fetched."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from typing import TYPE_CHECKING
+
+from scrapy.http import Headers
+
+from bigcrawl.downloads.response_parts import address, response_class
+
+if TYPE_CHECKING:
+    from ipaddress import IPv4Address, IPv6Address
+
+    from scrapy.http import Response
+
+    from bigcrawl.stored.pages import StoredPage
+
+
+def response_of(page: StoredPage, url: str) -> Response:
+    """Return the response to a request for this URL. Its certificate, and the flag ``partial``, are not stored."""
+    headers = Headers()
+    dict.update(headers, page.headers)  # the constructor would copy them one by one
+    ip: IPv4Address | IPv6Address | None = None
+    with suppress(ValueError):
+        ip = address(page.ip) if page.ip else None
+    kind = response_class(headers, url, page.body)
+    return kind(
+        url=url,
+        status=page.status,
+        headers=headers,
+        body=page.body,
+        flags=page.flags,
+        ip_address=ip,
+        protocol=page.protocol,
+    )

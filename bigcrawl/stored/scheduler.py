@@ -1,0 +1,311 @@
+"""Scrapy's scheduler for stored pages, and the frontier that the middlewares see.
+
+Pages are given in the order of the crawl. The next one comes when the engine is done with the one before (with the
+oldest of CONCURRENT_REQUESTS, which the add-on sets to 1): only then is known what it asks for. So each page is asked
+for by the request that asked for it in the crawl. (Pages that arrive together are parsed together: which of them is the
+first to link to a third is chance in a crawl of several fetches at a time. Here it is the one that was stored first.)
+While the spider makes its start requests, no page is given, unless they do not come for a second: it may wait for one.
+
+Nothing is kept: a run that is stopped begins anew.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from contextlib import suppress
+from functools import partial
+from time import monotonic
+from typing import TYPE_CHECKING, Final
+from weakref import WeakKeyDictionary
+
+from scrapy import Request
+from scrapy.core.scheduler import BaseScheduler
+from scrapy.utils.defer import deferred_from_coro
+from scrapy.utils.reactor import is_reactor_installed
+
+from bigcrawl.config import read_config
+from bigcrawl.exceptions import BigcrawlError, ConfigError, RequestNotStorableError
+from bigcrawl.politeness.addresses import AddressGuard
+from bigcrawl.scheduler.adapter.drops import Drops
+from bigcrawl.scheduler.adapter.engine_probe import EngineProbe
+from bigcrawl.scheduler.adapter.registry import mark_failed, register, register_storage
+from bigcrawl.scheduler.adapter.request_codec import decode_request, with_url
+from bigcrawl.scheduler.adapter.shutdown import Shutdown
+from bigcrawl.scheduler.node.loops.memory import tame_memory, untrack_async_generators
+from bigcrawl.stats_buffer import StatsBuffer
+from bigcrawl.stored.catalogue import URL_BYTES_MAX, read_catalogue
+from bigcrawl.stored.copies import StoredCopies
+from bigcrawl.stored.files import source_files
+from bigcrawl.stored.given import GivenRequests
+from bigcrawl.stored.intake import SITEMAPS, StoredIntake
+from bigcrawl.stored.pages import PageReader, UnreadablePageError
+from bigcrawl.stored.sitemaps import SitemapTelling
+from bigcrawl.stored.wanted import WantedPages
+from bigcrawl.url.canonical import UrlError, canonicalize
+from bigcrawl.url.domain import PublicSuffixes
+
+if TYPE_CHECKING:
+    from typing import Self
+
+    from scrapy import Spider
+    from scrapy.crawler import Crawler
+    from twisted.internet.defer import Deferred
+
+    from bigcrawl.scheduler.adapter.spider_intake import SpiderIntake
+    from bigcrawl.scheduler.adapter.started_requests import StartedRequests
+    from bigcrawl.scheduler.crawl.survey import Survey
+    from bigcrawl.scheduler.node.node import Node
+    from bigcrawl.stored.catalogue import Catalogue
+    from bigcrawl.stored.pages import StoredPage
+    from bigcrawl.stored.wanted import Wanted
+
+logger = logging.getLogger(__name__)
+
+START_PATIENCE_S: Final = 1.0
+UNASKED: Final = b""
+"""The template of a page that nobody has asked for."""
+_BODY: Final = b"\x93"  # how the body of a request begins, and no tail of one
+
+
+class StoredScheduler(BaseScheduler):
+    """See the module; a `Frontier` without a node."""
+
+    node: Node | None = None
+    last_survey: Survey | None = None
+    is_resumed = False
+
+    def __init__(self, crawler: Crawler) -> None:
+        self._crawler = crawler
+        self.config = config = read_config(crawler.settings)
+        self.guard = AddressGuard(config.politeness.allow_private_addresses, config.politeness.allow_addresses)
+        self._probe = EngineProbe(crawler)
+        self._shutdown = Shutdown(crawler, self._probe, 0, partial(mark_failed, crawler))
+        self._drops = Drops(crawler, obeys_robots=False)
+        self._limit = crawler.settings.getint("CONCURRENT_REQUESTS") or 1
+        self._bytes_max = crawler.settings.getint("DOWNLOAD_MAXSIZE")
+        self._stats_buffer = StatsBuffer(crawler)
+        self._engines = GivenRequests(self._probe)
+        self._asked = StoredIntake(config, self._engines, self._shutdown, self._drops, crawler)
+        self.started: StartedRequests = self._engines
+        self.intake: SpiderIntake = self._asked
+        self.copies = StoredCopies()
+        self._telling = SitemapTelling(crawler, config.politeness.agent, self._probe.wake)
+        self._suffixes: PublicSuffixes | None = None
+        self._catalogue: Catalogue | None = None
+        self._reader: PageReader | None = None
+        self._wanted = WantedPages(0)
+        self._pages: WeakKeyDictionary[Request, StoredPage] = WeakKeyDictionary()
+        self._reported: set[str] = set()
+        self._given = 0
+        self._began = monotonic()
+
+    @classmethod
+    def from_crawler(cls, crawler: Crawler) -> Self:
+        frontier = cls(crawler)
+        register(crawler, frontier)
+        register_storage(crawler, frontier.copies)
+        return frontier
+
+    def __repr__(self) -> str:
+        return f"<StoredScheduler given={self._given} {self._wanted!r}>"
+
+    # --- opening and closing
+
+    @property
+    def is_open(self) -> bool:
+        """Whether the stored pages were found."""
+        return self._catalogue is not None
+
+    def open(self, spider: Spider) -> Deferred[None]:
+        return deferred_from_coro(self._open(spider))
+
+    async def _open(self, spider: Spider) -> None:
+        source = self.config.source
+        try:
+            if hasattr(spider, "redis_key"):
+                raise ConfigError(
+                    f"the spider {spider.name} takes its URLs from Redis, and BIGCRAWL_SOURCE is read without it: give "
+                    "them as start_urls, or set BIGCRAWL_SOURCE_PAGES to all"
+                )
+            paths = source_files(source.pattern)
+            self._catalogue = await asyncio.to_thread(read_catalogue, paths, source.until)
+            self._suffixes = PublicSuffixes.bundled(private=self.config.crawl.private_suffixes)
+        except BigcrawlError as error:
+            self.fail(error)
+            return
+        self._reader = PageReader(self._catalogue, self._bytes_max)
+        self._wanted = WantedPages(len(self._catalogue))
+        if source.has_all:
+            self._wanted.want_all(self._catalogue.pages_but_robots(), UNASKED)
+        self._asked.open(self._catalogue, self._wanted)
+        logger.info(
+            "%(pages)d stored pages in %(files)d files; nothing is fetched",
+            {"pages": len(self._catalogue), "files": len(paths)},
+        )
+        tame_memory()
+        if is_reactor_installed():
+            untrack_async_generators()
+        self._began = monotonic()
+
+    def close(self, reason: str) -> Deferred[None]:
+        return deferred_from_coro(self._close())
+
+    async def _close(self) -> None:
+        self._shutdown.end()
+        self._telling.stop()
+        if self._reader is None or self._catalogue is None:
+            return
+        self._reader.close()
+        seconds = monotonic() - self._began
+        logger.info(
+            "%(given)d of %(pages)d stored pages were given to the spider in %(seconds).1f s, %(rate).0f pages/s",
+            {
+                "given": self._given,
+                "pages": len(self._catalogue),
+                "seconds": seconds,
+                "rate": self._given / max(seconds, 1e-3),
+            },
+        )
+        if not self._given and not self._shutdown.has_failed:
+            logger.warning(
+                "the spider has asked for no page that is stored: its start requests must be among the stored pages, "
+                "or set BIGCRAWL_SOURCE_PAGES to all"
+            )
+
+    def fail(self, error: BigcrawlError) -> None:
+        """End the run because of an error: one line, and exit status 1."""
+        self._shutdown.fail(error)
+
+    def pld_of(self, host: str) -> str:
+        """The pay-level domain of a host, by the list of public suffixes that is installed."""
+        assert self._suffixes is not None, "it is open"
+        return self._suffixes.pld(host)
+
+    # --- what the engine calls
+
+    def has_pending_requests(self) -> bool:
+        if not self.is_open or self._shutdown.has_failed:
+            return False
+        return bool(self._wanted) or bool(self._engines) or self._telling.is_under_way
+
+    def enqueue_request(self, request: Request) -> bool:
+        try:
+            return self.intake.take_request(request)
+        except UrlError as error:
+            self._drops.count_dropped(f"url-{error.reason}", str(error))
+        except RequestNotStorableError as error:
+            self._drops.count_dropped("not-storable", str(error), about=error.key_path)
+        except Exception:
+            logger.exception("a request could not be queued: %(request)s", {"request": request})
+            self._drops.count_dropped("error", "")
+        return False
+
+    def next_request(self) -> Request | None:
+        try:
+            return self._next()
+        except Exception:
+            logger.exception("bigcrawl could not hand out a request")
+            return None
+
+    def _next(self) -> Request | None:
+        self._engines.forget_ended()
+        if len(self._engines) >= self._limit or self._telling.is_under_way or self._probe.is_closing():
+            return None
+        if self._asked.is_starting and monotonic() < self._asked.asked_at + START_PATIENCE_S:
+            return None
+        while (wanted := self._wanted.pop()) is not None:
+            if wanted.template == SITEMAPS:
+                self._tell_sitemaps(wanted)
+                return None
+            request = self._request_of(wanted)
+            if request is not None:
+                self._engines.note_given(request)
+                self._given += 1
+                self._stats_buffer.inc_value("bigcrawl/source/pages")
+                return request
+        return None
+
+    # --- pages
+
+    def page_of(self, request: Request) -> StoredPage | None:
+        """The stored answer to a request, whoever makes it; None if there is none that can be read."""
+        page = self._pages.pop(request, None)
+        if page is not None or self._catalogue is None:
+            return page
+        with suppress(UrlError):
+            rank = self._catalogue.rank(canonicalize(request.url, URL_BYTES_MAX))
+            page = self._read(rank) if rank >= 0 else None
+            return self._that_answers(request, page) if page is not None else None
+        return None
+
+    def _request_of(self, wanted: Wanted) -> Request | None:
+        """The request for a page, which is read now; None, counted, if it cannot be read or run."""
+        page = self._read(wanted.rank)
+        spider = self._crawler.spider
+        if page is None or spider is None:
+            return None
+        try:
+            request = _decoded(wanted.template, page, spider)
+        except Exception as error:  # noqa: BLE001 - a spider's class or methods may raise anything
+            self._drops.report_once("undecodable", f"{page.url} cannot be run by this spider: {error}")
+            return None
+        answer = self._that_answers(request, page)
+        if answer is None:
+            self._stats_buffer.inc_value("bigcrawl/source/not-stored")
+            return None
+        if self.config.source.has_all:  # links say nothing of how a page was found
+            request.meta["depth"] = answer.depth
+        self._pages[request] = answer
+        self.copies.note(request, answer)
+        return request
+
+    def _that_answers(self, request: Request, page: StoredPage) -> StoredPage | None:
+        """The page, or an earlier answer of its URL, that answers a request with this method and body."""
+        if page.method == request.method and page.request_body == request.body:
+            return page
+        assert self._catalogue is not None
+        assert self._reader is not None
+        for place in self._catalogue.answers(canonicalize(page.url, URL_BYTES_MAX)):
+            with suppress(UnreadablePageError):
+                other = self._reader.read(place)
+                if other.method == request.method and other.request_body == request.body:
+                    return other
+        return None
+
+    def _read(self, rank: int) -> StoredPage | None:
+        """A page; None, counted and told once for each file, if it cannot be read."""
+        assert self._catalogue is not None
+        assert self._reader is not None
+        place = self._catalogue.place(rank)
+        try:
+            return self._reader.read(place)
+        except UnreadablePageError as error:
+            reason, message = error.reason, str(error)
+        except OSError as error:
+            reason, message = "damaged", f"{place.path} cannot be read: {error.strerror}"
+        self._stats_buffer.inc_value(f"bigcrawl/source/{reason}")
+        if f"{reason} {place.path}" not in self._reported:
+            self._reported.add(f"{reason} {place.path}")
+            logger.error(
+                "%(message)s; further pages of this file are counted as bigcrawl/source/%(reason)s. scrapy frontier "
+                "warc verify says what is wrong with a file",
+                {"message": message, "reason": reason},
+            )
+        return None
+
+    def _tell_sitemaps(self, wanted: Wanted) -> None:
+        page = self._read(wanted.rank)
+        tell = self._asked.tell
+        if page is not None and tell is not None:
+            self._telling.begin(page.url, tell)
+
+
+def _decoded(template: bytes, page: StoredPage, spider: Spider) -> Request:
+    """The request with a template for a stored page. Raises ValueError, and what classes of the spider raise."""
+    if template == UNASKED:
+        url = canonicalize(page.url, URL_BYTES_MAX)
+        return Request(url, meta={"depth": page.depth, "verbatim_url": True})
+    if template.startswith(_BODY):
+        return decode_request(template, spider)
+    return decode_request(with_url(canonicalize(page.url, URL_BYTES_MAX), template), spider)

@@ -1,0 +1,70 @@
+"""Reads the sitemaps that a stored robots.txt names, as the crawl did when it had fetched the file."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from typing import TYPE_CHECKING, Final
+
+from bigcrawl.politeness.robots_policy import REDIRECTS_MAX, agent_token, decide
+from bigcrawl.scheduler.adapter.robots_fetch import RobotsFetch
+from bigcrawl.url.canonical import join
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from scrapy.crawler import Crawler
+
+    from bigcrawl.stored.intake import Telling
+
+logger = logging.getLogger(__name__)
+
+_REDIRECT: Final = range(300, 400)
+
+
+class SitemapTelling:
+    """Tells a spider of sitemaps, one robots.txt at a time.
+
+    Args:
+        wake: called when one is done.
+    """
+
+    def __init__(self, crawler: Crawler, agent: str, wake: Callable[[], None]) -> None:
+        self._fetch = RobotsFetch(crawler)
+        self._agent = agent_token(agent)
+        self._wake = wake
+        self._task: asyncio.Task[None] | None = None
+
+    def __repr__(self) -> str:
+        return f"<SitemapTelling {self.is_under_way}>"
+
+    @property
+    def is_under_way(self) -> bool:
+        """Whether the spider is being told. No page is given meanwhile."""
+        return self._task is not None and not self._task.done()
+
+    def begin(self, robots_url: str, tell: Telling) -> None:
+        """Tell of the sitemaps of a robots.txt."""
+        self._task = asyncio.ensure_future(self._run(robots_url, tell))
+        self._task.add_done_callback(lambda _: self._wake())
+
+    def stop(self) -> None:
+        """Stop telling."""
+        if self._task is not None:
+            self._task.cancel()
+
+    async def _run(self, robots_url: str, tell: Telling) -> None:
+        try:
+            url = robots_url
+            fetched = await self._fetch(url)
+            for _ in range(REDIRECTS_MAX):
+                target = join(url, fetched.location) if fetched.status in _REDIRECT and fetched.location else None
+                if target is None:
+                    break
+                url, fetched = target, await self._fetch(target)
+            found = decide(fetched.status, fetched.body, self._agent).sitemaps
+            urls = [url for url in (join(robots_url, sitemap) for sitemap in found) if url is not None]
+            if urls:
+                await tell(robots_url, list(dict.fromkeys(urls)))
+        except Exception:
+            logger.exception("the sitemaps of %(url)s are not read", {"url": robots_url})

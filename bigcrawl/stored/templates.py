@@ -1,0 +1,47 @@
+"""What requests have beside their URLs, once for all requests that are alike."""
+
+from __future__ import annotations
+
+
+class Templates:
+    """Numbers templates, and keeps each as long as something has its number.
+
+    A crawl has few: a callback, a depth. So what waits takes four bytes a page, however many pages wait.
+    """
+
+    def __init__(self) -> None:
+        self._numbers: dict[bytes, int] = {}
+        self._texts: list[bytes] = []
+        self._uses: list[int] = []
+        self._free: list[int] = []
+
+    def __repr__(self) -> str:
+        return f"<Templates {len(self._numbers)}>"
+
+    def __len__(self) -> int:
+        return len(self._numbers)
+
+    def number(self, text: bytes, uses: int = 1) -> int:
+        """Return the number of a template, from 0 on; `uses`: how many times it will be taken."""
+        number = self._numbers.get(text)
+        if number is None:
+            if self._free:
+                number = self._free.pop()
+                self._texts[number] = text
+            else:
+                number = len(self._texts)
+                self._texts.append(text)
+                self._uses.append(0)
+            self._numbers[text] = number
+        self._uses[number] += uses
+        return number
+
+    def take(self, number: int) -> bytes:
+        """Return the template of a number, which one use less has now; after the last one it is forgotten."""
+        text = self._texts[number]
+        self._uses[number] -= 1
+        if not self._uses[number]:
+            del self._numbers[text]
+            self._texts[number] = b""
+            self._free.append(number)
+        return text

@@ -1,0 +1,128 @@
+"""Which stored pages are asked for, and which of them comes next: always the first in the order of the crawl.
+
+The state of a page is four bytes, whether it is asked for or not:
+
+| state | meaning | leaves it |
+|---|---|---|
+| 0 | nobody has asked for it | `ask` |
+| n + 1 | it is asked for, with template n | `pop`; another `ask` changes nothing, unless n is the default |
+| 2^32 - 1 | it was given | never |
+
+A page behind the last one given is found by looking along the states. One that is asked for later than its place waits
+in a heap, as do requests beside the first one for a page.
+"""
+
+from __future__ import annotations
+
+import heapq
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+import numpy as np
+
+from bigcrawl.stored.templates import Templates
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    import numpy.typing as npt
+
+_GIVEN: Final = (1 << 32) - 1
+_STRETCH: Final = 4_096  # states looked at together
+
+
+class Wanted(NamedTuple):
+    """A page that is asked for.
+
+    Attributes:
+        rank: of the page.
+        template: of its request.
+        is_first: whether it is the first request for the page, and no request of another key or kind.
+    """
+
+    rank: int
+    template: bytes
+    is_first: bool
+
+
+class WantedPages:
+    """See the module.
+
+    Args:
+        count: of stored pages.
+    """
+
+    def __init__(self, count: int) -> None:
+        self._states = np.zeros(count, np.uint32)
+        self._templates = Templates()
+        self._default = 0  # the state of pages that are given without being asked for
+        self._at = 0  # no page before is asked for, but those that are late
+        self._late: list[int] = []
+        self._more: list[tuple[int, int, bytes]] = []
+        self._asked = 0
+        self._waiting = 0
+
+    def __repr__(self) -> str:
+        return f"<WantedPages {self._waiting} of {len(self._states)}>"
+
+    def __bool__(self) -> bool:
+        return bool(self._waiting or self._more)
+
+    def want_all(self, pages: npt.NDArray[np.bool_], template: bytes) -> None:
+        """Ask for all of these pages, by rank, with a template that gives way to that of another `ask`."""
+        count = int(np.count_nonzero(pages))
+        if count:
+            self._default = self._templates.number(template, count) + 1
+            self._states[pages] = self._default
+            self._waiting += count
+
+    def ask(self, ranks: Iterable[int], template: bytes) -> int:
+        """Ask for pages that nobody has asked for; return how many of them."""
+        states, asked = self._states, 0
+        for rank in ranks:
+            state = int(states[rank])
+            if state and state != self._default:
+                continue
+            if state:
+                self._templates.take(state - 1)
+            else:
+                self._waiting += 1
+                if rank < self._at:
+                    heapq.heappush(self._late, rank)
+            states[rank] = self._templates.number(template) + 1
+            asked += 1
+        return asked
+
+    def ask_besides(self, rank: int, template: bytes) -> None:
+        """Ask for a page, whoever has asked for it; it comes once for each such call, in their order."""
+        self._asked += 1
+        heapq.heappush(self._more, (rank, self._asked, template))
+
+    def pop(self) -> Wanted | None:
+        """Return the first page that is asked for; None: there is none. Cost: 1 us, and 1 ns a page passed over."""
+        first = self._first() if self._waiting else None
+        if self._more and (first is None or self._more[0][0] < first):
+            rank, _, template = heapq.heappop(self._more)
+            return Wanted(rank, template, is_first=False)
+        if first is None:
+            return None
+        if self._late and first == self._late[0]:
+            heapq.heappop(self._late)
+        template = self._templates.take(int(self._states[first]) - 1)
+        self._states[first] = _GIVEN
+        self._waiting -= 1
+        return Wanted(first, template, is_first=True)
+
+    def _first(self) -> int:
+        """Return the first rank that is asked for; there is one."""
+        if self._late:
+            return self._late[0]
+        while True:
+            states = self._states[self._at : self._at + _STRETCH]
+            if 0 < states[0] < _GIVEN:
+                return self._at
+            asked = states - np.uint32(1) < _GIVEN - 1  # 0 becomes the largest number
+            ahead = int(asked.argmax())
+            if asked[ahead]:
+                self._at += ahead
+                return self._at
+            self._at += len(states)

@@ -1,0 +1,186 @@
+"""Spiders over stored pages: items are those of the crawl that stored them, whatever its web was like."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import uuid
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
+
+import pytest
+
+from tests.support.crawls import Crawl, SimulatedWeb
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+LIVE: dict[str, Any] = {
+    "SPIDER_MODULES": "tests.support.noting_spiders",
+    "BIGCRAWL_HOST_DELAY": 0,
+    "BIGCRAWL_PARTITIONS": 4,
+    "BIGCRAWL_WARC_COPIES": "by-reference",
+    "RETRY_ENABLED": False,  # a try more lowers the priority, and tries are not stored
+    "LOG_LEVEL": "INFO",
+}
+FEATURES = "robots,directives,redirects,statuses,bodies,markup,charsets,copies,sitemaps"
+
+
+@dataclass(frozen=True)
+class Run:
+    """Items and log of a run."""
+
+    items: list[dict[str, Any]]
+    log: str
+
+    @property
+    def sorted_items(self) -> list[str]:
+        return sorted(json.dumps(item, sort_keys=True) for item in self.items)
+
+    def without_parents(self) -> Run:
+        """The run without what says which page has led to another.
+
+        Which of two pages is the first to ask for a third is chance where both make their Requests at the same time.
+        """
+        parents = {"referer": "", "meta": {}}
+        return Run([{**item, **parents} for item in self.items], self.log)
+
+
+def run(directory: Path, seeds: list[str], spider: str, arguments: dict[str, str], **settings: Any) -> Run:
+    """A crawl, or a run over stored pages, to its end."""
+    path = directory / "items.jl"
+    feeds = json.dumps({str(path): {"format": "jsonlines", "overwrite": True}})
+    settings = {**LIVE, "FEEDS": feeds, **settings}
+    with Crawl(directory, seeds, settings, spider=spider, arguments=arguments) as crawl:
+        assert crawl.run() == 0, crawl.log.read_text()
+        log = crawl.log.read_text()
+    return Run([json.loads(line) for line in path.read_text().splitlines()], log)
+
+
+def shared(redis_url: str) -> dict[str, Any]:
+    """Settings of a crawl in the Redis of all tests."""
+    return {"BIGCRAWL_REDIS_URL": redis_url, "BIGCRAWL_CRAWL": f"stored-{uuid.uuid4().hex}"}
+
+
+def over(pages: Path, directory: Path, seeds: list[str], spider: str, **more: Any) -> Run:
+    """A run over what the crawl in the directory `pages` has stored."""
+    arguments = more.pop("arguments", {})
+    more = {"BIGCRAWL_STATE_DIR": None, "BIGCRAWL_WARC_DIR": None, **more}
+    found = run(directory, seeds, spider, arguments, BIGCRAWL_SOURCE=pages / "warc" / "*.warc.gz", **more)
+    assert not (directory / "state").exists()
+    assert not (directory / "warc").exists()
+    return found
+
+
+@pytest.mark.parametrize(
+    ("spider", "arguments", "features"),
+    [
+        ("noting", {}, FEATURES),
+        ("noting", {"sitemaps": "1", "scope": "host"}, "sitemaps,robots"),
+        ("noting_focused", {"topic": "the a*"}, "plain"),
+        ("noting_rules", {}, "plain,redirects,charsets"),
+    ],
+)
+def test_items_are_those_of_the_crawl(
+    tmp_path: Path, redis_url: str, spider: str, arguments: dict[str, str], features: str
+) -> None:
+    """All that a callback is given: bodies, headers, flags, depth, its arguments, redirects, priorities, classes."""
+    with SimulatedWeb(tmp_path / "web", hosts=6, pages=8, features=features) as web:
+        seeds = web.seeds
+        live = run(tmp_path / "live", seeds, spider, arguments, **shared(redis_url))
+    again = over(tmp_path / "live", tmp_path / "again", seeds, spider, arguments=arguments)
+    assert len(live.items) > 20
+    if spider == "noting_rules":
+        live, again = live.without_parents(), again.without_parents()
+    assert again.sorted_items == live.sorted_items
+    assert "Traceback" not in again.log
+    assert "nothing is fetched" in again.log
+
+
+@dataclass(frozen=True)
+class Crawled:
+    """What a crawl has left."""
+
+    directory: Path
+    seeds: list[str]
+    live: Run
+
+
+@pytest.fixture(scope="module")
+def crawled(tmp_path_factory: pytest.TempPathFactory, redis_url: str) -> Crawled:
+    """A crawl of a plain web; its server is gone."""
+    directory = tmp_path_factory.mktemp("crawled")
+    with SimulatedWeb(directory / "web", hosts=5, pages=6) as web:
+        live = run(directory / "live", web.seeds, "noting", {}, **shared(redis_url))
+        return Crawled(directory / "live", web.seeds, live)
+
+
+def test_spider_is_given_all_pages_if_so_set(crawled: Crawled, tmp_path: Path) -> None:
+    """Without seeds, each page once, with its depth; robots.txt is none; links add nothing."""
+    again = over(crawled.directory, tmp_path, [], "noting", BIGCRAWL_SOURCE_PAGES="all")
+    assert again.sorted_items == crawled.live.sorted_items
+
+
+def test_another_spider_runs_over_the_pages(crawled: Crawled, tmp_path: Path) -> None:
+    """New applications over an old crawl: a CrawlSpider over what a broad crawl has fetched."""
+    again = over(crawled.directory, tmp_path, crawled.seeds, "noting_rules")
+    assert {item["url"] for item in again.items} == {item["url"] for item in crawled.live.items}
+
+
+def test_pages_of_a_time_are_those_until_then(crawled: Crawled, tmp_path: Path) -> None:
+    """Before the crawl there were none, and the run says what to do."""
+    again = over(crawled.directory, tmp_path, crawled.seeds, "noting", BIGCRAWL_SOURCE_TIME="2001")
+    assert again.items == []
+    assert "its start requests must be among the stored pages" in again.log
+
+
+def test_damaged_pages_are_told_and_counted(crawled: Crawled, tmp_path: Path) -> None:
+    """The others are given; a page behind a damaged one that nobody else links to is not asked for."""
+    shutil.copytree(crawled.directory / "warc", tmp_path / "warc")
+    [path] = (tmp_path / "warc").glob("*.warc.gz")
+    path.write_bytes(path.read_bytes()[:-9_000])
+    again = over(tmp_path, tmp_path / "again", [], "noting", BIGCRAWL_SOURCE_PAGES="all")
+    assert 0 < len(again.items) < len(crawled.live.items)
+    assert "is cut off by the end of the file; further pages of this file are counted" in again.log
+    assert "'bigcrawl/source/damaged': " in again.log
+
+
+@pytest.mark.parametrize(
+    ("settings", "complaint"),
+    [
+        ({"BIGCRAWL_SOURCE": "nowhere/*.warc.gz"}, "BIGCRAWL_SOURCE is nowhere/*.warc.gz, and no file is there"),
+        ({"BIGCRAWL_SOURCE_TIME": "noon"}, "it takes the digits of a time"),
+    ],
+)
+def test_wrong_source_ends_the_run_at_its_start(
+    crawled: Crawled, tmp_path: Path, settings: dict[str, Any], complaint: str
+) -> None:
+    """In one line, with exit status 1."""
+    settings = {**LIVE, "BIGCRAWL_SOURCE": crawled.directory / "warc", **settings}
+    with Crawl(tmp_path, crawled.seeds, settings, spider="noting") as crawl:
+        assert crawl.run() == 1
+        log = crawl.log.read_text()
+    assert log.count("] ERROR: ") == 1
+    assert complaint in log
+
+
+def test_graph_is_that_of_the_web(tmp_path: Path, redis_url: str) -> None:
+    """Every page that a crawl has stored leads where the generator of the web says that it leads, and nowhere else."""
+    with SimulatedWeb(tmp_path / "web", hosts=6, pages=10, features="redirects,charsets,copies,bodies") as web:
+        run(tmp_path / "live", web.seeds, "noting", {}, **shared(redis_url))
+        port, truth = web.saved.port, web.web
+    crawl = Crawl(tmp_path / "live", [])
+    told = crawl.asked("graph", str(tmp_path / "graphs"))
+    names = (tmp_path / "graphs" / "pages.nodes").read_text().splitlines()
+    count, *rows = (tmp_path / "graphs" / "pages.graph-txt").read_text().splitlines()
+    assert int(count) == len(names) == len(rows) == told["graphs"]["pages"]["nodes"]
+    found = {name: {names[int(number)] for number in row.split()} for name, row in zip(names, rows, strict=True)}
+    fetched = set(web.expected())
+    wanted = {url: set(truth.leads_to(url, port)) for url in fetched}
+    assert {url: targets for url, targets in found.items() if targets} == {
+        url: targets for url, targets in wanted.items() if targets
+    }
+    assert told["pages"] >= len(fetched)
+    hosts = (tmp_path / "graphs" / "hosts.nodes").read_text().splitlines()
+    assert hosts == sorted({urlsplit(name).hostname or "" for name in names})

@@ -1,0 +1,190 @@
+"""A stored page is what the crawl had received, whoever wrote its file."""
+
+from __future__ import annotations
+
+import gzip
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pytest
+
+from bigcrawl.page_index.index_files import index_file
+from bigcrawl.stored.catalogue import Place, read_catalogue
+from bigcrawl.stored.chunks import without_chunks
+from bigcrawl.stored.pages import PageReader, StoredPage, UnreadablePageError
+from tests.unit.stored.warc_files import page, stored
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from bigcrawl.warc.records import Exchange
+
+A, B = "http://a.example/", "http://b.example/"
+LONG = bytes(range(256)) * 10
+
+
+def read(path: Path, url: str, bytes_max: int = 0) -> StoredPage:
+    catalogue = read_catalogue([path])
+    reader = PageReader(catalogue, bytes_max)
+    try:
+        return reader.read(catalogue.place(catalogue.rank(url)))
+    finally:
+        reader.close()
+
+
+def read_back(tmp_path: Path, exchange: Exchange, **more: Any) -> StoredPage:
+    return read(stored(tmp_path, page(B), exchange, page(f"{B}2")), exchange.url, **more)
+
+
+def test_page_comes_back_with_its_request_and_notes(tmp_path: Path) -> None:
+    """Status, headers of all kinds, body, address, and what the crawl knew."""
+    headers = [(b"Content-Type", b"text/html"), (b"Set-Cookie", b"a=1"), (b"Set-Cookie", b"b=2"), (b"X-Empty", b"")]
+    found = read_back(
+        tmp_path,
+        page(A, LONG, status=404, response_headers=headers, notes={"fetchTimeMs": "120", "depth": "3"}, protocol="h2"),
+    )
+    assert found == StoredPage(
+        A,
+        404,
+        "h2",
+        {b"Content-Type": [b"text/html"], b"Set-Cookie": [b"a=1", b"b=2"], b"X-Empty": [b""]},
+        LONG,
+        [],
+        "127.0.0.1",
+        "GET",
+        b"",
+        120,
+        3,
+    )
+
+
+@pytest.mark.parametrize("size", [0, 1, 4_000, 40_000])
+def test_request_of_any_size_comes_back(tmp_path: Path, size: int) -> None:
+    """Its body may be longer than what is read at first."""
+    body = np.random.default_rng(1).bytes(size)
+    found = read_back(tmp_path, page(A, method="POST", request_body=body))
+    assert (found.method, found.request_body) == ("POST", body)
+
+
+def test_headers_that_the_file_renames_come_back(tmp_path: Path) -> None:
+    """A length that did not fit the body, and chunks that are removed."""
+    headers = [(b"Content-Length", b"999"), (b"Transfer-Encoding", b"chunked"), (b"Server", b"x")]
+    found = read_back(tmp_path, page(A, b"12", response_headers=headers))
+    assert found.headers == {b"Content-Length": [b"999"], b"Server": [b"x"]}
+
+
+@pytest.mark.parametrize(
+    ("truncated", "flag"),
+    [
+        ("length", "truncated"),
+        ("time", "truncated-time"),
+        ("disconnect", "dataloss"),
+        ("unspecified", "download_stopped"),
+    ],
+)
+def test_incomplete_page_has_the_flag_of_its_download(tmp_path: Path, truncated: str, flag: str) -> None:
+    """A spider may look at it."""
+    assert read_back(tmp_path, page(A, truncated=truncated)).flags == [flag]
+
+
+def test_copy_has_the_body_of_its_original(tmp_path: Path) -> None:
+    """And its own headers; that it is a copy is known."""
+    path = stored(tmp_path, page(A, LONG), page(B, LONG, response_headers=[(b"Server", b"b")]), refers=True)
+    assert b"WARC-Type: revisit" in gzip.decompress(path.read_bytes())
+    found = read(path, B)
+    assert (found.body, found.headers, found.original_url, found.flags) == (LONG, {b"Server": [b"b"]}, A, [])
+    assert read(path, A).original_url == ""
+
+
+def test_copy_of_a_page_with_another_status_is_no_copy_for_a_spider(tmp_path: Path) -> None:
+    """A body that came with an error before was seen by no spider."""
+    path = stored(tmp_path, page(A, LONG, status=404), page(B, LONG), refers=True)
+    assert (read(path, B).body, read(path, B).original_url) == (LONG, "")
+
+
+def test_copy_whose_original_is_elsewhere_cannot_be_read(tmp_path: Path) -> None:
+    """It says which page is missing."""
+    path = stored(tmp_path, page(A, LONG), page(B, LONG), refers=True)
+    catalogue = read_catalogue([path])
+    place = catalogue.place(catalogue.rank(B))
+    path.write_bytes(path.read_bytes()[place.offset :])
+    index_file(path, ["cdxj"])
+    with pytest.raises(UnreadablePageError, match=f"is a copy of {A}, which is in none of the files") as error:
+        read(path, B)
+    assert error.value.reason == "no-original"
+
+
+def test_too_large_page_is_refused_before_it_is_unpacked(tmp_path: Path) -> None:
+    """However well it is packed: 16 MB of zeros are 16 KB of file."""
+    with pytest.raises(UnreadablePageError, match="DOWNLOAD_MAXSIZE") as error:
+        read_back(tmp_path, page(A, bytes(16 << 20)), bytes_max=1 << 20)
+    assert error.value.reason == "too-large"
+
+
+def test_damaged_records_are_told_apart_from_pages(tmp_path: Path) -> None:
+    """A cut file, a wrong offset, something else at the offset; what stands behind a page may be cut."""
+    path = stored(tmp_path, page(B), page(A, np.random.default_rng(1).bytes(9_000)))
+    catalogue = read_catalogue([path])
+    place = catalogue.place(catalogue.rank(A))
+    reader = PageReader(catalogue, 0)
+    whole = path.read_bytes()
+    path.write_bytes(whole[: place.offset + place.size + 20])
+    assert reader.read(place).method == "GET"
+    for wrong in (Place(path, place.offset + 1, place.size, False), Place(path, 1 << 40, 10, False)):
+        with pytest.raises(UnreadablePageError) as error:
+            reader.read(wrong)
+        assert error.value.reason == "damaged"
+    path.write_bytes(whole[: place.offset + 4_000])
+    with pytest.raises(UnreadablePageError, match="cut off by the end of the file"):
+        reader.read(place)
+    path.write_bytes(whole[: place.offset] + gzip.compress(b"hello"))
+    with pytest.raises(UnreadablePageError, match="no whole record"):
+        reader.read(place)
+    reader.close()
+
+
+def foreign(path: Path, head: str, block: bytes) -> Path:
+    """A file of one record, as others write them."""
+    lines = f"WARC/1.0\r\nWARC-Record-ID: <urn:x>\r\n{head}Content-Length: {len(block)}\r\n\r\n"
+    path.write_bytes(gzip.compress(lines.encode() + block + b"\r\n\r\n"))
+    return path
+
+
+def test_files_of_other_crawlers_are_read(tmp_path: Path) -> None:
+    """Chunks that were kept, headers in other cases, a URL in brackets, no request, a resource without HTTP."""
+    common = f"WARC-Target-URI: <{A}>\r\nWARC-Date: 2020-01-01T00:00:00Z\r\n"
+    http = (
+        b"HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\nCONTENT-TYPE: text/html\r\n\r\n5;x=1\r\nhello\r\n0\r\n\r\n"
+    )
+    path = foreign(
+        tmp_path / "x.warc.gz",
+        f"WARC-Type: response\r\n{common}Content-Type: application/http; msgtype=response\r\n",
+        http,
+    )
+    found = read(path, A)
+    assert (found.url, found.body, found.headers, found.method) == (
+        A,
+        b"hello",
+        {b"Content-Type": [b"text/html"]},
+        "GET",
+    )
+    path = foreign(tmp_path / "y.warc.gz", f"WARC-Type: resource\r\n{common}Content-Type: text/plain\r\n", b"text")
+    found = read(path, A)
+    assert (found.status, found.body, found.headers) == (200, b"text", {b"Content-Type": [b"text/plain"]})
+
+
+@pytest.mark.parametrize(
+    ("body", "found"),
+    [
+        (b"3\r\nabc\r\n2;x\r\nde\r\n0\r\n\r\n", b"abcde"),
+        (b"3\r\nabc\r\n", b"abc"),
+        (b"<p>not chunked</p>", b"<p>not chunked</p>"),
+        (b"", b""),
+        (b"zz\r\nabc", b"zz\r\nabc"),
+        (b"0\r\n\r\n", b""),
+        (b"fffffffff\r\nabc", b"fffffffff\r\nabc"),
+    ],
+)
+def test_chunks_are_removed_where_they_are(body: bytes, found: bytes) -> None:
+    """A body without them is left as it is, whatever its header says."""
+    assert without_chunks(body) == found

@@ -1,0 +1,115 @@
+"""What is asked for comes once, the first of the crawl first."""
+
+from __future__ import annotations
+
+import numpy as np
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from bigcrawl.stored.templates import Templates
+from bigcrawl.stored.wanted import Wanted, WantedPages
+from tests.support.sizes import examples
+
+PAGES = 9_000
+
+
+def test_pages_come_in_order_and_once() -> None:
+    """Whatever order they are asked in, with the template of the first who asks."""
+    wanted = WantedPages(PAGES)
+    assert wanted.ask([7, 8_999, 3, 7], b"a") == 3
+    assert wanted.ask([3, 4], b"b") == 1
+    assert [wanted.pop() for _ in range(5)] == [
+        Wanted(3, b"a", True),
+        Wanted(4, b"b", True),
+        Wanted(7, b"a", True),
+        Wanted(8_999, b"a", True),
+        None,
+    ]
+    assert wanted.ask([3], b"c") == 0, "it was given"
+    assert not wanted
+
+
+def test_a_page_that_is_asked_for_late_comes_next() -> None:
+    """It stands before those that the crawl fetched later."""
+    wanted = WantedPages(PAGES)
+    wanted.ask([5_000, 6_000], b"")
+    assert wanted.pop() == Wanted(5_000, b"", True)
+    wanted.ask([7, 5], b"late")
+    assert [one.rank for one in iter(wanted.pop, None)] == [5, 7, 6_000]
+
+
+def test_further_requests_for_a_page_come_each() -> None:
+    """Beside its first one, in their order, before it was given and after."""
+    wanted = WantedPages(10)
+    wanted.ask([5], b"first")
+    wanted.ask_besides(5, b"x")
+    wanted.ask_besides(2, b"y")
+    wanted.ask_besides(5, b"z")
+    assert [one.template for one in iter(wanted.pop, None)] == [b"y", b"first", b"x", b"z"]
+    wanted.ask_besides(5, b"again")
+    assert wanted
+    assert wanted.pop() == Wanted(5, b"again", False)
+
+
+def test_all_pages_come_with_the_template_of_who_asks_or_the_default() -> None:
+    """A page that is left out comes only if it is asked for."""
+    wanted = WantedPages(4)
+    wanted.want_all(np.array([True, True, False, True]), b"")
+    wanted.ask([1, 3], b"asked")
+    wanted.ask([1], b"again")
+    assert [tuple(one) for one in iter(wanted.pop, None)] == [(0, b"", True), (1, b"asked", True), (3, b"asked", True)]
+    wanted.ask([2], b"late")
+    assert wanted.pop() == Wanted(2, b"late", True)
+
+
+STEPS = st.lists(
+    st.one_of(
+        st.tuples(st.just("ask"), st.lists(st.integers(0, PAGES - 1), max_size=5), st.sampled_from([b"a", b"b"])),
+        st.tuples(st.just("besides"), st.integers(0, PAGES - 1), st.sampled_from([b"c", b"d"])),
+        st.tuples(st.just("pop"), st.just(0), st.just(b"")),
+    ),
+    max_size=60,
+)
+
+
+@settings(max_examples=examples(200))
+@given(STEPS, st.booleans())
+def test_it_is_a_sorted_list(steps: list[tuple[str, list[int] | int, bytes]], has_all: bool) -> None:
+    """Against a model that looks at everything each time."""
+    wanted = WantedPages(PAGES)
+    first: dict[int, bytes] = {}
+    besides: list[tuple[int, int, bytes]] = []
+    given_ranks: set[int] = set()
+    if has_all:
+        pages = np.arange(PAGES) % 1_000 == 1
+        wanted.want_all(pages, b"default")
+        first = dict.fromkeys(np.flatnonzero(pages).tolist(), b"default")
+    for number, (kind, what, template) in enumerate([*steps, *[("pop", 0, b"")] * 400]):
+        if isinstance(what, list):
+            new = [r for r in dict.fromkeys(what) if r not in given_ranks and first.get(r, b"default") == b"default"]
+            assert wanted.ask(what, template) == len(new)
+            first |= dict.fromkeys(new, template)
+        elif kind == "besides":
+            wanted.ask_besides(what, template)
+            besides.append((what, number, template))
+        elif besides and min(besides)[0] < min(first, default=PAGES):
+            rank, at, its = min(besides)
+            besides.remove((rank, at, its))
+            assert wanted.pop() == Wanted(rank, its, False)
+        elif first:
+            rank = min(first)
+            assert wanted.pop() == Wanted(rank, first.pop(rank), True)
+            given_ranks.add(rank)
+        else:
+            assert wanted.pop() is None
+        assert bool(wanted) == bool(first or besides)
+
+
+def test_templates_are_forgotten_with_their_last_use() -> None:
+    """Their numbers are used again, so unlike requests leave nothing behind."""
+    templates = Templates()
+    numbers = {templates.number(b"a"), templates.number(b"a"), templates.number(b"b", 2)}
+    assert numbers == {0, 1}
+    assert [templates.take(0), templates.take(1), templates.take(0), len(templates)] == [b"a", b"b", b"a", 1]
+    assert templates.number(b"c") == 0
+    assert [templates.take(0), templates.take(1), len(templates)] == [b"c", b"b", 0]
