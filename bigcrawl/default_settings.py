@@ -140,6 +140,23 @@ TABLE: tuple[Setting | str, ...] = (
         "empty list: none.",
     ),
     Setting(
+        "BIGCRAWL_WARC_STORE_URL",
+        None,
+        str,
+        "s3://bucket/path, gs://bucket/path or file:///directory, where WARC files and their indexes are moved once "
+        "they are full. Unset: they stay in BIGCRAWL_WARC_DIR.",
+    ),
+    Setting(
+        "BIGCRAWL_WARC_DISK_PERCENT_MAX",
+        70,
+        int,
+        "How full the disk of BIGCRAWL_WARC_DIR may be while WARC files wait for BIGCRAWL_WARC_STORE_URL. Beyond that "
+        "the crawl pauses until there is room or all are in the store.",
+        "%",
+        low=1,
+        high=100,
+    ),
+    Setting(
         "BIGCRAWL_NODE",
         None,
         str,

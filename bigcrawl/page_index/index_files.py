@@ -8,7 +8,7 @@ Guarantees:
 from __future__ import annotations
 
 import os
-from contextlib import ExitStack, closing, contextmanager
+from contextlib import ExitStack, closing
 from typing import TYPE_CHECKING, BinaryIO, Final, NamedTuple, Protocol
 
 from bigcrawl.exceptions import CorruptionError
@@ -16,15 +16,14 @@ from bigcrawl.page_index import cdxj
 from bigcrawl.page_index.cdxj import CdxjIndex
 from bigcrawl.page_index.page_records import page_records
 from bigcrawl.private_files import FILE_MODE
-from bigcrawl.warc.files import OsFiles, lock_named
+from bigcrawl.warc.files import WARC_SUFFIX, OsFiles, beside, locked
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Sequence
     from pathlib import Path
 
     from bigcrawl.page_index.page_records import PageRecord
 
-WARC_SUFFIX: Final = ".warc.gz"
 NEW_SUFFIX: Final = ".new"
 CDXJ: Final = "cdxj"
 SUFFIXES: Final = {CDXJ: cdxj.SUFFIX}
@@ -60,7 +59,7 @@ class Index(Protocol):
 
 def index_path(path: Path, kind: str = CDXJ) -> Path:
     """Return the name of a WARC file's index."""
-    return path.with_name(path.name.removesuffix(WARC_SUFFIX) + SUFFIXES[kind])
+    return beside(path, SUFFIXES[kind])
 
 
 def unindexed(directory: Path, kinds: Sequence[str]) -> list[Path]:
@@ -84,7 +83,7 @@ def index_file(path: Path, kinds: Sequence[str], mode: int = FILE_MODE) -> Index
 
     Cost: 155 us and, for CDXJ, 270 bytes a page of 21 KB; 20 MB of memory, whatever the size of the file.
     """
-    with _locked(path) as is_ours, ExitStack() as stack:
+    with locked(path) as is_ours, ExitStack() as stack:
         if not is_ours:
             return None
         indexes = {kind: stack.enter_context(closing(_begun(kind, path))) for kind in kinds}
@@ -121,19 +120,3 @@ def _put_in_place(index: Index, target: Path, mode: int) -> None:
     except BaseException:
         new.unlink(missing_ok=True)
         raise
-
-
-@contextmanager
-def _locked(path: Path) -> Iterator[bool]:
-    """Lock a file; False if that is done already, or if it is gone."""
-    try:
-        fd = os.open(path, os.O_RDWR)
-    except FileNotFoundError:
-        yield False
-        return
-    except OSError:
-        fd = os.open(path, os.O_RDONLY)  # somebody else's, or on a medium that is only read
-    try:
-        yield lock_named(fd, path)
-    finally:
-        os.close(fd)

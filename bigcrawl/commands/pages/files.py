@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 from bigcrawl.commands.result import Result
 from bigcrawl.exceptions import ConfigError, TransientStoreError
-from bigcrawl.page_index.index_files import CDXJ, WARC_SUFFIX, index_file, index_path
+from bigcrawl.page_index.index_files import CDXJ, index_file, index_path
+from bigcrawl.warc.files import WARC_SUFFIX
 from bigcrawl.warc.verification import verify
 
 if TYPE_CHECKING:

@@ -1,4 +1,4 @@
-"""`scrapy frontier warc verify|index|extract`: look after the WARC files of BIGCRAWL_WARC_DIR, or those given."""
+"""`scrapy frontier warc verify|index|upload|extract`: looks after WARC files."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 from bigcrawl.commands.pages.extract import extract_page
 from bigcrawl.commands.pages.files import index_again, verify_files
+from bigcrawl.commands.pages.upload import upload_files
 from bigcrawl.exceptions import ConfigError
 
 if TYPE_CHECKING:
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
 _VERBS: Final = {
     "verify": verify_files,
     "index": index_again,
+    "upload": upload_files,
     "extract": extract_page,
 }
 _WHERE: Final = "scrapy frontier warc"
@@ -33,17 +35,19 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 
 def warc(config: Config, words: Sequence[str], opts: argparse.Namespace) -> Result:
-    """Check WARC files, make their indexes again, or get a page out; damage makes the exit status 1.
+    """Check WARC files, index them again, move them to a store, or get a page out; damage makes the exit status 1.
 
     Works while the crawl runs: it looks at files that are complete, and a node never changes one.
 
     Raises:
         ConfigError: a word is wrong, or a file or page is not there.
-        TransientStoreError: the disk refuses.
+        TransientStoreError: the disk or the store refuses.
     """
     verb, *rest = words
     if verb not in _VERBS:
-        raise ConfigError(f"{_WHERE} wants verify [FILE...], index [FILE...] or extract URL, and not {verb!r}")
+        raise ConfigError(f"{_WHERE} wants verify [FILE...], index [FILE...], upload or extract URL, and not {verb!r}")
+    if verb == "upload" and rest:
+        raise ConfigError(f"{_WHERE} upload takes no names: it moves all files that are complete")
     if verb == "extract" and len(rest) != 1:
         raise ConfigError(f"{_WHERE} extract wants one URL")
     return _VERBS[verb](config, rest, opts)
