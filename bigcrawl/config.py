@@ -30,7 +30,7 @@ T = TypeVar("T")
 
 # Kinds of stores for WARC files, and the packages that they need besides fsspec.
 _STORE_DRIVERS = {"s3": ("s3fs",), "s3a": ("s3fs",), "gs": ("gcsfs",), "gcs": ("gcsfs",), "file": ()}
-WARC_INDEXES = ("cdxj",)  # values of BIGCRAWL_WARC_INDEX
+WARC_INDEXES = ("cdxj", "parquet")  # values of BIGCRAWL_WARC_INDEX
 TOKEN_CHARS_MIN = 16  # of the dashboard's token
 ALIKE_CHARS_MAX = 60  # of a compared value, which nodes report every second
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
@@ -373,12 +373,19 @@ def read_dns(settings: Mapping[str, Any]) -> DnsConfig:
     return _dns(read_values(settings, "BIGCRAWL_DNS"))
 
 
-def _warc_indexes(kinds: Sequence[str]) -> tuple[str, ...]:
+def warc_indexes(kinds: Sequence[str]) -> tuple[str, ...]:
+    """Return the kinds of indexes, each once.
+
+    Raises:
+        ConfigError: one is unknown, or needs a package that is missing.
+    """
     for kind in kinds:
         if kind not in WARC_INDEXES:
             raise ConfigError(
                 f"BIGCRAWL_WARC_INDEX has {kind!r}; it takes {' and '.join(WARC_INDEXES)}, or nothing for no index"
             )
+    if "parquet" in kinds and find_spec("pyarrow") is None:
+        raise ConfigError("Parquet files need pyarrow: pip install 'bigcrawl[parquet]'")
     return tuple(dict.fromkeys(kinds))
 
 
@@ -418,7 +425,7 @@ def _crawl(value: Mapping[str, Any]) -> CrawlConfig:
         warc_sync_s=value["BIGCRAWL_WARC_SYNC_SECONDS"],
         warc_copies=value["BIGCRAWL_WARC_COPIES"],
         drops_copy_links=_drops_copy_links(value),
-        warc_indexes=_warc_indexes(value["BIGCRAWL_WARC_INDEX"]),
+        warc_indexes=warc_indexes(value["BIGCRAWL_WARC_INDEX"]),
         warc_store_url=_warc_store_url(value),
         warc_disk_percent_max=value["BIGCRAWL_WARC_DISK_PERCENT_MAX"],
         report_dir=Path(value["BIGCRAWL_REPORT_DIR"]).expanduser().absolute() if value["BIGCRAWL_REPORT_DIR"] else None,

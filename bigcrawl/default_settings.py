@@ -136,8 +136,8 @@ TABLE: tuple[Setting | str, ...] = (
         "BIGCRAWL_WARC_INDEX",
         ["cdxj"],
         list,
-        "Indexes that are made of each WARC file once it is full: cdxj, with which pages are found and replayed. An "
-        "empty list: none.",
+        "Indexes that are made of each WARC file once it is full: cdxj, with which pages are found and replayed; "
+        "parquet, a table for questions about the crawl, which needs the extra bigcrawl[parquet]. An empty list: none.",
     ),
     Setting(
         "BIGCRAWL_WARC_STORE_URL",

@@ -51,7 +51,7 @@ def test_package_imports_what_a_crawl_installs() -> None:
         for root in imported_roots(path.read_text("utf-8"))
         if root not in PYTHONS_OWN and root != "bigcrawl"
     }
-    roots -= {"prometheus_client", "py3langid", "rich"}  # extras, imported where they are asked for
+    roots -= {"prometheus_client", "py3langid", "pyarrow", "rich"}  # extras, imported where they are asked for
     assert {"scrapy", "redis", "pycurl"} <= roots
     assert {root for root in roots if not {named(name) for name in brought_by.get(root, [])} & there} == set()
 

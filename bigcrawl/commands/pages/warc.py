@@ -27,7 +27,8 @@ _WHERE: Final = "scrapy frontier warc"
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
-    """Add the options of `extract`."""
+    """Add the options of `index` and `extract`."""
+    parser.add_argument("--parquet", action="store_true", help="index: make Parquet files, too")
     parser.add_argument("--to", metavar="FILE", type=Path, help="extract: write the page's body here")
     parser.add_argument(
         "--at", metavar="TIME", default="", help="extract: the last capture until then: 2026, 20261125 ..."

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from bigcrawl import config as config_module
 from bigcrawl.commands.frontier import parse_action, run_action
 from bigcrawl.config import read_config
 from bigcrawl.exceptions import BigcrawlError, ConfigError, CorruptionError, TransientStoreError
@@ -156,3 +157,16 @@ def test_complete_files_are_moved_to_the_store(tmp_path: Path) -> None:
     assert found.status == 1
     assert "has another file of this name" in found.text
     assert second.exists()
+
+
+def test_parquet_is_made_when_it_is_asked_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """By an option or by the setting; without pyarrow the message says what to install."""
+    path = warc_file(tmp_path)
+    assert "cdxj, parquet" in asked(tmp_path, "index", "--parquet").text
+    assert index_path(path, "parquet").exists()
+    index_path(path, "parquet").unlink()
+    asked(tmp_path, "index", BIGCRAWL_WARC_INDEX="parquet")
+    assert index_path(path, "parquet").exists()
+    monkeypatch.setattr(config_module, "find_spec", lambda _: None)
+    with pytest.raises(ConfigError, match=r"pip install 'bigcrawl\[parquet\]'"):
+        asked(tmp_path, "index", "--parquet")
