@@ -1,7 +1,7 @@
 """Makes the indexes of sealed WARC files, each from one pass over its file.
 
 Guarantees:
-    An index with its name is complete, and describes the file of its name, which never changes.
+    An index with its name is complete, and describes the file of its name. Whoever rewrites a file removes it first.
     Nobody makes indexes of a file that somebody else is making them of, on this machine or over NFS.
 """
 
