@@ -25,6 +25,7 @@
 #                     URL-seen, budgets and priorities; docs/performance.md
 #   make bench-hostile   healthy hosts among dead, slow, refusing and lying ones; 45 minutes
 #   make bench-content  what knowing copies of pages costs, how well near ones are found, and 10^8 contents in 256 MB; 15 minutes
+#   make bench-page_table  questions to a table of 10^7 pages, and the bytes of indexes; 10 minutes
 #   make bench-crowd  a link that gets too narrow, with a fixed number of fetches at a time and an adaptive one; root, 4 minutes
 #   make bench-focused   harvest rate of a focused crawl against a breadth-first one, and its curve; 5 minutes
 #   make bench-sampling  how often intervals of sampled sizes cover the truth, of 100 seeds; 5 minutes
@@ -62,7 +63,7 @@ unexport PYTHONDONTWRITEBYTECODE
 
 .DELETE_ON_ERROR:
 .PHONY: help venv crawl test test-pythons check lint check-system test-fault test-hostile mutation clean
-.PHONY: bench bench-dns bench-frontier bench-memory bench-drum_speed bench-drum_cost bench-beast bench-spam bench-merges bench-backlog bench-best_first bench-focused bench-sampling bench-order bench-metrics bench-watching bench-nodes bench-speed bench-crowd bench-recrawl bench-content bench-paired bench-stored
+.PHONY: bench bench-dns bench-frontier bench-memory bench-drum_speed bench-drum_cost bench-beast bench-spam bench-merges bench-backlog bench-best_first bench-focused bench-sampling bench-order bench-metrics bench-watching bench-nodes bench-speed bench-crowd bench-recrawl bench-content bench-paired bench-stored bench-page_table
 
 help:
 	@sed -n 's/^#   //p' Makefile
@@ -169,7 +170,7 @@ mutation: $(STAMP)
 	@$(PY) -m pip install --quiet --disable-pip-version-check --editable '.[mutation]'
 	@PYTHON=$(PY) TESTS="$(TESTS)" scripts/mutate $(MODULES)
 
-bench bench-dns bench-frontier bench-memory bench-drum_speed bench-drum_cost bench-beast bench-spam bench-merges bench-backlog bench-best_first bench-focused bench-sampling bench-order bench-metrics bench-watching bench-nodes bench-speed bench-crowd bench-recrawl bench-content bench-paired bench-stored: $(STAMP)
+bench bench-dns bench-frontier bench-memory bench-drum_speed bench-drum_cost bench-beast bench-spam bench-merges bench-backlog bench-best_first bench-focused bench-sampling bench-order bench-metrics bench-watching bench-nodes bench-speed bench-crowd bench-recrawl bench-content bench-paired bench-stored bench-page_table: $(STAMP)
 	@$(PY) -m benchmarks.$(subst bench,crawl,$(@:bench-%=%)) $(ARGS)
 
 .PHONY: bench-hostile

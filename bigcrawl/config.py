@@ -12,6 +12,7 @@ import os
 import re
 import socket
 from dataclasses import dataclass, field, replace
+from importlib.util import find_spec
 from ipaddress import IPv4Network, IPv6Network, ip_address, ip_network
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -27,7 +28,9 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-WARC_INDEXES = ("cdxj",)  # values of BIGCRAWL_WARC_INDEX
+# Kinds of stores for WARC files, and the packages that they need besides fsspec.
+_STORE_DRIVERS = {"s3": ("s3fs",), "s3a": ("s3fs",), "gs": ("gcsfs",), "gcs": ("gcsfs",), "file": ()}
+WARC_INDEXES = ("cdxj", "parquet")  # values of BIGCRAWL_WARC_INDEX
 STAMP_DIGITS = 14  # of a time to the second
 TOKEN_CHARS_MIN = 16  # of the dashboard's token
 ALIKE_CHARS_MAX = 60  # of a compared value, which nodes report every second
@@ -66,6 +69,8 @@ class CrawlConfig:
     warc_copies: str
     drops_copy_links: bool
     warc_indexes: tuple[str, ...]
+    warc_store_url: str | None
+    warc_disk_percent_max: int
     report_dir: Path | None
     partitions: int
     private_suffixes: bool
@@ -386,13 +391,42 @@ def read_dns(settings: Mapping[str, Any]) -> DnsConfig:
     return _dns(read_values(settings, "BIGCRAWL_DNS"))
 
 
-def _warc_indexes(kinds: Sequence[str]) -> tuple[str, ...]:
+def warc_indexes(kinds: Sequence[str]) -> tuple[str, ...]:
+    """Return the kinds of indexes, each once.
+
+    Raises:
+        ConfigError: one is unknown, or needs a package that is missing.
+    """
     for kind in kinds:
         if kind not in WARC_INDEXES:
             raise ConfigError(
                 f"BIGCRAWL_WARC_INDEX has {kind!r}; it takes {' and '.join(WARC_INDEXES)}, or nothing for no index"
             )
+    if "parquet" in kinds and find_spec("pyarrow") is None:
+        raise ConfigError("Parquet files need pyarrow: pip install 'bigcrawl[parquet]'")
     return tuple(dict.fromkeys(kinds))
+
+
+def _warc_store_url(value: Mapping[str, Any]) -> str | None:
+    """Return where WARC files go once they are full; None: they stay.
+
+    Raises:
+        ConfigError: it is of no kind that we know, its package is missing, or there are no files.
+    """
+    url: str | None = value["BIGCRAWL_WARC_STORE_URL"] or None
+    if url is None:
+        return None
+    if not value["BIGCRAWL_WARC_DIR"]:
+        raise ConfigError("BIGCRAWL_WARC_STORE_URL needs BIGCRAWL_WARC_DIR, the directory in which files are written")
+    scheme, separator, path = url.partition("://")
+    if scheme not in _STORE_DRIVERS or not separator or not path.strip("/"):
+        raise ConfigError(
+            f"BIGCRAWL_WARC_STORE_URL is {url}; it takes s3://bucket/path, gs://bucket/path or file:///directory"
+        )
+    missing = [name for name in ("fsspec", *_STORE_DRIVERS[scheme]) if find_spec(name) is None]
+    if missing:
+        raise ConfigError(f"BIGCRAWL_WARC_STORE_URL is {url}: pip install {' '.join(missing)}")
+    return url
 
 
 def _crawl(value: Mapping[str, Any]) -> CrawlConfig:
@@ -409,7 +443,9 @@ def _crawl(value: Mapping[str, Any]) -> CrawlConfig:
         warc_sync_s=value["BIGCRAWL_WARC_SYNC_SECONDS"],
         warc_copies=value["BIGCRAWL_WARC_COPIES"],
         drops_copy_links=_drops_copy_links(value),
-        warc_indexes=_warc_indexes(value["BIGCRAWL_WARC_INDEX"]),
+        warc_indexes=warc_indexes(value["BIGCRAWL_WARC_INDEX"]),
+        warc_store_url=_warc_store_url(value),
+        warc_disk_percent_max=value["BIGCRAWL_WARC_DISK_PERCENT_MAX"],
         report_dir=Path(value["BIGCRAWL_REPORT_DIR"]).expanduser().absolute() if value["BIGCRAWL_REPORT_DIR"] else None,
         partitions=value["BIGCRAWL_PARTITIONS"],
         private_suffixes=value["BIGCRAWL_PRIVATE_SUFFIXES"],

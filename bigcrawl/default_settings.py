@@ -136,8 +136,25 @@ TABLE: tuple[Setting | str, ...] = (
         "BIGCRAWL_WARC_INDEX",
         ["cdxj"],
         list,
-        "Indexes that are made of each WARC file once it is full: cdxj, with which pages are found and replayed. An "
-        "empty list: none.",
+        "Indexes that are made of each WARC file once it is full: cdxj, with which pages are found and replayed; "
+        "parquet, a table for questions about the crawl, which needs the extra bigcrawl[parquet]. An empty list: none.",
+    ),
+    Setting(
+        "BIGCRAWL_WARC_STORE_URL",
+        None,
+        str,
+        "s3://bucket/path, gs://bucket/path or file:///directory, where WARC files and their indexes are moved once "
+        "they are full. Unset: they stay in BIGCRAWL_WARC_DIR.",
+    ),
+    Setting(
+        "BIGCRAWL_WARC_DISK_PERCENT_MAX",
+        70,
+        int,
+        "How full the disk of BIGCRAWL_WARC_DIR may be while WARC files wait for BIGCRAWL_WARC_STORE_URL. Beyond that "
+        "the crawl pauses until there is room or all are in the store.",
+        "%",
+        low=1,
+        high=100,
     ),
     Setting(
         "BIGCRAWL_NODE",

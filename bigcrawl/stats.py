@@ -253,6 +253,27 @@ SCRAPY_STATS: tuple[Stat, ...] = (
         "WARC files whose index was made, those of earlier runs included.",
         "pipelines/warc.py",
     ),
+    Stat(
+        "bigcrawl/warc/uploaded_files",
+        "counter",
+        "files",
+        "WARC files moved to `BIGCRAWL_WARC_STORE_URL`, those of earlier runs included.",
+        "pipelines/page_shipping.py",
+    ),
+    Stat(
+        "bigcrawl/warc/uploaded_bytes",
+        "counter",
+        "bytes",
+        "Bytes of those files and their indexes.",
+        "pipelines/page_shipping.py",
+    ),
+    Stat(
+        "bigcrawl/warc/upload_errors",
+        "counter",
+        "errors",
+        "How often the store refused, failed or did not answer. Each time it is asked again, after a rest.",
+        "pipelines/page_shipping.py",
+    ),
     # --- without the frontier
     Stat(
         "bigcrawl/alone/robots_fetched",

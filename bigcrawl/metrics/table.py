@@ -533,6 +533,20 @@ TABLE: tuple[Metric | str, ...] = (
         "stats.py: bigcrawl/warc/indexed_files",
         lambda source: source.stat("bigcrawl/warc/indexed_files"),
     ),
+    Metric(
+        "bigcrawl_warc_uploaded_files",
+        "counter",
+        "WARC files moved to the store.",
+        "stats.py: bigcrawl/warc/uploaded_files",
+        lambda source: source.stat("bigcrawl/warc/uploaded_files"),
+    ),
+    Metric(
+        "bigcrawl_warc_upload_errors",
+        "counter",
+        "How often the store of the WARC files refused, failed or did not answer.",
+        "stats.py: bigcrawl/warc/upload_errors",
+        lambda source: source.stat("bigcrawl/warc/upload_errors"),
+    ),
 )
 
 METRICS: tuple[Metric, ...] = tuple(row for row in TABLE if isinstance(row, Metric))

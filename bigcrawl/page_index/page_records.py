@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 
 CAPTURES: Final = frozenset({b"response", b"revisit", b"resource"})
 _HEAD: Final = b"HEAD "
+_HEAD_END: Final = b"\r\n\r\n"
+_DIGITS_MAX: Final = 18  # of a number of 64 bits
 _status_of = re.compile(rb"HTTP/[0-9.]+ +([0-9]{3})(?![0-9])").match
 
 
@@ -28,6 +30,7 @@ class PageRecord(NamedTuple):
         size: bytes of the member.
         fields: of the record's head; names in lower case, here and below.
         status: of the HTTP message; 0 if it has none.
+        body_bytes: of the body in the record; -1 if that cannot be told.
         http: fields of the HTTP head.
         request: fields of the request's HTTP head; empty if the request is elsewhere.
         notes: fields of its notes that stand directly behind it.
@@ -38,6 +41,7 @@ class PageRecord(NamedTuple):
     size: int
     fields: dict[bytes, bytes]
     status: int
+    body_bytes: int
     http: dict[bytes, bytes]
     request: dict[bytes, bytes]
     notes: dict[bytes, bytes]
@@ -64,7 +68,7 @@ def page_records(path: Path) -> Iterator[PageRecord]:
                 if record.block.startswith(_HEAD):
                     page = None
                     continue
-                page.request.update(head_fields(record.block.partition(b"\r\n\r\n")[0]))
+                page.request.update(head_fields(record.block.partition(_HEAD_END)[0]))
             elif page is not None and fields.get(b"warc-refers-to") == page_id:
                 page.notes.update(head_fields(record.block))
     except CorruptionError as error:
@@ -76,7 +80,11 @@ def page_records(path: Path) -> Iterator[PageRecord]:
 
 
 def _begun(kind: bytes, record: RecordHead) -> PageRecord:
-    head = record.block.partition(b"\r\n\r\n")[0]
-    status = _status_of(head)
-    http = head_fields(head) if status else {}
-    return PageRecord(kind, record.offset, record.size, record.fields, int(status[1]) if status else 0, http, {}, {})
+    head, end, _ = record.block.partition(_HEAD_END)
+    found = _status_of(head)
+    status, http = (int(found[1]), head_fields(head)) if found else (0, {})
+    told = record.fields.get(b"content-length", b"")
+    body_bytes = -1
+    if told.isdigit() and len(told) <= _DIGITS_MAX and (end or not status):
+        body_bytes = int(told) - (len(head) + len(end) if status else 0)
+    return PageRecord(kind, record.offset, record.size, record.fields, status, body_bytes, http, {}, {})

@@ -1,7 +1,8 @@
 """Has the WARC files of a node indexed as they are sealed, and those that an earlier run left without an index.
 
 Large files are indexed by a process of their own, one at a time and at low priority, because a gibibyte takes some 20
-seconds of CPU, during which Python threads would slow the crawl's own. Small ones take some milliseconds in a thread.
+seconds of CPU, during which Python threads would slow the crawl's own. Small ones take some milliseconds in a thread,
+unless Parquet is to be made: what that imports would stay in the node's memory.
 Neither delays a page: nothing waits for an index. A file whose index is not made, because the node is killed, the disk
 is full or the process dies, is indexed after the next start.
 
@@ -19,7 +20,7 @@ import sys
 import threading
 from typing import TYPE_CHECKING, Final
 
-from bigcrawl.page_index.index_files import Indexed, index_file, index_path, unindexed
+from bigcrawl.page_index.index_files import PARQUET, Indexed, index_file, index_path, unindexed
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -111,7 +112,8 @@ class PageIndexer:
             return None
         if all(index_path(path, kind).exists() for kind in self._kinds):
             return None
-        return index_file(path, self._kinds, self._mode) if is_small else self._index_apart(path)
+        is_light = is_small and PARQUET not in self._kinds
+        return index_file(path, self._kinds, self._mode) if is_light else self._index_apart(path)
 
     def _index_apart(self, path: Path) -> Indexed | None:
         command = [sys.executable, "-m", "bigcrawl.page_index", "--kinds", ",".join(self._kinds)]

@@ -44,7 +44,9 @@ from bigcrawl.clock import SystemClock
 from bigcrawl.config import read_config
 from bigcrawl.exceptions import ConfigError, TransientStoreError
 from bigcrawl.page_index.index_files import remove_indexes
+from bigcrawl.pipelines.engine_pause import EnginePause
 from bigcrawl.pipelines.page_indexer import PageIndexer
+from bigcrawl.pipelines.page_shipping import PageShipping
 from bigcrawl.scheduler.adapter.registry import frontier_of, register_storage, storage_of
 from bigcrawl.stats_buffer import StatsBuffer
 from bigcrawl.warc.files import OsFiles
@@ -55,7 +57,7 @@ from bigcrawl.warc.recovery import recover
 from bigcrawl.warc.segments import WarcWriter
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
     from ipaddress import IPv4Address, IPv6Address
     from pathlib import Path
     from typing import Self
@@ -78,9 +80,11 @@ logger = logging.getLogger(__name__)
 DISK_AT_CLOSE_SECONDS = 4.0
 RECOVERY_AT_CLOSE_SECONDS = 2.0
 INDEX_AT_CLOSE_SECONDS = 2.0
+UPLOAD_AT_CLOSE_SECONDS = 2.0
 HANGING_MS = 10_000
 
 _SCHEMES = ("http://", "https://")
+_NO_ROOM = "the disk takes no more pages"
 # "partial" is not a truncation: Scrapy sets it for every body that ends when the server closes the connection.
 _TRUNCATIONS: dict[str, Truncation] = {
     "truncated": "length",
@@ -114,8 +118,10 @@ class WarcPipeline:
         self._disk = GroupCommit(lambda: self._writer.syncing(), None, self._clock)  # noqa: PLW0108 - made below
         config = read_config(crawler.settings)
         self._files = files or OsFiles(config.crawl.warc_mode)
+        self._pause = EnginePause(crawler)
+        self._shipping = PageShipping(crawler, directory, config.crawl, self._pause)
         self._indexer = PageIndexer(config.crawl.warc_indexes, config.crawl.warc_mode, self._note_indexed)
-        self._writer = _writer(config, directory, self._clock, self._files, self._disk, self._indexer)
+        self._writer = _writer(config, directory, self._clock, self._files, self._disk, self._note_sealed)
         self._unwritten: deque[Exchange | Note] = deque()
         self._unsafe: deque[Exchange | Note] = deque()  # written, and kept until a sync has confirmed them
         self._is_hanging = False
@@ -123,7 +129,6 @@ class WarcPipeline:
         self._originals: WeakKeyDictionary[Request, str] = WeakKeyDictionary()  # of copies
         self._last_origin: Origin | None = None  # of what was written last
         self._retry: CallLaterResult | None = None
-        self._has_paused_engine = False
         self._recovery: Deferred[None] | None = None
         self._stop_recovery = Event()
         self._stats_buffer = StatsBuffer(crawler)
@@ -177,6 +182,7 @@ class WarcPipeline:
                 "neither stored nor, on Scrapy's own scheduler, fetched again",
                 {"directory": self._directory},
             )
+        self._shipping.begin()
         # Fetching does not wait for recovery: scanning a gigabyte takes seconds, and only dead files are touched.
         self._recovery = deferred_from_coro(self._recover())
 
@@ -203,6 +209,7 @@ class WarcPipeline:
             )
         await self._end_recovery()
         await run_in_thread(self._indexer.end, INDEX_AT_CLOSE_SECONDS)
+        await self._shipping.end(UPLOAD_AT_CLOSE_SECONDS)
         self._stats_buffer.flush()
 
     def response_downloaded(self, response: Response, request: Request) -> None:
@@ -304,10 +311,7 @@ class WarcPipeline:
     def _wait_for_room(self, error: TransientStoreError) -> None:
         if self._retry is None:
             logger.error("%(error)s; the crawl pauses until there is room", {"error": error})
-            # A pause by the operator stays in force.
-            if not self._crawler.engine.paused:
-                self._crawler.engine.pause()
-                self._has_paused_engine = True
+            self._pause.begin(_NO_ROOM)
         self._retry_later()
 
     def _try_again(self) -> None:
@@ -333,9 +337,7 @@ class WarcPipeline:
             return
         self._cancel_retry()
         logger.info("%(directory)s has room again; the crawl goes on", {"directory": self._directory})
-        if self._has_paused_engine:
-            self._crawler.engine.unpause()
-        self._has_paused_engine = False
+        self._pause.end(_NO_ROOM)
 
     async def _end_recovery(self) -> None:
         """Wait for recovery, so that tiny crawls recover too, but not for gigabytes, which the next run recovers."""
@@ -368,10 +370,17 @@ class WarcPipeline:
             await run_in_thread(self._indexer.add_missing, self._directory)
         except OSError as error:
             logger.warning("files without an index are not looked for: %(error)s", {"error": error})
+        self._shipping.look()
+
+    def _note_sealed(self, path: Path) -> None:
+        """Have a file indexed, and then shipped. Called where it was sealed."""
+        self._indexer.add(path)
+        self._shipping.look()
 
     def _note_indexed(self, indexed: Indexed) -> None:
         """Count a file. Called in the indexer's thread."""
         self._crawler.stats.inc_value("bigcrawl/warc/indexed_files")
+        self._shipping.look()
 
 
 def _exchange(request: Request, response: Response, now_ms: int, record_id: bytes, download_ms: int) -> Exchange:
@@ -421,7 +430,12 @@ def _spelled(address: IPv4Address | IPv6Address) -> str:
 
 
 def _writer(
-    config: Config, directory: Path, clock: Clock, files: Files, disk: GroupCommit, indexer: PageIndexer
+    config: Config,
+    directory: Path,
+    clock: Clock,
+    files: Files,
+    disk: GroupCommit,
+    note_sealed: Callable[[Path], object],
 ) -> WarcWriter:
     crawl, node = config.crawl.name, config.crawl.node
     info = {
@@ -441,7 +455,7 @@ def _writer(
         clock=clock,
         files=files,
         seal_in=disk.submit,
-        note_sealed=indexer.add,
+        note_sealed=note_sealed,
         origins=origins,
     )
 

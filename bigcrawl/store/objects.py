@@ -13,8 +13,10 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from bigcrawl.exceptions import ConfigError, TransientStoreError
-from bigcrawl.private_files import make_private_directory, opener
+from bigcrawl.exceptions import TransientStoreError
+from bigcrawl.private_files import make_private_directory
+from bigcrawl.store.local_files import TEMPORARY, write_whole
+from bigcrawl.store.opening import open_file_system
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -23,8 +25,6 @@ T = TypeVar("T")
 
 CALL_S = 30.0  # for one object of at most `series.PIECE_BYTES_MAX`
 CALLS_MAX = 64  # under way, those included that were given up and have not ended; more are refused at once
-_DRIVERS = {"s3": "s3fs", "s3a": "s3fs", "gs": "gcsfs", "gcs": "gcsfs", "abfs": "adlfs", "az": "adlfs"}
-_TEMPORARY = ".tmp-"
 
 
 class Objects:
@@ -41,8 +41,7 @@ class Objects:
             ConfigError: a package is missing, or the URL is of no kind that fsspec knows.
         """
         self.url = url
-        self._fs, root = _open(url)
-        self._root = root.rstrip("/")
+        self._fs, self._root = open_file_system(url, "BIGCRAWL_STORE_URL")
         self._is_local = isinstance(self._fs.protocol, tuple) and "file" in self._fs.protocol
         self._call_s = call_s
         self._closing: Future[None] = Future()
@@ -91,7 +90,7 @@ class Objects:
             return {}
         start = len(self._root) + 1
         names = {str(name)[start:]: int(info["size"]) for name, info in found.items()}
-        return {name: size for name, size in names.items() if _TEMPORARY not in name}
+        return {name: size for name, size in names.items() if TEMPORARY not in name}
 
     def _remove(self, path: str) -> None:
         with suppress(FileNotFoundError):
@@ -129,20 +128,6 @@ class Objects:
                 self._under_way -= 1
 
 
-def _open(url: str) -> tuple[Any, str]:
-    driver = _DRIVERS.get(url.partition("://")[0], "")
-    try:
-        from fsspec.core import url_to_fs  # an extra, needed only with a store
-
-        fs, root = url_to_fs(url, use_listings_cache=False)
-    except ImportError as error:
-        also = f" {driver}" if driver else ""
-        raise ConfigError(f"BIGCRAWL_STORE_URL is {url}: pip install 'bigcrawl[store]'{also} ({error})") from None
-    except ValueError as error:
-        raise ConfigError(f"BIGCRAWL_STORE_URL is {url}: {error}; give a URL such as s3://bucket/path") from None
-    return fs, root
-
-
 def _sizes_below(root: str, path: str) -> dict[str, int]:
     """List files: fsspec would take a directory that cannot be read for an empty one."""
     sizes: dict[str, int] = {}
@@ -150,7 +135,7 @@ def _sizes_below(root: str, path: str) -> dict[str, int]:
         for name in names:
             file = Path(directory, name)
             with suppress(FileNotFoundError):  # it was deleted meanwhile, or has its final name now
-                if _TEMPORARY not in name:
+                if TEMPORARY not in name:
                     sizes[file.relative_to(root).as_posix()] = file.stat().st_size
     return sizes
 
@@ -161,19 +146,5 @@ def _refuse_unless_missing(error: OSError) -> None:
 
 
 def _write_local(path: Path, data: bytes) -> None:
-    """Write a file under another name, sync it, and rename it: fsspec would show it half-written."""
     make_private_directory(path.parent)
-    temporary = path.with_name(f".{path.name}{_TEMPORARY}{os.getpid()}-{threading.get_ident()}")
-    try:
-        with open(temporary, "wb", opener=opener) as file:
-            file.write(data)
-            file.flush()
-            os.fsync(file.fileno())
-        temporary.replace(path)
-    finally:
-        temporary.unlink(missing_ok=True)
-    directory = os.open(path.parent, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-    try:
-        os.fsync(directory)
-    finally:
-        os.close(directory)
+    write_whole(path, (data,))

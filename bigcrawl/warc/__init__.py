@@ -6,13 +6,15 @@ An exchange (a request and its response, as sent over the wire) passes through t
 2. `segments` compresses them, appends them to a file that ends in ``.open``, and renames full files;
 3. `recovery` cuts the torn tail off ``.open`` files whose writer died, and checks any WARC file.
 
+`rewriting` writes a sealed file anew, with copies as references.
+
 Life of a file, and what a crash leaves behind:
 
 | state | name | lock | how it leaves the state |
 |---|---|---|---|
 | written | ``X.warc.gz.open`` | flock held by its writer | sealed: full, or the writer closes |
 | abandoned | ``X.warc.gz.open`` | free | recovered: cut to its last whole record, then as sealed |
-| sealed | ``X.warc.gz`` | none | never changes again |
+| sealed | ``X.warc.gz`` | while it is indexed, uploaded or rewritten | uploaded; rewritten without copies |
 | damaged rest | ``X.warc.gz.damaged`` | none | kept for the operator; a failing disk or power makes one |
 
 The lock decides, not the age of the file, because several nodes may write into one directory. Whoever holds the lock

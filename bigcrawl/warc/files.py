@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
+WARC_SUFFIX: Final = ".warc.gz"
 OPEN_SUFFIX = ".open"
 _BUFFER_BYTES: Final = 256 << 10
 
@@ -138,3 +139,28 @@ class _Raw(io.RawIOBase):
 
     def write(self, data: Any) -> int:
         return self._files.write(self._fd, memoryview(data))
+
+
+@contextmanager
+def locked(path: Path) -> Iterator[bool]:
+    """Lock a sealed file, as who indexes, uploads or rewrites it does; False if that is done already, or it is gone.
+
+    Raises:
+        OSError: the file cannot be opened.
+    """
+    try:
+        fd = os.open(path, os.O_RDWR)
+    except FileNotFoundError:
+        yield False
+        return
+    except OSError:
+        fd = os.open(path, os.O_RDONLY)  # somebody else's, or on a medium that is only read
+    try:
+        yield lock_named(fd, path)
+    finally:
+        os.close(fd)
+
+
+def beside(path: Path, suffix: str) -> Path:
+    """Return the name of a file that belongs to a WARC file: X.warc.gz and .cdxj give X.cdxj."""
+    return path.with_name(path.name.removesuffix(WARC_SUFFIX) + suffix)

@@ -38,7 +38,7 @@ import re
 import time
 from functools import lru_cache
 from http.client import responses as reasons
-from typing import TYPE_CHECKING, Literal, NamedTuple
+from typing import TYPE_CHECKING, Final, Literal, NamedTuple
 from urllib.parse import quote
 
 from bigcrawl.exceptions import ContractError
@@ -59,7 +59,7 @@ _split_target = re.compile(rb"([^:]*)://(?:[^/?]*@)?([^/?]*)(.*)", re.DOTALL).fu
 _BODYLESS_STATUSES = frozenset({204, 304, *range(100, 200)})
 # RFC 9110 §8.6: a client sends the length of an empty body if the method expects one.
 _METHODS_WITH_BODY = frozenset({"POST", "PUT", "PATCH"})
-_SAME_PAYLOAD = b"http://netpreserve.org/warc/1.1/revisit/identical-payload-digest"
+SAME_PAYLOAD: Final = b"http://netpreserve.org/warc/1.1/revisit/identical-payload-digest"
 
 
 class Exchange(NamedTuple):
@@ -225,7 +225,7 @@ def _response(
     ]
     if origin is not None:
         head += [
-            b"WARC-Profile: " + _SAME_PAYLOAD,
+            b"WARC-Profile: " + SAME_PAYLOAD,
             b"WARC-Refers-To: " + origin.record_id,
             b"WARC-Refers-To-Target-URI: " + _target(origin.url),
             b"WARC-Refers-To-Date: " + _date(origin.date_ms),

@@ -22,11 +22,10 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from isal import isal_zlib
-
 from bigcrawl.clock import Clock, SystemClock
 from bigcrawl.exceptions import TransientStoreError
 from bigcrawl.warc.files import OPEN_SUFFIX, Files, OsFiles, lock_named
+from bigcrawl.warc.members import pack_member
 from bigcrawl.warc.origins import Origins
 from bigcrawl.warc.records import Exchange, Note, exchange_records, new_record_id, note_record, warcinfo_record
 
@@ -39,9 +38,6 @@ logger = logging.getLogger(__name__)
 
 # What archives use: large enough for few files, small enough to copy and index them one at a time.
 BYTES_MAX = 1 << 30
-# On a page of 21 KB isal's level 2 costs a quarter of zlib's default level, for files 3 % larger.
-_GZIP_LEVEL = 2
-_GZIP_WBITS = 31
 # Far more than the files of one millisecond and node: reaching it means that the directory is broken.
 _NAME_ATTEMPTS_MAX = 1000
 
@@ -225,7 +221,7 @@ class WarcWriter:
             if not segment.size:
                 now_ms = self._clock.now_ms()
                 records.insert(0, warcinfo_record(segment.warcinfo_id, segment.path.name, now_ms, self._info))
-            data = b"".join([isal_zlib.compress(record, _GZIP_LEVEL, _GZIP_WBITS) for record in records])
+            data = b"".join([pack_member(record) for record in records])
             segment.append(data)
         except OSError as error:
             raise TransientStoreError(self._complaint(error)) from error

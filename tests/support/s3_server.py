@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import io
+import threading
 import uuid
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, Self
 
 import s3fs
+from moto.moto_server.werkzeug_app import DomainDispatcherApplication, MotoRequestHandler, create_backend_app
 from moto.server import ThreadedMotoServer
+from werkzeug.serving import make_server
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterable, Iterator
 
     import pytest
 
@@ -25,6 +29,72 @@ def s3_server() -> Iterator[str]:
         yield f"http://{host}:{port}"
     finally:
         server.stop()
+
+
+class FaultyS3:
+    """A server that stands behind a fault, which may be changed at any time.
+
+    Attributes:
+        url: of the server.
+        fault: what befalls requests to objects: "": nothing; "500": they are refused; "hang": they get no answer until
+            the fault is taken away; "cut": of what is sent only the first half is kept, and the answer is as always.
+        on_request: called with method and path of each request to an object before it is answered.
+        seen: method and path of each.
+    """
+
+    def __init__(self) -> None:
+        self.fault = ""
+        self.on_request: Callable[[str, str], object] | None = None
+        self.seen: list[tuple[str, str]] = []
+        self._changed = threading.Condition()
+        self._app = DomainDispatcherApplication(create_backend_app)
+        self._server = make_server("127.0.0.1", 0, self._answer, threaded=True, request_handler=MotoRequestHandler)
+        self.url = f"http://127.0.0.1:{self._server.server_port}"
+        self._thread = threading.Thread(target=self._server.serve_forever, daemon=True)
+
+    def __enter__(self) -> Self:
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.become("")
+        self._server.shutdown()
+        self._thread.join()
+        self._server.server_close()
+
+    def become(self, fault: str) -> None:
+        """Change the fault."""
+        with self._changed:
+            self.fault = fault
+            self._changed.notify_all()
+
+    @contextmanager
+    def paused(self) -> Iterator[None]:
+        """Answer no requests meanwhile."""
+        self.become("hang")
+        try:
+            yield
+        finally:
+            self.become("")
+
+    def _answer(self, environ: dict[str, Any], start_response: Callable[..., Any]) -> Iterable[bytes]:
+        method, path = environ["REQUEST_METHOD"], environ["PATH_INFO"]
+        if path.count("/") > 1 and path.strip("/").count("/"):  # an object's
+            with self._changed:
+                self._changed.wait_for(lambda: self.fault != "hang")
+            self.seen.append((method, path))
+            if self.on_request is not None:
+                self.on_request(method, path)
+            if self.fault == "500":
+                environ["wsgi.input"].read(int(environ.get("CONTENT_LENGTH") or 0))
+                start_response("500 Internal Server Error", [("Content-Length", "0")])
+                return [b""]
+            if self.fault == "cut" and method == "PUT":
+                data = environ["wsgi.input"].read(int(environ["CONTENT_LENGTH"]))
+                half = data[: len(data) // 2]
+                environ |= {"wsgi.input": io.BytesIO(half), "CONTENT_LENGTH": str(len(half))}
+        answer: Iterable[bytes] = self._app(environ, start_response)
+        return answer
 
 
 def new_bucket(endpoint: str, patches: pytest.MonkeyPatch) -> str:

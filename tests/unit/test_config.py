@@ -394,3 +394,21 @@ def test_links_of_copies_are_dropped_only_where_copies_are_known() -> None:
             read_config(Settings(drop | also))
     assert read_config(Settings(drop | {"BIGCRAWL_WARC_COPIES": "by-reference"})).crawl.drops_copy_links
     assert not read_config(Settings()).crawl.drops_copy_links
+
+
+@pytest.mark.parametrize("url", ["memory://x", "sftp://host/path", "/mnt/pages", "s3://", "s3:bucket"])
+def test_a_store_for_pages_is_of_a_kind_that_shows_whole_files(url: str) -> None:
+    """Another one is refused at the start, not when the first file is full."""
+    with pytest.raises(ConfigError, match=r"BIGCRAWL_WARC_STORE_URL is .*; it takes s3://"):
+        read_config({"BIGCRAWL_WARC_STORE_URL": url, "BIGCRAWL_WARC_DIR": "warc"})
+
+
+def test_a_store_for_pages_needs_its_package_and_pages(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The message says what to install, or what to set."""
+    with pytest.raises(ConfigError, match="needs BIGCRAWL_WARC_DIR"):
+        read_config({"BIGCRAWL_WARC_STORE_URL": "s3://pages", "BIGCRAWL_WARC_DIR": ""})
+    settings = {"BIGCRAWL_WARC_STORE_URL": "gs://pages", "BIGCRAWL_WARC_DIR": "warc"}
+    assert read_config(settings).crawl.warc_store_url == "gs://pages"
+    monkeypatch.setattr(config, "find_spec", lambda name: None if name == "gcsfs" else name)
+    with pytest.raises(ConfigError, match="pip install gcsfs"):
+        read_config(settings)

@@ -26,7 +26,7 @@ LAYERS: tuple[frozenset[str], ...] = (
             *("url", "warc"),
         }
     ),
-    frozenset({"content", "links", "listings", "page_index", "politeness", "sampling"}),
+    frozenset({"content", "links", "listings", "page_index", "page_store", "politeness", "sampling"}),
     frozenset({"scheduler"}),
     frozenset(
         {

@@ -38,7 +38,7 @@ def extract_page(config: Config, words: Sequence[str], opts: argparse.Namespace)
         url = canonicalize(words[0])
     except UrlError as error:
         raise ConfigError(str(error)) from error
-    found = _chosen(directory, url, opts.at)
+    found = _chosen(directory, url, opts.at, config.crawl.warc_store_url)
     page = _extracted(directory, found, opts.to)
     source = page
     for _ in range(_COPIES_FOLLOWED):
@@ -68,7 +68,7 @@ def extract_page(config: Config, words: Sequence[str], opts: argparse.Namespace)
     return Result(data, "\n".join(lines))
 
 
-def _chosen(directory: Path, url: str, until: str) -> Capture:
+def _chosen(directory: Path, url: str, until: str, store_url: str | None) -> Capture:
     """Return the last capture until a time: of this very URL if there is one, else of one with the same search key."""
     if until and not (until.isdigit() and 4 <= len(until) <= 14):
         raise ConfigError(f"--at is {until!r}; it takes the digits of a time, as 2026, 20261125 or 20261125220512")
@@ -76,6 +76,8 @@ def _chosen(directory: Path, url: str, until: str) -> Capture:
     if not found:
         missing = len(unindexed(directory, (CDXJ,)))
         hint = f"; {missing:,} files have no index, which scrapy frontier warc index makes" if missing else ""
+        if store_url is not None:
+            hint += f"; files in {store_url} are not looked at"
         raise ConfigError(f"no index in {directory} has {url}{' until ' + until if until else ''}{hint}")
     same = [capture for capture in found if capture.url == url]
     return (same or found)[-1]

@@ -6,8 +6,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from bigcrawl.commands.result import Result
+from bigcrawl.config import warc_indexes
 from bigcrawl.exceptions import ConfigError, TransientStoreError
-from bigcrawl.page_index.index_files import CDXJ, WARC_SUFFIX, index_file, index_path
+from bigcrawl.page_index.index_files import CDXJ, PARQUET, index_file, index_path
+from bigcrawl.warc.files import WARC_SUFFIX
 from bigcrawl.warc.verification import verify
 
 if TYPE_CHECKING:
@@ -55,10 +57,12 @@ def index_again(config: Config, words: Sequence[str], opts: argparse.Namespace) 
     """Make the indexes of WARC files, in the place of those that are there.
 
     Raises:
-        ConfigError: a file is not there.
+        ConfigError: a file is not there, or there is no pyarrow.
         TransientStoreError: the disk refuses; files before that are indexed.
     """
     kinds = config.crawl.warc_indexes or (CDXJ,)
+    if opts.parquet:
+        kinds = warc_indexes((*kinds, PARQUET))
     paths = files_of(config, words)
     pages, problems, busy = 0, [], []
     for path in paths:

@@ -1,12 +1,14 @@
-"""`scrapy frontier warc verify|index|extract`: look after the WARC files of BIGCRAWL_WARC_DIR, or those given."""
+"""`scrapy frontier warc verify|index|compact|upload|extract`: looks after WARC files."""
 
 from __future__ import annotations
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
+from bigcrawl.commands.pages.compact import compact_files
 from bigcrawl.commands.pages.extract import extract_page
 from bigcrawl.commands.pages.files import index_again, verify_files
+from bigcrawl.commands.pages.upload import upload_files
 from bigcrawl.exceptions import ConfigError
 
 if TYPE_CHECKING:
@@ -19,13 +21,16 @@ if TYPE_CHECKING:
 _VERBS: Final = {
     "verify": verify_files,
     "index": index_again,
+    "compact": compact_files,
+    "upload": upload_files,
     "extract": extract_page,
 }
 _WHERE: Final = "scrapy frontier warc"
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
-    """Add the options of `extract`."""
+    """Add the options of `index` and `extract`."""
+    parser.add_argument("--parquet", action="store_true", help="index: make Parquet files, too")
     parser.add_argument("--to", metavar="FILE", type=Path, help="extract: write the page's body here")
     parser.add_argument(
         "--at", metavar="TIME", default="", help="extract: the last capture until then: 2026, 20261125 ..."
@@ -33,17 +38,22 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 
 def warc(config: Config, words: Sequence[str], opts: argparse.Namespace) -> Result:
-    """Check WARC files, make their indexes again, or get a page out; damage makes the exit status 1.
+    """Check WARC files, index them, drop copies, move them to a store, or get a page out.
 
-    Works while the crawl runs: it looks at files that are complete, and a node never changes one.
+    Damage makes the exit status 1.
+    Works while the crawl runs: it looks at files that are complete, and a node never changes one. `compact` is best
+    called when it does not: a node may refer to a body that is dropped meanwhile, until the next call.
 
     Raises:
         ConfigError: a word is wrong, or a file or page is not there.
-        TransientStoreError: the disk refuses.
+        TransientStoreError: the disk or the store refuses.
     """
     verb, *rest = words
     if verb not in _VERBS:
-        raise ConfigError(f"{_WHERE} wants verify [FILE...], index [FILE...] or extract URL, and not {verb!r}")
+        forms = "verify [FILE...], index [FILE...], compact [FILE...], upload or extract URL"
+        raise ConfigError(f"{_WHERE} wants {forms}, and not {verb!r}")
+    if verb == "upload" and rest:
+        raise ConfigError(f"{_WHERE} upload takes no names: it moves all files that are complete")
     if verb == "extract" and len(rest) != 1:
         raise ConfigError(f"{_WHERE} extract wants one URL")
     return _VERBS[verb](config, rest, opts)

@@ -131,3 +131,15 @@ def test_without_kinds_nothing_is_made(tmp_path: Path) -> None:
     indexer.end(LONG_S)
     assert indexer._thread.ident is None
     assert not index_path(path).exists()
+
+
+def test_parquet_is_made_by_a_process_even_of_a_small_file(tmp_path: Path) -> None:
+    """What it imports stays out of the node; an index that is missing is made although the other is there."""
+    path = warc_file(tmp_path)
+    made: list[Indexed] = []
+    for kinds in (("cdxj",), ("cdxj", "parquet")):
+        indexer = PageIndexer(kinds, 0o640, made.append)
+        indexer.add(path)
+        indexer.end(LONG_S)
+    assert made == [(path, len(URLS), "")] * 2
+    assert index_path(path, "parquet").stat().st_mode & 0o777 == 0o640

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from bigcrawl import config as config_module
 from bigcrawl.commands.frontier import parse_action, run_action
 from bigcrawl.config import read_config
 from bigcrawl.exceptions import BigcrawlError, ConfigError, CorruptionError, TransientStoreError
@@ -20,9 +21,10 @@ if TYPE_CHECKING:
     from bigcrawl.commands.result import Result
 
 
-def asked(directory: Path, *words: str) -> Result:
+def asked(directory: Path, *words: str, **settings: str) -> Result:
     """What `scrapy frontier warc` returns for a directory."""
-    config = read_config({"BIGCRAWL_WARC_DIR": str(directory), "BIGCRAWL_STATE_DIR": str(directory / "no state")})
+    here = {"BIGCRAWL_WARC_DIR": str(directory), "BIGCRAWL_STATE_DIR": str(directory / "no state")}
+    config = read_config({**here, **settings})
     return run_action(config, "warc", parse_action("warc", list(words)))
 
 
@@ -113,6 +115,8 @@ def test_an_index_that_lies_reads_no_other_file(tmp_path: Path) -> None:
         (("extract", "http://a.example/"), "1 files have no index, which scrapy frontier warc index makes"),
         (("verify", "no.warc.gz"), "no.warc.gz is no file"),
         (("index", "page.html"), "ends in .warc.gz"),
+        (("upload",), "BIGCRAWL_WARC_STORE_URL is not set"),
+        (("upload", "c.warc.gz"), "takes no names"),
     ],
 )
 def test_wrong_words_are_answered_with_what_is_right(tmp_path: Path, words: tuple[str, ...], said: str) -> None:
@@ -128,3 +132,41 @@ def test_a_missing_directory_is_named(tmp_path: Path) -> None:
     """With the setting that names it."""
     with pytest.raises(ConfigError, match="BIGCRAWL_WARC_DIR"):
         asked(tmp_path / "nowhere", "verify")
+
+
+def test_complete_files_are_moved_to_the_store(tmp_path: Path) -> None:
+    """What has no index is left and told; what is there already under its name makes the exit status 1."""
+    here, store = tmp_path / "here", tmp_path / "store"
+    here.mkdir()
+    url = f"file://{store}"
+    first, second = warc_file(here), warc_file(here, URLS[:2])
+    index_file(first, ["cdxj"])
+    with pytest.raises(TransientStoreError, match="mount it"):
+        asked(here, "upload", BIGCRAWL_WARC_STORE_URL=url)
+    store.mkdir()
+    size = first.stat().st_size + index_path(first).stat().st_size
+    found = asked(here, "upload", BIGCRAWL_WARC_STORE_URL=url)
+    assert found.data == {"files": 1, "were_there": 0, "bytes": size, "problems": [], "left": 1}
+    assert "scrapy frontier warc index" in found.text
+    assert {path.name for path in store.iterdir()} == {first.name, index_path(first).name}
+    with pytest.raises(ConfigError, match=f"files in {url} are not looked at"):
+        asked(here, "extract", URLS[0], BIGCRAWL_WARC_STORE_URL=url)
+    index_file(second, ["cdxj"])
+    (store / second.name).write_bytes(b"another")
+    found = asked(here, "upload", BIGCRAWL_WARC_STORE_URL=url)
+    assert found.status == 1
+    assert "has another file of this name" in found.text
+    assert second.exists()
+
+
+def test_parquet_is_made_when_it_is_asked_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """By an option or by the setting; without pyarrow the message says what to install."""
+    path = warc_file(tmp_path)
+    assert "cdxj, parquet" in asked(tmp_path, "index", "--parquet").text
+    assert index_path(path, "parquet").exists()
+    index_path(path, "parquet").unlink()
+    asked(tmp_path, "index", BIGCRAWL_WARC_INDEX="parquet")
+    assert index_path(path, "parquet").exists()
+    monkeypatch.setattr(config_module, "find_spec", lambda _: None)
+    with pytest.raises(ConfigError, match=r"pip install 'bigcrawl\[parquet\]'"):
+        asked(tmp_path, "index", "--parquet")

@@ -1,0 +1,190 @@
+"""`scrapy frontier warc compact`: drop bodies that WARC files have more than once.
+
+For each file that has copies:
+
+1. it is written anew, in a directory beside it, with references in place of the copies;
+2. the new file is checked record by record, synced, and indexed;
+3. the indexes of the old file are removed, the new file takes its name, and then the new indexes theirs.
+
+A crash leaves the old file or the new one, both whole, at worst without an index, which the next start makes. What is
+in the directory beside it is removed by the next call. Records that refer to a copy are changed first, in a round of
+their own, so that at no time a record refers to one without a body.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+from contextlib import closing, contextmanager
+from typing import TYPE_CHECKING, Any, Final
+
+from bigcrawl.commands.pages.files import files_of
+from bigcrawl.commands.result import Result
+from bigcrawl.exceptions import ConfigError, ContractError, TransientStoreError
+from bigcrawl.page_index.copies import Copies, by_file
+from bigcrawl.page_index.index_files import SUFFIXES, index_file, index_path
+from bigcrawl.private_files import make_private_directory
+from bigcrawl.warc.files import OsFiles, locked
+from bigcrawl.warc.rewriting import rewrite
+from bigcrawl.warc.verification import verify
+
+if TYPE_CHECKING:
+    import argparse
+    from collections.abc import Iterator, Sequence
+    from pathlib import Path
+
+    from bigcrawl.config import Config
+    from bigcrawl.page_index.sorted_lines import SortedLines
+    from bigcrawl.warc.rewriting import Reference
+
+_ROOM: Final = ".compacting"
+
+
+def compact_files(config: Config, words: Sequence[str], opts: argparse.Namespace) -> Result:
+    """Store bodies once that are in several records of some files, and say what that saved.
+
+    Raises:
+        ConfigError: a file is not there, they are in several directories, or another call is at work.
+        TransientStoreError: the disk refuses; every file is as it was, or compacted.
+    """
+    paths = files_of(config, words)
+    if not paths:
+        return Result({"files": 0}, "no complete files")
+    directory = paths[0].parent
+    if any(path.parent != directory for path in paths):
+        raise ConfigError("scrapy frontier warc compact takes files of one directory")
+    try:
+        with _room_in(directory) as room:
+            done = _Compaction(room, paths, config.crawl.warc_indexes)
+            done.run()
+    except OSError as error:
+        raise TransientStoreError(f"{directory} cannot be compacted: {error.strerror or error}") from error
+    return done.result()
+
+
+class _Compaction:
+    """One call.
+
+    Args:
+        room: where files are written anew.
+        paths: the WARC files.
+        kinds: of the indexes that each gets, besides those that it has.
+    """
+
+    def __init__(self, room: Path, paths: Sequence[Path], kinds: Sequence[str]) -> None:
+        self._room = room
+        self._paths = paths
+        self._kinds = kinds
+        self._damaged: dict[Path, str] = {}
+        self._left: dict[Path, str] = {}
+        self._written: set[Path] = set()
+        self._copies = self._redirected = self._saved = 0
+
+    def run(self) -> None:
+        """Do all of it. Raises OSError."""
+        with closing(self._found()) as found:
+            self._redirected = self._change_all(found.redirected)
+            if not self._redirected and not self._left:
+                self._copies = self._change_all(found.referred)
+        if self._redirected and not self._left:  # offsets are others now
+            with closing(self._found()) as found:
+                self._copies = self._change_all(found.referred)
+
+    def result(self) -> Result:
+        problems = [*self._damaged.values(), *self._left.values()]
+        data: dict[str, Any] = {
+            "files": len(self._paths),
+            "written": len(self._written),
+            "copies": self._copies,
+            "redirected": self._redirected,
+            "saved_bytes": self._saved,
+            "problems": problems,
+        }
+        told = (
+            f"{len(self._paths):,} files, {len(self._written):,} of them written anew: {self._copies:,} bodies that "
+            f"another record has are references now, {self._saved:,} bytes are saved"
+        )
+        return Result(data, "\n".join([*problems, told]), 1 if problems else 0)
+
+    def _found(self) -> Copies:
+        copies = Copies(self._room)
+        for number, path in enumerate(self._paths):
+            try:
+                _, problem = verify(path)
+                if problem is None:
+                    copies.add_file(number, path)
+            except FileNotFoundError:  # an uploader has moved it
+                continue
+            if problem is not None:
+                self._damaged[path] = f"{path}: {problem}; it stays as it is, and no other refers to it"
+        copies.find()
+        return copies
+
+    def _change_all(self, lines: SortedLines) -> int:
+        return sum(self._change(self._paths[number], references) for number, references in by_file(lines))
+
+    def _change(self, path: Path, references: Iterator[Reference]) -> int:
+        """Write a file anew, check it, and put it in the place of the old one; return how many records have changed."""
+        with locked(path) as is_ours:
+            if not is_ours:
+                self._left[path] = f"{path}: somebody else is at work on it, or it is gone; call again"
+                return 0
+            before = path.stat()
+            files = OsFiles(before.st_mode & 0o777)
+            new = self._room / path.name
+            fd = files.create(new)
+            with os.fdopen(fd, "wb") as file:
+                changed, missed = rewrite(path, file, references)
+                file.flush()
+                files.sync(fd)
+            if missed:
+                self._left[path] = f"{path}: {missed:,} records have heads of more than 1 MiB, and stay as they are"
+            if (sound := verify(new)) != verify(path):
+                raise ContractError(f"{path} written anew has {sound}, and not {verify(path)}; it stays as it is")
+            if changed:
+                self._put_in_place(new, path, files)
+                self._written.add(path)
+                self._saved += before.st_size - path.stat().st_size
+            else:
+                files.remove(new)
+        return changed
+
+    def _put_in_place(self, new: Path, path: Path, files: OsFiles) -> None:
+        kinds = [kind for kind in SUFFIXES if kind in self._kinds or index_path(path, kind).exists()]
+        index_file(new, kinds, path.stat().st_mode & 0o777)
+        for kind in SUFFIXES:  # no index of the old file may be beside the new one
+            files.remove(index_path(path, kind))
+        files.sync_directory(path.parent)
+        files.rename(new, path)
+        for kind in kinds:
+            files.rename(index_path(new, kind), index_path(path, kind))
+
+
+@contextmanager
+def _room_in(directory: Path) -> Iterator[Path]:
+    """Make an empty directory beside the files, for one call at a time.
+
+    Raises:
+        ConfigError: another call is at work.
+        OSError: it cannot be made.
+    """
+    room = directory / _ROOM
+    make_private_directory(room)
+    fd = os.open(room, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        try:
+            fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise ConfigError(f"another scrapy frontier warc compact is at work in {directory}") from None
+        _empty(room)
+        try:
+            yield room
+        finally:
+            _empty(room)
+    finally:
+        os.close(fd)
+
+
+def _empty(room: Path) -> None:
+    for path in room.iterdir():
+        path.unlink()

@@ -1,0 +1,142 @@
+"""Finds payloads that are stored more than once in some WARC files, with bounded memory.
+
+All records with a payload's digest are brought together by sorting. The first response of them, by date, keeps its
+body. Every other response is to refer to it, and so is every ``revisit`` of this payload that refers to another record.
+Then no record refers to a record that has no body, and a second search finds nothing.
+
+Only what was checked counts: files must be sound, so that no body is dropped for one that is damaged. Bodies of less
+than `COPY_BYTES_MIN` bytes and those that are not whole stay. So does every payload whose digest bodies of different
+length have, which an enemy may have made.
+"""
+
+from __future__ import annotations
+
+from itertools import groupby
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from bigcrawl.page_index.page_records import page_records
+from bigcrawl.page_index.sorted_lines import SortedLines
+from bigcrawl.warc.origins import COPY_BYTES_MIN, URL_CHARS_MAX
+from bigcrawl.warc.records import SAME_PAYLOAD
+from bigcrawl.warc.rewriting import Reference
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+    from pathlib import Path
+
+    from bigcrawl.page_index.page_records import PageRecord
+
+_RESPONSE, _REVISIT = b"0", b"1"  # in this order
+_DIGEST: Final = b"sha1:"
+
+
+class _Found(NamedTuple):
+    """A record of a payload; all numbers are in decimal, with leading zeros."""
+
+    digest: bytes
+    kind: bytes
+    date: bytes
+    file: bytes
+    offset: bytes
+    length: bytes  # of the body; of a revisit: 0
+    record_id: bytes  # of a revisit: of the record that it refers to
+    target: bytes
+
+
+class Copies:
+    """What is to be changed in each file.
+
+    Args:
+        directory: where lines wait that memory does not hold.
+    """
+
+    def __init__(self, directory: Path) -> None:
+        self._directory = directory
+        self._found = SortedLines(directory)
+        self.redirected = SortedLines(directory)
+        """``revisit`` records that refer to one that is to lose its body: to be changed first."""
+        self.referred = SortedLines(directory)
+        """Responses that are to lose their body."""
+
+    def __repr__(self) -> str:
+        return f"<Copies {self._found!r}>"
+
+    def close(self) -> None:
+        """Give up what it holds."""
+        for lines in (self._found, self.redirected, self.referred):
+            lines.close()
+
+    def add_file(self, number: int, path: Path) -> None:
+        """Take the records of a sound file.
+
+        Raises:
+            CorruptionError: it is damaged after all.
+            OSError: it cannot be read, or there is no room.
+        """
+        for page in page_records(path):
+            line = _line_of(number, page)
+            if line:
+                self._found.add(line)
+
+    def find(self) -> None:
+        """Find what is to be changed; to be called once, after the last file.
+
+        Raises:
+            OSError: there is no room.
+        """
+        records = (_Found(*line[:-1].split(b" ", 7)) for line in self._found)
+        for _, group in groupby(records, lambda found: found.digest):
+            self._look_at(group)
+
+    def _look_at(self, group: Iterator[_Found]) -> None:
+        """Look at all records of a payload, responses first, by date."""
+        first = next(group)
+        if first.kind != _RESPONSE:
+            return
+        waiting = SortedLines(self._directory)  # until all lengths are known
+        try:
+            for found in group:
+                if found.kind == _RESPONSE and found.length != first.length:
+                    return
+                if found.record_id != first.record_id:
+                    waiting.add(b"%s %s" % (found.kind, _change(found, first)))
+            for line in waiting:
+                lines = self.referred if line.startswith(_RESPONSE) else self.redirected
+                lines.add(line[2:])
+        finally:
+            waiting.close()
+
+
+def by_file(lines: Iterable[bytes]) -> Iterator[tuple[int, Iterator[Reference]]]:
+    """Yield the number of each file with changes, and these by offset; each is read before the next."""
+    for number, group in groupby(lines, lambda line: line.partition(b" ")[0]):
+        yield int(number), map(_reference_of, group)
+
+
+def _line_of(number: int, page: PageRecord) -> bytes:
+    """Return the line of a record that may be a copy, or that has one; empty if it may not."""
+    fields = page.fields
+    digest = fields.get(b"warc-payload-digest", b"")
+    target, date = fields[b"warc-target-uri"].strip(b"<>"), fields.get(b"warc-date", b"")
+    is_copy = page.kind == b"revisit"
+    if is_copy:
+        length, record_id = 0, fields.get(b"warc-refers-to", b"")
+        is_wanted = fields.get(b"warc-profile") == SAME_PAYLOAD
+    else:
+        length, record_id = page.body_bytes, fields.get(b"warc-record-id", b"")
+        is_wanted = page.status > 0 and length >= COPY_BYTES_MIN and b"warc-truncated" not in fields
+        is_wanted = is_wanted and len(target) <= URL_CHARS_MAX
+    words = (digest.removeprefix(_DIGEST), date, record_id)
+    if not is_wanted or not digest.startswith(_DIGEST) or any(not word or b" " in word for word in words):
+        return b""
+    kind = _REVISIT if is_copy else _RESPONSE
+    return b"%s %s %s %08d %015d %015d %s %s\n" % (words[0], kind, date, number, page.offset, length, record_id, target)
+
+
+def _change(found: _Found, first: _Found) -> bytes:
+    return b"%s %s %s %s %s\n" % (found.file, found.offset, first.record_id, first.date, first.target)
+
+
+def _reference_of(line: bytes) -> Reference:
+    _, offset, record_id, date, target = line[:-1].split(b" ", 4)
+    return Reference(int(offset), record_id, date, target)

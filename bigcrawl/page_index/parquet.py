@@ -1,0 +1,202 @@
+"""Parquet files: one row a capture, in the order of its WARC file, for questions about a crawl (extra `parquet`).
+
+The columns are those of `SCHEMA`; docs/file-formats.md says what each holds. What a record does not say is null. A row
+says where its record is, so that the page itself can be read.
+
+Memory: that of `_ROWS_MAX` rows, or of `_TEXT_BYTES_MAX` bytes of text if pages have long addresses.
+"""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+from typing import TYPE_CHECKING, BinaryIO, Final
+
+import pyarrow as pa
+from pyarrow import parquet
+
+from bigcrawl.page_index.cdxj import decoded, media_type
+from bigcrawl.page_index.moments import to_ms
+from bigcrawl.url.canonical import host_of
+from bigcrawl.url.domain import PublicSuffixes
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from bigcrawl.page_index.page_records import PageRecord
+
+SCHEMA: Final = pa.schema(
+    [
+        ("url", pa.string()),
+        ("host", pa.string()),
+        ("pld", pa.string()),
+        ("time", pa.timestamp("ms", tz="UTC")),
+        ("status", pa.int16()),
+        ("type", pa.string()),
+        ("length", pa.int64()),
+        ("digest", pa.string()),
+        ("language", pa.string()),
+        ("parent", pa.string()),
+        ("depth", pa.int32()),
+        ("priority", pa.int32()),
+        ("ip", pa.string()),
+        ("server", pa.string()),
+        ("fetch_ms", pa.int32()),
+        ("outcome", pa.string()),
+        ("filename", pa.string()),
+        ("offset", pa.int64()),
+        ("size", pa.int64()),
+    ]
+)
+# Columns whose values repeat; the others differ in each row, or grow from row to row.
+_REPEATING: Final = [
+    *("host", "pld", "status", "type", "language", "parent", "depth", "priority", "ip", "server", "fetch_ms"),
+    *("outcome", "filename"),
+]
+_ENCODINGS: Final = {"time": "DELTA_BINARY_PACKED", "offset": "DELTA_BINARY_PACKED"}
+_ROWS_MAX: Final = 1 << 15
+_TEXT_BYTES_MAX: Final = 16 << 20
+_TOLD_CHARS_MAX: Final = 128  # of what a server says of itself and its page
+_INT32_MAX: Final = (1 << 31) - 1
+_DIGITS_MAX: Final = 18  # of a number of 64 bits
+
+
+class ParquetIndex:
+    """The Parquet file of one WARC file, while it is being made.
+
+    Args:
+        directory: where what is compressed waits; it has no name, so nothing is left of it if the process dies.
+        filename: of the WARC file.
+    """
+
+    def __init__(self, directory: Path, filename: str) -> None:
+        self._filename = filename
+        self._suffixes = PublicSuffixes.bundled()
+        self._rows: list[tuple[object, ...]] = []
+        self._text_bytes = 0
+        self._file: BinaryIO = tempfile.TemporaryFile(dir=directory)  # noqa: SIM115 - closed by `close`
+        self._writer = parquet.ParquetWriter(
+            self._file,
+            SCHEMA,
+            compression="zstd",
+            use_dictionary=_REPEATING,
+            column_encoding=_ENCODINGS,
+            write_statistics=["time", "status", "pld", "host"],
+        )
+
+    def __repr__(self) -> str:
+        return f"<ParquetIndex {self._filename} rows={len(self._rows)}>"
+
+    def add(self, page: PageRecord) -> None:
+        row = row_of(page, self._suffixes, self._filename)
+        self._rows.append(row)
+        self._text_bytes += sum(len(value) for value in row if isinstance(value, str))
+        if len(self._rows) >= _ROWS_MAX or self._text_bytes >= _TEXT_BYTES_MAX:
+            self._end_group()
+
+    def write(self, file: BinaryIO) -> None:
+        if self._rows:
+            self._end_group()
+        self._writer.close()
+        self._file.seek(0)
+        shutil.copyfileobj(self._file, file)
+
+    def close(self) -> None:
+        self._writer.close()
+        self._file.close()
+
+    def _end_group(self) -> None:
+        columns = zip(zip(*self._rows, strict=True), SCHEMA.types, strict=True)
+        arrays = [pa.array(values, kind) for values, kind in columns]
+        self._writer.write_table(pa.Table.from_arrays(arrays, schema=SCHEMA))
+        self._rows, self._text_bytes = [], 0
+
+
+def row_of(page: PageRecord, suffixes: PublicSuffixes, filename: str) -> tuple[object, ...]:
+    """Return the values of a capture, in the order of `SCHEMA`. Cost: 10 us."""
+    fields, http, notes = page.fields, page.http, page.notes
+    url = decoded(fields[b"warc-target-uri"].strip(b"<>"))
+    host = _host(url)
+    parent = notes.get(b"via") or page.request.get(b"referer")
+    return (
+        url,
+        host,
+        suffixes.pld(host) if host else None,
+        to_ms(fields.get(b"warc-date", b"")),
+        page.status or None,
+        _type(page),
+        _length(page),
+        decoded(fields.get(b"warc-payload-digest", b"")).removeprefix("sha1:") or None,
+        _language(http.get(b"content-language", b"")),
+        decoded(parent) if parent else None,
+        _number(notes.get(b"depth")),
+        _number(notes.get(b"priority")),
+        _told(fields.get(b"warc-ip-address")),
+        _told(http.get(b"server")),
+        _number(notes.get(b"fetchtimems")),
+        outcome_of(page),
+        filename,
+        page.offset,
+        page.size,
+    )
+
+
+def outcome_of(page: PageRecord) -> str:
+    """Return what became of a fetch that was answered, by what its record says.
+
+    ``ok``, ``copy`` (stored by reference), ``truncated`` (its body is not whole), ``unchanged`` (304), ``redirect``,
+    ``client-error``, ``server-error``; ``other`` for what is no answer of HTTP.
+    """
+    if page.kind == b"response" and b"warc-truncated" in page.fields:
+        return "truncated"
+    match page.status // 100:
+        case 2:
+            return "copy" if page.kind == b"revisit" else "ok"
+        case 3:
+            return "unchanged" if page.status == 304 else "redirect"
+        case 4:
+            return "client-error"
+        case 5:
+            return "server-error"
+    return "other"
+
+
+def _type(page: PageRecord) -> str | None:
+    """Return the media type that the server told, of a copy too; None if it told none."""
+    told = media_type(page._replace(kind=b"response"))
+    return None if told == "unk" else told[:_TOLD_CHARS_MAX].lower()
+
+
+def _length(page: PageRecord) -> int | None:
+    """Return the bytes of the body, as they came; of a copy, whose body is elsewhere, those that the server told."""
+    if page.kind != b"revisit":
+        return page.body_bytes if page.body_bytes >= 0 else None
+    told = page.http.get(b"content-length", b"")
+    return int(told) if told.isdigit() and len(told) <= _DIGITS_MAX else None
+
+
+def _language(told: bytes) -> str | None:
+    """Return the first language that the server told."""
+    return decoded(told.partition(b",")[0].strip()).lower()[:_TOLD_CHARS_MAX] or None
+
+
+def _told(value: bytes | None) -> str | None:
+    return decoded(value)[:_TOLD_CHARS_MAX] if value else None
+
+
+def _number(told: bytes | None) -> int | None:
+    """Return a number of 32 bits, the nearest to what is told; None if nothing or no number is."""
+    digits = told.removeprefix(b"-") if told else b""
+    if told is None or not digits.isdigit() or len(digits) > _DIGITS_MAX:
+        return None
+    return max(-_INT32_MAX, min(int(told), _INT32_MAX))
+
+
+def _host(url: str) -> str | None:
+    """Return the host of a URL; None if it has none, as in files of others."""
+    if not url.startswith(("http://", "https://")):
+        return None
+    try:
+        return host_of(url) or None
+    except (ValueError, IndexError):
+        return None

@@ -1,0 +1,96 @@
+"""Ships the WARC files of a node to a store, and pauses the crawl while those that wait fill the disk."""
+
+from __future__ import annotations
+
+import logging
+from typing import TYPE_CHECKING, Final
+
+from scrapy.utils.asyncio import CallLaterResult, call_later, run_in_thread
+
+from bigcrawl.page_index.index_files import SUFFIXES
+from bigcrawl.pipelines.disk_use import DiskUse
+from bigcrawl.pipelines.page_uploader import PageUploader
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from scrapy.crawler import Crawler
+
+    from bigcrawl.config import CrawlConfig
+    from bigcrawl.page_store.uploads import Uploaded
+    from bigcrawl.pipelines.engine_pause import EnginePause
+
+logger = logging.getLogger(__name__)
+
+LOOK_S: Final = 1.0
+_REASON: Final = "files that wait for the store fill the disk"
+
+
+class PageShipping:
+    """Ships files from `begin` to `end`; without BIGCRAWL_WARC_STORE_URL it does nothing.
+
+    Args:
+        directory: of the files.
+        config: of the crawl.
+        pause: of the engine.
+    """
+
+    def __init__(self, crawler: Crawler, directory: Path, config: CrawlConfig, pause: EnginePause) -> None:
+        self._crawler = crawler
+        self._directory = directory
+        self._pause = pause
+        self._disk = DiskUse(directory, config.warc_disk_percent_max)
+        self._timer: CallLaterResult | None = None
+        self._has_complained = False
+        self._uploader: PageUploader | None = None
+        if config.warc_store_url is not None:
+            required = [SUFFIXES[kind] for kind in config.warc_indexes]
+            self._uploader = PageUploader(
+                directory, config.warc_store_url, tuple(SUFFIXES.values()), required, self._note
+            )
+
+    def __repr__(self) -> str:
+        return f"<PageShipping {self._uploader!r}>"
+
+    def begin(self) -> None:
+        """Begin with files of earlier runs."""
+        if self._uploader is not None:
+            self._uploader.start()
+            self._disk.start()
+            self._look()
+
+    def look(self) -> None:
+        """Ship what is in the directory now. From any thread; raises nothing."""
+        if self._uploader is not None:
+            self._uploader.look()
+
+    async def end(self, within_s: float) -> None:
+        """Ship what is left, and wait at most so long; a process that is at work then is left to finish."""
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+        self._disk.stop()
+        if self._uploader is not None:
+            await run_in_thread(self._uploader.end, within_s)
+
+    def _look(self) -> None:
+        self._timer = call_later(LOOK_S, self._look)
+        complaint = self._disk.complaint
+        if bool(complaint) == self._has_complained:
+            return
+        self._has_complained = bool(complaint)
+        if complaint:
+            logger.error("%(complaint)s; the crawl pauses until there is room", {"complaint": complaint})
+            self._pause.begin(_REASON)
+        else:
+            logger.info("the disk of %(directory)s has room again; the crawl goes on", {"directory": self._directory})
+            self._pause.end(_REASON)
+
+    def _note(self, done: Uploaded | None) -> None:
+        """Count a file, or a failure. Called in the uploader's thread."""
+        stats = self._crawler.stats
+        if done is None:
+            stats.inc_value("bigcrawl/warc/upload_errors")
+        else:
+            stats.inc_value("bigcrawl/warc/uploaded_files")
+            stats.inc_value("bigcrawl/warc/uploaded_bytes", done.bytes)

@@ -1,0 +1,40 @@
+"""Writes files of a store that is a directory: fsspec would show them half-written."""
+
+from __future__ import annotations
+
+import os
+import threading
+from typing import TYPE_CHECKING, Final
+
+from bigcrawl.private_files import FILE_MODE, opener
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+    from pathlib import Path
+
+TEMPORARY: Final = ".tmp-"
+"""What the name of a file has in it while it is written."""
+
+
+def write_whole(path: Path, pieces: Iterable[bytes], mode: int = FILE_MODE) -> None:
+    """Write a file under another name, sync it, and rename it. Its directory must exist.
+
+    Raises:
+        OSError: the disk refuses; the file is as it was.
+    """
+    temporary = path.with_name(f".{path.name}{TEMPORARY}{os.getpid()}-{threading.get_ident()}")
+    try:
+        with open(temporary, "wb", opener=opener) as file:
+            file.writelines(pieces)
+            file.flush()
+            if mode != FILE_MODE:
+                os.fchmod(file.fileno(), mode)
+            os.fsync(file.fileno())
+        temporary.replace(path)
+    finally:
+        temporary.unlink(missing_ok=True)
+    directory = os.open(path.parent, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        os.fsync(directory)
+    finally:
+        os.close(directory)

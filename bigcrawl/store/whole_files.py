@@ -1,0 +1,178 @@
+"""Whole files by name below one URL, larger than memory. A file becomes visible at once, or not at all.
+
+Whether the store has the very bytes of a local file is asked in the cheapest way that proves it:
+
+| store | how |
+|---|---|
+| S3 | the ETag, if it is the MD5 of the file, or of the MD5s of its parts |
+| Google Cloud Storage | the MD5 |
+| any other answer, and directories | the bytes are read back |
+
+Calls block for as long as the store does. So they belong into a process that may be killed at any point, and
+`note_progress` tells its watchdog that the store still works.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from bigcrawl.exceptions import ConfigError, TransientStoreError
+from bigcrawl.store.local_files import write_whole
+from bigcrawl.store.opening import open_file_system
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+PART_BYTES: Final = 8 << 20
+"""Of one request: bounds memory, to some three of them. S3 takes 10,000 parts of one file, which is 80 GB."""
+
+_KINDS: Final = ("s3", "gs", "file")  # whose files become visible at once
+_PUT_OPTIONS: Final[dict[str, dict[str, object]]] = {
+    "s3": {"chunksize": PART_BYTES, "max_concurrency": 1},
+    "gs": {"chunksize": PART_BYTES},
+}
+
+
+class WholeFiles:
+    """The files below a URL.
+
+    Every method raises TransientStoreError if the store refuses or fails; a write may then have happened.
+    """
+
+    def __init__(self, url: str, setting: str, note_progress: Callable[[], object] | None = None) -> None:
+        """Open the store; nothing is asked of it yet.
+
+        Args:
+            url: s3://, gs:// or file://.
+            setting: whose value it is, for messages.
+            note_progress: called with each part that the store has taken or given.
+
+        Raises:
+            ConfigError: a package is missing, or the URL is of another kind.
+        """
+        self.url = url
+        self._fs, self._root = open_file_system(url, setting)
+        self._kind = _kind_of(self._fs, url, setting)
+        self.note_progress = note_progress or _ignore
+
+    def __repr__(self) -> str:
+        return f"<WholeFiles {self.url}>"
+
+    def holds(self, name: str, path: Path) -> bool | None:
+        """Whether a file has the bytes of a local one; None if there is no such file.
+
+        Raises:
+            OSError: the local file cannot be read.
+        """
+        size = path.stat().st_size
+        with self._translated():
+            told = self._told(name)
+        if told is None:
+            return None
+        if int(told["size"]) != size:
+            return False
+        agrees = _agrees(self._kind, told, path, self.note_progress)
+        return self._reads_the_same(name, path, size) if agrees is None else agrees
+
+    def put(self, name: str, path: Path) -> None:
+        """Write a file with the bytes of a local one, in the place of the one that is there."""
+        if self._kind == "file":
+            with self._translated():
+                self._put_local(Path(self._root, name), path)
+            return
+        from fsspec.callbacks import Callback
+
+        callback = Callback(hooks={"progress": lambda *_, **__: self.note_progress()})
+        with self._translated():
+            self._fs.put_file(str(path), f"{self._root}/{name}", callback=callback, **_PUT_OPTIONS[self._kind])
+
+    def remove(self, name: str) -> None:
+        """Remove a file; ignores a missing one."""
+        with self._translated(), suppress(FileNotFoundError):
+            self._fs.rm_file(f"{self._root}/{name}")
+
+    def _told(self, name: str) -> dict[str, Any] | None:
+        self._fs.invalidate_cache()
+        try:
+            told: dict[str, Any] = self._fs.info(f"{self._root}/{name}")
+        except FileNotFoundError:
+            return None
+        return told if told["type"] == "file" else None
+
+    def _put_local(self, target: Path, path: Path) -> None:
+        if not target.parent.is_dir():  # it may be where nothing is mounted
+            raise FileNotFoundError(f"{target.parent} is no directory; create it, or mount it")
+        write_whole(target, (piece for _, piece in self._pieces(path)), path.stat().st_mode & 0o777)
+
+    def _reads_the_same(self, name: str, path: Path, size: int) -> bool:
+        for offset, piece in self._pieces(path):
+            with self._translated():
+                found = self._fs.cat_file(f"{self._root}/{name}", start=offset, end=min(offset + PART_BYTES, size))
+            if found != piece:
+                return False
+        return True
+
+    def _pieces(self, path: Path) -> Iterator[tuple[int, bytes]]:
+        """Yield a local file in parts, each with its offset."""
+        for number, piece in enumerate(_parts(path)):
+            yield number * PART_BYTES, piece
+            self.note_progress()
+
+    @contextmanager
+    def _translated(self) -> Iterator[None]:
+        try:
+            yield
+        except Exception as error:  # each driver has errors of its own
+            raise TransientStoreError(f"the store {self.url} failed: {error!r}") from error
+
+
+def _kind_of(fs: Any, url: str, setting: str) -> str:
+    protocols = (fs.protocol,) if isinstance(fs.protocol, str) else fs.protocol
+    kind = next((kind for kind in _KINDS if kind in protocols), None)
+    if kind is None:
+        raise ConfigError(
+            f"{setting} is {url}; it takes s3://bucket/path, gs://bucket/path or file:///directory: others may show "
+            "files that are not whole"
+        )
+    return kind
+
+
+def _agrees(kind: str, told: dict[str, Any], path: Path, note_progress: Callable[[], object]) -> bool | None:
+    """Whether what a store tells of a file fits the local one; None if it does not say."""
+    if kind == "s3":
+        # Another ETag may be that of an encrypted file, or of one sent in other parts.
+        return str(told.get("ETag", "")).strip('"') in _etags(path, note_progress) or None
+    if kind == "gs" and (digest := told.get("md5Hash")):
+        return bool(digest == base64.b64encode(_md5s(path, note_progress)[0]).decode())
+    return None
+
+
+def _etags(path: Path, note_progress: Callable[[], object]) -> tuple[str, ...]:
+    whole, parts = _md5s(path, note_progress)
+    together = hashlib.md5(b"".join(parts), usedforsecurity=False).hexdigest()
+    return (whole.hex(), f"{together}-{len(parts)}")
+
+
+def _md5s(path: Path, note_progress: Callable[[], object]) -> tuple[bytes, list[bytes]]:
+    """Return the MD5 of a file, and those of its parts."""
+    whole = hashlib.md5(usedforsecurity=False)
+    parts = []
+    for piece in _parts(path):
+        whole.update(piece)
+        parts.append(hashlib.md5(piece, usedforsecurity=False).digest())
+        note_progress()
+    return whole.digest(), parts
+
+
+def _parts(path: Path) -> Iterator[bytes]:
+    with path.open("rb") as file:
+        while piece := file.read(PART_BYTES):
+            yield piece
+
+
+def _ignore() -> None:
+    """Do nothing; nobody watches."""

@@ -1,0 +1,92 @@
+"""Pages go to an S3 store while a crawl runs, whatever the store does and whoever is killed."""
+
+from __future__ import annotations
+
+import gzip
+from collections import Counter
+from typing import TYPE_CHECKING
+
+from tests.support.crawls import Crawl, SimulatedWeb
+from tests.support.everything import stored
+from tests.support.processes import no_strays_below, wait_until
+from tests.support.s3_server import FaultyS3, new_bucket
+from tests.support.verdicts import assert_complete
+from tests.unit.page_store.test_uploads import in_store, pages
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    import pytest
+
+
+def fetched_from(url: str, directory: Path) -> Path:
+    """A directory with what the store has."""
+    directory.mkdir()
+    for name, data in in_store(url).items():
+        (directory / name).write_bytes(data)
+    return directory
+
+
+def test_a_crawl_pauses_while_files_that_wait_fill_the_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Two lines say so, when it begins and ends; then the crawl goes on, and all pages are in the store at its end."""
+    warc = tmp_path / "crawl" / "warc"
+    warc.mkdir(parents=True)
+    left = pages(warc)
+    with (
+        no_strays_below(tmp_path),
+        FaultyS3() as server,
+        SimulatedWeb(tmp_path / "web", hosts=4, pages=6) as web,
+    ):
+        url = f"{new_bucket(server.url, monkeypatch)}/pages"
+        settings = {
+            "BIGCRAWL_HOST_DELAY": 0.2,
+            "BIGCRAWL_PARTITIONS": 8,
+            "BIGCRAWL_WARC_STORE_URL": url,
+            "BIGCRAWL_WARC_DISK_PERCENT_MAX": 1,
+        }
+        server.become("500")
+        with Crawl(tmp_path / "crawl", web.seeds, settings) as crawl:
+            crawl.start()
+            wait_until(lambda: "the crawl pauses until there is room" in crawl.log.read_text(), "it pauses")
+            wait_until(lambda: "WARC files are not uploaded" in crawl.log.read_text(), "it says why")
+            assert left.exists()
+            server.become("")
+            assert crawl.wait(300) == 0
+            said = crawl.log.read_text()
+        assert f"WARC files are not uploaded to {url}: " in said
+        assert said.count("1 files there wait for the store; the crawl pauses until there is room") == 1
+        assert said.count("has room again; the crawl goes on") == said.count("the crawl pauses until there is room")
+        wait_until(lambda: not list(warc.iterdir()), "the last process has moved the last file")
+        assert set(web.expected()) <= set(stored(fetched_from(url, tmp_path / "fetched")))
+        assert_complete(web.report(delay_ms=200))
+
+
+def test_what_a_killed_node_left_is_in_the_store_after_the_next_start(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each record is there once, under the name that its file had here."""
+    warc = tmp_path / "crawl" / "warc"
+    with (
+        no_strays_below(tmp_path),
+        FaultyS3() as server,
+        SimulatedWeb(tmp_path / "web", hosts=8, pages=8) as web,
+    ):
+        url = f"{new_bucket(server.url, monkeypatch)}/pages"
+        settings = {"BIGCRAWL_HOST_DELAY": 0.1, "BIGCRAWL_PARTITIONS": 8, "BIGCRAWL_WARC_STORE_URL": url}
+        with Crawl(tmp_path / "crawl", web.seeds, settings) as crawl:
+            crawl.start()
+            wait_until(lambda: len(web.exchanges()) > 20, "the crawl is under way")
+            crawl.kill()
+            in_process = Counter(crawl.taken())
+            (killed,) = warc.glob("*.warc.gz.open")
+            assert crawl.run() == 0
+        wait_until(lambda: not list(warc.iterdir()), "the last process has moved the last file")
+        there = in_store(url)
+        assert killed.name.removesuffix(".open") in there
+        names = [name.removesuffix(".warc.gz") for name in there if name.endswith(".warc.gz")]
+        assert sorted(there) == sorted([f"{name}{end}" for name in names for end in (".cdxj", ".warc.gz")])
+        texts = [gzip.decompress(data) for name, data in there.items() if name.endswith(".gz")]
+        ids = [line for text in texts for line in text.split(b"\r\n") if line.startswith(b"WARC-Record-ID: ")]
+        assert len(set(ids)) == len(ids)
+        assert set(web.expected()) <= set(stored(fetched_from(url, tmp_path / "fetched")))
+        assert_complete(web.report(delay_ms=100), in_process)
