@@ -150,6 +150,8 @@ class Addon:
         settings.set_in_component_priority_dict("SPIDER_MIDDLEWARES", LinksMiddleware, 10)
         if PageRules(config.filters):
             settings.set_in_component_priority_dict("SPIDER_MIDDLEWARES", PageFilter, 20)
+        if not config.source.pattern:
+            self._speak_of_robots(settings, obeys=config.politeness.obey_robots)
         for name, value in _TAKEN_OVER.items():
             settings.set(name, value, max(settings.getpriority(name) or 0, 15))
         if config.source.pattern:
@@ -157,7 +159,6 @@ class Addon:
             load_object(STORED)(settings)
             return
         _install_frontier(settings, config)
-        self._speak_of_robots(settings, obeys=config.politeness.obey_robots)
 
     def _speak_of_robots(self, settings: BaseSettings, *, obeys: bool) -> None:
         """Log whether robots.txt is obeyed, if the project may expect otherwise."""

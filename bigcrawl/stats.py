@@ -365,6 +365,7 @@ CRAWL_COUNTERS: tuple[Stat, ...] = (
     Stat(
         "revisits", "gauge", "URLs", "Those of them that wait for the time of their next visit.", "trim_partition.lua"
     ),
+    Stat("overdue", "gauge", "URLs", "Those of them whose next visit is due.", "trim_partition.lua"),
     Stat(
         "withheld",
         "gauge",

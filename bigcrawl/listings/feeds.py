@@ -125,7 +125,7 @@ class _Reader:
         return found
 
     def _begin(self, name: str, attributes: dict[str, str]) -> None:
-        self._count()
+        self._count_tag()
         self._depth += 1
         self._silent = 0
         prefix, _, own = name.rpartition(":")
@@ -163,11 +163,11 @@ class _Reader:
             self._room -= len(text)
 
     def _add_named(self, name: str, is_parameter: bool) -> None:
-        self._count()
+        self._count_tag()
         if not is_parameter and self._room > 0:
             self._add(resolved(f"&{name};"))
 
-    def _count(self) -> None:
+    def _count_tag(self) -> None:
         self._elements += 1
         if self._elements > ELEMENTS_MAX:
             raise _EnoughError
