@@ -158,7 +158,7 @@ dist: $(STAMP)
 	@scripts/try_dist $(PYTHON) dist/*
 
 # What chooses its examples by tests/support/sizes.py.
-SIZED_TESTS := tests/property tests/unit/scheduler/crawl/test_assignment.py tests/unit/scheduler/partition/test_ends.py
+SIZED_TESTS := tests/property tests/unit/scheduler/crawl/test_assignment.py tests/unit/scheduler/partition/fold/test_ends.py
 test-fault: $(STAMP)
 	@$(PY) -m pytest -q -m fault $(PYTEST_ARGS) $(TESTS)
 	@$(PY) -m pytest -q --hypothesis-profile=large $(PYTEST_ARGS) $(or $(TESTS),$(SIZED_TESTS))
