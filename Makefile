@@ -55,7 +55,9 @@ FRESH ?=
 PY := $(VENV)/bin/python
 STAMP := $(VENV)/.installed
 CRAWL_STAMP := $(VENV)/.installed-crawl
-INSTALL := -m pip install --quiet --disable-pip-version-check --editable
+# pip compiles one file after another; compileall has a process for each core.
+INSTALL := -m pip install --quiet --disable-pip-version-check --no-compile --editable
+COMPILE := -m compileall -qq -j 0
 CORPORA := build/corpora
 
 # Compiled once rather than by each process, whatever the environment says; git ignores it.
@@ -73,6 +75,7 @@ venv: $(STAMP)
 $(STAMP): $(CRAWL_STAMP)
 	@echo "Adding what tests and benchmarks need to $(VENV) (once)"
 	@$(PY) $(INSTALL) '.[dev]'
+	@$(PY) $(COMPILE) $(VENV)/lib || true  # some packages have files for other versions of Python
 	@touch $@
 
 $(CRAWL_STAMP): pyproject.toml setup.py
@@ -83,12 +86,21 @@ $(CRAWL_STAMP): pyproject.toml setup.py
 	@echo "Setting up $(VENV) (once)"
 	@$(PYTHON) -m venv $(VENV)
 	@$(PY) $(INSTALL) '.[embedded,fast]'
+	@$(PY) $(COMPILE) $(VENV)/lib || true
 	@touch $@
 
 crawl: $(CRAWL_STAMP)
 	@$(PY) -m bigcrawl.main_job --seeds "$(SEEDS)" --contact "$(CONTACT)" $(if $(FRESH),--fresh) -- $(ARGS)
 
-test: $(STAMP)
+# pytest rewrites the asserts of each test file once and keeps the outcome. In a new checkout each of six workers would
+# do it for all of them, 20 CPU-seconds each: two processes share the files before.
+REWRITTEN := tests/__pycache__/.rewritten
+$(REWRITTEN): $(STAMP)
+	@$(PY) $(COMPILE) bigcrawl benchmarks scripts tests/support
+	@find tests -name 'test_*.py' | sort | xargs -P 2 -n 300 $(PY) -m pytest --collect-only -qq >/dev/null || true
+	@mkdir -p $(@D) && touch $@
+
+test: $(STAMP) $(REWRITTEN)
 	@$(PY) -m pytest -q $(WORKERS) $(PYTEST_ARGS) $(TESTS)
 
 lint: $(STAMP)
@@ -161,7 +173,7 @@ dist: $(STAMP)
 	@scripts/try_dist $(PYTHON) dist/*
 
 # What chooses its examples by tests/support/sizes.py.
-SIZED_TESTS := tests/property tests/unit/scheduler/crawl/test_assignment.py tests/unit/scheduler/partition/test_ends.py
+SIZED_TESTS := tests/property tests/unit/scheduler/crawl/test_assignment.py tests/unit/scheduler/partition/fold/test_ends.py
 test-fault: $(STAMP)
 	@$(PY) -m pytest -q -m fault $(PYTEST_ARGS) $(TESTS)
 	@$(PY) -m pytest -q --hypothesis-profile=large $(PYTEST_ARGS) $(or $(TESTS),$(SIZED_TESTS))

@@ -116,7 +116,7 @@ def run_scale(directory: Path, urls: int, plds: int) -> None:
     say(f"offered in {loaded:,.0f} s, {1e6 * loaded / urls:.1f} us a URL; {scale.partition!r}")
     say(f"turn {state.turn}, window {state.window}, quantum {state.quantum}; {state.reread_ever:,} re-read")
     say(f"memory {before} MiB before, {rss_mib()} MiB at most since; longest step {scale.longest_step:.2f} s CPU")
-    say(f"opened again in {scale.reopen():.2f} s; {len(scale.partition._manifest.files_needed())} files")
+    say(f"opened again in {scale.reopen():.2f} s; {len(scale.partition._kept.manifest.files_needed())} files")
     say_waits(scale, "while loading")
     scale.longest_step, rest = 0.0, scale.missing
     read, admitted, steps, started = (

@@ -20,7 +20,7 @@ from bigcrawl.redisdb.client import RedisClient
 from bigcrawl.redisdb.keys import CrawlKeys
 from bigcrawl.scheduler.crawl.history import COLUMNS, EVERY_MS, VERSION
 from bigcrawl.scheduler.crawl.samples import ROWS_MAX
-from bigcrawl.scheduler.owner.admit_calls import admit_call
+from bigcrawl.scheduler.owner.hot.admit_calls import admit_call
 from bigcrawl.scheduler.partition.admit_batch import AdmitBatch
 from bigcrawl.tallies.tallies import PLDS_MAX
 from tests.unit.scheduler.world import queued, resolve

@@ -10,10 +10,10 @@ also if a crash follows.
      1 discovered    `links`, `middlewares.links`, `scheduler`   in the spider's output
      2 canonical     `url.canonical`, `adapter.request_codec`    a `QueuedUrl`
      3 routed        `node.outbox`                               inbox: one Redis stream per partition
-     4 seen?         `partition.seen`, `bigcrawl.drum`           } committed by the manifest: URLSeen,
-     5 budgeted      `partition.budgeting`, `budgets.placement`  } turns, over-budget and parked queues,
+     4 seen?         `fold.seen`, `bigcrawl.drum`                } committed by the manifest: URLSeen,
+     5 budgeted      `fold.budgeting`, `budgets.placement`       } turns, over-budget and parked queues,
      6 prioritised   `queues.turns`, `queues.front_queues`       } and the admit batch chosen from them
-     7 host queue    `partition.admission`, `owned_partition`    back queue: one zset per host, in Redis
+     7 host queue    `fold.admission`, `owned_partition`         back queue: one zset per host, in Redis
      8 ready         (scripts in `redisdb`)                      ready heap: a zset of hosts, in Redis
      9 taken         `node.exchange`, `records.held`             taken: in Redis, and held by the node
     10 allowed?      `gates.gatekeeper` and its checks           as before, or back in 7, or ended
@@ -56,7 +56,7 @@ wait. No URL is ever dropped for lack of room.
 
 *Inbox to committed step (3 to 6).* The owner (`owner.folding`, `owner.owned_partition`) reads new inbox entries and
 passes them to `partition.partition`, which is a fold over them. One step looks up all keys in DRUM and adds the new
-ones. It finds the budget of each new URL's PLD (`partition.budgeting`), and from it the turn in which the URL may be
+ones. It finds the budget of each new URL's PLD (`fold.budgeting`), and from it the turn in which the URL may be
 fetched (`budgets.placement`). A prioritizer may change the priority that the spider gave it (`queues.prioritizers`),
 also by what pages that link to the URL say of it, if such votes are counted (`records.votes`). The step appends the URL
 to the queue of that turn and its priority level, or to the over-budget queue (`queues.turns`). Finally it chooses URLs
@@ -65,7 +65,7 @@ record names everything that belongs to the step: the last entry read, the runs 
 heads, and the numbered admit batch. A crash before the record is complete leaves bytes that nothing refers to. A crash
 after it leaves a batch that must be offered again.
 
-*Front queue to back queue (6 to 7).* `partition.admission` chooses URLs of three kinds of hosts, in this order: parked
+*Front queue to back queue (6 to 7).* `fold.admission` chooses URLs of three kinds of hosts, in this order: parked
 hosts with few URLs in Redis, hosts in the front queues (by a biased selector), and other parked hosts. If a host has
 its share in Redis, a further URL is parked on disk behind the host's earlier ones. A script (`admit_urls`) admits the
 batch. It accepts number n only once, and only after n-1. So a batch whose reply was lost is sent again, and if it had

@@ -150,7 +150,7 @@ def test_no_url_is_lost_or_admitted_twice_wherever_it_fails(
     make_runs_early(monkeypatch, 20)
     monkeypatch.setattr("bigcrawl.scheduler.queues.turns.TURN_CLOSES_AT", 12)
     monkeypatch.setattr("bigcrawl.scheduler.queues.segments.BLOCK_URLS_MAX", 8)
-    monkeypatch.setattr("bigcrawl.scheduler.partition.budgeting.REREAD_STARVED_MAX", 30)
+    monkeypatch.setattr("bigcrawl.scheduler.partition.fold.budgeting.REREAD_STARVED_MAX", 30)
     total = count_operations(tmp_path / "count", budgets)
     assert total > 80
     for at in range(1 + 3 * list(Fault).index(fault) % stride, total + 1, stride):
@@ -220,11 +220,11 @@ def test_everything_durable_was_synced(tmp_path: Path) -> None:
         world.step(partition, room=5)
         partition.make_durable()
         manifest_synced = last_of(files.log, "sync MANIFEST", "sync MANIFEST.tmp")
-        for name in partition._manifest.files_needed():
+        for name in partition._kept.manifest.files_needed():
             written = last_of(files.log, f"write {name}", f"append {name}")
             assert written < last_of(files.log, f"sync {name}") < manifest_synced, name
         assert last_of(files.log, "append MANIFEST", "write MANIFEST.tmp") < manifest_synced
-        named = [f"append {name}" for name in partition._manifest.files_needed()]
+        named = [f"append {name}" for name in partition._kept.manifest.files_needed()]
         first_of = (
             min(files.log.index(line) for line in named) if number == 0 else last_of(files.log, "replace MANIFEST")
         )

@@ -59,8 +59,8 @@ SHORTENED = {
     "queues.turns._REREAD_LEAST": 5,
     "queues.turns._TURN_SMALL": 3,
     "queues.turns._TURN_LARGE": 6,
-    "partition.budgeting.REREAD_STARVED_MAX": 60,
-    "partition.budgeting._REREAD_PORTION": 20,
+    "partition.fold.budgeting.REREAD_STARVED_MAX": 60,
+    "partition.fold.budgeting._REREAD_PORTION": 20,
 }
 
 

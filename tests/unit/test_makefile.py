@@ -16,9 +16,9 @@ PROJECT = Path(__file__).resolve().parents[2]
 PYTHONS_OWN = {*sys.stdlib_module_names, "compression"}  # the last since Python 3.14
 
 
-def would_run(target: str, venv: Path) -> str:
+def would_run(target: str, venv: Path, *more: str) -> str:
     """What `make target` would do with that environment."""
-    command = ["make", "--dry-run", f"VENV={venv}", target]
+    command = ["make", "--dry-run", f"VENV={venv}", target, *more]
     return subprocess.run(command, cwd=PROJECT, capture_output=True, text=True, check=True).stdout
 
 
@@ -39,6 +39,17 @@ def test_other_commands_bring_the_rest_once(tmp_path: Path, target: str) -> None
     for stamp in (".installed-crawl", ".installed"):
         (venv / stamp).touch()
     assert "install" not in would_run(target, venv).replace(str(venv), "").replace("install_system", "")
+
+
+def test_asserts_are_rewritten_once_and_not_by_each_worker(tmp_path: Path) -> None:
+    """In a new checkout, before the workers start; a second `make test` starts them at once."""
+    venv, done = tmp_path / "venv", tmp_path / "done"
+    said = would_run("test", venv, f"REWRITTEN={done}")
+    assert said.index("--collect-only") < said.index("-n 6")
+    venv.mkdir()
+    for stamp in (venv / ".installed-crawl", venv / ".installed", done):
+        stamp.touch()
+    assert "--collect-only" not in would_run("test", venv, f"REWRITTEN={done}")
 
 
 def test_package_imports_what_a_crawl_installs() -> None:

@@ -28,6 +28,8 @@ ROOMS = {
         "records", "rules", "budgets", "queues", "partition", "crawl", "gates", "handout", "owner", "node", "adapter",
     ),
     "scheduler/node": ("loops",),
+    "scheduler/owner": ("hot",),
+    "scheduler/partition": ("fold",),
     "simweb": ("basics", "exhibits", "model", "serve", "check"),
 }  # fmt: skip
 FILES_MAX = 20  # modules or scripts in a folder; more of them hide what belongs together

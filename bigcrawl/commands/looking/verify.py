@@ -10,8 +10,8 @@ from bigcrawl.commands.result import Result
 from bigcrawl.exceptions import BigcrawlError, ConfigError
 from bigcrawl.redisdb.embedded import running_url
 from bigcrawl.redisdb.keys import partition_keys
+from bigcrawl.scheduler.partition.fold.rejected import rejected_entries
 from bigcrawl.scheduler.partition.partition import Partition
-from bigcrawl.scheduler.partition.rejected import rejected_entries
 from bigcrawl.warc.verification import verify as verify_warc
 
 if TYPE_CHECKING:

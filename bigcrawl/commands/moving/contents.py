@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from bigcrawl.drum.files import store_errors
 from bigcrawl.scheduler.partition.admit_batch import decode_admit_batch
-from bigcrawl.scheduler.partition.imported_rows import rows_to_export
+from bigcrawl.scheduler.partition.fold.imported_rows import rows_to_export
 from bigcrawl.scheduler.partition.tables import Tables, TableStates
 from bigcrawl.scheduler.partition.takeover import take_over
 from bigcrawl.scheduler.queues.epoch_directory import MANIFEST, EpochDirectory
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from bigcrawl.drum.files import Files
-    from bigcrawl.scheduler.partition.imported_rows import TableRows
+    from bigcrawl.scheduler.partition.fold.imported_rows import TableRows
     from bigcrawl.scheduler.partition.takeover import Inherited
     from bigcrawl.scheduler.records.queued_url import QueuedUrl
 

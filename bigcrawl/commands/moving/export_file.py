@@ -22,7 +22,7 @@ from typing import IO, TYPE_CHECKING, Any, Final
 
 from bigcrawl.exceptions import ConfigError
 from bigcrawl.private_files import opener
-from bigcrawl.scheduler.partition.imported_rows import RowsFormatError, TableRows, pack_rows, unpack_rows
+from bigcrawl.scheduler.partition.fold.imported_rows import RowsFormatError, TableRows, pack_rows, unpack_rows
 from bigcrawl.scheduler.records.body import look_at_address
 from bigcrawl.scheduler.records.queued_url import QueuedUrl
 

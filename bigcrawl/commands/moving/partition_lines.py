@@ -20,7 +20,7 @@ from bigcrawl.drum.format import Records
 from bigcrawl.exceptions import BigcrawlError, ConfigError
 from bigcrawl.redisdb.replies import pairs_of
 from bigcrawl.scheduler.partition.copies import newest_of, put_back
-from bigcrawl.scheduler.partition.imported_rows import rows_to_export
+from bigcrawl.scheduler.partition.fold.imported_rows import rows_to_export
 from bigcrawl.scheduler.partition.manifest import NO_INBOX_ID
 from bigcrawl.scheduler.records.inbox_entry import BATCH, EDGES, FORGOTTEN, OUTCOMES, REVISITS, ROWS, id_order
 from bigcrawl.scheduler.records.member import unpack_member

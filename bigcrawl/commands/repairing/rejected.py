@@ -9,7 +9,7 @@ from bigcrawl.commands.opened_crawl import opened, server_of
 from bigcrawl.commands.result import Result
 from bigcrawl.exceptions import ConfigError
 from bigcrawl.scheduler.crawl.survey import FinishCheck
-from bigcrawl.scheduler.partition.rejected import rejected_entries
+from bigcrawl.scheduler.partition.fold.rejected import rejected_entries
 from bigcrawl.scheduler.queues.epoch_directory import REJECTED
 
 if TYPE_CHECKING:
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from bigcrawl.config import Config
-    from bigcrawl.scheduler.partition.rejected import Rejected
+    from bigcrawl.scheduler.partition.fold.rejected import Rejected
 
 
 def rejected(config: Config, words: Sequence[str], opts: argparse.Namespace) -> Result:

@@ -21,7 +21,7 @@ from bigcrawl.drum.files import DiskFiles
 from bigcrawl.exceptions import ConfigError
 from bigcrawl.redisdb import scripts
 from bigcrawl.redisdb.replies import pairs_of
-from bigcrawl.scheduler.partition.admission import PartitionLimits
+from bigcrawl.scheduler.partition.fold.admission import PartitionLimits
 from bigcrawl.scheduler.partition.partition import Partition
 from bigcrawl.scheduler.partition.takeover import sound_manifest
 from bigcrawl.scheduler.records.inbox_entry import BATCH

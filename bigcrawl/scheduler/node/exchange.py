@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from bigcrawl.redisdb import scripts
 from bigcrawl.redisdb.replies import sort_replies
 from bigcrawl.redisdb.scripts import Ended
-from bigcrawl.scheduler.owner.due_heap import NEVER_MS
+from bigcrawl.scheduler.owner.hot.due_heap import NEVER_MS
 from bigcrawl.scheduler.records.body import look_at_body
 from bigcrawl.scheduler.records.held import HeldUrl
 from bigcrawl.scheduler.records.member import Member, seq_of, unpack_member

@@ -16,7 +16,7 @@ import numpy as np
 from bigcrawl.redisdb import scripts
 from bigcrawl.redisdb.keys import CrawlKeys
 from bigcrawl.redisdb.replies import pairs_of, scores_of
-from bigcrawl.scheduler.owner.admit_calls import admit_call, pack_keys, unpack_keys
+from bigcrawl.scheduler.owner.hot.admit_calls import admit_call, pack_keys, unpack_keys
 from bigcrawl.scheduler.partition.manifest import NO_INBOX_ID
 from bigcrawl.scheduler.partition.partition import ADMIT_URLS_MAX
 from bigcrawl.scheduler.records.queued_url import UNCHECKED

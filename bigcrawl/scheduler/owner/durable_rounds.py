@@ -52,7 +52,7 @@ class DurableRounds:
         due = sorted(due, key=_forced_ms)[:DURABLE_AT_ONCE]
         if due:
             await self.force(due, checkpoint)
-        owing = [owned for owned in self._table.by_number.values() if owned.owes_publish and owned not in due]
+        owing = [owned for owned in self._table.by_number.values() if owned.publishing.is_owed and owned not in due]
         if due or owing:
             await self._table.run([(owned, owned.publish()) for owned in (*due, *owing)])
 

@@ -172,7 +172,7 @@ class NodeStore:
         ]
         for owned in self._table.sound:
             if owned.points is not None and owned.points.note_order(checkpoint):
-                owned.note_publish(is_confirmed=False)
+                owned.publishing.note_owed()
         for owned in sorted(due, key=_tried_ms)[: AT_ONCE - len(self._storing)]:
             self._storing[owned] = asyncio.create_task(self._store(owned, checkpoint))
         if len(due) > AT_ONCE:
@@ -183,7 +183,7 @@ class NodeStore:
         assert points is not None, "the crawl has a store"
         try:
             await self._put(points, checkpoint)
-            trim = scripts.trim_partition(owned.keys, owned.identity, *points.trim, owned.checkpoint_state())
+            trim = scripts.trim_partition(owned.keys, owned.identity, *points.trim, owned.publishing.checkpoint_state())
             await self._client.run([trim])
             await self._run(points.clear)
         except CorruptionError as error:

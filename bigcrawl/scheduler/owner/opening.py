@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from bigcrawl.redisdb.keys import partition_keys
 from bigcrawl.scheduler.crawl.missing import REFETCH, LostFilesError
 from bigcrawl.scheduler.owner.bring_up import begin_anew, bring_up
-from bigcrawl.scheduler.owner.due_heap import NEVER_MS, DueHeap
+from bigcrawl.scheduler.owner.hot.due_heap import NEVER_MS, DueHeap
 from bigcrawl.scheduler.owner.owned_partition import OwnedPartition
 from bigcrawl.scheduler.partition.partition import Partition
 from bigcrawl.scheduler.records.suspicion import Suspicion
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from bigcrawl.redisdb.client import RedisClient
     from bigcrawl.redisdb.scripts import Claim, Identity
     from bigcrawl.scheduler.owner.crawl_budgets import CrawlBudgets
-    from bigcrawl.scheduler.owner.hot_share import Lateness
+    from bigcrawl.scheduler.owner.hot.hot_share import Lateness
     from bigcrawl.scheduler.owner.node_store import NodeStore
     from bigcrawl.scheduler.partition.file_work import FileThread
     from bigcrawl.scheduler.partition.partition import PartitionLimits

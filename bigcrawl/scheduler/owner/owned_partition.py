@@ -12,20 +12,22 @@ from __future__ import annotations
 import logging
 from typing import TYPE_CHECKING, Any
 
-from bigcrawl.redisdb import scripts
-from bigcrawl.scheduler.owner.admit_calls import admit_call
-from bigcrawl.scheduler.owner.due_heap import NEVER_MS
 from bigcrawl.scheduler.owner.durability import Durability
-from bigcrawl.scheduler.owner.hot_set import AwayHosts, HotSet
+from bigcrawl.scheduler.owner.hot.admit_calls import admit_call
+from bigcrawl.scheduler.owner.hot.due_heap import NEVER_MS
+from bigcrawl.scheduler.owner.hot.hot_set import AwayHosts, HotSet
+from bigcrawl.scheduler.owner.hot.taking import Taking
 from bigcrawl.scheduler.owner.inbox import InboxReader, MovedUrls
+from bigcrawl.scheduler.owner.publishing import Publishing
 from bigcrawl.scheduler.owner.step_schedule import StepSchedule
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
+    from bigcrawl.redisdb import scripts
     from bigcrawl.redisdb.keys import PartitionKeys
     from bigcrawl.redisdb.scripts import Identity, Reconciled, Value
-    from bigcrawl.scheduler.owner.due_heap import DueHeap
+    from bigcrawl.scheduler.owner.hot.due_heap import DueHeap
     from bigcrawl.scheduler.partition.partition import Partition, Step
     from bigcrawl.scheduler.partition.stored_points import StoredPoints
     from bigcrawl.scheduler.records.inbox_entry import InboxEntry
@@ -34,14 +36,10 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-CHECKPOINT = "checkpoint"
-"""The field of a partition's state with the last order for a checkpoint that was carried out."""
-TAKE_FIRST = 4
-TAKE_MAX = 64
 FOLDS_PER_LOOK = 8  # between two looks for the longest queue, which costs about a tenth of a step
 
 
-class OwnedPartition:
+class OwnedPartition(Taking):
     """A partition of which this node is the owner, in one epoch.
 
     Attributes:
@@ -53,11 +51,9 @@ class OwnedPartition:
         points: what the store has of it; None if the crawl has no store.
         suspects: URLs that may have killed a node, by sequence number.
         moved: URLs that were moved back to the inbox lately.
-        due_ms: when a host of the partition may next be taken, on the monotonic clock.
-        take_share: how many URLs to ask for, about as many as its due hosts have.
+        publishing: what Redis is told of its counts.
         draining: whether to release it as soon as the node holds none of its URLs.
         is_damaged: whether a file is damaged, so that no work is done on it.
-        owes_publish: whether Redis may not know the latest counts.
         admitted: the number of the last admit batch that Redis has confirmed.
         longest: the host with the most URLs that wait, and how many did some steps ago; ("", 0) without any.
     """
@@ -93,13 +89,12 @@ class OwnedPartition:
             suspects: see above.
             moved: see above; taken over from the same partition in the epoch before.
             now_ms: the monotonic clock.
-            due_ms: see above.
+            due_ms: see `Taking`.
             points: see above.
         """
         self.keys = keys
         self.identity = identity
         self.disk = disk
-        self._due_heap = due_heap
         self._connections = connections
         self.away = AwayHosts()
         self.hot = HotSet(hot_urls, self.away, hot_by_host)
@@ -107,19 +102,16 @@ class OwnedPartition:
         self.schedule = StepSchedule(self.inbox, self.hot)
         self.points = points
         self.durability = Durability(disk, loss_ms, now_ms, points)
+        self.publishing = Publishing(keys, disk, self.schedule, self.durability, points)
         self.suspects = dict(suspects or {})
         self.moved = moved or MovedUrls()
-        self.due_ms = NEVER_MS
-        self._due_by_ms = NEVER_MS  # the earliest time that was noted since Redis was asked last
-        self.take_share = TAKE_FIRST
         self.draining = False
         self.is_damaged = False
-        self.owes_publish = False
         self.admitted = disk.batch_number
         self.longest: tuple[str, int] = ("", 0)
         self._folds = 0
         self._count_waiting()
-        self.note_due(due_ms)
+        super().__init__(due_heap, due_ms)
 
     def __repr__(self) -> str:
         return f"<OwnedPartition {self.keys.partition} epoch={self.identity.epoch} {self.hot!r} disk={self.disk!r}>"
@@ -150,38 +142,12 @@ class OwnedPartition:
         self.hot.settle(reply, taken)
         self.inbox.note_urls()
         self.inbox.note_others()
-        self.owes_publish = True
+        self.publishing.note_owed()
         self.away.look_again()
         self.schedule.end_stall()
         self.note_due(0 if self.hot.by_host else NEVER_MS)
 
-    # --- taking
-
-    def note_due(self, due_ms: int) -> None:
-        """Set when the next host is due; `NEVER_MS` if no URL waits."""
-        if due_ms != self.due_ms:
-            self.due_ms = due_ms
-            if due_ms < NEVER_MS:
-                self._due_heap.note(self)
-
-    def note_asked(self) -> None:
-        """Redis is asked for what is due. Its answer knows of nothing that is noted from here on."""
-        self._due_by_ms = NEVER_MS
-
-    def note_answer(self, due_ms: int) -> None:
-        """By the answer, the next host is due then; `NEVER_MS` if no URL waits."""
-        self.note_due(min(due_ms, self._due_by_ms))
-
-    def note_due_by(self, due_ms: int) -> None:
-        """Record that a host is due by this time at the latest."""
-        self._due_by_ms = min(self._due_by_ms, due_ms)
-        if due_ms < self.due_ms:
-            self.due_ms = due_ms
-            self._due_heap.note(self)
-
-    def note_take(self, asked: int, given: int, *, is_more_due: bool) -> None:
-        """Adapt the share to a reply, so that calls are few, and no room is kept for URLs that do not come."""
-        self.take_share = min(TAKE_MAX, 2 * asked) if is_more_due and given == asked else max(1, given)
+    # --- taking; see `Taking` for the rest
 
     def clear_suspect(self, seq: int) -> None:
         """Clear a suspect, because its URL has ended without killing a node."""
@@ -319,41 +285,8 @@ class OwnedPartition:
 
     def publish(self) -> scripts.Call[int]:
         """The call that publishes counts, and trims what an earlier durable manifest has made unnecessary."""
-        state: dict[str, Value] = {
-            "damaged": int(self.is_damaged),
-            "missing": 0,
-            "folded": self.disk.inbox_id,
-            "manifest": self.disk.manifest_number,
-            "chosen": self.disk.batch_number,
-            # A crawl goes on while URLs wait for their next visit.
-            "waiting": self.schedule.waiting + self.schedule.revisits,
-            "revisits": self.schedule.revisits,
-            "overdue": self.schedule.overdue_revisits,
-            "withheld": self.schedule.withheld,
-            "seen": self.disk.seen,
-            "duplicates": self.disk.duplicates,
-            "rejected": self.disk.set_aside,
-            "folded_urls": self.disk.folded_urls,
-        }
-        state |= self.checkpoint_state()
-        return scripts.trim_partition(self.keys, self.identity, *self.durability.trim, state)
-
-    def checkpoint_state(self) -> dict[str, Value]:
-        """What Redis is told of checkpoints: the last order that a durable point was made after. Empty before any."""
-        made = self.durability.checkpoint
-        if self.points is not None:
-            made = min(made, self.points.checkpoint)
-        return {CHECKPOINT: made} if made else {}
-
-    def note_publish(self, *, is_confirmed: bool) -> None:
-        """Record that counts were sent, and whether Redis has confirmed them."""
-        self.owes_publish = not is_confirmed
+        return self.publishing.call(self.identity, is_damaged=self.is_damaged)
 
     def make_durable(self, now_ms: int, checkpoint: int = 0) -> None:
         """Force the partition's files to the disk, after the order `checkpoint`. Runs in a worker thread."""
         self.durability.force(now_ms, checkpoint)
-
-
-def is_publish(call: scripts.Call[Any]) -> bool:
-    """Whether a call was made by `OwnedPartition.publish`."""
-    return call.name == "trim_partition"

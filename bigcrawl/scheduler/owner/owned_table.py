@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from bigcrawl.exceptions import BigcrawlError
 from bigcrawl.redisdb.replies import sort_replies
 from bigcrawl.scheduler.owner.damaged import is_damage
-from bigcrawl.scheduler.owner.owned_partition import OwnedPartition, is_publish
+from bigcrawl.scheduler.owner.publishing import is_publish
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from bigcrawl.redisdb import scripts
     from bigcrawl.redisdb.client import RedisClient
     from bigcrawl.scheduler.owner.damaged import DamagedPartitions
+    from bigcrawl.scheduler.owner.owned_partition import OwnedPartition
     from bigcrawl.scheduler.records.held_urls import HeldUrls
 
 logger = logging.getLogger(__name__)
@@ -93,11 +94,11 @@ class OwnedTable:
         """
         for owned, call in asked:
             if is_publish(call):
-                owned.note_publish(is_confirmed=False)  # until Redis has confirmed it
+                owned.publishing.note_owed()  # until Redis has confirmed it
         replies = sort_replies(asked, await self._client.run_each([call for _, call in asked]))
         for (owned, call), _ in replies.done:
             if is_publish(call):
-                owned.note_publish(is_confirmed=True)
+                owned.publishing.note_confirmed()
         for owned, _ in replies.lost:
             self.lose(owned)
         replies.raise_failure()

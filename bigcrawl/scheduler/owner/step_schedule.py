@@ -9,7 +9,7 @@ from bigcrawl.scheduler.queues.revisits import NEVER_S
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from bigcrawl.scheduler.owner.hot_set import HotSet
+    from bigcrawl.scheduler.owner.hot.hot_set import HotSet
     from bigcrawl.scheduler.owner.inbox import InboxReader
     from bigcrawl.scheduler.partition.partition import Partition
 

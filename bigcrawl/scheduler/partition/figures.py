@@ -18,10 +18,9 @@ if TYPE_CHECKING:
 
     from bigcrawl.drum.format import KeyArray
     from bigcrawl.scheduler.budgets.in_degrees import InDegreeCounts
-    from bigcrawl.scheduler.partition.admission import PartitionLimits
-    from bigcrawl.scheduler.partition.manifest import Manifest
-    from bigcrawl.scheduler.partition.step import PartitionState
-    from bigcrawl.scheduler.queues.epoch_directory import EpochDirectory
+    from bigcrawl.scheduler.partition.committed import CommittedFiles
+    from bigcrawl.scheduler.partition.fold.admission import PartitionLimits
+    from bigcrawl.scheduler.partition.fold.step import PartitionState
     from bigcrawl.scheduler.queues.turns import TurnState
 
 
@@ -29,15 +28,13 @@ class PartitionFigures:
     """Figures about a partition, from its committed manifest, its durable one, and the state that they describe."""
 
     _directory: Path
-    _own: EpochDirectory
+    _kept: CommittedFiles
     _limits: PartitionLimits
-    _manifest: Manifest
-    _durable: Manifest | None
     _state: PartitionState
 
     def __repr__(self) -> str:
         return (
-            f"<Partition {self._directory.name} epoch={self._own.epoch} manifest={self.manifest_number} "
+            f"<Partition {self._directory.name} epoch={self._kept.own.epoch} manifest={self.manifest_number} "
             f"seen={self.seen} waiting={self.waiting} batch={self.batch_number}>"
         )
 
@@ -46,59 +43,59 @@ class PartitionFigures:
     @property
     def epoch(self) -> int:
         """The epoch in which the partition was opened."""
-        return self._own.epoch
+        return self._kept.own.epoch
 
     @property
     def manifest_number(self) -> int:
         """The number of the committed manifest."""
-        return self._manifest.number
+        return self._kept.manifest.number
 
     @property
     def inbox_id(self) -> str:
         """The last inbox entry that was folded."""
-        return self._manifest.inbox_id
+        return self._kept.manifest.inbox_id
 
     @property
     def folded_urls(self) -> int:
         """How many URLs were ever read from the inbox."""
-        return self._manifest.folded_urls
+        return self._kept.manifest.folded_urls
 
     @property
     def duplicates(self) -> int:
         """How many URLs were ever dropped because they had been seen."""
-        return self._manifest.duplicates
+        return self._kept.manifest.duplicates
 
     @property
     def rejected(self) -> int:
         """How many inbox entries were ever set aside because they could not be decoded."""
-        return self._manifest.rejected
+        return self._kept.manifest.rejected
 
     @property
     def batch_number(self) -> int:
         """The number of the last committed admit batch; 0 before the first."""
-        return self._manifest.batch_number
+        return self._kept.manifest.batch_number
 
     @property
     def admitted(self) -> int:
         """How many URLs were ever admitted. The next one gets this sequence number."""
-        return self._manifest.admitted
+        return self._kept.manifest.admitted
 
     # --- durable
 
     @property
     def durable_inbox_id(self) -> str:
         """The last inbox entry folded by a manifest that this owner made durable. The inbox may be trimmed up to it."""
-        return self._durable.inbox_id if self._durable else NO_INBOX_ID
+        return self._kept.durable.inbox_id if self._kept.durable else NO_INBOX_ID
 
     @property
     def durable_batch_number(self) -> int:
         """The last admit batch of a manifest that this owner made durable."""
-        return self._durable.batch_number if self._durable else 0
+        return self._kept.durable.batch_number if self._kept.durable else 0
 
     @property
     def has_undurable_changes(self) -> bool:
         """Whether `make_durable` has anything to do."""
-        return self._durable is not self._manifest
+        return self._kept.has_undurable_changes
 
     # --- waiting
 

@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from bigcrawl.drum.files import store_errors
 from bigcrawl.exceptions import BigcrawlError
+from bigcrawl.scheduler.partition.fold.step import PartitionState
 from bigcrawl.scheduler.partition.manifest import Manifest
 from bigcrawl.scheduler.partition.manifest_log import ManifestLog
-from bigcrawl.scheduler.partition.step import PartitionState
 from bigcrawl.scheduler.partition.takeover import begin_epoch, take_over
 from bigcrawl.scheduler.queues.epoch_directory import remove_epoch
 

@@ -4,7 +4,7 @@ Rules for this file: no Redis, no clock, no asyncio, and one thread at a time. A
 writes files that nothing refers to yet, and then appends a record to the manifest that refers to them. A failure before
 that leaves disk and memory as they were, so the same step can be repeated.
 
-    step          inbox -> a fold on copies (`partition.step`) -> record appended to MANIFEST    no fsync
+    step          inbox -> a fold on copies (`fold.step`) -> record appended to MANIFEST    no fsync
     make_durable  fsync all that MANIFEST names, MANIFEST, the directory; then delete what it does not name
     open          newest manifest of any epoch -> a new epoch's (`partition.opening`)
 
@@ -19,17 +19,17 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple
 
 from bigcrawl.drum.files import DiskFiles, store_errors
-from bigcrawl.scheduler.partition.admission import PartitionLimits
-from bigcrawl.scheduler.partition.admit_batch import AdmitBatch, decode_admit_batch, encode_admit_batch
-from bigcrawl.scheduler.partition.budgeting import BudgetSource
-from bigcrawl.scheduler.partition.copies import PartitionCopy
+from bigcrawl.scheduler.partition.admit_batch import AdmitBatch
+from bigcrawl.scheduler.partition.committed import CommittedFiles
 from bigcrawl.scheduler.partition.figures import PartitionFigures
-from bigcrawl.scheduler.partition.manifest_log import decode_manifest
+from bigcrawl.scheduler.partition.fold.admission import PartitionLimits
+from bigcrawl.scheduler.partition.fold.budget_source import BudgetSource
+from bigcrawl.scheduler.partition.fold.seen import entries_after
+from bigcrawl.scheduler.partition.fold.step import StepFold
+from bigcrawl.scheduler.partition.fold.step_sources import StepSources
 from bigcrawl.scheduler.partition.opening import Opened, open_epoch
-from bigcrawl.scheduler.partition.seen import entries_after
-from bigcrawl.scheduler.partition.step import PartitionState, StepFold
-from bigcrawl.scheduler.partition.takeover import is_unused, remove_older_epochs, verify_newest
-from bigcrawl.scheduler.queues.epoch_directory import MANIFEST, list_committed, list_epochs
+from bigcrawl.scheduler.partition.takeover import is_unused, verify_newest
+from bigcrawl.scheduler.queues.epoch_directory import list_committed, list_epochs
 from bigcrawl.scheduler.queues.looks import NOTHING_LISTED
 from bigcrawl.scheduler.records.inbox_entry import InboxEntry
 
@@ -40,15 +40,13 @@ if TYPE_CHECKING:
     from bigcrawl.drum.files import Files
     from bigcrawl.exceptions import CorruptionError
     from bigcrawl.scheduler.budgets.traps import TrapChange
-    from bigcrawl.scheduler.partition.budgeting import Budgets, PldKeyOf, PldOf, Withholds
-    from bigcrawl.scheduler.partition.manifest import BatchPlace, Manifest
+    from bigcrawl.scheduler.partition.copies import PartitionCopy
+    from bigcrawl.scheduler.partition.fold.budget_source import Budgets, PldKeyOf, PldOf, Withholds
+    from bigcrawl.scheduler.partition.fold.step import PartitionState
     from bigcrawl.scheduler.queues.looks import Modified
     from bigcrawl.scheduler.queues.prioritizers import Prioritizing
 
 __all__ = ["AdmitBatch", "Partition", "PartitionLimits", "Step"]
-
-_VOTES_GROWTH = 1.5  # of the admitted URLs, until votes are worth scoring queued URLs again
-_VOTES_LEAST = 20
 
 ADMIT_URLS_MAX = 1_000  # in a batch: one admission blocks Redis about 3 us a URL
 
@@ -86,24 +84,13 @@ class Partition(PartitionFigures):
     def __init__(self, opened: Opened, limits: PartitionLimits, source: BudgetSource) -> None:
         """Begin with what was opened."""
         self._directory = opened.directory
-        self._own = opened.own
-        self._log = opened.log
-        self._manifest = opened.manifest
+        self._kept = CommittedFiles(opened.directory, opened.own, opened.log, opened.manifest)
         self._state = opened.state
         self.set_aside = opened.set_aside
         """How many inbox entries were below `rejected/` when a step last looked."""
-        self._files = opened.own.files
         self._limits = limits
-        self._durable: Manifest | None = None
-        self._source = source
+        self._sources = StepSources(source)
         self._modified: Modified = NOTHING_LISTED
-        self._asked: BudgetSource | None = None  # the source that the last step asked
-        self._scored: int | None = None  # the generation of scores with which scoring again was begun last
-        self._admitted_scored = 0  # URLs admitted when scoring again was begun last
-        self._forgotten = 0
-        self._without_text_upto = 0
-        self._older_removed = False
-        self._lent: frozenset[str] = frozenset()  # files that a copy is being made of
 
     @classmethod
     def open(
@@ -176,18 +163,18 @@ class Partition(PartitionFigures):
 
         A new object makes the next step check all URLs again that had no budget. So pass one only if budgets differ.
         """
-        self._source = self._source._replace(budgets=budgets)
+        self._sources.set_budgets(budgets)
 
     def set_prioritizing(self, prioritizing: Prioritizing | None, *, counts_links: bool) -> None:
         """Let this give new URLs their priorities from the next step on, and count links between PLDs if it asks.
 
         URLs that wait in turns get theirs again if its generation is another than the last one, or none was set before.
         """
-        self._source = self._source._replace(prioritizing=prioritizing, counts_links=counts_links)
+        self._sources.set_prioritizing(prioritizing, counts_links=counts_links)
 
     def set_withholds(self, withholds: Withholds | None) -> None:
         """Use this function to find blacklisted URLs from the next step on. A new function also checks queued URLs."""
-        self._source = self._source._replace(withholds=withholds)
+        self._sources.set_withholds(withholds)
 
     def set_modified(self, modified: Modified) -> None:
         """Use this in all later steps to find pages that change before they are due. Others may write to it."""
@@ -219,112 +206,61 @@ class Partition(PartitionFigures):
         """
         with store_errors(self._directory):
             fresh = entries_after([e if isinstance(e, InboxEntry) else InboxEntry(*e) for e in inbox], self.inbox_id)
-            work, source = self._state.fork(), self._source
-            if not source.answers_as(self._asked):
-                work.turns.wake()
-            generation = None if source.prioritizing is None else source.prioritizing.generation
-            is_due = generation not in (None, self._scored) or self._have_votes_changed(work)
-            admitted_scored = self.admitted if is_due else self._admitted_scored
-            if is_due:
-                work.turns.begin_rescore()
-            fold = StepFold(work, self._own.set_aside)
-            fold.forget(fresh)
-            fold.note_outcomes(fresh)
-            fold.turn_revisits(fresh, now_s, self._modified)
-            if source.budgets is not None or source.counts_links:
-                fold.read_edges(fresh)
-            if source.counts_votes:
-                fold.read_votes(fresh)
-            fold.check_urls(fresh)
-            fold.merge_rows(fresh)
+            work = self._state.fork()
+            source = self._sources.begin(work.turns, self.admitted)
+            fold = StepFold(work, self._kept.own.set_aside)
+            fold.read(fresh, source, now_s, self._modified)
             chosen = fold.choose(source, room, hot, self._limits, away, extra_room)
             batch = AdmitBatch(self.batch_number + 1, self.admitted, chosen) if chosen else None
             step = Step(batch, len(fold.new), fold.duplicates, fold.rejected, fold.trap_changes)
-            if fresh or work.differs(self._state):
+            if has_changed := bool(fresh) or work.differs(self._state):
                 self._commit_step(step, work, fresh[-1][0] if fresh else self.inbox_id)
-                self._scored = generation
-                self._admitted_scored = admitted_scored
-            self._asked = source
+            self._sources.end(is_committed=has_changed)
             if self.set_aside or step.rejected:
-                self.set_aside = self._own.count_set_aside()
+                self.set_aside = self._kept.own.count_set_aside()
             return step
-
-    def _have_votes_changed(self, work: PartitionState) -> bool:
-        """Whether so many URLs were admitted since the last round that their pages' votes are worth another.
-
-        All rounds together look at a URL that waits about three times.
-        """
-        if not self._source.counts_votes or work.turns.is_rescoring:
-            return False
-        return self.admitted >= max(_VOTES_LEAST, _VOTES_GROWTH * self._admitted_scored)
 
     def _commit_step(self, step: Step, work: PartitionState, inbox_id: str) -> None:
         work.flush()
-        before = self._manifest
-        batch = step.batch
-        self._commit(
-            replace(
-                before,
-                inbox_id=inbox_id,
-                tables=work.tables.states(),
-                queues=work.turns.queue_states(),
-                turns=work.turns.state,
-                in_degrees=before.in_degrees
-                if work.in_degrees is self._state.in_degrees
-                else work.in_degrees.to_bytes(),
-                credits=work.turns.front.selector.credits,
-                parked=work.parked.state(),
-                batch_number=before.batch_number + bool(batch),
-                admitted=before.admitted + (len(batch.urls) if batch else 0),
-                retained=self._still_retained(),
-                already=tuple(work.already.items()),
-                folded_urls=before.folded_urls + step.new + step.duplicates,
-                duplicates=before.duplicates + step.duplicates,
-                rejected=before.rejected + step.rejected,
-            ),
-            encode_admit_batch(batch) if batch else b"",
+        before, batch = self._kept.manifest, step.batch
+        after = replace(
+            before,
+            inbox_id=inbox_id,
+            tables=work.tables.states(),
+            queues=work.turns.queue_states(),
+            turns=work.turns.state,
+            in_degrees=before.in_degrees if work.in_degrees is self._state.in_degrees else work.in_degrees.to_bytes(),
+            credits=work.turns.front.selector.credits,
+            parked=work.parked.state(),
+            batch_number=before.batch_number + bool(batch),
+            admitted=before.admitted + (len(batch.urls) if batch else 0),
+            already=tuple(work.already.items()),
+            folded_urls=before.folded_urls + step.new + step.duplicates,
+            duplicates=before.duplicates + step.duplicates,
+            rejected=before.rejected + step.rejected,
         )
+        self._kept.commit(after, batch)
         self._state = work
-
-    def _still_retained(self) -> tuple[BatchPlace, ...]:
-        places = self._manifest.retained
-        if not places or places[0].number > self._forgotten:
-            return places
-        return tuple(place for place in places if place.number > self._forgotten)
-
-    def _commit(self, manifest: Manifest, batch: bytes = b"") -> None:
-        """Append a manifest with the next number, and its batch."""
-        number, durable = self._manifest.number + 1, self._durable.number if self._durable else 0
-        self._manifest = self._log.append(replace(manifest, number=number, durable=durable), batch)
 
     # --- admit batches
 
     def pending_batches(self, above: int) -> Iterator[AdmitBatch]:
-        """Yield the committed batches above the last one that Redis knows, in order.
+        """Return the committed batches above the last one that Redis knows, in order.
 
         The text of an old batch is dropped, and later its keys. See `AdmitBatch.has_text`.
 
         Raises:
             CorruptionError: one of them is damaged.
         """
-        for number in range(above + 1, self.batch_number + 1):
-            # The log may be begun anew between two batches, so places are looked up each time.
-            place = next((place for place in self._manifest.retained if place.number == number), None)
-            if place is None:
-                yield AdmitBatch(number, 0, [])
-                continue
-            _, offset, length = place
-            with store_errors(self._directory):
-                data = self._own.read(MANIFEST, offset, length)
-            yield decode_admit_batch(self._own.place(MANIFEST), data, offset)
+        return self._kept.batches(above)
 
     def forget_batches(self, upto: int) -> None:
         """Let later manifests drop the batches up to a number, because Redis has persisted them."""
-        self._forgotten = max(self._forgotten, min(upto, self.batch_number))
+        self._kept.forget_batches(upto)
 
     def forget_text(self, upto: int) -> None:
         """Let later logs keep only the keys of batches up to a number."""
-        self._without_text_upto = max(self._without_text_upto, upto)
+        self._kept.forget_text(upto)
 
     def fold_admitted(self, batches: Mapping[int, Sequence[int]], upto: int = 0) -> None:
         """Count as admitted what Redis has admitted beyond this manifest, and commit that.
@@ -345,9 +281,9 @@ class Partition(PartitionFigures):
         missing = sum(number not in batches for number in beyond)
         work = self._state.skipping(keys)
         with store_errors(self._directory):
-            self._commit(
+            self._kept.commit(
                 replace(
-                    self._manifest,
+                    self._kept.manifest,
                     batch_number=last,
                     admitted=self.admitted + len(keys) + missing * ADMIT_URLS_MAX,
                     already=tuple(work.already.items()),
@@ -364,22 +300,7 @@ class Partition(PartitionFigures):
             TransientStoreError: the disk failed. What was durable still is, and the call may be repeated.
             CorruptionError: a retained admit batch is damaged.
         """
-        if not self.has_undurable_changes:
-            return
-        with store_errors(self._directory):
-            needed = self._manifest.files_needed()
-            self._own.sync_files(needed)
-            if self._log.has_grown:
-                self._own.note_renamed()
-                self._manifest = self._log.begin_anew(self._without_text_upto)
-            else:
-                self._log.sync()
-            self._own.sync_names()
-            self._durable = self._manifest
-            self._own.remove_all_but(needed.keys() | self._lent)
-            if not self._older_removed:
-                remove_older_epochs(self._own)
-                self._older_removed = True
+        self._kept.make_durable()
 
     # --- copies
 
@@ -389,29 +310,19 @@ class Partition(PartitionFigures):
         Raises:
             TransientStoreError: the disk failed.
         """
-        with store_errors(self._directory):
-            lengths = self._manifest.files_needed()
-            self._lent = frozenset(lengths)
-            return PartitionCopy(self._own, self._manifest, self._log.copy(), lengths)
+        return self._kept.lend_copy()
 
     def end_copy(self) -> None:
         """The files of the last copy need not stay any longer."""
-        self._lent = frozenset()
+        self._kept.end_copy()
 
     # --- checking
 
     def _check(self) -> None:
-        manifest = self._manifest
+        manifest = self._kept.manifest
         self._state._check()
-        numbers = [place.number for place in manifest.retained]
-        assert numbers == sorted(set(numbers)), "batches are numbered once"
-        assert all(number <= self.batch_number for number in numbers), "none is ahead"
+        self._kept._check()
         assert manifest.tables == self._state.tables.states(), "the manifest lists the keys"
         assert manifest.queues == self._state.turns.queue_states(), "the manifest describes the queues"
         assert manifest.turns == self._state.turns.state, "and where the turns stand"
         assert manifest.parked == self._state.parked.state(), "the manifest describes the parked queues"
-        for name, length in manifest.files_needed().items():
-            assert self._files.size(self._own.place(name)) >= length, f"{name} holds what is committed"
-        committed = decode_manifest(self._own.place(MANIFEST), self._own.read(MANIFEST, 0, self._log.size))
-        assert committed == manifest, "what is on disk is what is in memory"
-        assert list(committed.parked.chains) == list(manifest.parked.chains), "and hosts have the same turns"

@@ -9,7 +9,7 @@ file. In memory and in the manifest, a chain is a short list of extents:
 Bounds. Extents: four neighbours of similar size are joined until they hold `_EXTENT_URLS_MAX` URLs. A chain of n URLs
 therefore has at most about n / 1,024 + 18 extents. A URL is rewritten at most about six times, or three times if steps
 park 64 at once. Log: when three quarters of it are dead, the segment with the fewest live URLs is rewritten, one a
-step. Hosts: see `bigcrawl.scheduler.partition.admission`.
+step. Hosts: see `bigcrawl.scheduler.partition.fold.admission`.
 Source: IRLbot §6.2 (BEAST). Differs: chains by host rather than queues by re-check interval.
 """
 

@@ -21,11 +21,11 @@ class InboxEntry(NamedTuple):
     Attributes:
         id: the entry's id in the stream: milliseconds and a counter.
         batch: URLs, see `records.queued_url`. If this and all other fields are empty, the entry is damaged.
-        edges: links between PLDs, see `bigcrawl.scheduler.partition.edges`.
+        edges: links between PLDs, see `bigcrawl.scheduler.partition.fold.edges`.
         outcomes: how URLs ended, see `bigcrawl.scheduler.records.outcomes`.
         forgotten: keys of URLs to treat as never seen, see there; applied before the rest of the entry.
-        rows: rows of a table from another crawl, see `bigcrawl.scheduler.partition.imported_rows`; merged after the
-            URLs of the entry.
+        rows: rows of a table from another crawl, see `bigcrawl.scheduler.partition.fold.imported_rows`; merged after
+            the URLs of the entry.
         revisits: URLs of the outcomes that are to be visited again, see `bigcrawl.scheduler.records.revisits`.
         votes: what pages say of the URLs that they link to, see `bigcrawl.scheduler.records.votes`.
     """

@@ -87,7 +87,7 @@ def test_only_the_crawl_record_makes_keys_without_a_secret() -> None:
         "url/key.py",
         "scheduler/budgets/allowances.py",
         "scheduler/rules/blacklist.py",
-        "scheduler/partition/budgeting.py",
+        "scheduler/partition/fold/pld_records.py",
         "scheduler/dupefilter.py",
         "spiders/sample.py",
     }

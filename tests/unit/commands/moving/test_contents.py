@@ -10,7 +10,7 @@ import pytest
 from bigcrawl.commands.moving.contents import Contents
 from bigcrawl.drum.files import DiskFiles
 from bigcrawl.exceptions import CorruptionError
-from bigcrawl.scheduler.partition.imported_rows import ROWS_AT_ONCE
+from bigcrawl.scheduler.partition.fold.imported_rows import ROWS_AT_ONCE
 from bigcrawl.scheduler.partition.partition import Partition, PartitionLimits
 from bigcrawl.scheduler.queues.front_queues import level_of
 from bigcrawl.scheduler.records.inbox_entry import InboxEntry
@@ -112,12 +112,12 @@ def test_owner_goes_on_meanwhile(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     """It merges runs, empties queues and deletes files; the contents stay those of their moment."""
     partition, _ = a_life(tmp_path / "p0000", monkeypatch)
     contents = contents_of(tmp_path / "p0000", tmp_path / "links")
-    before = set(partition._own._present)
+    before = set(partition._kept.own._present)
     for at in range(7, 400):
         batch = encode_batch([make_url(10_000 + at)])
         partition.step([InboxEntry(f"{at}-0", batch)], 100, {})
         partition.make_durable()
-    assert before - set(partition._own._present), "files were deleted"
+    assert before - set(partition._kept.own._present), "files were deleted"
     assert len(list(contents.waiting())) > 2_000
     assert sum(len(one.keys) for one in contents.rows() if one.table == "seen") == 3_000
 

@@ -21,7 +21,8 @@ from bigcrawl.scheduler.budgets.traps import (
     trap_change_text,
     trap_verdict_text,
 )
-from bigcrawl.scheduler.partition.budgeting import Budgeting, BudgetSource
+from bigcrawl.scheduler.partition.fold.budget_source import BudgetSource
+from bigcrawl.scheduler.partition.fold.budgeting import Budgeting
 from bigcrawl.scheduler.partition.partition import Partition, PartitionLimits, Step
 from bigcrawl.scheduler.partition.reader import read_partition
 from bigcrawl.scheduler.records.inbox_entry import InboxEntry
@@ -196,8 +197,8 @@ def test_budget_set_by_hand_is_not_lowered(directory: Path) -> None:
     assert divisor(partition, "hand.example") == 5, "caught all the same, and told"
     later = [url for at, host in enumerate(HOSTS) for url in plain(range(9000 + at, 9000 + at + 1), host)]
     work = Budgeting(partition._state.tables, partition._state.turns, BudgetSource(budgets, pld_of, pld_key), RULES)
-    plds = work._pld_keys(later)
-    allowed = work._without_traps(work._allow(later, plds, np.zeros(len(later), dtype=np.uint32)), plds)
+    plds = work._plds.keys(later)
+    allowed = work._traps.lowered(work._allow(later, plds, np.zeros(len(later), dtype=np.uint32)), plds)
     assert allowed.budgets.tolist() == [BUDGET, 7, BUDGET // 5]
 
 

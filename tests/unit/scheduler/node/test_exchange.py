@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 from bigcrawl.exceptions import TransientStoreError
 from bigcrawl.redisdb.scripts import Ended
 from bigcrawl.scheduler.node.exchange import TOGETHER_MS, _end_row
-from bigcrawl.scheduler.owner.due_heap import NEVER_MS
-from bigcrawl.scheduler.owner.owned_partition import TAKE_MAX
+from bigcrawl.scheduler.owner.hot.due_heap import NEVER_MS
+from bigcrawl.scheduler.owner.hot.taking import TAKE_MAX
 from bigcrawl.url.canonical import host_of
 from tests.unit.scheduler.records.test_held_urls import held_url
 from tests.unit.scheduler.world import queued, world

@@ -12,10 +12,10 @@ import pytest
 from bigcrawl.redisdb import scripts
 from bigcrawl.redisdb.keys import PartitionKeys
 from bigcrawl.redisdb.scripts import Claim, Identity
-from bigcrawl.scheduler.owner.admit_calls import pack_keys, unpack_keys
 from bigcrawl.scheduler.owner.bring_up import bring_up
-from bigcrawl.scheduler.owner.due_heap import DueHeap
-from bigcrawl.scheduler.owner.hot_set import AwayHosts, HotSet
+from bigcrawl.scheduler.owner.hot.admit_calls import pack_keys, unpack_keys
+from bigcrawl.scheduler.owner.hot.due_heap import DueHeap
+from bigcrawl.scheduler.owner.hot.hot_set import AwayHosts, HotSet
 from bigcrawl.scheduler.owner.inbox import InboxReader
 from bigcrawl.scheduler.owner.owned_partition import OwnedPartition
 from bigcrawl.scheduler.owner.step_schedule import StepSchedule
@@ -205,7 +205,7 @@ async def aged(o: Owner, mine: OwnedPartition, monkeypatch: pytest.MonkeyPatch, 
     for at, now_ms in enumerate(rounds_ms):
         await o.send(*urls_of(f"h{at}.example", 4))
         await o.step(mine)
-        mine.disk._log._first_bytes = 0
+        mine.disk._kept._log._first_bytes = 0
         mine.make_durable(now_ms)
         await o.client.run([mine.publish()])
 

@@ -18,7 +18,7 @@ from bigcrawl.redisdb.scripts import Claim
 from bigcrawl.scheduler.node.loops import beat
 from bigcrawl.scheduler.owner.durable_rounds import DURABLE_AT_ONCE
 from bigcrawl.scheduler.owner.folding import INBOX_ENTRIES_AT_ONCE, INBOX_ENTRIES_EACH, shares_of
-from bigcrawl.scheduler.owner.hot_share import LATE_MS
+from bigcrawl.scheduler.owner.hot.hot_share import LATE_MS
 from bigcrawl.scheduler.partition.file_work import FileWork
 from bigcrawl.scheduler.partition.yielding_files import YieldingFiles
 from tests.unit.scheduler.world import queued, world

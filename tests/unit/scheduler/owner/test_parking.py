@@ -12,7 +12,7 @@ from bigcrawl.exceptions import TransientStoreError
 from bigcrawl.redisdb import scripts
 from bigcrawl.redisdb.scripts import RETIRED_MS
 from bigcrawl.scheduler.owner import parking as snoozed
-from bigcrawl.scheduler.owner.hot_set import LOOK_MS
+from bigcrawl.scheduler.owner.hot.hot_set import LOOK_MS
 from tests.unit.scheduler.world import queued, world
 
 if TYPE_CHECKING:

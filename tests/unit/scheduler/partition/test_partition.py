@@ -436,7 +436,7 @@ def test_old_batches_are_kept_by_their_keys(directory: Path, monkeypatch: pytest
         batches.append(partition.step([entry], 50, {}).batch)
     for upto in (2, 3):
         partition.forget_text(upto)
-        partition._log._first_bytes = 0  # it has grown
+        partition._kept._log._first_bytes = 0  # it has grown
         partition.step([(f"{upto}0-0", encode_batch([make_url(upto)]))], 0, {})
         partition.make_durable()
         kept = list(partition.pending_batches(0))
@@ -498,9 +498,9 @@ def test_a_manifest_says_which_one_was_durable(directory: Path) -> None:
         partition.make_durable()
         durable = partition.manifest_number
         partition.fold_admitted({number: [number]})
-        assert partition._manifest.durable == durable
+        assert partition._kept.manifest.durable == durable
         partition.step([(f"{number}-1", encode_batch([make_url(100 + number)]))], 0, {})
-        assert partition._manifest.durable == durable
+        assert partition._kept.manifest.durable == durable
 
 
 def test_a_durable_point_leaves_only_what_is_needed(directory: Path) -> None:
@@ -512,7 +512,7 @@ def test_a_durable_point_leaves_only_what_is_needed(directory: Path) -> None:
         world.step(partition, room=10)
     partition.make_durable()
     names = {path.name for path in (directory / "e1").iterdir()}
-    assert names == {*partition._manifest.files_needed(), "MANIFEST"}
+    assert names == {*partition._kept.manifest.files_needed(), "MANIFEST"}
 
 
 def test_a_log_that_has_grown_is_begun_anew(directory: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -564,11 +564,11 @@ def test_a_full_disk_leaves_the_step_to_be_repeated(directory: Path) -> None:
         partition = Partition.open(directory / str(at), 1, LIMITS, files)
         partition.step([("1-0", encode_batch([make_url(i) for i in range(50)]))], 10, {})
         entries = [("2-0", encode_batch([make_url(100 + i, "b.example") for i in range(4200)]))]
-        before = (repr(partition), partition._manifest)
+        before = (repr(partition), partition._kept.manifest)
         files.fail(files.operations + at, Fault.DISK_FULL)
         with pytest.raises(TransientStoreError, match="No space left on device"):
             partition.step(entries, 10, {"a.example": 3})
-        assert (repr(partition), partition._manifest) == before
+        assert (repr(partition), partition._kept.manifest) == before
         partition._check()
         files.mend()
         step = partition.step(entries, 10, {"a.example": 3})

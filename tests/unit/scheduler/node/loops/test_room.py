@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from bigcrawl.scheduler.owner.due_heap import NEVER_MS
+from bigcrawl.scheduler.owner.hot.due_heap import NEVER_MS
 from tests.unit.scheduler.world import queued, world
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ import pytest
 from bigcrawl.links import Links
 from bigcrawl.scheduler.adapter.request_codec import links_encoder
 from bigcrawl.scheduler.budgets.in_degrees import EMPTY_COUNTS, Ranks
-from bigcrawl.scheduler.partition import partition as partition_module
+from bigcrawl.scheduler.partition.fold import step_sources
 from bigcrawl.scheduler.partition.partition import Partition, PartitionLimits
 from bigcrawl.scheduler.queues.prioritizers import Prioritizing, as_given, make_prioritizer
 from bigcrawl.scheduler.records.inbox_entry import InboxEntry
@@ -68,7 +68,7 @@ def test_who_has_received_most_is_fetched_first(directory: Path) -> None:
 
 def test_votes_that_come_later_count_for_what_waits(directory: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """All waiting URLs are scored again each time that half as many again were admitted, and not in between."""
-    monkeypatch.setattr(partition_module, "_VOTES_LEAST", 10)
+    monkeypatch.setattr(step_sources, "_VOTES_LEAST", 10)
     make_runs_early(monkeypatch, 8)
     world, partition = PartitionWorld(), open_with(directory)
     offer(world, [link(n) for n in range(100)], [(n, 0.01, 0) for n in range(100)])

@@ -9,8 +9,8 @@ import msgpack
 import pytest
 
 from bigcrawl.revisiting.visit import Visit
+from bigcrawl.scheduler.partition.fold.seen import RELEASED_A_STEP
 from bigcrawl.scheduler.partition.partition import Partition, PartitionLimits
-from bigcrawl.scheduler.partition.seen import RELEASED_A_STEP
 from bigcrawl.scheduler.queues.revisits import NEVER_S
 from bigcrawl.scheduler.records.body import for_revisit
 from bigcrawl.scheduler.records.inbox_entry import InboxEntry

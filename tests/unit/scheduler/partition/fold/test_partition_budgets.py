@@ -397,7 +397,7 @@ def test_damage_in_any_table_or_queue_is_found(directory: Path, monkeypatch: pyt
     world.offer((make_url(i, f"h.p{i % 20}.example") for i in range(400)), links)
     world.step(partition, room=10)
     kinds = set()
-    for name, length in partition._manifest.files_needed().items():
+    for name, length in partition._kept.manifest.files_needed().items():
         kinds.add(name.partition("-")[0])
         path = directory / "e1" / name
         sound = path.read_bytes()

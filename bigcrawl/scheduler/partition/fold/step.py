@@ -17,11 +17,11 @@ import numpy as np
 
 from bigcrawl.scheduler.budgets.in_degrees import EMPTY_COUNTS, InDegreeCounts
 from bigcrawl.scheduler.budgets.traps import note_same_content, note_wildcards
-from bigcrawl.scheduler.partition.admission import Admission
-from bigcrawl.scheduler.partition.budgeting import Budgeting
-from bigcrawl.scheduler.partition.edges import EdgesFormatError, decode_edges, new_targets
-from bigcrawl.scheduler.partition.imported_rows import RowsFormatError, merge_rows, unpack_rows
-from bigcrawl.scheduler.partition.seen import (
+from bigcrawl.scheduler.partition.fold.admission import Admission
+from bigcrawl.scheduler.partition.fold.budgeting import Budgeting
+from bigcrawl.scheduler.partition.fold.edges import EdgesFormatError, decode_edges, new_targets
+from bigcrawl.scheduler.partition.fold.imported_rows import RowsFormatError, merge_rows, unpack_rows
+from bigcrawl.scheduler.partition.fold.seen import (
     RELEASED_A_STEP,
     check_seen,
     decode_entries,
@@ -30,7 +30,7 @@ from bigcrawl.scheduler.partition.seen import (
 )
 from bigcrawl.scheduler.partition.tables import Tables
 from bigcrawl.scheduler.queues.front_queues import Selector
-from bigcrawl.scheduler.queues.looks import look_again_s
+from bigcrawl.scheduler.queues.looks import NOTHING_LISTED, look_again_s
 from bigcrawl.scheduler.queues.parked_queues import ParkedQueues
 from bigcrawl.scheduler.queues.turns import Turns
 from bigcrawl.scheduler.queues.votes import added_votes, with_received
@@ -54,8 +54,9 @@ if TYPE_CHECKING:
 
     from bigcrawl.drum.format import KeyArray
     from bigcrawl.scheduler.budgets.traps import TrapChange
-    from bigcrawl.scheduler.partition.admission import PartitionLimits
-    from bigcrawl.scheduler.partition.budgeting import BudgetSource, InDegreeRise
+    from bigcrawl.scheduler.partition.fold.admission import PartitionLimits
+    from bigcrawl.scheduler.partition.fold.budget_source import BudgetSource
+    from bigcrawl.scheduler.partition.fold.pld_records import InDegreeRise
     from bigcrawl.scheduler.partition.manifest import Manifest
     from bigcrawl.scheduler.queues.epoch_directory import EpochDirectory
     from bigcrawl.scheduler.queues.looks import Modified
@@ -130,7 +131,7 @@ class PartitionState:
 
 
 class StepFold:
-    """One step on a fork of the state. Its methods are called in their order."""
+    """One step on a fork of the state: `read` its entries, then `choose`."""
 
     def __init__(self, state: PartitionState, set_aside: Callable[[str, bytes], None]) -> None:
         self._state = state
@@ -145,7 +146,21 @@ class StepFold:
     def __repr__(self) -> str:
         return f"<StepFold new={len(self.new)} duplicates={self.duplicates} rejected={self.rejected}>"
 
-    def forget(self, entries: Sequence[InboxEntry]) -> None:
+    def read(
+        self, entries: Sequence[InboxEntry], source: BudgetSource, now_s: int, modified: Modified = NOTHING_LISTED
+    ) -> None:
+        """Fold new entries, and release revisits that are due, or have changed by `modified`. See `Partition.step`."""
+        self._forget(entries)
+        self._note_outcomes(entries)
+        self._turn_revisits(entries, now_s, modified)
+        if source.budgets is not None or source.counts_links:
+            self._read_edges(entries)
+        if source.counts_votes:
+            self._read_votes(entries)
+        self._check_urls(entries)
+        self._merge_rows(entries)
+
+    def _forget(self, entries: Sequence[InboxEntry]) -> None:
         """Forget that the URLs named by the first entry were seen or have ended."""
         if not entries or not entries[0].forgotten:
             return
@@ -159,7 +174,7 @@ class StepFold:
         tables.commit(tables.ends, tables.ends.without(keys))
         tables.commit(tables.visits, tables.visits.without(keys))
 
-    def note_outcomes(self, entries: Sequence[InboxEntry]) -> None:
+    def _note_outcomes(self, entries: Sequence[InboxEntry]) -> None:
         """Record how URLs ended. The last end counts if there are several."""
         sound = []
         for entry in entries:
@@ -200,7 +215,7 @@ class StepFold:
         self.rejected += 1
         self._set_aside(name, data)
 
-    def turn_revisits(self, entries: Sequence[InboxEntry], now_s: int, modified: Modified) -> None:
+    def _turn_revisits(self, entries: Sequence[InboxEntry], now_s: int, modified: Modified) -> None:
         """Queue the revisits in the entries, and release some of those that are due, or have changed by `modified`."""
         queue = self._state.turns.revisits
         queue_revisits(self._state.tables, queue, decode_revisits_of(entries, self._reject), now_s, modified)
@@ -211,7 +226,7 @@ class StepFold:
             else:
                 queue.put(url, look_s, now_s)
 
-    def read_edges(self, entries: Sequence[InboxEntry]) -> None:
+    def _read_edges(self, entries: Sequence[InboxEntry]) -> None:
         """Record the edges in the entries."""
         edges = []
         for entry in entries:
@@ -224,7 +239,7 @@ class StepFold:
         if edges:
             self._linked = new_targets(self._state.tables, np.concatenate(edges))
 
-    def read_votes(self, entries: Sequence[InboxEntry]) -> None:
+    def _read_votes(self, entries: Sequence[InboxEntry]) -> None:
         """Count the votes in the entries."""
         votes = []
         for entry in entries:
@@ -240,7 +255,7 @@ class StepFold:
             if added is not None:
                 tables.commit(tables.votes, tables.votes.put(*added))
 
-    def check_urls(self, entries: Sequence[InboxEntry]) -> None:
+    def _check_urls(self, entries: Sequence[InboxEntry]) -> None:
         """Look up all URLs of the entries in URLSeen, and add the new ones."""
         urls, rejected = decode_entries(entries, self._set_aside)
         tables = self._state.tables
@@ -250,7 +265,7 @@ class StepFold:
         self.duplicates = len(urls) - len(self.new)
         self.rejected += rejected
 
-    def merge_rows(self, entries: Sequence[InboxEntry]) -> None:
+    def _merge_rows(self, entries: Sequence[InboxEntry]) -> None:
         """Merge rows from another crawl, after the URLs: those that waited there had been seen there."""
         for entry in entries:
             if not entry.rows:

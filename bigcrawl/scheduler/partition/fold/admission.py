@@ -6,7 +6,7 @@ There are three sources. They are read until `room` is used up, 2 and 3 again wh
     2  the front queues, by the selector, up to `host_hot_low` each; a URL beyond that, or of a host with
        parked URLs, is parked; when they are empty, the next turn's (`bigcrawl.scheduler.queues.turns`)
     3  parked hosts: up to `host_hot_max`, so that room is used even when few hosts wait; if hosts rest for long
-       (`bigcrawl.scheduler.owner.hot_share`), only after the front queues, which may have more hosts
+       (`bigcrawl.scheduler.owner.hot.hot_share`), only after the front queues, which may have more hosts
 
 2 comes before 3 and stops lower. Otherwise a few large hosts could hold the hot set while thousands of others wait
 behind them (PolyBot §3.5 refills when ready hosts are few, not URLs).

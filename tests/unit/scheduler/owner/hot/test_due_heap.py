@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bigcrawl.scheduler.owner.due_heap import ENTRIES_MIN, DueHeap
+from bigcrawl.scheduler.owner.hot.due_heap import ENTRIES_MIN, DueHeap
 
 CHANGES = st.lists(st.tuples(st.integers(0, 5), st.integers(0, 20)), max_size=60)
 

@@ -18,7 +18,7 @@ import numpy as np
 from bigcrawl.drum.format import KEY_TYPE
 from bigcrawl.exceptions import BigcrawlError
 from bigcrawl.scheduler.budgets.placement import RECORD
-from bigcrawl.scheduler.partition.budgeting import InDegreeRise
+from bigcrawl.scheduler.partition.fold.pld_records import InDegreeRise
 from bigcrawl.scheduler.partition.tables import KINDS
 
 if TYPE_CHECKING:

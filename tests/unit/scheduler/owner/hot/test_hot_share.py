@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from bigcrawl.scheduler.owner.hot_share import PAGES, HotShare
+from bigcrawl.scheduler.owner.hot.hot_share import PAGES, HotShare
 from bigcrawl.scheduler.partition.partition import Partition, PartitionLimits
 from bigcrawl.scheduler.records.inbox_entry import InboxEntry
 from bigcrawl.scheduler.records.queued_url import QueuedUrl, encode_batch

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from bigcrawl.redisdb.scripts import Reconciled
-from bigcrawl.scheduler.owner.hot_set import HOT_URLS_MIN, LOOK_MS, AwayHosts, HotSet
+from bigcrawl.scheduler.owner.hot.hot_set import HOT_URLS_MIN, LOOK_MS, AwayHosts, HotSet
 from bigcrawl.scheduler.partition.admit_batch import AdmitBatch
 from bigcrawl.scheduler.partition.partition import ADMIT_URLS_MAX
 from tests.unit.scheduler.world import queued

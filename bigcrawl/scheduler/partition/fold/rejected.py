@@ -12,8 +12,8 @@ import re
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from bigcrawl.exceptions import BigcrawlError
-from bigcrawl.scheduler.partition.edges import EdgesFormatError, decode_edges
-from bigcrawl.scheduler.partition.imported_rows import unpack_rows
+from bigcrawl.scheduler.partition.fold.edges import EdgesFormatError, decode_edges
+from bigcrawl.scheduler.partition.fold.imported_rows import unpack_rows
 from bigcrawl.scheduler.queues.epoch_directory import REJECTED
 from bigcrawl.scheduler.records.inbox_entry import BATCH, EDGES, FORGOTTEN, OUTCOMES, REVISITS, ROWS, VOTES
 from bigcrawl.scheduler.records.outcomes import check_outcomes, unpack_keys

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from bigcrawl.scheduler.budgets.placement import RECORD
-from bigcrawl.scheduler.partition.imported_rows import RowsFormatError, pack_rows, unpack_rows
+from bigcrawl.scheduler.partition.fold.imported_rows import RowsFormatError, pack_rows, unpack_rows
 from bigcrawl.scheduler.partition.partition import Partition, PartitionLimits
 from bigcrawl.scheduler.partition.reader import read_partition
 from bigcrawl.scheduler.partition.tables import KINDS, TOTAL

@@ -1,0 +1,86 @@
+"""Publishes the counts of an owned partition, and trims in Redis what a durable point has made unnecessary."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from bigcrawl.redisdb import scripts
+
+if TYPE_CHECKING:
+    from bigcrawl.redisdb.keys import PartitionKeys
+    from bigcrawl.redisdb.scripts import Identity, Value
+    from bigcrawl.scheduler.owner.durability import Durability
+    from bigcrawl.scheduler.owner.step_schedule import StepSchedule
+    from bigcrawl.scheduler.partition.partition import Partition
+    from bigcrawl.scheduler.partition.stored_points import StoredPoints
+
+CHECKPOINT = "checkpoint"
+"""The field of a partition's state with the last order for a checkpoint that was carried out."""
+
+
+class Publishing:
+    """What Redis is told of one partition.
+
+    Attributes:
+        is_owed: whether Redis may not know the latest counts.
+    """
+
+    def __init__(
+        self,
+        keys: PartitionKeys,
+        disk: Partition,
+        schedule: StepSchedule,
+        durability: Durability,
+        points: StoredPoints | None,
+    ) -> None:
+        """All of them are read only. `points` is None if the crawl has no store."""
+        self._keys = keys
+        self._disk = disk
+        self._schedule = schedule
+        self._durability = durability
+        self._points = points
+        self.is_owed = False
+
+    def __repr__(self) -> str:
+        return f"<Publishing of {self._keys.partition} is_owed={self.is_owed}>"
+
+    def call(self, identity: Identity, *, is_damaged: bool) -> scripts.Call[int]:
+        """The call that publishes and trims."""
+        disk, schedule = self._disk, self._schedule
+        state: dict[str, Value] = {
+            "damaged": int(is_damaged),
+            "missing": 0,
+            "folded": disk.inbox_id,
+            "manifest": disk.manifest_number,
+            "chosen": disk.batch_number,
+            # A crawl goes on while URLs wait for their next visit.
+            "waiting": schedule.waiting + schedule.revisits,
+            "revisits": schedule.revisits,
+            "overdue": schedule.overdue_revisits,
+            "withheld": schedule.withheld,
+            "seen": disk.seen,
+            "duplicates": disk.duplicates,
+            "rejected": disk.set_aside,
+            "folded_urls": disk.folded_urls,
+        }
+        return scripts.trim_partition(self._keys, identity, *self._durability.trim, state | self.checkpoint_state())
+
+    def checkpoint_state(self) -> dict[str, Value]:
+        """What Redis is told of checkpoints: the last order that a durable point was made after. Empty before any."""
+        made = self._durability.checkpoint
+        if self._points is not None:
+            made = min(made, self._points.checkpoint)
+        return {CHECKPOINT: made} if made else {}
+
+    def note_owed(self) -> None:
+        """Redis may not know the latest counts, because they have changed or are under way."""
+        self.is_owed = True
+
+    def note_confirmed(self) -> None:
+        """Redis has confirmed the counts that were sent."""
+        self.is_owed = False
+
+
+def is_publish(call: scripts.Call[Any]) -> bool:
+    """Whether a call was made by `Publishing.call`."""
+    return call.name == "trim_partition"

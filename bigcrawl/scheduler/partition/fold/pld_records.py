@@ -1,0 +1,119 @@
+"""The records of the PLDs that a step meets: one look-up for those of its URLs and of its links, and one update."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from bigcrawl.url.key import PUBLIC_KEYS
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    import numpy.typing as npt
+
+    from bigcrawl.drum.format import KeyArray
+    from bigcrawl.scheduler.budgets.allowances import Allowances
+    from bigcrawl.scheduler.budgets.in_degrees import InDegreeArray
+    from bigcrawl.scheduler.budgets.placement import IndexArray, RecordArray
+    from bigcrawl.scheduler.partition.fold.budget_source import BudgetSource
+    from bigcrawl.scheduler.partition.tables import Tables
+    from bigcrawl.scheduler.records.queued_url import QueuedUrl
+
+IN_DEGREE_MAX = 2**32 - 1
+
+
+class InDegreeRise(NamedTuple):
+    """In-degrees that have risen: two arrays of the same length."""
+
+    before: InDegreeArray
+    after: InDegreeArray
+
+
+class LinkedPlds(NamedTuple):
+    """Records of the PLDs of URLs and of links, by key.
+
+    Attributes:
+        whose: the place of each URL's PLD among the keys, then that of each link's target.
+        before: the records as they are in the table.
+        records: the same with the in-degrees that the links have raised.
+        risen: which in-degrees those are.
+    """
+
+    keys: KeyArray
+    whose: IndexArray
+    before: RecordArray
+    records: RecordArray
+    risen: InDegreeRise | None
+
+
+class PldRecords:
+    """Finds the records of PLDs by URL and by key, and keeps those that a step has changed."""
+
+    def __init__(self, tables: Tables, source: BudgetSource) -> None:
+        self._tables = tables
+        self._has_budgets = source.budgets is not None
+        self.pld_of = source.pld_of or _itself
+        self._pld_key = source.pld_key or PUBLIC_KEYS.of_pld
+
+    def __repr__(self) -> str:
+        return f"<PldRecords {self._tables.plds!r}>"
+
+    def keys(self, urls: Sequence[QueuedUrl]) -> KeyArray:
+        """The key of each URL's PLD."""
+        pld_of, pld_key = self.pld_of, self._pld_key
+        keys = {host: pld_key(pld_of(host)) for host in {url.host for url in urls}}
+        return np.array([keys[url.host] for url in urls], dtype=np.uint64)
+
+    def host_keys(
+        self, urls: Sequence[QueuedUrl], plds: KeyArray, allowed: Allowances
+    ) -> tuple[KeyArray, npt.NDArray[np.bool_]]:
+        """The key of each URL's host, and whether that host may cost its PLD a part of its budget."""
+        if not self._has_budgets:
+            return plds, np.zeros(len(urls), dtype=np.bool_)
+        pld_of, pld_key, nobody = self.pld_of, self._pld_key, np.uint64(0)
+        keys = {}
+        for host in {url.host for url in urls}:
+            is_own = host.removeprefix("www.") == pld_of(host)
+            keys[host] = nobody if is_own else pld_key(host)
+        hosts = np.array([keys[url.host] for url in urls], dtype=np.uint64)
+        may_cost = (hosts != nobody) & (allowed.accounts == plds)
+        return hosts, may_cost if allowed.by_hand is None else may_cost & ~allowed.by_hand
+
+    def linked(self, plds: KeyArray, linked: KeyArray) -> LinkedPlds:
+        """Look up the PLDs of URLs and of links at once, and raise in-degrees by the links."""
+        keys, whose = np.unique(np.concatenate((plds, linked)), return_inverse=True)
+        _, before = self._tables.plds.values(keys)
+        return LinkedPlds(keys, whose, before, *_with_links(before, whose[len(plds) :]))
+
+    def with_accounts(self, found: LinkedPlds, accounts: KeyArray) -> LinkedPlds:
+        """Add records for accounts that are not among the keys. `whose` becomes the place of each account."""
+        others = np.setdiff1d(accounts, found.keys)
+        _, more = self._tables.plds.values(others)
+        keys = np.concatenate((found.keys, others))
+        order = np.argsort(keys)
+        keys = keys[order]
+        before = np.concatenate((found.before, more))[order]
+        records = np.concatenate((found.records, more))[order]
+        return LinkedPlds(keys, np.searchsorted(keys, accounts), before, records, found.risen)
+
+    def put(self, found: LinkedPlds, records: RecordArray) -> None:
+        """Keep those of the records that have changed."""
+        table, moved = self._tables.plds, records != found.before
+        if moved.any():
+            self._tables.commit(table, table.put(found.keys[moved], records[moved]))
+
+
+def _with_links(before: RecordArray, linked: IndexArray) -> tuple[RecordArray, InDegreeRise | None]:
+    """Return the records, with the in-degree of each linked one raised as often as it is linked."""
+    if not len(linked):
+        return before, None
+    after = before.copy()
+    links = np.bincount(linked, minlength=len(before))
+    after["in_degree"] = np.minimum(before["in_degree"] + links, IN_DEGREE_MAX)
+    return after, InDegreeRise(before["in_degree"][links > 0], after["in_degree"][links > 0])
+
+
+def _itself(host: str) -> str:
+    return host

@@ -1,0 +1,78 @@
+"""What the steps of a partition ask for budgets and priorities, and which queued URLs must be asked about again."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:
+    from bigcrawl.scheduler.partition.fold.budget_source import Budgets, BudgetSource, Withholds
+    from bigcrawl.scheduler.queues.prioritizers import Prioritizing
+    from bigcrawl.scheduler.queues.turns import Turns
+
+_VOTES_GROWTH = 1.5  # of the admitted URLs, until votes are worth scoring queued URLs again
+_VOTES_LEAST = 20
+
+
+class _Round(NamedTuple):
+    """What a step asked, the generation of its scores, and the admitted URLs when scoring again was begun last."""
+
+    source: BudgetSource | None = None
+    generation: int | None = None
+    admitted: int = 0
+
+
+class StepSources:
+    """Gives each step its source, and compares it with that of the last one."""
+
+    def __init__(self, source: BudgetSource) -> None:
+        self._source = source
+        self._begun = _Round()
+        self._asked: BudgetSource | None = None  # by the last step
+        self._committed = _Round()  # by the last step that committed anything
+
+    def __repr__(self) -> str:
+        return f"<StepSources {self._source!r} scored={self._committed.generation}>"
+
+    def set_budgets(self, budgets: Budgets | None) -> None:
+        """See `Partition.set_budgets`."""
+        self._source = self._source._replace(budgets=budgets)
+
+    def set_prioritizing(self, prioritizing: Prioritizing | None, *, counts_links: bool) -> None:
+        """See `Partition.set_prioritizing`."""
+        self._source = self._source._replace(prioritizing=prioritizing, counts_links=counts_links)
+
+    def set_withholds(self, withholds: Withholds | None) -> None:
+        """See `Partition.set_withholds`."""
+        self._source = self._source._replace(withholds=withholds)
+
+    def begin(self, turns: Turns, admitted: int) -> BudgetSource:
+        """Return the source of a step, after URLs that it answers otherwise than the last one were made to be asked.
+
+        Args:
+            turns: those that the step changes.
+            admitted: how many URLs were ever admitted.
+        """
+        source, last = self._source, self._committed
+        if not source.answers_as(self._asked):
+            turns.wake()
+        generation = None if source.prioritizing is None else source.prioritizing.generation
+        is_due = generation not in (None, last.generation) or self._have_votes_changed(source, turns, admitted)
+        if is_due:
+            turns.begin_rescore()
+        self._begun = _Round(source, generation, admitted if is_due else last.admitted)
+        return source
+
+    def _have_votes_changed(self, source: BudgetSource, turns: Turns, admitted: int) -> bool:
+        """Whether so many URLs were admitted since the last round that their pages' votes are worth another.
+
+        All rounds together look at a URL that waits about three times.
+        """
+        if not source.counts_votes or turns.is_rescoring:
+            return False
+        return admitted >= max(_VOTES_LEAST, _VOTES_GROWTH * self._committed.admitted)
+
+    def end(self, *, is_committed: bool) -> None:
+        """Record that the step that was begun has ended, and whether it has committed anything."""
+        if is_committed:
+            self._committed = self._begun
+        self._asked = self._begun.source

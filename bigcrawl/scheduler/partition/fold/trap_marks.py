@@ -1,0 +1,56 @@
+"""Which PLDs look like traps by the new URLs of a step, and what that costs them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from bigcrawl.scheduler.budgets.traps import TrapChange, Traps, divided
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from bigcrawl.drum.format import KeyArray
+    from bigcrawl.scheduler.budgets.allowances import Allowances
+    from bigcrawl.scheduler.budgets.traps import DivisorArray, TrapRules
+    from bigcrawl.scheduler.partition.tables import Tables
+    from bigcrawl.scheduler.records.queued_url import QueuedUrl
+
+
+class TrapMarks:
+    """Notes the shapes of a step's new URLs, and lowers budgets.
+
+    Attributes:
+        changes: PLDs that the step has caught as traps, or freed.
+    """
+
+    def __init__(self, tables: Tables, rules: TrapRules, pld_of: Callable[[str], str]) -> None:
+        self._tables = tables
+        self._traps = Traps(tables.traps, rules)
+        self._pld_of = pld_of
+        self.changes: tuple[TrapChange, ...] = ()
+
+    def __repr__(self) -> str:
+        return f"<TrapMarks {self._traps!r} changes={len(self.changes)}>"
+
+    def note(self, urls: Sequence[QueuedUrl], plds: KeyArray) -> None:
+        """Count new URLs by their shape, and weigh their PLDs."""
+        noted = self._traps.note(urls, plds)
+        if noted is not None:
+            self._tables.commit(self._tables.traps, self._tables.traps.put(noted.plds, noted.records))
+            self.changes += tuple(TrapChange(self._pld_of(urls[at].host), verdict) for at, verdict in noted.changes)
+
+    def divisors(self, plds: KeyArray) -> DivisorArray | None:
+        """Return the divisors of PLDs' budgets, or None if no PLD is caught."""
+        return self._traps.divisors(plds)
+
+    def lowered(self, allowed: Allowances, plds: KeyArray) -> Allowances:
+        """Lower the budgets of PLDs that are caught as traps, except accounts and budgets set by hand."""
+        divisors = self._traps.divisors(plds)
+        if divisors is None:
+            return allowed
+        is_free = allowed.accounts != plds
+        if allowed.by_hand is not None:
+            is_free |= allowed.by_hand
+        return allowed._replace(budgets=divided(allowed.budgets, np.where(is_free, 1, divisors).astype(np.uint32)))
