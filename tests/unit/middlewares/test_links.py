@@ -29,6 +29,7 @@ class Frontier:
     """Notes what the middleware asks of a frontier, in order."""
 
     guard = AddressGuard(True)
+    is_open = True
 
     def __init__(self, *, starts: bool = True, has_room: bool = True, room_for: int = 0) -> None:
         self.room_for = room_for  # batches, before it is full for the first time

@@ -89,7 +89,8 @@ def test_only_the_crawl_record_makes_keys_without_a_secret() -> None:
         "scheduler/rules/blacklist.py",
         "scheduler/partition/fold/pld_records.py",
         "scheduler/dupefilter.py",
-        "spiders/sample.py",
+        "sampling/steps.py",
+        "sampling/walking.py",
     }
     package = Path(bigcrawl.__file__).parent
     found = {
