@@ -124,6 +124,7 @@ check: lint unused test
 system:
 	@scripts/install_system
 	@scripts/fetch_corpora $(CORPORA)
+	@scripts/install_pywb build/pywb $(PYTHON)
 
 # Crawls wait most of the time, and Debian's redis-server is tried meanwhile. Each target's output is shown at its end.
 .PHONY: system-redis system-crawls

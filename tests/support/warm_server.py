@@ -34,6 +34,7 @@ SCRAPY = (
     "scrapy.squeues",
     "scrapy.statscollectors",
 )
+THREADED = ("page_index.parquet",)  # pyarrow starts threads when it is imported
 PACKAGES = (
     "bigcrawl",
     "scrapy.commands",
@@ -55,7 +56,7 @@ def warm_up() -> None:
             found.name for found in pkgutil.walk_packages(importlib.import_module(package).__path__, f"{package}.")
         ]
     for name in names:
-        if not name.endswith("__main__"):
+        if not name.endswith(("__main__", *THREADED)):
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")
                 importlib.import_module(name)

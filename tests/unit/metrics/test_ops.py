@@ -72,6 +72,7 @@ def test_every_metric_is_on_the_dashboard() -> None:
         "bigcrawl_owned_body_bytes",
         "bigcrawl_warc_records",
         "bigcrawl_warc_indexed_files",
+        "bigcrawl_warc_uploaded_files",
     }
 
 

@@ -73,8 +73,10 @@ def started(directory: Path, url: str, *options: str) -> subprocess.Popen[bytes]
 
 
 def ended(process: subprocess.Popen[bytes]) -> tuple[int, list[dict[str, Any]]]:
-    told, _ = process.communicate(timeout=LONG_S)
-    return process.returncode, [json.loads(line) for line in told.splitlines()]
+    assert process.stdout
+    with process.stdout:
+        told = process.stdout.read()
+    return process.wait(LONG_S), [json.loads(line) for line in told.splitlines()]
 
 
 def test_files_move_with_their_indexes(tmp_path: Path, url: str) -> None:

@@ -1,0 +1,82 @@
+"""A real pywb, which replays the WARC files of a directory on a free port; `make check-system` brings it."""
+
+from __future__ import annotations
+
+import http.client
+import socket
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+
+from tests.support.processes import spawn, wait_until
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+WAYBACK = Path(__file__).resolve().parents[2] / "build" / "pywb" / "bin" / "wayback"
+CONFIG = """
+collections:
+  pages:
+    index_paths: {directory}/
+    archive_paths: {directory}/
+"""
+
+
+class Replayed(NamedTuple):
+    """What pywb answers for a page: its status, its headers by names in lower case, and its body as it was sent."""
+
+    status: int
+    headers: dict[str, str]
+    body: bytes
+
+
+class Pywb:
+    """Asks a pywb that listens on a port."""
+
+    def __init__(self, port: int) -> None:
+        self._connection = http.client.HTTPConnection("127.0.0.1", port, timeout=120)
+
+    def close(self) -> None:
+        self._connection.close()
+
+    def page(self, url: str, stamp: str) -> Replayed:
+        """Return a capture without anything that pywb would add to a page."""
+        return sent_by(self._connection, f"/pages/{stamp}id_/{url}", {})
+
+
+def sent_by(connection: http.client.HTTPConnection, path: str, headers: dict[str, str]) -> Replayed:
+    """Return an answer with its body as it was sent, without its chunks."""
+    connection.request("GET", path, headers={"Accept-Encoding": "gzip, deflate, br, zstd", **headers})
+    answer = connection.getresponse()
+    told = {name.lower(): value for name, value in answer.getheaders()}
+    return Replayed(answer.status, told, answer.read())
+
+
+@contextmanager
+def pywb(files: Path, work: Path) -> Iterator[Pywb]:
+    """Replay the files of a directory."""
+    assert WAYBACK.exists(), f"{WAYBACK} is missing; run: scripts/install_pywb {WAYBACK.parents[1]}"
+    work.mkdir()
+    (work / "config.yaml").write_text(CONFIG.format(directory=files))
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = free.getsockname()[1]
+    with (work / "log").open("wb") as log:
+        command = [WAYBACK, "--bind", "127.0.0.1", "--port", str(port), "--directory", work]
+        process = spawn(list(map(str, command)), cwd=work, stdout=log, stderr=log)
+    try:
+        wait_until(lambda: is_open(port) or process.poll() is not None, "pywb listens")
+        assert process.poll() is None, (work / "log").read_text()
+        wayback = Pywb(port)
+        yield wayback
+        wayback.close()
+    finally:
+        process.kill()
+        process.wait()
+
+
+def is_open(port: int) -> bool:
+    try:
+        socket.create_connection(("127.0.0.1", port), 1).close()
+    except OSError:
+        return False
+    return True
