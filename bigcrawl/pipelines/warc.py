@@ -127,6 +127,8 @@ class WarcPipeline:
         self._recovery: Deferred[None] | None = None
         self._stop_recovery = Event()
         self._stats_buffer = StatsBuffer(crawler)
+        self._indexed = 0  # files; written by the indexer's thread
+        self._indexed_counted = 0
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
@@ -203,6 +205,7 @@ class WarcPipeline:
             )
         await self._end_recovery()
         await run_in_thread(self._indexer.end, INDEX_AT_CLOSE_SECONDS)
+        self._count_indexed()
         self._stats_buffer.flush()
 
     def response_downloaded(self, response: Response, request: Request) -> None:
@@ -252,6 +255,7 @@ class WarcPipeline:
 
     def _write_waiting(self) -> None:
         """Write in order until everything is written or the disk refuses."""
+        self._count_indexed()
         while self._unwritten:
             try:
                 written = self._writer.write(self._unwritten[0])
@@ -370,8 +374,14 @@ class WarcPipeline:
             logger.warning("files without an index are not looked for: %(error)s", {"error": error})
 
     def _note_indexed(self, indexed: Indexed) -> None:
-        """Count a file. Called in the indexer's thread."""
-        self._crawler.stats.inc_value("bigcrawl/warc/indexed_files")
+        """Note a file. Called in the indexer's thread, where stats may not be changed."""
+        self._indexed += 1
+
+    def _count_indexed(self) -> None:
+        made = self._indexed
+        if made > self._indexed_counted:
+            self._stats_buffer.inc_value("bigcrawl/warc/indexed_files", made - self._indexed_counted)
+            self._indexed_counted = made
 
 
 def _exchange(request: Request, response: Response, now_ms: int, record_id: bytes, download_ms: int) -> Exchange:

@@ -71,7 +71,8 @@ def recover(
     Args:
         directory: other nodes may use it, and recover its files at the same time.
         should_stop: called every few milliseconds; once it returns True, the current file stays as it is.
-        remove_indexes: called with the final name of a file before bytes are cut off; removes its indexes, durably.
+        remove_indexes: called with the final name of a file before bytes are cut off or it is removed; removes its
+            indexes, durably.
         files: changes them.
     """
     recovered = []
@@ -107,7 +108,7 @@ def _recover_file(
             cut = os.fstat(fd).st_size - kept
             if is_damaged:
                 _keep_damaged(file, kept, target, files)
-        if cut:
+        if cut or not kept:
             remove_indexes(target)
         if not kept:
             files.remove(path)

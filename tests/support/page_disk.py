@@ -46,12 +46,12 @@ class _Steps(GroupCommit):
 class _Indexer:
     """Makes the index of a file as soon as it is sealed, on the same disk."""
 
-    def __init__(self, *_: object) -> None:
-        self.files: Medium | None = None
+    def __init__(self, files: Medium) -> None:
+        self._files = files
 
     def add(self, path: Path) -> None:
         with contextlib.suppress(OSError):  # the next start makes it
-            index_file(path, KINDS, files=self.files)
+            index_file(path, KINDS, files=self._files)
 
 
 class Item(NamedTuple):
@@ -73,15 +73,14 @@ class PageDisk:
 
     def __init__(self, patch: pytest.MonkeyPatch, directory: Path, bytes_max: int, first: int = 0) -> None:
         patch.setattr(warc, "GroupCommit", _Steps)
-        patch.setattr(warc, "PageIndexer", _Indexer)
+        patch.setattr(warc, "PageIndexer", lambda *_: _Indexer(self.medium))
         patch.setattr(warc, "call_later", self._call_later)
         self.medium = Medium(contents_of(directory))
         crawler = get_crawler(Spider, {"BIGCRAWL_WARC_DIR": str(directory), "BIGCRAWL_WARC_COPIES": "by-reference"})
         crawler.engine = SimpleNamespace(paused=False, pause=_nothing, unpause=_nothing)  # type: ignore[assignment]
         clock = ManualClock(1_700_000_000_000 + first)
         self.pipeline = WarcPipeline(crawler, directory, clock, files=self.medium)
-        self._parts: Any = self.pipeline
-        self._parts._indexer.files = self.medium
+        self._parts: Any = self.pipeline  # what a test may do with a pipeline that nobody else may
         self._parts._writer._bytes_max = bytes_max
         self._parts._disk.sync_every(0.1)
         self.items: list[Item] = []

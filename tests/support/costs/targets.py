@@ -166,7 +166,8 @@ def head(desk: Desk, data: bytes) -> None:
     desk.cookies.process_response(request, response)
     value = (response.headers.get(b"Retry-After") or b"").decode("latin-1")
     retry_after_ms(value, value, 0, 1_000)
-    answer = Answer(200, digest_of(b""), *(response.headers.get(name) or b"" for name in ("ETag", "Last-Modified")))
+    etag, modified = (response.headers.get(name) or b"" for name in ("ETag", "Last-Modified"))
+    answer = Answer(200, digest_of(b""), etag, modified)
     visit = next_visit(next_visit(None, answer, 0, desk.visits), answer, 9_000_000, desk.visits)
     assert visit is not None
     assert Visit.unpack(visit.pack()) == visit
