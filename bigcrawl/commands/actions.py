@@ -117,7 +117,7 @@ ACTIONS: Final[dict[str, Action]] = {
         "repairing.repair.add_options",
     ),
     "warc": Action(
-        "verify [FILE...] | index [FILE...] | extract URL",
+        "verify [FILE...] | index [FILE...] | repair [FILE...] | extract URL",
         1,
         URLS_MAX,
         "pages.warc.warc",

@@ -28,6 +28,7 @@ from __future__ import annotations
 import logging
 import os
 from collections import deque
+from contextlib import suppress
 from functools import lru_cache
 from threading import Event
 from typing import TYPE_CHECKING, Any
@@ -465,8 +466,9 @@ def usable_directory(directory: Path) -> Path:
     missing = [each for each in (directory, *directory.parents) if not each.exists()]
     try:
         directory.mkdir(parents=True, exist_ok=True)
-        for made in missing:
-            OsFiles().sync_directory(made.parent)
+        with suppress(PermissionError):  # a parent that may not be listed may still be written to
+            for made in missing:
+                OsFiles().sync_directory(made.parent)
     except OSError as error:
         raise ConfigError(f"BIGCRAWL_WARC_DIR is {directory}: {error.strerror}; name a directory") from error
     if not os.access(directory, os.W_OK | os.X_OK):

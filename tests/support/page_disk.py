@@ -18,7 +18,7 @@ from bigcrawl.page_index.index_files import index_file, index_path, remove_index
 from bigcrawl.pipelines import warc
 from bigcrawl.pipelines.warc import WarcPipeline
 from bigcrawl.warc.group_commit import GroupCommit
-from bigcrawl.warc.recovery import recover
+from bigcrawl.warc.recovery import DAMAGED_SUFFIX, recover
 from tests.unit.warc.medium import Medium, contents_of, lay_out
 from tests.unit.warc.reading import gzip_members, parse_record, read_checked
 
@@ -72,10 +72,10 @@ class PageDisk:
     """
 
     def __init__(self, patch: pytest.MonkeyPatch, directory: Path, bytes_max: int, first: int = 0) -> None:
+        self.medium: Medium = Medium(contents_of(directory))
         patch.setattr(warc, "GroupCommit", _Steps)
         patch.setattr(warc, "PageIndexer", lambda *_: _Indexer(self.medium))
         patch.setattr(warc, "call_later", self._call_later)
-        self.medium = Medium(contents_of(directory))
         crawler = get_crawler(Spider, {"BIGCRAWL_WARC_DIR": str(directory), "BIGCRAWL_WARC_COPIES": "by-reference"})
         crawler.engine = SimpleNamespace(paused=False, pause=_nothing, unpause=_nothing)  # type: ignore[assignment]
         clock = ManualClock(1_700_000_000_000 + first)
@@ -200,10 +200,7 @@ def checked(directory: Path) -> Stored:
     names = {path.name for path in directory.iterdir()}
     files = sorted(directory.glob("*.warc.gz"))
     expected = {path.name for path in files} | {index_path(path).name for path in files}
-    assert names - {name for name in names if ".damaged" in name} <= expected | {
-        name for name in names if name.endswith(".cdxj.new")
-    }
-    assert expected <= names
+    assert {name for name in names if DAMAGED_SUFFIX not in name} == expected
     items: set[Item] = set()
     ids: set[str] = set()
     referred: set[str] = set()

@@ -13,6 +13,7 @@ from bigcrawl.exceptions import ConfigError, CorruptionError, TransientStoreErro
 from bigcrawl.page_index.cdxj import REVISIT, decoded
 from bigcrawl.page_index.index_files import CDXJ, unindexed
 from bigcrawl.page_index.lookup import captures
+from bigcrawl.page_index.search_key import search_key
 from bigcrawl.url.canonical import UrlError, canonicalize
 from bigcrawl.warc.extraction import Extracted, extract
 
@@ -101,9 +102,9 @@ def _extracted(directory: Path, capture: Capture, to: Path | None) -> Extracted:
     try:
         with _in_place_of(to) as body:
             page = extract(path, capture.offset, body)
-            stored = decoded(page.fields.get(b"warc-target-uri", b"").strip(b"<>"))
-            if stored != capture.url:
-                raise CorruptionError(path, capture.offset, capture.url, stored or "a record without a URL")
+            stored = page.fields.get(b"warc-target-uri", b"").strip(b"<>")
+            if search_key(stored) != search_key(capture.url.encode()):
+                raise CorruptionError(path, capture.offset, capture.url, decoded(stored) or "a record without a URL")
             return page
     except OSError as error:
         if error.filename == str(path) or to is None:

@@ -18,8 +18,8 @@ if TYPE_CHECKING:
     from bigcrawl.config import Config
 
 _REMEDY: Final = (
-    f"bring back a copy of it; or rename it to end in {WARC_SUFFIX}.open, and the next start keeps what comes before, "
-    "and indexes that"
+    "bring back a copy of it; or scrapy frontier warc repair keeps what comes before, indexes that, and puts the rest "
+    "aside"
 )
 _INDEX: Final = "scrapy frontier warc index"
 _FULL: Final = frozenset((errno.ENOSPC, errno.EDQUOT, errno.EFBIG))

@@ -1,4 +1,4 @@
-"""`scrapy frontier warc verify|index|extract`: look after the WARC files of BIGCRAWL_WARC_DIR, or those given."""
+"""`scrapy frontier warc verify|index|repair|extract`: look after WARC files, of BIGCRAWL_WARC_DIR or those given."""
 
 from __future__ import annotations
 
@@ -7,18 +7,20 @@ from typing import TYPE_CHECKING, Final
 
 from bigcrawl.commands.pages.extract import extract_page
 from bigcrawl.commands.pages.files import index_again, verify_files
+from bigcrawl.commands.pages.repair import repair_files
 from bigcrawl.exceptions import ConfigError
 
 if TYPE_CHECKING:
     import argparse
-    from collections.abc import Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from bigcrawl.commands.result import Result
     from bigcrawl.config import Config
 
-_VERBS: Final = {
+_VERBS: Final[Mapping[str, Callable[[Config, Sequence[str], argparse.Namespace], Result]]] = {
     "verify": verify_files,
     "index": index_again,
+    "repair": repair_files,
     "extract": extract_page,
 }
 _WHERE: Final = "scrapy frontier warc"
@@ -33,7 +35,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 
 def warc(config: Config, words: Sequence[str], opts: argparse.Namespace) -> Result:
-    """Check WARC files, make their indexes again, or get a page out; damage makes the exit status 1.
+    """Check WARC files, make their indexes again, repair them, or get a page out; damage makes the exit status 1.
 
     Works while the crawl runs: it looks at files that are complete, and a node never changes one.
 
@@ -43,7 +45,7 @@ def warc(config: Config, words: Sequence[str], opts: argparse.Namespace) -> Resu
     """
     verb, *rest = words
     if verb not in _VERBS:
-        raise ConfigError(f"{_WHERE} wants verify [FILE...], index [FILE...] or extract URL, and not {verb!r}")
+        raise ConfigError(f"{_WHERE} wants verify, index or repair, [FILE...], or extract URL, and not {verb!r}")
     if verb == "extract" and len(rest) != 1:
         raise ConfigError(f"{_WHERE} extract wants one URL")
     return _VERBS[verb](config, rest, opts)

@@ -15,6 +15,7 @@ import sys
 from typing import TYPE_CHECKING
 
 import pytest
+from isal import isal_zlib
 
 from bigcrawl.commands.frontier import parse_action, run_action
 from bigcrawl.config import read_config
@@ -26,7 +27,7 @@ from bigcrawl.warc.segments import WarcWriter
 from tests.support.ordinary_user import permissions_hold
 from tests.support.page_disk import checked
 from tests.unit.pipelines.test_group_commit import Desk
-from tests.unit.warc.reading import exchange
+from tests.unit.warc.reading import exchange, gzip_members
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -95,13 +96,23 @@ def is_found(directory: Path, number: int) -> bool:
 
 
 def open_again(path: Path) -> None:
-    """What `verify` advises for a damaged file."""
+    """Give a damaged file to the next start."""
     path.rename(f"{path}.open")
     start(path.parent)
 
 
+def repair(path: Path) -> None:
+    """Do what `verify` advises for a damaged file."""
+    found = asked(path.parent, "repair")
+    assert found.status == 0
+    assert [each["file"] for each in found.data["repaired"]] == [str(path)]
+
+
+@pytest.mark.parametrize("way", [repair, open_again], ids=lambda way: way.__name__)
 @pytest.mark.parametrize("harm", [_cut, _spoil, _empty, _garble], ids=lambda harm: harm.__name__)
-def test_a_damaged_file_is_told_and_repaired_by_opening_it_again(tmp_path: Path, harm: Callable[[Path], None]) -> None:
+def test_a_damaged_file_is_told_and_repaired(
+    tmp_path: Path, harm: Callable[[Path], None], way: Callable[[Path], None]
+) -> None:
     """The pages before the damage are kept and indexed, the other files untouched; its old index is not believed."""
     path, other = sealed(tmp_path, "a", 0), sealed(tmp_path, "b", 10)
     start(tmp_path)
@@ -113,7 +124,7 @@ def test_a_damaged_file_is_told_and_repaired_by_opening_it_again(tmp_path: Path,
     assert asked(tmp_path, "index").data["files"] == 2
     kept = {number for number in range(PAGES) if is_found(tmp_path, number)}
     assert kept == set(range(len(kept)))
-    open_again(path)
+    way(path)
     assert {item.number for item in checked(tmp_path).items} == kept | set(range(10, 10 + PAGES))
     assert asked(tmp_path, "verify").status == 0
     assert {number for number in range(PAGES) if is_found(tmp_path, number)} == kept
@@ -216,6 +227,19 @@ def test_a_disk_that_is_full_while_a_file_is_recovered_keeps_all_of_it(
     (damaged,) = tmp_path.glob("*.damaged")
     assert before.endswith(damaged.read_bytes())
     assert asked(tmp_path, "verify").status == 0
+
+
+def test_what_is_sound_is_not_repaired_and_a_wrong_digest_cannot_be(tmp_path: Path) -> None:
+    """A sound file keeps its bytes and its time; whole records with other bytes are left, which is told."""
+    path, other = sealed(tmp_path, "a", 0), sealed(tmp_path, "b", 10)
+    members = [member.replace(b"a page", b"a gape") for member in gzip_members(other.read_bytes())]
+    other.write_bytes(b"".join(isal_zlib.compress(member, 2, 31) for member in members))
+    before, when = path.read_bytes(), path.stat().st_mtime_ns
+    found = asked(tmp_path, "repair")
+    assert found.status == 1
+    assert f"{other}: bad record at byte" in found.text
+    assert (path.read_bytes(), path.stat().st_mtime_ns) == (before, when)
+    assert len(gzip_members(other.read_bytes())) == len(members)
 
 
 def test_a_second_damage_does_not_take_the_place_of_the_first(tmp_path: Path) -> None:

@@ -68,7 +68,7 @@ def test_damage_is_told_with_file_byte_and_remedy(tmp_path: Path, what: str) -> 
         assert found.status == 1
         assert len(found.data["damaged"]) == 1
         assert f"{path}: " in found.text
-        assert ".warc.gz.open" in found.text
+        assert "scrapy frontier warc repair" in found.text
     assert index_path(other).exists()
 
 
@@ -122,7 +122,7 @@ def test_an_index_that_lies_reads_no_other_file(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (("purge",), "verify [FILE...]"),
+        (("purge",), "verify, index or repair, [FILE...]"),
         (("extract",), "one URL"),
         (("extract", "a.example"), "http"),
         (("extract", "http://a.example/"), "1 files have no index, which scrapy frontier warc index makes"),
