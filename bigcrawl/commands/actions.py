@@ -117,7 +117,7 @@ ACTIONS: Final[dict[str, Action]] = {
         "repairing.repair.add_options",
     ),
     "warc": Action(
-        "verify [FILE...] | index [FILE...] | compact [FILE...] | upload | extract URL",
+        "verify [FILE...] | index [FILE...] | repair [FILE...] | compact [FILE...] | upload | extract URL",
         1,
         URLS_MAX,
         "pages.warc.warc",

@@ -17,6 +17,7 @@ from bigcrawl.page_index.search_key import search_key
 from bigcrawl.page_index.sorted_lines import SortedLines
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from pathlib import Path
 
     from bigcrawl.page_index.page_records import PageRecord
@@ -67,8 +68,12 @@ class CdxjIndex:
     def add(self, page: PageRecord) -> None:
         self._lines.add(cdxj_line(page, self._filename))
 
+    def lines(self) -> Iterator[bytes]:
+        """Return all lines, sorted. To be called once, after the last `add`."""
+        return iter(self._lines)
+
     def write(self, file: BinaryIO) -> None:
-        file.writelines(self._lines)
+        file.writelines(self.lines())
 
     def close(self) -> None:
         self._lines.close()
@@ -109,7 +114,7 @@ def read_line(line: bytes) -> Capture:
             int(values.get("status", 0)),
             str(values.get("digest", "")),
         )
-    except (KeyError, TypeError, AttributeError) as error:
+    except (KeyError, TypeError, AttributeError, RecursionError) as error:
         raise ValueError(f"{line[:80]!r} is no line of CDXJ") from error
 
 

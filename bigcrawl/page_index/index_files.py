@@ -7,7 +7,7 @@ Guarantees:
 
 from __future__ import annotations
 
-from contextlib import ExitStack, closing
+from contextlib import ExitStack, closing, suppress
 from typing import TYPE_CHECKING, BinaryIO, Final, NamedTuple, Protocol
 
 from bigcrawl.exceptions import CorruptionError
@@ -114,6 +114,21 @@ def index_file(path: Path, kinds: Sequence[str], mode: int = FILE_MODE, files: F
         for kind, index in indexes.items():
             _put_in_place(index, index_path(path, kind), files or OsFiles(mode))
     return Indexed(path, pages, problem)
+
+
+def is_current(path: Path) -> bool:
+    """Whether the CDXJ of a WARC file is what would be made of the file now.
+
+    Raises:
+        OSError: one of the two cannot be read, or there is no room for what sorting takes.
+
+    Cost: that of `index_file`.
+    """
+    with closing(CdxjIndex(path.parent, path.name)) as index, index_path(path).open("rb") as file:
+        with suppress(CorruptionError):  # an index has what comes before the damage
+            for page in page_records(path):
+                index.add(page)
+        return all(file.read(len(line)) == line for line in index.lines()) and not file.read(1)
 
 
 def _begun(kind: str, path: Path) -> Index:

@@ -15,10 +15,15 @@ if TYPE_CHECKING:
 _LINE_BYTES_MAX: Final = 1 << 20  # a URL has 64 KiB at most, and JSON may take six bytes for one
 
 
-def captures(directory: Path, url: str) -> list[Capture]:
+def captures(directory: Path, url: str, damaged: list[Path] | None = None) -> list[Capture]:
     """Return the captures whose search key is that of the URL, the oldest first.
 
-    Files that are damaged, or no CDXJ, are passed over. Cost: some 20 reads of a few hundred bytes in each file.
+    Args:
+        directory: of the CDXJ files.
+        url: in any spelling.
+        damaged: receives the files that cannot be read or are no CDXJ, as far as that was met; they are passed over.
+
+    Cost: some 20 reads of a few hundred bytes in each file.
     """
     wanted = search_key(url.encode("utf-8", "surrogateescape")) + b" "
     found = []
@@ -27,7 +32,8 @@ def captures(directory: Path, url: str) -> list[Capture]:
             with path.open("rb") as file:
                 found += [read_line(line) for line in lines_from(file, wanted)]
         except (OSError, ValueError):
-            continue
+            if damaged is not None:
+                damaged.append(path)
     return sorted(found, key=lambda capture: (capture.stamp, capture.filename, capture.offset))
 
 

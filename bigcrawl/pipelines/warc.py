@@ -28,6 +28,7 @@ from __future__ import annotations
 import logging
 import os
 from collections import deque
+from contextlib import suppress
 from functools import lru_cache
 from threading import Event
 from typing import TYPE_CHECKING, Any
@@ -132,6 +133,8 @@ class WarcPipeline:
         self._recovery: Deferred[None] | None = None
         self._stop_recovery = Event()
         self._stats_buffer = StatsBuffer(crawler)
+        self._indexed = 0  # files; written by the indexer's thread
+        self._indexed_counted = 0
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
@@ -209,6 +212,7 @@ class WarcPipeline:
             )
         await self._end_recovery()
         await run_in_thread(self._indexer.end, INDEX_AT_CLOSE_SECONDS)
+        self._count_indexed()
         await self._shipping.end(UPLOAD_AT_CLOSE_SECONDS)
         self._stats_buffer.flush()
 
@@ -259,6 +263,7 @@ class WarcPipeline:
 
     def _write_waiting(self) -> None:
         """Write in order until everything is written or the disk refuses."""
+        self._count_indexed()
         while self._unwritten:
             try:
                 written = self._writer.write(self._unwritten[0])
@@ -378,9 +383,15 @@ class WarcPipeline:
         self._shipping.look()
 
     def _note_indexed(self, indexed: Indexed) -> None:
-        """Count a file. Called in the indexer's thread."""
-        self._crawler.stats.inc_value("bigcrawl/warc/indexed_files")
+        """Note a file. Called in the indexer's thread, where stats may not be changed."""
+        self._indexed += 1
         self._shipping.look()
+
+    def _count_indexed(self) -> None:
+        made = self._indexed
+        if made > self._indexed_counted:
+            self._stats_buffer.inc_value("bigcrawl/warc/indexed_files", made - self._indexed_counted)
+            self._indexed_counted = made
 
 
 def _exchange(request: Request, response: Response, now_ms: int, record_id: bytes, download_ms: int) -> Exchange:
@@ -469,8 +480,9 @@ def usable_directory(directory: Path) -> Path:
     missing = [each for each in (directory, *directory.parents) if not each.exists()]
     try:
         directory.mkdir(parents=True, exist_ok=True)
-        for made in missing:
-            OsFiles().sync_directory(made.parent)
+        with suppress(PermissionError):  # a parent that may not be listed may still be written to
+            for made in missing:
+                OsFiles().sync_directory(made.parent)
     except OSError as error:
         raise ConfigError(f"BIGCRAWL_WARC_DIR is {directory}: {error.strerror}; name a directory") from error
     if not os.access(directory, os.W_OK | os.X_OK):

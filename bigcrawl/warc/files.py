@@ -96,8 +96,11 @@ class OsFiles:
         os.close(fd)
 
     def rename(self, source: Path, target: Path) -> None:
-        source.rename(target)
+        self._rename(source, target)
         self.sync_directory(target.parent)
+
+    def _rename(self, source: Path, target: Path) -> None:
+        source.rename(target)
 
     def remove(self, path: Path) -> None:
         path.unlink(missing_ok=True)

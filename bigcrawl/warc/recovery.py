@@ -71,14 +71,14 @@ def recover(
     Args:
         directory: other nodes may use it, and recover its files at the same time.
         should_stop: called every few milliseconds; once it returns True, the current file stays as it is.
-        remove_indexes: called with the final name of a file before bytes are cut off; removes its indexes, durably.
+        remove_indexes: called with the final name of a file before bytes are cut off or it is removed; removes its
+            indexes, durably.
         files: changes them.
     """
     recovered = []
-    files = files or OsFiles()
     for path in sorted(Path(directory).glob(f"*{OPEN_SUFFIX}")):
         try:
-            result = _recover_file(path, files, should_stop or _never, remove_indexes or _ignore)
+            result = recover_file(path, should_stop=should_stop, remove_indexes=remove_indexes, files=files)
         except _StoppedError:
             break
         except OSError as error:
@@ -89,9 +89,19 @@ def recover(
     return recovered
 
 
-def _recover_file(
-    path: Path, files: Files, should_stop: Callable[[], bool], remove_indexes: Callable[[Path], object]
+def recover_file(
+    path: Path,
+    *,
+    should_stop: Callable[[], bool] | None = None,
+    remove_indexes: Callable[[Path], object] | None = None,
+    files: Files | None = None,
 ) -> Recovered | None:
+    """Close one ``.open`` file, as `recover` does. None if it is in use, or gone.
+
+    Raises:
+        OSError: the disk refuses, or the final name is taken; the file is as it was, or shorter.
+    """
+    files = files or OsFiles()
     try:
         fd = files.open(path)
     except FileNotFoundError:
@@ -103,11 +113,11 @@ def _recover_file(
         if target.exists():
             raise FileExistsError(f"{target.name} already exists; move one of the two away")
         with os.fdopen(fd, "rb", buffering=0, closefd=False) as file:
-            records, kept, is_damaged = _whole_records(file, should_stop)
+            records, kept, is_damaged = _whole_records(file, should_stop or _never)
             cut = os.fstat(fd).st_size - kept
             if is_damaged:
                 _keep_damaged(file, kept, target, files)
-        if cut:
+        if remove_indexes is not None and (cut or not kept):
             remove_indexes(target)
         if not kept:
             files.remove(path)
@@ -194,10 +204,6 @@ def _is_rest(file: BinaryIO, offset: int, copy: Path) -> bool:
             if chunk != file.read(len(chunk)):
                 return False
     return True
-
-
-def _ignore(_: Path) -> None:
-    """Do nothing; nobody has indexes."""
 
 
 def _never() -> bool:

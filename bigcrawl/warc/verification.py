@@ -24,7 +24,10 @@ def verify(path: str | Path) -> tuple[int, str | None]:
 
     Checks that each gzip member unpacks to exactly one record with correct length, block digest and payload digest;
     digests other than SHA-1 are not looked at. Returns the count and the problem with its offset, or None if the file
-    is sound.
+    is sound. A file without a record is not: no writer completes one.
+
+    Raises:
+        OSError: the file cannot be read.
     """
     records = 0
     with Path(path).open("rb") as file:
@@ -37,7 +40,7 @@ def verify(path: str | Path) -> tuple[int, str | None]:
             return records, f"torn record at byte {offset}"
         except ValueError as error:
             return records, f"bad record at byte {offset}: {error}"
-    return records, None
+    return records, None if records else "it is empty"
 
 
 class _RecordCheck:

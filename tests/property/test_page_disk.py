@@ -24,13 +24,16 @@ from tests.unit.warc.medium import Lost, Medium, Survivors, contents_of, lay_out
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-BYTES_MAX = 3_000
+BYTES_MAX, SYNCED_AT = 3_000, (1, 3, 5, 10)
 
 
 def small_run(patch: pytest.MonkeyPatch, directory: Path) -> PageDisk:
-    """Pages, copies and notes in several files, to the end of the crawl; a sync fails, and the disk is full once."""
+    """Pages, copies and notes in several files, to the end of the crawl; a sync fails, and the disk is full once.
+
+    Some files are synced while they are written, and some are full before.
+    """
     disk = PageDisk(patch, directory, BYTES_MAX)
-    for number in range(9):
+    for number in range(11):
         disk.page(number // 2)
         if number % 3 == 1:
             disk.note()
@@ -41,7 +44,7 @@ def small_run(patch: pytest.MonkeyPatch, directory: Path) -> PageDisk:
             disk.page(number)
             disk.medium.room = None
             disk.look()
-        if number % 2:
+        if number in SYNCED_AT:
             disk.step()
             disk.look()
     disk.close()

@@ -3,30 +3,34 @@
 from __future__ import annotations
 
 import os
+from contextlib import contextmanager
 from pathlib import Path, PurePath
-from typing import TYPE_CHECKING, BinaryIO, cast
+from typing import TYPE_CHECKING, BinaryIO, Final
 
 from bigcrawl.commands.pages.files import directory_of
 from bigcrawl.commands.result import Result
-from bigcrawl.exceptions import ConfigError, TransientStoreError
+from bigcrawl.exceptions import ConfigError, CorruptionError, TransientStoreError
 from bigcrawl.page_index.cdxj import REVISIT, decoded
 from bigcrawl.page_index.index_files import CDXJ, unindexed
 from bigcrawl.page_index.lookup import captures
+from bigcrawl.page_index.search_key import search_key
 from bigcrawl.url.canonical import UrlError, canonicalize
 from bigcrawl.warc.extraction import Extracted, extract
 
 if TYPE_CHECKING:
     import argparse
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
     from bigcrawl.config import Config
     from bigcrawl.page_index.cdxj import Capture
 
-_COPIES_FOLLOWED = 1  # a revisit refers to a record that is none
+_NEW_SUFFIX: Final = ".new"
 
 
 def extract_page(config: Config, words: Sequence[str], opts: argparse.Namespace) -> Result:
     """Show where a page is stored and its HTTP head; with `--to`, write its body, as the server sent it.
+
+    A file that is there is replaced once the whole body is written beside it; what fails before leaves it as it was.
 
     Raises:
         ConfigError: the URL is none, or no index has it.
@@ -39,12 +43,11 @@ def extract_page(config: Config, words: Sequence[str], opts: argparse.Namespace)
     except UrlError as error:
         raise ConfigError(str(error)) from error
     found = _chosen(directory, url, opts.at, config.crawl.warc_store_url)
-    page = _extracted(directory, found, opts.to)
-    source = page
-    for _ in range(_COPIES_FOLLOWED):
-        if found.mime == REVISIT:
-            found = _original(directory, page)
-            source = _extracted(directory, found, opts.to)
+    is_copy = found.mime == REVISIT
+    page = source = _extracted(directory, found, None if is_copy else opts.to)
+    if is_copy:  # of a record that is none
+        found = _original(directory, page)
+        source = _extracted(directory, found, opts.to)
     head = decoded(page.http_head or source.http_head)
     date = decoded(page.fields.get(b"warc-date", b""))
     data = {
@@ -72,10 +75,13 @@ def _chosen(directory: Path, url: str, until: str, store_url: str | None) -> Cap
     """Return the last capture until a time: of this very URL if there is one, else of one with the same search key."""
     if until and not (until.isdigit() and 4 <= len(until) <= 14):
         raise ConfigError(f"--at is {until!r}; it takes the digits of a time, as 2026, 20261125 or 20261125220512")
-    found = [capture for capture in captures(directory, url) if capture.stamp[: len(until)] <= until]
+    damaged: list[Path] = []
+    found = [capture for capture in captures(directory, url, damaged) if capture.stamp[: len(until)] <= until]
     if not found:
         missing = len(unindexed(directory, (CDXJ,)))
-        hint = f"; {missing:,} files have no index, which scrapy frontier warc index makes" if missing else ""
+        hints = [f"{missing:,} files have no index"] if missing else []
+        hints += [f"{len(damaged):,} indexes cannot be read, such as {damaged[0]}"] if damaged else []
+        hint = f"; {' and '.join(hints)}, which scrapy frontier warc index makes" if hints else ""
         if store_url is not None:
             hint += f"; files in {store_url} are not looked at"
         raise ConfigError(f"no index in {directory} has {url}{' until ' + until if until else ''}{hint}")
@@ -96,11 +102,38 @@ def _original(directory: Path, copy: Extracted) -> Capture:
 def _extracted(directory: Path, capture: Capture, to: Path | None) -> Extracted:
     path = _path_of(directory, capture)
     try:
-        with (to or Path(os.devnull)).open("wb") as body:
-            return extract(path, capture.offset, cast("BinaryIO", body))
+        with _in_place_of(to) as body:
+            page = extract(path, capture.offset, body)
+            stored = page.fields.get(b"warc-target-uri", b"").strip(b"<>")
+            if search_key(stored) != search_key(capture.url.encode()):
+                raise CorruptionError(path, capture.offset, capture.url, decoded(stored) or "a record without a URL")
+            return page
     except OSError as error:
-        what = f"{to} cannot be written" if to is not None and error.filename == str(to) else f"{path} cannot be read"
-        raise TransientStoreError(f"{what}: {error.strerror}") from error
+        if error.filename == str(path) or to is None:
+            raise TransientStoreError(f"{path} cannot be read: {error.strerror}") from error
+        raise TransientStoreError(f"{to} cannot be written: {error.strerror}") from error
+
+
+@contextmanager
+def _in_place_of(to: Path | None) -> Iterator[BinaryIO]:
+    """Yield a file that takes the name of another once it is whole; what is no regular file is written itself."""
+    if to is None or (to.exists() and not to.is_file()):
+        with (to or Path(os.devnull)).open("wb") as file:
+            yield file
+        return
+    target = to.resolve()  # a link stays one
+    new = target.with_name(f"{target.name}.{os.getpid()}{_NEW_SUFFIX}")
+    try:
+        with new.open("wb") as file:
+            yield file
+            file.flush()
+            os.fsync(file.fileno())
+        if target.exists():
+            new.chmod(target.stat().st_mode)
+        new.replace(target)
+    except BaseException:
+        new.unlink(missing_ok=True)
+        raise
 
 
 def _path_of(directory: Path, capture: Capture) -> Path:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import errno
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from bigcrawl.commands.result import Result
 from bigcrawl.config import warc_indexes
 from bigcrawl.exceptions import ConfigError, TransientStoreError
-from bigcrawl.page_index.index_files import CDXJ, PARQUET, index_file, index_path
+from bigcrawl.page_index.index_files import CDXJ, PARQUET, index_file, index_path, is_current
 from bigcrawl.warc.files import WARC_SUFFIX
 from bigcrawl.warc.verification import verify
 
@@ -19,67 +20,86 @@ if TYPE_CHECKING:
     from bigcrawl.config import Config
 
 _REMEDY: Final = (
-    f"bring back a copy of it; or rename it to end in {WARC_SUFFIX}.open, and the next start keeps what comes before, "
-    "and indexes that"
+    "bring back a copy of it; or scrapy frontier warc repair keeps what comes before, indexes that, and puts the rest "
+    "aside"
 )
+_INDEX: Final = "scrapy frontier warc index"
+_FULL: Final = frozenset((errno.ENOSPC, errno.EDQUOT, errno.EFBIG))
 
 
 def verify_files(config: Config, words: Sequence[str], opts: argparse.Namespace) -> Result:
-    """Read WARC files and check each record's length and digests.
+    """Read WARC files, check each record's length and digests, and whether the index is the file's.
 
     Raises:
         ConfigError: a file is not there.
-        TransientStoreError: a file cannot be read.
     """
     damaged: list[dict[str, Any]] = []
+    unreadable: list[str] = []
     unindexed: list[str] = []
+    outdated: list[str] = []
     records = 0
     paths = files_of(config, words)
     for path in paths:
         try:
             sound, problem = verify(path)
+            records += sound
+            if problem is not None:
+                damaged.append({"file": str(path), "records": sound, "problem": problem})
+            if not index_path(path).exists():
+                unindexed.append(str(path))
+            elif not is_current(path):
+                outdated.append(str(path))
         except OSError as error:
-            raise TransientStoreError(f"{path} cannot be read: {error.strerror}") from error
-        records += sound
-        if problem is not None:
-            damaged.append({"file": str(path), "records": sound, "problem": problem})
-        if not index_path(path).exists():
-            unindexed.append(str(path))
-    data = {"files": len(paths), "records": records, "damaged": damaged, "unindexed": unindexed}
+            unreadable.append(f"{error.filename or path} cannot be read: {error.strerror or error}")
+    data = {
+        "files": len(paths),
+        "records": records,
+        "damaged": damaged,
+        "unreadable": unreadable,
+        "unindexed": unindexed,
+        "outdated": outdated,
+    }
     lines = [f"{one['file']}: {one['problem']}, after {one['records']:,} good records: {_REMEDY}" for one in damaged]
+    lines += unreadable
+    lines += [f"{path}: its index is not of this file, or is damaged: {_INDEX} makes it anew" for path in outdated]
     if unindexed:
-        lines.append(f"{len(unindexed):,} files have no index: scrapy frontier warc index makes them")
+        lines.append(f"{len(unindexed):,} files have no index: {_INDEX} makes them")
     lines.append(f"{len(paths):,} files, {len(damaged):,} of them damaged; {records:,} good records")
-    return Result(data, "\n".join(lines), 1 if damaged else 0)
+    return Result(data, "\n".join(lines), 1 if damaged or unreadable or outdated else 0)
 
 
 def index_again(config: Config, words: Sequence[str], opts: argparse.Namespace) -> Result:
-    """Make the indexes of WARC files, in the place of those that are there.
+    """Make the indexes of WARC files, in the place of those that are there. One that cannot be read holds up no other.
 
     Raises:
         ConfigError: a file is not there, or there is no pyarrow.
-        TransientStoreError: the disk refuses; files before that are indexed.
+        TransientStoreError: the disk is full; files before that are indexed.
     """
     kinds = config.crawl.warc_indexes or (CDXJ,)
     if opts.parquet:
         kinds = warc_indexes((*kinds, PARQUET))
     paths = files_of(config, words)
-    pages, problems, busy = 0, [], []
+    pages, problems, unreadable, busy = 0, [], [], []
     for path in paths:
         try:
             indexed = index_file(path, kinds, config.crawl.warc_mode)
         except OSError as error:
-            raise TransientStoreError(f"{path} cannot be indexed: {error.strerror or error}") from error
+            problem = f"{path} cannot be indexed: {error.strerror or error}"
+            if error.errno in _FULL:
+                raise TransientStoreError(problem) from error
+            unreadable.append(problem)
+            continue
         if indexed is None:
             busy.append(str(path))
             continue
         pages += indexed.pages
         if indexed.problem:
             problems.append(f"{indexed.problem}; the index has what comes before: {_REMEDY}")
-    data = {"files": len(paths) - len(busy), "pages": pages, "damaged": problems, "busy": busy}
-    lines = [*problems, *(f"{path}: somebody else is indexing it" for path in busy)]
-    lines.append(f"{len(paths) - len(busy):,} files indexed ({', '.join(kinds)}), {pages:,} pages")
-    return Result(data, "\n".join(lines), 1 if problems else 0)
+    made = len(paths) - len(busy) - len(unreadable)
+    data = {"files": made, "pages": pages, "damaged": problems, "unreadable": unreadable, "busy": busy}
+    lines = [*problems, *unreadable, *(f"{path}: somebody else is indexing it" for path in busy)]
+    lines.append(f"{made:,} files indexed ({', '.join(kinds)}), {pages:,} pages")
+    return Result(data, "\n".join(lines), 1 if problems or unreadable else 0)
 
 
 def files_of(config: Config, words: Sequence[str]) -> list[Path]:

@@ -1,4 +1,4 @@
-"""`scrapy frontier warc verify|index|compact|upload|extract`: looks after WARC files."""
+"""`scrapy frontier warc verify|index|repair|compact|upload|extract`: look after WARC files."""
 
 from __future__ import annotations
 
@@ -8,19 +8,21 @@ from typing import TYPE_CHECKING, Final
 from bigcrawl.commands.pages.compact import compact_files
 from bigcrawl.commands.pages.extract import extract_page
 from bigcrawl.commands.pages.files import index_again, verify_files
+from bigcrawl.commands.pages.repair import repair_files
 from bigcrawl.commands.pages.upload import upload_files
 from bigcrawl.exceptions import ConfigError
 
 if TYPE_CHECKING:
     import argparse
-    from collections.abc import Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from bigcrawl.commands.result import Result
     from bigcrawl.config import Config
 
-_VERBS: Final = {
+_VERBS: Final[Mapping[str, Callable[[Config, Sequence[str], argparse.Namespace], Result]]] = {
     "verify": verify_files,
     "index": index_again,
+    "repair": repair_files,
     "compact": compact_files,
     "upload": upload_files,
     "extract": extract_page,
@@ -38,7 +40,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 
 def warc(config: Config, words: Sequence[str], opts: argparse.Namespace) -> Result:
-    """Check WARC files, index them, drop copies, move them to a store, or get a page out.
+    """Check WARC files, index or repair them, drop copies, move them to a store, or get a page out.
 
     Damage makes the exit status 1.
     Works while the crawl runs: it looks at files that are complete, and a node never changes one. `compact` is best
@@ -50,7 +52,7 @@ def warc(config: Config, words: Sequence[str], opts: argparse.Namespace) -> Resu
     """
     verb, *rest = words
     if verb not in _VERBS:
-        forms = "verify [FILE...], index [FILE...], compact [FILE...], upload or extract URL"
+        forms = "verify [FILE...], index [FILE...], repair [FILE...], compact [FILE...], upload or extract URL"
         raise ConfigError(f"{_WHERE} wants {forms}, and not {verb!r}")
     if verb == "upload" and rest:
         raise ConfigError(f"{_WHERE} upload takes no names: it moves all files that are complete")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import ssl
 import threading
+import time
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Self
@@ -34,16 +35,25 @@ class Answer:
 
 @dataclass(slots=True)
 class Host:
-    """One origin: where it listens, what it answers (several answers of a path one after the other), what was asked."""
+    """One origin: where it listens, what it answers (several answers of a path one after the other), what was asked.
+
+    Times are monotonic seconds, each taken after a request has come and before it is answered.
+    """
 
     origin: str = ""
     answers: Mapping[str, Sequence[Answer]] = field(default_factory=dict)
     asked: list[str] = field(default_factory=list)
+    times: list[float] = field(default_factory=list)
+
+    def times_of(self, target: str) -> list[float]:
+        """When a target was asked for."""
+        return [at for at, each in zip(self.times, self.asked, strict=True) if each == target]
 
     def answer(self, target: str) -> bytes | None:
         """The next answer to a target, and the last one for ever; a page where nothing is said."""
         times = self.asked.count(target)
         self.asked.append(target)
+        self.times.append(time.monotonic())
         answers = self.answers.get(target)
         if not answers:
             return PAGE

@@ -178,11 +178,10 @@ class Medium(OsFiles):
             super().close(fd)
             del self._inodes[fd]
 
-    def rename(self, source: Path, target: Path) -> None:
+    def _rename(self, source: Path, target: Path) -> None:
         with self._lock:
-            source.rename(target)
+            super()._rename(source, target)
             self._happen(lambda files: files.rename(source.name, target.name))
-        self.sync_directory(target.parent)
 
     def remove(self, path: Path) -> None:
         with self._lock:

@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+import os
+import resource
+import stat
+import subprocess
+import sys
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -10,7 +15,10 @@ from bigcrawl import config as config_module
 from bigcrawl.commands.frontier import parse_action, run_action
 from bigcrawl.config import read_config
 from bigcrawl.exceptions import BigcrawlError, ConfigError, CorruptionError, TransientStoreError
+from bigcrawl.page_index.cdxj import read_line
 from bigcrawl.page_index.index_files import index_file, index_path
+from bigcrawl.warc.origins import Origins
+from bigcrawl.warc.records import new_record_id
 from bigcrawl.warc.segments import WarcWriter
 from tests.unit.page_index.test_index_files import URLS, warc_file
 from tests.unit.warc.reading import exchange
@@ -37,9 +45,16 @@ def test_sound_files_are_said_to_be_sound(tmp_path: Path) -> None:
     path = warc_file(tmp_path)
     found = asked(tmp_path, "verify")
     assert found.status == 0
-    assert found.data == {"files": 1, "records": 1 + 2 * len(URLS) + 3, "damaged": [], "unindexed": [str(path)]}
+    assert found.data == {
+        "files": 1,
+        "records": 1 + 2 * len(URLS) + 3,
+        "damaged": [],
+        "unreadable": [],
+        "outdated": [],
+        "unindexed": [str(path)],
+    }
     assert "scrapy frontier warc index" in found.text
-    assert data_of(tmp_path, "index") == {"files": 1, "pages": len(URLS), "damaged": [], "busy": []}
+    assert data_of(tmp_path, "index") == {"files": 1, "pages": len(URLS), "damaged": [], "unreadable": [], "busy": []}
     assert data_of(tmp_path, "verify", str(path))["unindexed"] == []
 
 
@@ -55,7 +70,7 @@ def test_damage_is_told_with_file_byte_and_remedy(tmp_path: Path, what: str) -> 
         assert found.status == 1
         assert len(found.data["damaged"]) == 1
         assert f"{path}: " in found.text
-        assert ".warc.gz.open" in found.text
+        assert "scrapy frontier warc repair" in found.text
     assert index_path(other).exists()
 
 
@@ -109,7 +124,7 @@ def test_an_index_that_lies_reads_no_other_file(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (("purge",), "verify [FILE...]"),
+        (("purge",), "verify, index or repair, [FILE...]"),
         (("extract",), "one URL"),
         (("extract", "a.example"), "http"),
         (("extract", "http://a.example/"), "1 files have no index, which scrapy frontier warc index makes"),
@@ -170,3 +185,87 @@ def test_parquet_is_made_when_it_is_asked_for(tmp_path: Path, monkeypatch: pytes
     monkeypatch.setattr(config_module, "find_spec", lambda _: None)
     with pytest.raises(ConfigError, match=r"pip install 'bigcrawl\[parquet\]'"):
         asked(tmp_path, "index", "--parquet")
+
+
+@pytest.mark.parametrize("what", ["damaged", "of another page", "full", "missing"])
+def test_a_page_that_cannot_be_got_out_leaves_the_file_that_was_there(tmp_path: Path, what: str) -> None:
+    """It is replaced once the whole body is written; its name is never that of half a page."""
+    directory, kept = tmp_path / "warc", tmp_path / "page"
+    directory.mkdir()
+    writer = WarcWriter(directory, "c", "n")
+    for number in range(2):
+        writer.write(exchange(number, os.urandom(700_000)))
+    writer.close()
+    (path,) = directory.glob("*.warc.gz")
+    asked(directory, "index")
+    kept.write_bytes(b"as it was")
+    data, index = path.read_bytes(), index_path(path)
+    if what == "damaged":
+        path.write_bytes(data[:600_000] + bytes(100) + data[600_100:])
+    elif what == "of another page":
+        index.write_text(index.read_text().replace("/1 ", "/9 ").replace("a.example/1", "a.example/9"))
+    elif what == "missing":
+        path.unlink()
+    command = [*EXTRACT, str(directory), "9" if what == "of another page" else "0", str(kept)]
+    limit = _few_bytes if what == "full" else None
+    done = subprocess.run(command, capture_output=True, text=True, check=False, preexec_fn=limit)
+    assert done.stdout.startswith(("CorruptionError", "TransientStoreError")), done.stderr
+    assert kept.read_bytes() == b"as it was"
+    assert sorted(each.name for each in tmp_path.iterdir()) == ["page", "warc"]
+
+
+EXTRACT = [
+    sys.executable,
+    "-c",
+    (
+        "import sys; from pathlib import Path; from tests.unit.commands.pages.test_warc import asked\n"
+        "try: asked(Path(sys.argv[1]), 'extract', f'http://a.example/{sys.argv[2]}', '--to', sys.argv[3])\n"
+        "except Exception as error: print(type(error).__name__, error)"
+    ),
+]
+
+
+def _few_bytes() -> None:
+    """Let no file of this process grow beyond 100 KB."""
+    resource.setrlimit(resource.RLIMIT_FSIZE, (100_000, 100_000))
+
+
+def test_what_a_page_is_written_to_stays_what_it_is(tmp_path: Path) -> None:
+    """A file keeps its permissions, a link leads where it led, and a pipe or device is written itself."""
+    warc_file(tmp_path, URLS[2:3])
+    asked(tmp_path, "index")
+    target, link, pipe = tmp_path / "target", tmp_path / "link", tmp_path / "pipe"
+    target.write_bytes(b"old")
+    target.chmod(0o640)
+    link.symlink_to(target)
+    asked(tmp_path, "extract", URLS[2], "--to", str(link))
+    assert link.is_symlink()
+    assert target.read_bytes() == b"page 0"
+    assert target.stat().st_mode & 0o777 == 0o640
+    os.mkfifo(pipe)
+    reader = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)
+    try:
+        asked(tmp_path, "extract", URLS[2], "--to", str(pipe))
+        assert os.read(reader, 99) == b"page 0"
+    finally:
+        os.close(reader)
+    assert stat.S_ISFIFO(pipe.stat().st_mode)
+
+
+def test_a_copy_comes_out_with_the_body_of_its_original(tmp_path: Path) -> None:
+    """Its own head is shown; and if the original is damaged, the file that was there stays."""
+    writer, to = WarcWriter(tmp_path, "c", "n", origins=Origins(9)), tmp_path / "page"
+    for number in range(2):
+        writer.write(exchange(number, b"%0900d" % 7, record_id=new_record_id()))
+    writer.close()
+    asked(tmp_path, "index")
+    found = data_of(tmp_path, "extract", "http://a.example/1", "--to", str(to))
+    assert to.read_bytes() == b"%0900d" % 7
+    assert found["body_bytes"] == 900
+    (path,) = tmp_path.glob("*.warc.gz")
+    data = bytearray(path.read_bytes())
+    data[read_line(index_path(path).read_bytes().splitlines()[0]).offset + 300] ^= 0xFF
+    path.write_bytes(data)
+    with pytest.raises(CorruptionError):
+        asked(tmp_path, "extract", "http://a.example/1", "--to", str(to))
+    assert to.read_bytes() == b"%0900d" % 7
