@@ -29,7 +29,7 @@ KILLS = 4
 SEED = 1
 DELAY_MS = 50
 IN_PROCESS_MAX = 16
-LISTED = {"sitemap": (Kind.SITEMAP, Kind.MAPPED), "feeds": (Kind.FEED, Kind.ANNOUNCED, Kind.NEWS)}
+LISTED = {"sitemap": (Kind.SITEMAP, Kind.MAPPED, Kind.NEWS), "feeds": (Kind.FEED, Kind.ANNOUNCED, Kind.NEWS)}
 """What a spider that follows no links fetches beside its seeds."""
 ARGUMENTS = {"focused": {"topic": "bees honey"}, "site": {}, "sitemap": {}, "feeds": {}, "broad": {}}
 SETTINGS = {"broad": {"BIGCRAWL_PRIORITIZER": "opic"}}
