@@ -33,9 +33,9 @@
 #   make bench-metrics   what it costs a node to be watched, with a million hosts in Redis; 5 minutes
 #   make bench-watching  a node and a dashboard of a million hosts, watched every second, and opened in Chromium; 10 minutes
 #   make bench-nodes what Redis and a node pay for a page when 1 to 8 nodes share a crawl; 5 minutes
-#   make bench-recrawl   20,000 pages visited twice; estimates of rates of change, and freshness; 5 minutes
 #   make bench-stored   pages a second a core of a spider over stored pages; 2 minutes
 #   make bench-durability  CPU a page and pages/s with syncs off, every second and every 0.1 s, on this disk; 15 minutes
+#   make bench-recrawl   20,000 pages visited twice; rates of change, freshness, and what a site's word is worth; 5 minutes
 #   make bench-speed  whether a crawl keeps to the speed it is told, on one node and on two; 8 minutes
 #
 # PYTHON chooses the interpreter of a new environment, TESTS and PYTEST_ARGS what pytest runs. `make test` runs six files

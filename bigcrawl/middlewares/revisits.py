@@ -33,8 +33,6 @@ CHANGES_ORDER: Final = 585  # bodies are unpacked, see Scrapy's HttpCompressionM
 _NONE_MATCH, _MODIFIED_SINCE = b"If-None-Match", b"If-Modified-Since"
 _OK = range(200, 300)
 _MOVED = (301, 308)
-FOLLOWS_MOVED: Final = "follows_moved_pages"
-"""The attribute of a spider that is given a page that redirects for good now, and follows it itself."""
 _CONDITIONAL = ("GET", "HEAD")  # to others, a page that has not changed is no 304, but the error 412 (RFC 9110 §13.1.2)
 
 
@@ -105,7 +103,7 @@ class Conditions(_Middleware):
             return response
         if self._note(request, Answer(response.status, is_conditional=is_conditional)):
             request.meta[_UNCHANGED] = True
-        elif response.status in _MOVED and getattr(self._crawler.spider, FOLLOWS_MOVED, False):
+        elif response.status in _MOVED and getattr(self._crawler.spider, "follows_moved_pages", False):
             visit = request.meta.get(VISIT)
             if visit is not None and visit["change"] == "gone":
                 request.meta["dont_redirect"] = True

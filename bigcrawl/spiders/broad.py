@@ -2,12 +2,7 @@
 
 from __future__ import annotations
 
-import hashlib
-import logging
-import os
 from contextlib import suppress
-from os import PathLike
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import scrapy
@@ -17,19 +12,18 @@ from scrapy.settings import Settings
 from bigcrawl.config import read_config
 from bigcrawl.exceptions import ConfigError
 from bigcrawl.links import Links
+from bigcrawl.spiders.seeds import Seeds
 from bigcrawl.spiders.sitemap_reading import sitemap_links
 from bigcrawl.url.canonical import UrlError, canonicalize
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterable, Iterator
+    from os import PathLike
     from typing import Self
 
     from scrapy.crawler import Crawler
     from scrapy.http import Response
 
-logger = logging.getLogger(__name__)
-
-SEEDS_PER_BATCH = 1_000
 _HTML = (b"text/html", b"application/xhtml+xml")
 
 
@@ -77,16 +71,10 @@ class BroadSpider(scrapy.Spider):
             self.allowed_domains = (
                 allowed_domains.split() if isinstance(allowed_domains, str) else list(allowed_domains)
             )
-        if isinstance(seeds, PathLike):
-            seeds = os.fspath(seeds)
-        elif isinstance(seeds, list | tuple):
-            seeds = " ".join(map(str, seeds))
-        if not isinstance(seeds, str):
-            raise ConfigError(f"seeds is {seeds!r}: it must be URLs, or the name of a file of them")
-        self.seeds = seeds
+        self._seeds = Seeds(seeds)
         # Part of the identity of the start requests: an edited file is read again, wherever a copy of it lies.
-        self.seeds_version = _version(seeds)
-        self._lacks_seeds = bool(seeds) and "://" not in seeds and not _file_of(seeds).exists()
+        self.seeds, self.seeds_version = self._seeds.text, self._seeds.version
+        self._lacks_seeds = self._seeds.is_missing
 
     @classmethod
     def from_crawler(cls, crawler: Crawler, *args: Any, **kwargs: Any) -> Self:
@@ -111,7 +99,7 @@ class BroadSpider(scrapy.Spider):
         if self.wrong_arguments is not None:
             raise self.wrong_arguments
         found = 0
-        for batch in self._batches():
+        for batch in self._seeds.batches():
             found += len(batch)
             yield Links(batch, canonical=True)
         if not found:
@@ -119,7 +107,7 @@ class BroadSpider(scrapy.Spider):
 
     def scope_seeds(self) -> Iterator[str]:
         """Yield the seeds that can be crawled, of which the scope is made."""
-        for line in self._lines():
+        for line in self._seeds.lines():
             with suppress(UrlError):
                 yield canonicalize(line)
 
@@ -141,53 +129,6 @@ class BroadSpider(scrapy.Spider):
         limits = read_config(crawler.settings if crawler else Settings()).limits
         async for links in sitemap_links(response, limits.decompression_ratio_max, "parse_sitemap"):
             yield links
-
-    def _batches(self) -> Iterator[list[str]]:
-        batch: list[str] = []
-        refused = 0
-        for number, line in enumerate(self._lines(), 1):
-            try:
-                batch.append(canonicalize(line))
-            except UrlError as error:
-                refused += 1
-                if refused <= 5:  # a file of garbage must not fill the log
-                    logger.warning("seed %(number)d is left out: %(error)s", {"number": number, "error": error})
-            if len(batch) >= SEEDS_PER_BATCH:
-                yield batch
-                batch = []
-        if refused > 5:
-            logger.warning("%(refused)d seeds in all were left out", {"refused": refused})
-        if batch:
-            yield batch
-
-    def _lines(self) -> Iterator[str]:
-        """Yield the seeds as text; a file is read lazily."""
-        if "://" in self.seeds:
-            yield from self.seeds.split()
-            return
-        path = _file_of(self.seeds)
-        if not self.seeds or not os.access(path, os.R_OK) or path.is_dir():
-            raise ConfigError(f"seeds={self.seeds!r} is neither URLs nor a file that can be read")
-        with path.open(encoding="utf-8", errors="replace") as file:
-            for line in file:
-                text = line.strip()
-                if text and not text.startswith("#"):
-                    yield text
-
-
-def _file_of(seeds: str) -> Path:
-    return Path(seeds).expanduser()
-
-
-def _version(seeds: str) -> str:
-    """Return a digest of a seeds file's bytes; empty for URLs and for a file that cannot be read. Cost: 1 s a GB."""
-    if not seeds or "://" in seeds:
-        return ""
-    try:
-        with _file_of(seeds).open("rb") as file:
-            return hashlib.file_digest(file, lambda: hashlib.blake2b(digest_size=16)).hexdigest()
-    except OSError:
-        return ""
 
 
 def is_seed(response: Response) -> bool:

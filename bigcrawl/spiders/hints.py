@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
+from functools import lru_cache
 from typing import Final
 
 DATE_CHARS_MAX: Final = 64
@@ -18,8 +19,11 @@ _WEIGHT: Final = 6  # of a sitemap's priority, 0 to 1, above 0.5
 def seconds_of(written: str) -> float | None:
     """Return the time of a date of a feed (RFC 822, ISO 8601) or a sitemap (W3C); None if it is none."""
     text = written.strip()
-    if not text or len(text) > DATE_CHARS_MAX:
-        return None
+    return _read_date(text) if 0 < len(text) <= DATE_CHARS_MAX else None
+
+
+@lru_cache(4_096)  # a sitemap has few dates, and each is asked for twice
+def _read_date(text: str) -> float | None:
     for read in (datetime.fromisoformat, parsedate_to_datetime):
         try:
             found = read(text)

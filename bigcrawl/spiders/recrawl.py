@@ -50,7 +50,7 @@ class RecrawlSpider(BroadSpider):
             "BIGCRAWL_REVISIT_SECONDS": every,
             "BIGCRAWL_REVISIT_VISITS_MAX": visits,
         }
-        self.follows_moved_pages = str(changes).lower() in _ON
+        self._gives_changes = str(changes).lower() in _ON
 
     @classmethod
     def from_crawler(cls, crawler: Crawler, *args: Any, **kwargs: Any) -> Self:
@@ -61,10 +61,15 @@ class RecrawlSpider(BroadSpider):
                 crawler.settings.set(name, value, "cmdline")
         return spider
 
+    @property
+    def follows_moved_pages(self) -> bool:
+        """Whether it is given a page that redirects for good now, to say so, and follows it itself."""
+        return self._gives_changes
+
     async def parse(self, response: Response, **kwargs: Any) -> AsyncIterator[Any]:
         """Follow the links of a page that is new or has changed, and say so if that is wanted."""
         visit = response.meta.get("bigcrawl_visit")
-        if visit is not None and self.follows_moved_pages:
+        if visit is not None and self._gives_changes:
             yield {"url": response.url, **visit}
             if response.status in (301, 308) and (moved := response.headers.get("Location")):
                 yield Links([moved.decode("latin-1")], base=response.url)

@@ -42,6 +42,7 @@ class SampleSpider(BroadSpider):
         super().__init__(**kwargs)
         try:
             self._walking = Walking.given(walks, restart, seed)
+            self.walks, self.restart, self.seed = self._walking  # other ones make other start requests
         except ConfigError as error:
             self.wrong_arguments = error
 

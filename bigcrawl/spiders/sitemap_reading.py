@@ -29,6 +29,7 @@ logger = logging.getLogger(__name__)
 
 SITEMAP_URLS_MAX, SITEMAP_BYTES_MAX = 50_000, 50 << 20  # of one sitemap, by the protocol
 BATCH_URLS: Final = 1_000
+LOCATION_CHARS_MAX: Final = 2_048  # by the protocol; what changes at a longer one is not heard
 _GZIP: Final = b"\x1f\x8b\x08"
 _NO_GZIP: Final = (ValueError, OSError, EOFError, zlib.error)
 
@@ -65,7 +66,7 @@ def _batches(found: Sequence[SitemapEntry], base: str, now_s: float) -> Iterator
         if entry.is_too_long:
             continue
         at_s = modified_s(entry.modified, now_s)
-        if at_s is not None and (url := join(entry.location)):
+        if at_s is not None and len(entry.location) <= LOCATION_CHARS_MAX and (url := join(entry.location)):
             modified[url] = at_s
         changefreq = changefreq_of(entry.changefreq, None if at_s is None else now_s - at_s)
         priority = hinted_priority(entry.modified, now_s, entry.priority)

@@ -29,8 +29,8 @@ KILLS = 4
 SEED = 1
 DELAY_MS = 50
 IN_PROCESS_MAX = 16
-LISTED = {"sitemap": (Kind.SITEMAP, Kind.MAPPED), "feeds": (Kind.FEED, Kind.ANNOUNCED, Kind.NEWS)}
-"""What a spider that follows no links fetches beside its seeds."""
+LISTS = {"sitemap": Kind.SITEMAP, "feeds": Kind.FEED}
+"""What a spider that follows no links reads."""
 ARGUMENTS = {"focused": {"topic": "bees honey"}, "site": {}, "sitemap": {}, "feeds": {}, "broad": {}}
 SETTINGS = {"broad": {"BIGCRAWL_PRIORITIZER": "opic"}}
 VISITS = 3
@@ -72,9 +72,10 @@ def report_of(web: SimulatedWeb, spider: str) -> Report:
     seeds = web.seeds
     reads: dict[str, bool] = {"read_sitemaps": spider == "sitemap", "read_feeds": spider == "feeds"}
     expected = web.web.reachable(web.saved.port, seeds, **reads)
-    if listed := LISTED.get(spider):
-        kinds = {url: getattr(web.web.resource_at(url), "kind", None) for url in expected}
-        expected = {url: status for url, status in expected.items() if url in seeds or kinds[url] in listed}
+    if kind := LISTS.get(spider):
+        lists = {url for url in expected if getattr(web.web.resource_at(url), "kind", None) is kind}
+        listed = {page for url in lists for page in web.web.leads_to(url, web.saved.port)}
+        expected = {url: status for url, status in expected.items() if url in {*seeds, *lists, *listed}}
     rules = Rules(
         expected=expected,
         port=web.saved.port,

@@ -9,6 +9,8 @@ seconds are in queues of 2 seconds each.
     arriving           due-<level>-<n>       its middle lies behind `released_s`
     due-<level>-<n>    placed as arriving    its middle has come; a portion in each step, earliest first
 
+A page that its site lists is put where it is looked at next, before it is due (`queues.looks`).
+
 `released_s` never moves back. It keeps a queue that is emptied, and whose name must not be used again, from getting
 further URLs, also if a clock is set back.
 """

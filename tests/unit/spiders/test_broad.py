@@ -14,9 +14,9 @@ from scrapy.utils.test import get_crawler
 
 from bigcrawl.exceptions import ConfigError
 from bigcrawl.links import Links
-from bigcrawl.spiders import broad as broad_module
-from bigcrawl.spiders.broad import SEEDS_PER_BATCH, BroadSpider
-from bigcrawl.spiders.sitemap_reading import SITEMAP_URLS_MAX
+from bigcrawl.spiders import seeds as seeds_module
+from bigcrawl.spiders.broad import BroadSpider
+from bigcrawl.spiders.sitemap_reading import BATCH_URLS, SITEMAP_URLS_MAX
 from tests.support.logs import of_bigcrawl
 
 if TYPE_CHECKING:
@@ -69,7 +69,7 @@ def test_seeds_and_options_may_be_pythons_own(tmp_path: Path) -> None:
 
 def test_many_seeds_come_in_batches(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A file of any size is read as it is needed."""
-    monkeypatch.setattr(broad_module, "SEEDS_PER_BATCH", 3)
+    monkeypatch.setattr(seeds_module, "SEEDS_PER_BATCH", 3)
     file = tmp_path / "seeds.txt"
     file.write_text("".join(f"http://a.example/{i}\n" for i in range(7)))
     assert [len(batch) for batch in start_of(str(file))] == [3, 3, 1]
@@ -181,7 +181,7 @@ def test_sitemap_is_followed_in_batches_up_to_the_protocols_bound() -> None:
     locs = b"".join(b"<url><loc>/p%d</loc></url>" % number for number in range(SITEMAP_URLS_MAX + 10))
     response = Response("http://a.example/s.xml", body=gzip.compress(b"<urlset>%s</urlset>" % locs))
     batches = asyncio.run(outputs_of(BroadSpider().parse_sitemap(response)))
-    assert max(len(links.urls) for links in batches) == SEEDS_PER_BATCH
+    assert max(len(links.urls) for links in batches) == BATCH_URLS
     assert [url for links in batches for url in links.urls] == [f"/p{n}" for n in range(SITEMAP_URLS_MAX)]
     assert {(links.base, links.callback) for links in batches} == {(response.url, None)}
     index = b"<sitemapindex><sitemap><loc>/t.xml</loc></sitemap><sitemap/></sitemapindex>"

@@ -13,6 +13,7 @@ from scrapy.http import HtmlResponse, Response
 from bigcrawl.config import read_config
 from bigcrawl.exceptions import ConfigError
 from bigcrawl.links import Links
+from bigcrawl.scheduler.adapter.digests import start_digest
 from bigcrawl.spiders.recrawl import RecrawlSpider
 
 VISIT = {"change": "changed", "time": 7, "visits": 2}
@@ -33,6 +34,12 @@ def found(spider: RecrawlSpider, meta: dict[str, Any]) -> list[Any]:
         return [each async for each in spider.parse(response)]
 
     return asyncio.run(outputs())
+
+
+def test_what_it_says_of_changes_makes_no_other_start_requests() -> None:
+    """A crawl that is gone on with other arguments about visits has sent its seeds."""
+    cases: list[dict[str, Any]] = [{}, {"changes": "1"}, {"visits": "3"}]
+    assert len({start_digest(made(**arguments)[0]) for arguments in cases}) == 1
 
 
 @pytest.mark.parametrize("changes", ["1", ""])

@@ -14,6 +14,7 @@ from scrapy.utils.test import get_crawler
 from twisted.python.failure import Failure
 
 from bigcrawl.sampling.steps import WalkStep, read_steps
+from bigcrawl.scheduler.adapter.digests import start_digest
 from bigcrawl.scheduler.adapter.request_codec import ONCE
 from bigcrawl.spiders.sample import SampleSpider
 from bigcrawl.url.key import PUBLIC_KEYS
@@ -55,6 +56,12 @@ def test_walks_start_at_seeds_and_are_the_same_each_time() -> None:
     assert [name for _, name in found] == [[walk, 0] for walk in range(50)]
     assert {url for url, _ in found} == set(SEEDS.split())
     assert starts() == found != starts(seed="2")
+
+
+def test_other_walks_are_other_start_requests() -> None:
+    """A crawl that is gone on with more walks, or other dice, makes them."""
+    arguments: list[dict[str, Any]] = [{}, {"walks": 2_000}, {"restart": 0.2}, {"seed": 2}]
+    assert len({start_digest(new_spider(**each)) for each in arguments}) == 4
 
 
 def test_step_goes_on_to_a_link_by_chance_that_repeats() -> None:

@@ -11,6 +11,7 @@ import pytest
 from bigcrawl.revisiting.visit import Visit
 from bigcrawl.scheduler.partition.fold.seen import RELEASED_A_STEP
 from bigcrawl.scheduler.partition.partition import Partition, PartitionLimits
+from bigcrawl.scheduler.partition.reader import Waiting, find_waiting, read_partition
 from bigcrawl.scheduler.queues.revisits import NEVER_S
 from bigcrawl.scheduler.records.body import for_revisit
 from bigcrawl.scheduler.records.inbox_entry import InboxEntry
@@ -116,6 +117,37 @@ def test_a_step_looks_at_no_more_pages_than_it_releases(partition: Partition) ->
     assert (partition.revisits, partition.waiting) == (len(pages), 0)
 
 
+def test_a_page_that_waits_is_found_in_the_files(tmp_path: Path, partition: Partition) -> None:
+    """With what is known of it, whether it waits for its time or, once that has come, with other URLs."""
+    directory = tmp_path / "p0000"
+    assert find_waiting(directory, 1) is None
+    pages = [listed_revisit(key) for key in (1, 2)]
+    admitted(partition, NOW_S, entry("1-0", *pages))
+    assert find_waiting(directory, 2) == Waiting(pages[1].url, for_time=True)
+    partition.step([], 0, {}, now_s=NOW_S + 8_100)
+    found = find_waiting(directory, 2)
+    assert found is not None
+    assert (found.url.key, found.for_time) == (2, False)
+    assert find_waiting(directory, 3) is None
+    disk = read_partition(directory, 2, 0)
+    assert disk is not None
+    assert disk.visits == 1
+
+
+def test_what_is_overdue_is_what_a_step_leaves(partition: Partition) -> None:
+    """A step releases a portion only; the others are counted until they are released, too."""
+    for at in range(3):
+        pages = [make_revisit(key, 1) for key in range(at * RELEASED_A_STEP, (at + 1) * RELEASED_A_STEP)]
+        admitted(partition, NOW_S, entry(f"{at + 1}-0", *pages))
+    left = []
+    for _ in range(4):
+        partition.step([], 0, {}, now_s=NOW_S + 200)
+        left.append(partition.overdue_revisits)
+    assert left[-1] == 0
+    assert 0 < left[0] < 2 * RELEASED_A_STEP + 1
+    assert left == sorted(left, reverse=True)
+
+
 def test_revisits_that_cannot_be_read_are_set_aside(partition: Partition) -> None:
     """They are counted and kept, and the others are folded."""
     step = partition.step([InboxEntry("1-0", revisits=b"torn"), entry("2-0", make_revisit(2, 1))], 100, {}, now_s=NOW_S)
@@ -143,3 +175,29 @@ def test_a_crash_loses_and_repeats_nothing(tmp_path: Path, fault: Fault) -> None
             kept += [url.key for url in step.batch.urls] if step.batch else []
         assert sorted(kept) == [1, 2, 3], (fault, at)
     assert crashes > 15
+
+
+@pytest.mark.parametrize("fault", [Fault.CRASH_BEFORE, Fault.CRASH_DURING, Fault.CRASH_AFTER])
+def test_a_crash_during_looks_loses_and_repeats_nothing(tmp_path: Path, fault: Fault) -> None:
+    """A page that was put back is looked at again by the next owner, and visited once."""
+    pages = [listed_revisit(key) for key in (1, 2, 3)]
+    crashes = 0
+    for at in range(1, 30):
+        path = tmp_path / f"p{at:04d}"
+        with suppress(SimulatedCrashError):
+            partition = Partition.open(path, 1, LIMITS, FaultyFiles(at, fault))
+            admitted(partition, NOW_S, entry("1-0", *pages))
+            for now_s in (NOW_S + 1_200, NOW_S + 2_400):
+                admitted(partition, now_s)
+                partition.make_durable()
+            crashes -= 1
+        crashes += 1
+        heir = Partition.open(path, 2, LIMITS)
+        heir.set_modified({2: NOW_S + 2_500})
+        kept = [url.key for batch in heir.pending_batches(0) for url in batch.urls]
+        for now_s in (NOW_S + 2_600, NOW_S + 4_800, NOW_S + 9_000):
+            batch = heir.step([entry("1-0", *pages)], 100, {}, now_s=now_s).batch
+            kept += [url.key for url in batch.urls] if batch else []
+        assert sorted(kept) == [1, 2, 3], (fault, at)
+        assert kept[0] == 2, "its site has said that it has changed"
+    assert crashes > 10

@@ -1,0 +1,105 @@
+"""Seeds: the URLs that a spider is given, as an argument or as a file with one a line."""
+
+from __future__ import annotations
+
+import hashlib
+import logging
+import os
+from os import PathLike
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from bigcrawl.exceptions import ConfigError
+from bigcrawl.url.canonical import UrlError, canonicalize
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+logger = logging.getLogger(__name__)
+
+SEEDS_PER_BATCH: Final = 1_000
+_TOLD_MAX: Final = 5  # lines that are left out and named; a file of garbage must not fill the log
+
+
+class Seeds:
+    """The seeds of a spider. A file is read when it is needed, line by line.
+
+    Attributes:
+        text: URLs with spaces between them, or the name of a file.
+
+    Raises:
+        ConfigError: what was given is neither.
+    """
+
+    def __init__(self, given: str | PathLike[str] | Iterable[str]) -> None:
+        if isinstance(given, PathLike):
+            given = os.fspath(given)
+        elif isinstance(given, list | tuple):
+            given = " ".join(map(str, given))
+        if not isinstance(given, str):
+            raise ConfigError(f"seeds is {given!r}: it must be URLs, or the name of a file of them")
+        self.text = given
+
+    def __repr__(self) -> str:
+        return f"<Seeds {self.text[:80]!r}>"
+
+    @property
+    def is_missing(self) -> bool:
+        """Whether they are a file that is not here."""
+        return bool(self.text) and not self._are_urls and not self._file.exists()
+
+    @property
+    def version(self) -> str:
+        """A digest of the file's bytes; empty for URLs, and for a file that cannot be read. Cost: 1 s a GB."""
+        if not self.text or self._are_urls:
+            return ""
+        try:
+            with self._file.open("rb") as file:
+                return hashlib.file_digest(file, lambda: hashlib.blake2b(digest_size=16)).hexdigest()
+        except OSError:
+            return ""
+
+    def lines(self) -> Iterator[str]:
+        """Yield the seeds as text, whether they are URLs or not.
+
+        Raises:
+            ConfigError: there is no such file, or it cannot be read.
+        """
+        if self._are_urls:
+            yield from self.text.split()
+            return
+        path = self._file
+        if not self.text or not os.access(path, os.R_OK) or path.is_dir():
+            raise ConfigError(f"seeds={self.text!r} is neither URLs nor a file that can be read")
+        with path.open(encoding="utf-8", errors="replace") as file:
+            for line in file:
+                text = line.strip()
+                if text and not text.startswith("#"):
+                    yield text
+
+    def batches(self) -> Iterator[list[str]]:
+        """Yield canonical URLs, some at a time; others are logged and left out. Raises what `lines` raises."""
+        batch: list[str] = []
+        refused = 0
+        for number, line in enumerate(self.lines(), 1):
+            try:
+                batch.append(canonicalize(line))
+            except UrlError as error:
+                refused += 1
+                if refused <= _TOLD_MAX:
+                    logger.warning("seed %(number)d is left out: %(error)s", {"number": number, "error": error})
+            if len(batch) >= SEEDS_PER_BATCH:
+                yield batch
+                batch = []
+        if refused > _TOLD_MAX:
+            logger.warning("%(refused)d seeds in all were left out", {"refused": refused})
+        if batch:
+            yield batch
+
+    @property
+    def _are_urls(self) -> bool:
+        return "://" in self.text
+
+    @property
+    def _file(self) -> Path:
+        return Path(self.text).expanduser()
