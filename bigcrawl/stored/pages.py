@@ -71,7 +71,8 @@ class StoredPage:
         method: of the request; GET if there is none.
         request_body: of the request.
         took_ms: how long the fetch took; 0 if that is not stored.
-        depth: links from a seed; 0 if that is not stored.
+        depth: links from a seed; None if that is not stored.
+        via: the page that led to it, if its request named one; else empty.
         original_url: of the page with this body, if the record refers to one; else empty.
     """
 
@@ -85,7 +86,8 @@ class StoredPage:
     method: str = "GET"
     request_body: bytes = b""
     took_ms: int = 0
-    depth: int = 0
+    depth: int | None = None
+    via: str = ""
     original_url: str = ""
 
 
@@ -231,6 +233,7 @@ def _add_companions(page: StoredPage, record_id: bytes, records: Iterator[bytes]
         elif fields.get(b"warc-refers-to") == record_id:
             notes = head_fields(rest)
             page.took_ms, page.depth = _number(notes, b"fetchtimems"), _number(notes, b"depth")
+            page.via = decoded(notes.get(b"via", b""))
             return
         else:
             return

@@ -2,8 +2,9 @@
 
 Pages are given in the order of the crawl. The next one comes when the engine is done with the one before (with the
 oldest of CONCURRENT_REQUESTS, which the add-on sets to 1): only then is known what it asks for. So each page is asked
-for by the request that asked for it in the crawl. (Pages that arrive together are parsed together: which of them is the
-first to link to a third is chance in a crawl of several fetches at a time. Here it is the one that was stored first.)
+for by the request that asked for it in the crawl. (Pages that arrive together are parsed together, and which of them is
+the first to ask for a third is chance. So of requests made at about the same time, the one is taken whose URL, depth
+and Referer are stored with the page.)
 While the spider makes its start requests, no page is given, unless they do not come for a second: it may wait for one.
 
 Nothing is kept: a run that is stopped begins anew.
@@ -247,6 +248,9 @@ class StoredScheduler(BaseScheduler):
             return None
         try:
             request = _decoded(wanted.template, page, spider)
+            if wanted.others and not agrees(request, page):
+                others = (_decoded(template, page, spider) for template in wanted.others)
+                request = next((other for other in others if agrees(other, page)), request)
         except Exception as error:  # noqa: BLE001 - a spider's class or methods may raise anything
             self._drops.report_once("undecodable", f"{page.url} cannot be run by this spider: {error}")
             return None
@@ -255,7 +259,7 @@ class StoredScheduler(BaseScheduler):
             self._stats_buffer.inc_value("bigcrawl/source/not-stored")
             return None
         if self.config.source.has_all:  # links say nothing of how a page was found
-            request.meta["depth"] = answer.depth
+            request.meta["depth"] = answer.depth or 0
         self._pages[request] = answer
         self.copies.note(request, answer)
         return request
@@ -301,11 +305,17 @@ class StoredScheduler(BaseScheduler):
             self._telling.begin(page.url, tell)
 
 
+def agrees(request: Request, page: StoredPage) -> bool:
+    """Whether a request is the one that a page answered, as far as is stored: its URL, its depth, and who led there."""
+    led = (request.meta.get("redirect_urls") or [""])[-1] or (request.headers.get(b"Referer") or b"").decode("latin-1")
+    return request.url.partition("#")[0] == page.url and request.meta.get("depth", 0) == page.depth and led == page.via
+
+
 def _decoded(template: bytes, page: StoredPage, spider: Spider) -> Request:
     """The request with a template for a stored page. Raises ValueError, and what classes of the spider raise."""
     if template == UNASKED:
         url = canonicalize(page.url, URL_BYTES_MAX)
-        return Request(url, meta={"depth": page.depth, "verbatim_url": True})
+        return Request(url, meta={"depth": page.depth or 0, "verbatim_url": True})
     if template.startswith(_BODY):
         return decode_request(template, spider)
     return decode_request(with_url(canonicalize(page.url, URL_BYTES_MAX), template), spider)
