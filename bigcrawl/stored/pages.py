@@ -27,6 +27,7 @@ FILES_OPEN_MAX: Final = 64
 ORIGINALS_TRIED_MAX: Final = 64
 """Answers of one URL that are read to find the one to which a copy refers."""
 _BEHIND_BYTES: Final = 4_096  # what a request and its notes take nearly always
+_UNPACKED_BYTES: Final = 1 << 16  # at first: room for much more costs as much as unpacking a page
 _HEADS_BYTES_MAX: Final = 1 << 20  # of a record, besides its body
 _URL_BYTES_MAX: Final = 1 << 20
 _HEAD_END: Final = b"\r\n\r\n"
@@ -164,16 +165,18 @@ class PageReader:
         while data:
             member = igzip_lib.IgzipDecompressor(igzip_lib.DECOMP_GZIP)
             try:
-                record = member.decompress(data, self._bytes_max)
+                record = member.decompress(data, _UNPACKED_BYTES)
                 while not member.eof and len(record) < self._bytes_max:
-                    more = os.pread(fd, max(_BEHIND_BYTES, len(record)), at)
-                    if not more:
-                        raise UnreadablePageError(place, "damaged", "is cut off by the end of the file")
-                    at += len(more)
-                    record += member.decompress(more, self._bytes_max - len(record))
+                    more = b""
+                    if member.needs_input:
+                        more = os.pread(fd, max(_BEHIND_BYTES, len(record)), at)
+                        at += len(more)
+                        if not more:
+                            raise UnreadablePageError(place, "damaged", "is cut off by the end of the file")
+                    record += member.decompress(more, len(record) + _UNPACKED_BYTES)  # twice as much each time
             except (_BadGzipError, OSError) as error:
                 raise UnreadablePageError(place, "damaged", f"cannot be unpacked: {error}") from error
-            if not member.eof:
+            if not member.eof or len(record) > self._bytes_max:
                 raise UnreadablePageError(place, "too-large", "is larger than DOWNLOAD_MAXSIZE lets an answer be")
             yield record
             data = member.unused_data or os.pread(fd, _BEHIND_BYTES, at)

@@ -84,6 +84,8 @@ class StoredScheduler(BaseScheduler):
         self._shutdown = Shutdown(crawler, self._probe, 0, partial(mark_failed, crawler))
         self._drops = Drops(crawler, obeys_robots=False)
         self._limit = crawler.settings.getint("CONCURRENT_REQUESTS") or 1
+        self._pages_max = config.crawl.pages_max or 1 << 62
+        self._patience: asyncio.TimerHandle | None = None
         self._bytes_max = crawler.settings.getint("DOWNLOAD_MAXSIZE")
         self._stats_buffer = StatsBuffer(crawler)
         self._engines = GivenRequests(self._probe)
@@ -155,6 +157,8 @@ class StoredScheduler(BaseScheduler):
     async def _close(self) -> None:
         self._shutdown.end()
         self._telling.stop()
+        if self._patience is not None:
+            self._patience.cancel()
         if self._reader is None or self._catalogue is None:
             return
         self._reader.close()
@@ -188,7 +192,8 @@ class StoredScheduler(BaseScheduler):
     def has_pending_requests(self) -> bool:
         if not self.is_open or self._shutdown.has_failed:
             return False
-        return bool(self._wanted) or bool(self._engines) or self._telling.is_under_way
+        is_more_to_come = self._given < self._pages_max and (bool(self._wanted) or self._telling.is_under_way)
+        return is_more_to_come or bool(self._engines)
 
     def enqueue_request(self, request: Request) -> bool:
         try:
@@ -213,7 +218,7 @@ class StoredScheduler(BaseScheduler):
         self._engines.forget_ended()
         if len(self._engines) >= self._limit or self._telling.is_under_way or self._probe.is_closing():
             return None
-        if self._asked.is_starting and monotonic() < self._asked.asked_at + START_PATIENCE_S:
+        if self._given >= self._pages_max or self._waits_for_start():
             return None
         while (wanted := self._wanted.pop()) is not None:
             if wanted.template == SITEMAPS:
@@ -226,6 +231,15 @@ class StoredScheduler(BaseScheduler):
                 self._stats_buffer.inc_value("bigcrawl/source/pages")
                 return request
         return None
+
+    def _waits_for_start(self) -> bool:
+        """Whether the spider makes its start requests, and has made one lately; if so, it is asked again in time."""
+        left_s = self._asked.asked_at + START_PATIENCE_S - monotonic()
+        if not self._asked.is_starting or left_s <= 0:
+            return False
+        if self._patience is None or self._patience.when() < asyncio.get_running_loop().time():
+            self._patience = asyncio.get_running_loop().call_later(left_s, self._probe.wake)
+        return True
 
     # --- pages
 

@@ -125,6 +125,20 @@ def test_pages_of_a_time_are_those_until_then(crawled: Crawled, tmp_path: Path) 
     assert "its start requests must be among the stored pages" in again.log
 
 
+def test_pages_that_a_callback_fetches_by_itself_are_stored_ones(crawled: Crawled, tmp_path: Path) -> None:
+    """Media pipelines fetch so, too. A `start` that waits for a page gets it, after a second."""
+    again = over(crawled.directory, tmp_path, crawled.seeds, "noting_inline")
+    assert [item["url"] for item in again.items] == crawled.seeds[:2]
+    assert all(item["robots"] and item["missing"] == "PageNotStoredError" for item in again.items)
+
+
+def test_run_ends_after_so_many_pages(crawled: Crawled, tmp_path: Path) -> None:
+    """The first ones of the crawl, to try a spider."""
+    again = over(crawled.directory, tmp_path, crawled.seeds, "noting", BIGCRAWL_MAX_PAGES=7)
+    assert len(again.items) == 7
+    assert "7 of " in again.log
+
+
 def test_damaged_pages_are_told_and_counted(crawled: Crawled, tmp_path: Path) -> None:
     """The others are given; a page behind a damaged one that nobody else links to is not asked for."""
     shutil.copytree(crawled.directory / "warc", tmp_path / "warc")
