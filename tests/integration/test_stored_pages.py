@@ -11,7 +11,7 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from tests.support.crawls import Crawl, SimulatedWeb
+from tests.support.crawls import Crawl, SimulatedWeb, second_process_of
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -188,3 +188,23 @@ def test_graph_is_that_of_the_web(tmp_path: Path, redis_url: str) -> None:
     assert told["pages"] >= len(fetched)
     hosts = (tmp_path / "graphs" / "hosts.nodes").read_text().splitlines()
     assert hosts == sorted({urlsplit(name).hostname or "" for name in names})
+
+
+def test_pages_of_two_nodes_are_one_crawl(tmp_path: Path, redis_url: str) -> None:
+    """Their files are read side by side, by time; a page comes also if the one that leads to it comes later."""
+    with SimulatedWeb(tmp_path / "web", hosts=12, pages=12) as web:
+        settings = {**LIVE, **shared(redis_url), "BIGCRAWL_HOST_DELAY": 0.5}
+        first, second = (json.dumps({str(tmp_path / f"{n}.jl"): {"format": "jsonlines"}}) for n in (1, 2))
+        with Crawl(tmp_path / "live", web.seeds, {**settings, "FEEDS": first}, spider="noting") as one:
+            other = second_process_of(one)
+            other.settings["FEEDS"] = second
+            with other:
+                one.start()
+                other.start()
+                assert (one.wait(300), other.wait(300)) == (0, 0)
+    lines = [(tmp_path / f"{n}.jl").read_text().splitlines() for n in (1, 2)]
+    again = over(tmp_path / "live", tmp_path / "again", web.seeds, "noting")
+    live = Run([json.loads(line) for line in (*lines[0], *lines[1])], "")
+    for item in (*live.items, *again.items):
+        item["meta"].pop("depth")  # what one node found, and when the other heard of it, is no order
+    assert again.sorted_items == live.sorted_items
