@@ -30,7 +30,7 @@ from bigcrawl.exceptions import BigcrawlError, ConfigError, RequestNotStorableEr
 from bigcrawl.politeness.addresses import AddressGuard
 from bigcrawl.scheduler.adapter.drops import Drops
 from bigcrawl.scheduler.adapter.engine_probe import EngineProbe
-from bigcrawl.scheduler.adapter.registry import mark_failed, register, register_storage
+from bigcrawl.scheduler.adapter.registry import feeds_of, mark_failed, register, register_storage
 from bigcrawl.scheduler.adapter.request_codec import decode_request, with_url
 from bigcrawl.scheduler.adapter.shutdown import Shutdown
 from bigcrawl.scheduler.node.loops.memory import tame_memory, untrack_async_generators
@@ -193,7 +193,7 @@ class StoredScheduler(BaseScheduler):
         if not self.is_open or self._shutdown.has_failed:
             return False
         is_more_to_come = self._given < self._pages_max and (bool(self._wanted) or self._telling.is_under_way)
-        return is_more_to_come or bool(self._engines)
+        return is_more_to_come or bool(self._engines) or self._is_stuck()
 
     def enqueue_request(self, request: Request) -> bool:
         try:
@@ -218,7 +218,7 @@ class StoredScheduler(BaseScheduler):
         self._engines.forget_ended()
         if len(self._engines) >= self._limit or self._telling.is_under_way or self._probe.is_closing():
             return None
-        if self._given >= self._pages_max or self._waits_for_start():
+        if self._given >= self._pages_max or self._waits_for_start() or self._is_stuck():
             return None
         while (wanted := self._wanted.pop()) is not None:
             if wanted.template == SITEMAPS:
@@ -240,6 +240,11 @@ class StoredScheduler(BaseScheduler):
         if self._patience is None or self._patience.when() < asyncio.get_running_loop().time():
             self._patience = asyncio.get_running_loop().call_later(left_s, self._probe.wake)
         return True
+
+    def _is_stuck(self) -> bool:
+        """Whether the disk has no room for items. They wait in memory, so no page is given; the engine asks again."""
+        feeds = feeds_of(self._crawler)
+        return feeds is not None and feeds.is_stuck and not feeds.flush()
 
     # --- pages
 

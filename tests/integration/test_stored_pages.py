@@ -151,18 +151,19 @@ def test_damaged_pages_are_told_and_counted(crawled: Crawled, tmp_path: Path) ->
 
 
 @pytest.mark.parametrize(
-    ("settings", "complaint"),
+    ("spider", "settings", "complaint"),
     [
-        ({"BIGCRAWL_SOURCE": "nowhere/*.warc.gz"}, "BIGCRAWL_SOURCE is nowhere/*.warc.gz, and no file is there"),
-        ({"BIGCRAWL_SOURCE_TIME": "noon"}, "it takes the digits of a time"),
+        ("noting", {"BIGCRAWL_SOURCE": "nowhere/*.warc.gz"}, "is nowhere/*.warc.gz, and no file is there"),
+        ("noting", {"BIGCRAWL_SOURCE_TIME": "noon"}, "it takes the digits of a time"),
+        ("noting_redis", {}, "takes its URLs from Redis"),
     ],
 )
 def test_wrong_source_ends_the_run_at_its_start(
-    crawled: Crawled, tmp_path: Path, settings: dict[str, Any], complaint: str
+    crawled: Crawled, tmp_path: Path, spider: str, settings: dict[str, Any], complaint: str
 ) -> None:
     """In one line, with exit status 1."""
     settings = {**LIVE, "BIGCRAWL_SOURCE": crawled.directory / "warc", **settings}
-    with Crawl(tmp_path, crawled.seeds, settings, spider="noting") as crawl:
+    with Crawl(tmp_path, crawled.seeds, settings, spider=spider) as crawl:
         assert crawl.run() == 1
         log = crawl.log.read_text()
     assert log.count("] ERROR: ") == 1

@@ -51,6 +51,13 @@ class NotingSpider(BroadSpider):
             yield output
 
 
+class NotingRedis(NotingSpider):
+    """It looks as if it took URLs from a list."""
+
+    name = "noting_redis"
+    redis_key = "noting:start_urls"
+
+
 class NotingFocused(FocusedSpider):
     """Its links carry what their page has scored."""
 
