@@ -56,7 +56,7 @@ def graph(config: Config, words: Sequence[str], opts: argparse.Namespace) -> Res
         return _written(config, directory, catalogue, opts)
     except OSError as error:
         raise TransientStoreError(
-            f"{directory} cannot be written: {error.strerror}; sorting takes some 150 bytes a link there, and no file "
+            f"{directory} cannot be written: {error.strerror}; sorting takes some 100 bytes a link there, and no file "
             "of an earlier call has changed"
         ) from error
 
