@@ -24,8 +24,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
     from pathlib import Path
 
-BYTES_MAX: Final = 64 << 20
-"""Memory for one sort; there are two at a time."""
+BYTES_MAX: Final = 32 << 20
+"""Memory for one sort; there are two at a time, for each graph."""
 _TOGETHER_MAX: Final = 1 << 17  # names, and edges, that are put together before they go to a sort
 _KEY_CHARS: Final = 16
 _SOURCE, _TARGET = b"1", b"0"

@@ -27,6 +27,7 @@ FILES_OPEN_MAX: Final = 64
 ORIGINALS_TRIED_MAX: Final = 64
 """Answers of one URL that are read to find the one to which a copy refers."""
 _BEHIND_BYTES: Final = 4_096  # what a request and its notes take nearly always
+_UNPACKED_BYTES: Final = 1 << 16  # at first: room for much more costs as much as unpacking a page
 _HEADS_BYTES_MAX: Final = 1 << 20  # of a record, besides its body
 _URL_BYTES_MAX: Final = 1 << 20
 _HEAD_END: Final = b"\r\n\r\n"
@@ -71,7 +72,8 @@ class StoredPage:
         method: of the request; GET if there is none.
         request_body: of the request.
         took_ms: how long the fetch took; 0 if that is not stored.
-        depth: links from a seed; 0 if that is not stored.
+        depth: links from a seed; None if that is not stored.
+        via: the page that led to it, if its request named one; else empty.
         original_url: of the page with this body, if the record refers to one; else empty.
     """
 
@@ -85,7 +87,8 @@ class StoredPage:
     method: str = "GET"
     request_body: bytes = b""
     took_ms: int = 0
-    depth: int = 0
+    depth: int | None = None
+    via: str = ""
     original_url: str = ""
 
 
@@ -162,16 +165,18 @@ class PageReader:
         while data:
             member = igzip_lib.IgzipDecompressor(igzip_lib.DECOMP_GZIP)
             try:
-                record = member.decompress(data, self._bytes_max)
+                record = member.decompress(data, _UNPACKED_BYTES)
                 while not member.eof and len(record) < self._bytes_max:
-                    more = os.pread(fd, max(_BEHIND_BYTES, len(record)), at)
-                    if not more:
-                        raise UnreadablePageError(place, "damaged", "is cut off by the end of the file")
-                    at += len(more)
-                    record += member.decompress(more, self._bytes_max - len(record))
+                    more = b""
+                    if member.needs_input:
+                        more = os.pread(fd, max(_BEHIND_BYTES, len(record)), at)
+                        at += len(more)
+                        if not more:
+                            raise UnreadablePageError(place, "damaged", "is cut off by the end of the file")
+                    record += member.decompress(more, len(record) + _UNPACKED_BYTES)  # twice as much each time
             except (_BadGzipError, OSError) as error:
                 raise UnreadablePageError(place, "damaged", f"cannot be unpacked: {error}") from error
-            if not member.eof:
+            if not member.eof or len(record) > self._bytes_max:
                 raise UnreadablePageError(place, "too-large", "is larger than DOWNLOAD_MAXSIZE lets an answer be")
             yield record
             data = member.unused_data or os.pread(fd, _BEHIND_BYTES, at)
@@ -231,6 +236,7 @@ def _add_companions(page: StoredPage, record_id: bytes, records: Iterator[bytes]
         elif fields.get(b"warc-refers-to") == record_id:
             notes = head_fields(rest)
             page.took_ms, page.depth = _number(notes, b"fetchtimems"), _number(notes, b"depth")
+            page.via = decoded(notes.get(b"via", b""))
             return
         else:
             return

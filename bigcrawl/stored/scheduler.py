@@ -2,8 +2,9 @@
 
 Pages are given in the order of the crawl. The next one comes when the engine is done with the one before (with the
 oldest of CONCURRENT_REQUESTS, which the add-on sets to 1): only then is known what it asks for. So each page is asked
-for by the request that asked for it in the crawl. (Pages that arrive together are parsed together: which of them is the
-first to link to a third is chance in a crawl of several fetches at a time. Here it is the one that was stored first.)
+for by the request that asked for it in the crawl. (Pages that arrive together are parsed together, and which of them is
+the first to ask for a third is chance. So of requests made at about the same time, the one is taken whose URL, depth
+and Referer are stored with the page.)
 While the spider makes its start requests, no page is given, unless they do not come for a second: it may wait for one.
 
 Nothing is kept: a run that is stopped begins anew.
@@ -29,7 +30,7 @@ from bigcrawl.exceptions import BigcrawlError, ConfigError, RequestNotStorableEr
 from bigcrawl.politeness.addresses import AddressGuard
 from bigcrawl.scheduler.adapter.drops import Drops
 from bigcrawl.scheduler.adapter.engine_probe import EngineProbe
-from bigcrawl.scheduler.adapter.registry import mark_failed, register, register_storage
+from bigcrawl.scheduler.adapter.registry import feeds_of, mark_failed, register, register_storage
 from bigcrawl.scheduler.adapter.request_codec import decode_request, with_url
 from bigcrawl.scheduler.adapter.shutdown import Shutdown
 from bigcrawl.scheduler.node.loops.memory import tame_memory, untrack_async_generators
@@ -83,6 +84,8 @@ class StoredScheduler(BaseScheduler):
         self._shutdown = Shutdown(crawler, self._probe, 0, partial(mark_failed, crawler))
         self._drops = Drops(crawler, obeys_robots=False)
         self._limit = crawler.settings.getint("CONCURRENT_REQUESTS") or 1
+        self._pages_max = config.crawl.pages_max or 1 << 62
+        self._patience: asyncio.TimerHandle | None = None
         self._bytes_max = crawler.settings.getint("DOWNLOAD_MAXSIZE")
         self._stats_buffer = StatsBuffer(crawler)
         self._engines = GivenRequests(self._probe)
@@ -154,6 +157,8 @@ class StoredScheduler(BaseScheduler):
     async def _close(self) -> None:
         self._shutdown.end()
         self._telling.stop()
+        if self._patience is not None:
+            self._patience.cancel()
         if self._reader is None or self._catalogue is None:
             return
         self._reader.close()
@@ -187,7 +192,8 @@ class StoredScheduler(BaseScheduler):
     def has_pending_requests(self) -> bool:
         if not self.is_open or self._shutdown.has_failed:
             return False
-        return bool(self._wanted) or bool(self._engines) or self._telling.is_under_way
+        is_more_to_come = self._given < self._pages_max and (bool(self._wanted) or self._telling.is_under_way)
+        return is_more_to_come or bool(self._engines) or self._is_stuck()
 
     def enqueue_request(self, request: Request) -> bool:
         try:
@@ -212,7 +218,7 @@ class StoredScheduler(BaseScheduler):
         self._engines.forget_ended()
         if len(self._engines) >= self._limit or self._telling.is_under_way or self._probe.is_closing():
             return None
-        if self._asked.is_starting and monotonic() < self._asked.asked_at + START_PATIENCE_S:
+        if self._given >= self._pages_max or self._waits_for_start() or self._is_stuck():
             return None
         while (wanted := self._wanted.pop()) is not None:
             if wanted.template == SITEMAPS:
@@ -225,6 +231,20 @@ class StoredScheduler(BaseScheduler):
                 self._stats_buffer.inc_value("bigcrawl/source/pages")
                 return request
         return None
+
+    def _waits_for_start(self) -> bool:
+        """Whether the spider makes its start requests, and has made one lately; if so, it is asked again in time."""
+        left_s = self._asked.asked_at + START_PATIENCE_S - monotonic()
+        if not self._asked.is_starting or left_s <= 0:
+            return False
+        if self._patience is None or self._patience.when() < asyncio.get_running_loop().time():
+            self._patience = asyncio.get_running_loop().call_later(left_s, self._probe.wake)
+        return True
+
+    def _is_stuck(self) -> bool:
+        """Whether the disk has no room for items. They wait in memory, so no page is given; the engine asks again."""
+        feeds = feeds_of(self._crawler)
+        return feeds is not None and feeds.is_stuck and not feeds.flush()
 
     # --- pages
 
@@ -247,6 +267,9 @@ class StoredScheduler(BaseScheduler):
             return None
         try:
             request = _decoded(wanted.template, page, spider)
+            if wanted.others and not agrees(request, page):
+                others = (_decoded(template, page, spider) for template in wanted.others)
+                request = next((other for other in others if agrees(other, page)), request)
         except Exception as error:  # noqa: BLE001 - a spider's class or methods may raise anything
             self._drops.report_once("undecodable", f"{page.url} cannot be run by this spider: {error}")
             return None
@@ -255,7 +278,7 @@ class StoredScheduler(BaseScheduler):
             self._stats_buffer.inc_value("bigcrawl/source/not-stored")
             return None
         if self.config.source.has_all:  # links say nothing of how a page was found
-            request.meta["depth"] = answer.depth
+            request.meta["depth"] = answer.depth or 0
         self._pages[request] = answer
         self.copies.note(request, answer)
         return request
@@ -301,11 +324,17 @@ class StoredScheduler(BaseScheduler):
             self._telling.begin(page.url, tell)
 
 
+def agrees(request: Request, page: StoredPage) -> bool:
+    """Whether a request is the one that a page answered, as far as is stored: its URL, its depth, and who led there."""
+    led = (request.meta.get("redirect_urls") or [""])[-1] or (request.headers.get(b"Referer") or b"").decode("latin-1")
+    return request.url.partition("#")[0] == page.url and request.meta.get("depth", 0) == page.depth and led == page.via
+
+
 def _decoded(template: bytes, page: StoredPage, spider: Spider) -> Request:
     """The request with a template for a stored page. Raises ValueError, and what classes of the spider raise."""
     if template == UNASKED:
         url = canonicalize(page.url, URL_BYTES_MAX)
-        return Request(url, meta={"depth": page.depth, "verbatim_url": True})
+        return Request(url, meta={"depth": page.depth or 0, "verbatim_url": True})
     if template.startswith(_BODY):
         return decode_request(template, spider)
     return decode_request(with_url(canonicalize(page.url, URL_BYTES_MAX), template), spider)

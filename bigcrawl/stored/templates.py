@@ -36,6 +36,10 @@ class Templates:
         self._uses[number] += uses
         return number
 
+    def text(self, number: int) -> bytes:
+        """Return the template of a number."""
+        return self._texts[number]
+
     def take(self, number: int) -> bytes:
         """Return the template of a number, which one use less has now; after the last one it is forgotten."""
         text = self._texts[number]

@@ -10,11 +10,16 @@ The state of a page is four bytes, whether it is asked for or not:
 
 A page behind the last one given is found by looking along the states. One that is asked for later than its place waits
 in a heap, as do requests beside the first one for a page.
+
+The crawl heard one of those that ask for a page first, and pages that arrive together are parsed together. So who asks
+within `TOGETHER` pages after the first one may have been it: its template is kept, too, until the page is given, and
+what is stored with the page decides.
 """
 
 from __future__ import annotations
 
 import heapq
+from collections import deque
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 import numpy as np
@@ -28,6 +33,10 @@ if TYPE_CHECKING:
 
 _GIVEN: Final = (1 << 32) - 1
 _STRETCH: Final = 4_096  # states looked at together
+TOGETHER: Final = 128
+"""Pages that may be parsed at the same time in a crawl: twice as many as are fetched by default."""
+OTHERS_MAX: Final = 16
+"""Further templates that are kept for a page."""
 
 
 class Wanted(NamedTuple):
@@ -36,12 +45,12 @@ class Wanted(NamedTuple):
     Attributes:
         rank: of the page.
         template: of its request.
-        is_first: whether it is the first request for the page, and no request of another key or kind.
+        others: templates of other requests that may have been the first.
     """
 
     rank: int
     template: bytes
-    is_first: bool
+    others: tuple[bytes, ...] = ()
 
 
 class WantedPages:
@@ -60,6 +69,10 @@ class WantedPages:
         self._more: list[tuple[int, int, bytes]] = []
         self._asked = 0
         self._waiting = 0
+        self._given = 0
+        self._young: set[int] = set()  # pages that were asked for lately
+        self._ages: deque[tuple[int, int]] = deque()  # how many were given when each of them was asked for
+        self._others: dict[int, list[bytes]] = {}
 
     def __repr__(self) -> str:
         return f"<WantedPages {self._waiting} of {len(self._states)}>"
@@ -81,6 +94,8 @@ class WantedPages:
         for rank in ranks:
             state = int(states[rank])
             if state and state != self._default:
+                if rank in self._young:
+                    self._note_other(rank, state, template)
                 continue
             if state:
                 self._templates.take(state - 1)
@@ -89,6 +104,8 @@ class WantedPages:
                 if rank < self._at:
                     heapq.heappush(self._late, rank)
             states[rank] = self._templates.number(template) + 1
+            self._young.add(rank)
+            self._ages.append((self._given, rank))
             asked += 1
         return asked
 
@@ -102,7 +119,7 @@ class WantedPages:
         first = self._first() if self._waiting else None
         if self._more and (first is None or self._more[0][0] < first):
             rank, _, template = heapq.heappop(self._more)
-            return Wanted(rank, template, is_first=False)
+            return Wanted(rank, template)
         if first is None:
             return None
         if self._late and first == self._late[0]:
@@ -110,7 +127,21 @@ class WantedPages:
         template = self._templates.take(int(self._states[first]) - 1)
         self._states[first] = _GIVEN
         self._waiting -= 1
-        return Wanted(first, template, is_first=True)
+        self._note_given(first)
+        return Wanted(first, template, tuple(self._others.pop(first, ())))
+
+    def _note_other(self, rank: int, state: int, template: bytes) -> None:
+        if self._templates.text(state - 1) == template:
+            return
+        others = self._others.setdefault(rank, [])
+        if len(others) < OTHERS_MAX and template not in others:
+            others.append(template)
+
+    def _note_given(self, rank: int) -> None:
+        self._given += 1
+        self._young.discard(rank)
+        while self._ages and self._ages[0][0] < self._given - TOGETHER:
+            self._young.discard(self._ages.popleft()[1])
 
     def _first(self) -> int:
         """Return the first rank that is asked for; there is one."""

@@ -32,6 +32,12 @@ LOCAL = {
 }
 
 BEES = "bees and honey, " * 5
+ESSAY = [
+    "A colony of honey bees has one queen, some hundred drones, and tens of thousands of workers in summer.",
+    "The workers clean the cells, feed the larvae, build the comb, and fly out for nectar at the end of their lives.",
+    "Nobody tells them what to do next; they look at what is missing, and at what the others are doing.",
+]
+ESSAY_TEXT = " ".join(ESSAY)
 SITE = {
     # What the focused spider meets: each page leads to ten more.
     "index.html": "<a href=/beehive.html>b</a> <a href=/cars.html>c</a>",
@@ -47,6 +53,13 @@ SITE = {
     "album/b.html": "<a href=http://127.0.0.9/>away</a>",
     "album/a.css": "p {}",
     "album/i.png": "png",
+    # What a page says, between what all pages of a site say.
+    "essay/index.html": "<html><head><title>On bees</title></head><body><nav><a href=/essay/imprint.html>Imprint</a>"
+    "Menu</nav><article><h1>On bees</h1>"
+    + "".join(f"<p>{line}</p>" for line in ESSAY)
+    + "</article><footer>Footer of all"
+    "</footer></body></html>",
+    "essay/imprint.html": "<title>Imprint</title><p>Bees, again",
     # A host's pages in three levels; the last one of each level is the one that leads on.
     "tree/index.html": "<title>0</title>" + "".join(f"<a href=1-{n}.html>{n}</a>" for n in range(5)),
     **{f"tree/1-{n}.html": f"<title>1-{n}</title><a href=/tree/2-{n}.html>on</a>" for n in range(5)},
@@ -232,11 +245,32 @@ def test_fresh_are_pages_that_are_new_or_have_changed(project: Path, site: Site,
     assert all(site.asked.count(url.removeprefix(site.url)) == 3 for url in pages)
 
 
+def test_words_and_texts_are_those_of_stored_pages(project: Path, site: Site, redis_url: str) -> None:
+    """One spider fetches pages, others read them again: nothing is asked for twice, and menus are no text."""
+    crawl(project, "archive", "-a", f"site={site.url}/essay/index.html", to="none.jsonl", BIGCRAWL_REDIS_URL=redis_url)
+    site.asked.clear()
+    index, imprint = (f"{site.url}/essay/{name}.html" for name in ("index", "imprint"))
+    words = {item["url"]: item["words"] for item in crawl(project, "words", to="words.jsonl", BIGCRAWL_SOURCE="warc")}
+    assert words.keys() == {index, imprint}
+    assert words[index]["workers"] == sorted(words[index]["workers"])
+    assert len(words[index]["workers"]) == ESSAY_TEXT.count("workers")
+    assert words[index]["footer"]
+    found = crawl(project, "words", "-a", "text=crawls.texts.main_text", to="main.jsonl", BIGCRAWL_SOURCE="warc/*.gz")
+    [main] = [item["words"] for item in found if item["url"] == index]
+    assert main["queen"]
+    assert "footer" not in main
+    [text] = [item for item in crawl(project, "texts", to="t.jsonl", BIGCRAWL_SOURCE="warc") if item["url"] == index]
+    assert text["title"] == "On bees"
+    assert all(line in text["text"] for line in ESSAY)
+    assert "Menu" not in text["text"]
+    assert site.asked == []
+
+
 def test_every_example_is_run_here_and_told() -> None:
     """A spider of the examples stands in their README, with a command, and has a test in this file."""
     spiders = [path.stem for path in (EXAMPLES / "crawls" / "spiders").glob("[a-z]*.py")]
     told, here = (EXAMPLES / "README.md").read_text("utf-8"), Path(__file__).read_text("utf-8")
-    assert len(spiders) == 9
+    assert len(spiders) == 11
     for spider in spiders:
         assert f"\nscrapy crawl {spider} " in told
         assert f'crawl(project, "{spider}"' in here

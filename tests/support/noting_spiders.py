@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
 import hashlib
 from typing import TYPE_CHECKING, Any
 
-from scrapy import Request
+from scrapy import Request, Spider
+from scrapy.exceptions import IgnoreRequest
 from scrapy.spiders import CrawlSpider, Rule
 
 from bigcrawl.spiders.broad import BroadSpider
@@ -49,6 +51,13 @@ class NotingSpider(BroadSpider):
             yield output
 
 
+class NotingRedis(NotingSpider):
+    """It looks as if it took URLs from a list."""
+
+    name = "noting_redis"
+    redis_key = "noting:start_urls"
+
+
 class NotingFocused(FocusedSpider):
     """Its links carry what their page has scored."""
 
@@ -79,3 +88,28 @@ class NotingRules(CrawlSpider):
 
     def failed(self, failure: Any) -> None:
         """Know of it."""
+
+
+class NotingInline(Spider):
+    """Its callback fetches another page by itself, and its `start` waits for the first one."""
+
+    name = "noting_inline"
+    seeds = ""
+
+    async def start(self) -> AsyncIterator[Any]:
+        self.has_come = asyncio.Event()
+        with open(self.seeds) as file:  # noqa: ASYNC230, PTH123 - of a test
+            urls = file.read().split()
+        yield Request(urls[0])
+        await self.has_come.wait()
+        yield Request(urls[1])
+
+    async def parse(self, response: Response) -> AsyncIterator[Any]:
+        self.has_come.set()
+        robots = await self.crawler.engine.download_async(Request(response.urljoin("/robots.txt")))
+        missing = None
+        try:
+            await self.crawler.engine.download_async(Request(response.urljoin("/nobody/has/fetched/this")))
+        except IgnoreRequest as error:
+            missing = type(error).__name__
+        yield noted(response, robots=len(robots.body), missing=missing)

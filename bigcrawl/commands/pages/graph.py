@@ -56,7 +56,7 @@ def graph(config: Config, words: Sequence[str], opts: argparse.Namespace) -> Res
         return _written(config, directory, catalogue, opts)
     except OSError as error:
         raise TransientStoreError(
-            f"{directory} cannot be written: {error.strerror}; sorting takes some 150 bytes a link there, and no file "
+            f"{directory} cannot be written: {error.strerror}; sorting takes some 100 bytes a link there, and no file "
             "of an earlier call has changed"
         ) from error
 
@@ -73,29 +73,31 @@ def _written(config: Config, directory: Path, catalogue: Catalogue, opts: argpar
     forms = list(dict.fromkeys(opts.forms))
     with ExitStack() as stack:
         graphs = {kind: stack.enter_context(closing(GraphBuilder(directory))) for kind in kinds}
-        unreadable = _fill(config, catalogue, graphs, stack)
+        pages, unreadable = _fill(config, catalogue, graphs, stack)
         found: dict[str, dict[str, Any]] = {}
         for kind, one in graphs.items():
             edges = write_graph(one, directory, kind, forms, config.crawl.warc_mode)
             files = [str(directory / file) for form in forms for file in file_names(kind, form)]
             found[kind] = {"nodes": one.node_count, "edges": edges, "files": files}
-    data = {"pages": len(catalogue) - len(unreadable), "unreadable": unreadable, "graphs": found}
+    data = {"pages": pages, "unreadable": unreadable, "graphs": found}
     lines = [f"{kind}: {one['nodes']:,} nodes, {one['edges']:,} edges" for kind, one in found.items()]
     lines += [f"  {file}" for one in found.values() for file in one["files"]]
     lines += [f"{len(unreadable):,} pages cannot be read, first of them: {unreadable[0]}"] if unreadable else []
-    lines.append(f"from {data['pages']:,} stored pages")
+    lines.append(f"from {pages:,} stored pages")
     return Result(data, "\n".join(lines), 1 if unreadable else 0)
 
 
-def _fill(config: Config, catalogue: Catalogue, graphs: dict[str, GraphBuilder], stack: ExitStack) -> list[str]:
-    """Add the links of all pages but robots.txt; return what is wrong with those that cannot be read."""
+def _fill(
+    config: Config, catalogue: Catalogue, graphs: dict[str, GraphBuilder], stack: ExitStack
+) -> tuple[int, list[str]]:
+    """Add the links of all pages but robots.txt. Return how many, and what is wrong with those that cannot be read."""
     reader = stack.enter_context(closing(PageReader(catalogue, DOWNLOAD_MAXSIZE)))
     links = LinkReader(
         agent_token(config.politeness.agent), DOWNLOAD_MAXSIZE, obeys_nofollow=config.politeness.obey_nofollow
     )
     pld_of = PublicSuffixes.bundled(private=config.crawl.private_suffixes).pld
     is_page = catalogue.pages_but_robots()
-    unreadable = []
+    pages, unreadable = 0, []
     for rank in range(len(catalogue)):
         if not is_page[rank]:
             continue
@@ -104,6 +106,7 @@ def _fill(config: Config, catalogue: Catalogue, graphs: dict[str, GraphBuilder],
         except UnreadablePageError as error:
             unreadable.append(str(error))
             continue
+        pages += 1
         url = canonicalize(page.url, URL_BYTES_MAX)
         targets = links.links(page, url)
         if PAGES in graphs:
@@ -115,4 +118,4 @@ def _fill(config: Config, catalogue: Catalogue, graphs: dict[str, GraphBuilder],
             pld = pld_of(host)
             plds = map(pld_of, hosts)
             graphs[PLDS].add(pld, [other for other in plds if other != pld])
-    return unreadable
+    return pages, unreadable

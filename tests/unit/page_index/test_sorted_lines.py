@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import random
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, BinaryIO
 
 import pytest
 
@@ -12,6 +12,7 @@ from bigcrawl.page_index import sorted_lines
 from bigcrawl.page_index.sorted_lines import SortedLines
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
     from pathlib import Path
 
 
@@ -29,3 +30,25 @@ def test_lines_come_back_in_the_order_of_their_bytes(
     assert list(lines) == sorted(given)
     assert os.listdir(tmp_path) == []  # noqa: PTH208
     lines.close()
+
+
+def test_a_line_is_written_as_often_as_there_are_levels(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Not once for each merge: 729 runs of one line, of which three are merged at a time, have six levels above."""
+    monkeypatch.setattr(sorted_lines, "_RUNS_MAX", 3)
+    written: list[int] = []
+    write = SortedLines._written
+
+    def count(self: SortedLines, lines: Iterable[bytes]) -> BinaryIO:
+        kept = list(lines)
+        written.append(len(kept))
+        return write(self, kept)
+
+    monkeypatch.setattr(SortedLines, "_written", count)
+    lines = SortedLines(tmp_path, 1)
+    for number in range(3**6):
+        lines.add(b"%d\n" % number)
+    assert sum(written) == 3**6 * (1 + 6)
+    assert repr(lines) == "<SortedLines lines=0 runs=1>"
+    assert len(list(lines)) == 3**6
+    lines.close()
+    assert repr(lines) == "<SortedLines lines=0 runs=0>"

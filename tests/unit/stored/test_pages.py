@@ -41,7 +41,14 @@ def test_page_comes_back_with_its_request_and_notes(tmp_path: Path) -> None:
     headers = [(b"Content-Type", b"text/html"), (b"Set-Cookie", b"a=1"), (b"Set-Cookie", b"b=2"), (b"X-Empty", b"")]
     found = read_back(
         tmp_path,
-        page(A, LONG, status=404, response_headers=headers, notes={"fetchTimeMs": "120", "depth": "3"}, protocol="h2"),
+        page(
+            A,
+            LONG,
+            status=404,
+            response_headers=headers,
+            notes={"fetchTimeMs": "120", "depth": "3", "via": B},
+            protocol="h2",
+        ),
     )
     assert found == StoredPage(
         A,
@@ -55,6 +62,7 @@ def test_page_comes_back_with_its_request_and_notes(tmp_path: Path) -> None:
         b"",
         120,
         3,
+        B,
     )
 
 

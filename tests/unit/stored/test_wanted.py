@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bigcrawl.stored.templates import Templates
-from bigcrawl.stored.wanted import Wanted, WantedPages
+from bigcrawl.stored.wanted import OTHERS_MAX, TOGETHER, Wanted, WantedPages
 from tests.support.sizes import examples
 
 PAGES = 9_000
@@ -19,10 +19,10 @@ def test_pages_come_in_order_and_once() -> None:
     assert wanted.ask([7, 8_999, 3, 7], b"a") == 3
     assert wanted.ask([3, 4], b"b") == 1
     assert [wanted.pop() for _ in range(5)] == [
-        Wanted(3, b"a", True),
-        Wanted(4, b"b", True),
-        Wanted(7, b"a", True),
-        Wanted(8_999, b"a", True),
+        Wanted(3, b"a", (b"b",)),
+        Wanted(4, b"b"),
+        Wanted(7, b"a"),
+        Wanted(8_999, b"a"),
         None,
     ]
     assert wanted.ask([3], b"c") == 0, "it was given"
@@ -33,7 +33,7 @@ def test_a_page_that_is_asked_for_late_comes_next() -> None:
     """It stands before those that the crawl fetched later."""
     wanted = WantedPages(PAGES)
     wanted.ask([5_000, 6_000], b"")
-    assert wanted.pop() == Wanted(5_000, b"", True)
+    assert wanted.pop() == Wanted(5_000, b"")
     wanted.ask([7, 5], b"late")
     assert [one.rank for one in iter(wanted.pop, None)] == [5, 7, 6_000]
 
@@ -48,7 +48,7 @@ def test_further_requests_for_a_page_come_each() -> None:
     assert [one.template for one in iter(wanted.pop, None)] == [b"y", b"first", b"x", b"z"]
     wanted.ask_besides(5, b"again")
     assert wanted
-    assert wanted.pop() == Wanted(5, b"again", False)
+    assert wanted.pop() == Wanted(5, b"again")
 
 
 def test_all_pages_come_with_the_template_of_who_asks_or_the_default() -> None:
@@ -57,9 +57,30 @@ def test_all_pages_come_with_the_template_of_who_asks_or_the_default() -> None:
     wanted.want_all(np.array([True, True, False, True]), b"")
     wanted.ask([1, 3], b"asked")
     wanted.ask([1], b"again")
-    assert [tuple(one) for one in iter(wanted.pop, None)] == [(0, b"", True), (1, b"asked", True), (3, b"asked", True)]
+    assert [one[:2] for one in iter(wanted.pop, None)] == [(0, b""), (1, b"asked"), (3, b"asked")]
     wanted.ask([2], b"late")
-    assert wanted.pop() == Wanted(2, b"late", True)
+    assert wanted.pop() == Wanted(2, b"late")
+
+
+def test_who_asks_at_about_the_same_time_may_have_been_the_first() -> None:
+    """Each of them once, up to a limit; who asks later, when many more pages were given, was not."""
+    wanted = WantedPages(PAGES)
+    wanted.ask([8_000], b"first")
+    for template in (b"x", b"first", b"y", b"x"):
+        assert wanted.ask([8_000], template) == 0
+    wanted.ask(range(TOGETHER + 1), b"page")
+    for _ in range(TOGETHER):
+        wanted.pop()
+    wanted.ask([8_000], b"just in time")
+    wanted.pop()
+    wanted.ask([8_000], b"too late")
+    assert wanted.pop() == Wanted(8_000, b"first", (b"x", b"y", b"just in time"))
+    wanted.ask([8_001], b"")
+    for number in range(100):
+        wanted.ask([8_001], b"%d" % number)
+    last = wanted.pop()
+    assert last is not None
+    assert len(last.others) == OTHERS_MAX
 
 
 STEPS = st.lists(
@@ -95,10 +116,12 @@ def test_it_is_a_sorted_list(steps: list[tuple[str, list[int] | int, bytes]], ha
         elif besides and min(besides)[0] < min(first, default=PAGES):
             rank, at, its = min(besides)
             besides.remove((rank, at, its))
-            assert wanted.pop() == Wanted(rank, its, False)
+            assert wanted.pop() == Wanted(rank, its)
         elif first:
             rank = min(first)
-            assert wanted.pop() == Wanted(rank, first.pop(rank), True)
+            found = wanted.pop()
+            assert found is not None
+            assert found[:2] == (rank, first.pop(rank))
             given_ranks.add(rank)
         else:
             assert wanted.pop() is None

@@ -33,7 +33,7 @@ def test_graphs_of_pages_hosts_and_plds_are_written(tmp_path: Path) -> None:
     to = tmp_path / "graphs"
     found = asked(tmp_path / "warc", str(to), "--as", "webgraph", "parquet")
     assert found.status == 0
-    assert found.data["pages"] == 3
+    assert found.data["pages"] == 2
     assert {kind: (one["nodes"], one["edges"]) for kind, one in found.data["graphs"].items()} == {
         "pages": (5, 6),
         "hosts": (3, 3),
