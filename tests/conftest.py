@@ -15,8 +15,8 @@ from scrapy.utils.log import DEFAULT_LOGGING, _uninstall_scrapy_root_handler
 from bigcrawl.scheduler.crawl import crawl_record
 from tests.support.file_order import mixed
 from tests.support.keys import SECRET
-from tests.support.redis_cluster import PrivateCluster
-from tests.support.redis_server import PrivateRedis
+from tests.support.redis_servers.redis_cluster import PrivateCluster
+from tests.support.redis_servers.redis_server import PrivateRedis
 from tests.support.sizes import register_profiles
 
 if TYPE_CHECKING:
