@@ -39,7 +39,7 @@
 #   make bench-speed  whether a crawl keeps to the speed it is told, on one node and on two; 8 minutes
 #
 # PYTHON chooses the interpreter of a new environment, TESTS and PYTEST_ARGS what pytest runs. `make test` runs six files
-# of tests at a time, because most of a crawl's test is waiting, and the crawls first; WORKERS= runs one after another.
+# of tests at a time, because most of a crawl's test is waiting, and others among the crawls; WORKERS= runs one by one.
 
 PYTHON ?= python3
 VENV ?= .venv
@@ -96,6 +96,9 @@ crawl: $(CRAWL_STAMP)
 # pytest rewrites the asserts of each test file once and keeps the outcome. In a new checkout each of six workers would
 # do it for all of them, 20 CPU-seconds each: two processes share the files before.
 REWRITTEN := tests/__pycache__/.rewritten
+.PHONY: rewritten
+rewritten: $(REWRITTEN)
+
 $(REWRITTEN): $(STAMP)
 	@$(PY) $(COMPILE) bigcrawl benchmarks scripts tests/support
 	@find tests -name 'test_*.py' | sort | xargs -P 2 -n 300 $(PY) -m pytest --collect-only -qq >/dev/null || true
@@ -129,15 +132,15 @@ system:
 
 # Crawls wait most of the time, and Debian's redis-server is tried meanwhile. Each target's output is shown at its end.
 .PHONY: system-redis system-crawls
-check-system: $(STAMP) system
+check-system: $(STAMP) $(REWRITTEN) system
 	@$(MAKE) --no-print-directory -j 2 --output-sync=target system-crawls system-redis
 
-system-redis: $(STAMP)
+system-redis: $(STAMP) $(REWRITTEN)
 	@BIGCRAWL_TEST_REDIS_BINARY=$$(command -v redis-server) $(PY) -m pytest -q -n 2 --dist loadfile $(PYTEST_ARGS) \
 	    tests/contract tests/unit/redisdb tests/property/test_frontier_machine.py
 
-system-crawls: $(STAMP)
-	@$(PY) -m pytest -q -m system -n 4 --dist loadgroup --no-loadscope-reorder $(PYTEST_ARGS) $(TESTS)
+system-crawls: $(STAMP) $(REWRITTEN)
+	@$(PY) -m pytest -q -m system -n 4 --dist loadgroup --no-loadscope-reorder $(PYTEST_ARGS) $(or $(TESTS),tests/system)
 
 test-hostile: $(STAMP)
 	@scripts/install_system

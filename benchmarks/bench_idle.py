@@ -12,9 +12,9 @@ import time
 from pathlib import Path
 
 from benchmarks.crawl.procfs import cpu_seconds
-from tests.support.crawls import Crawl, SimulatedWeb, second_process_of, shares
-from tests.support.processes import wait_until
-from tests.support.redis_server import PrivateRedis
+from tests.support.crawling.crawls import Crawl, SimulatedWeb, second_process_of, shares
+from tests.support.redis_servers.redis_server import PrivateRedis
+from tests.support.running.processes import wait_until
 
 PARTITIONS = (256, 2_048)
 SETTLE_S, MEASURE_S = 15.0, 20.0

@@ -24,7 +24,7 @@ from bigcrawl.scheduler.node.outbox import Outbox
 from bigcrawl.scheduler.records.member import order_of, pack_member
 from bigcrawl.scheduler.records.queued_url import encode_batch
 from bigcrawl.url.key import PUBLIC_KEYS
-from tests.support.redis_server import PrivateRedis
+from tests.support.redis_servers.redis_server import PrivateRedis
 
 if TYPE_CHECKING:
     from bigcrawl.scheduler.records.queued_url import QueuedUrl

@@ -26,7 +26,7 @@ from bigcrawl.scheduler.node.assembly import Parts
 from bigcrawl.scheduler.node.engine_side import EngineSide
 from bigcrawl.scheduler.node.node import Node
 from bigcrawl.url.key import PUBLIC_KEYS
-from tests.support.redis_server import PrivateRedis
+from tests.support.redis_servers.redis_server import PrivateRedis
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

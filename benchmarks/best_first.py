@@ -36,7 +36,7 @@ from bigcrawl.scheduler.queues.front_queues import LEVELS, level_of
 from bigcrawl.scheduler.records.inbox_entry import InboxEntry
 from bigcrawl.scheduler.records.queued_url import encode_batch
 from bigcrawl.url.key import PUBLIC_KEYS
-from tests.support.redis_server import PrivateRedis
+from tests.support.redis_servers.redis_server import PrivateRedis
 from tests.unit.scheduler.world import resolve
 
 if TYPE_CHECKING:

@@ -27,9 +27,9 @@ from bigcrawl.simweb.basics.exchange import ROBOTS_TARGET
 from bigcrawl.simweb.model.state import load
 from bigcrawl.simweb.model.topical import TopicalWeb
 from bigcrawl.simweb.serve.access_log import read_log
-from tests.support.crawls import Crawl
-from tests.support.processes import spawn
-from tests.support.redis_server import PrivateRedis
+from tests.support.crawling.crawls import Crawl
+from tests.support.redis_servers.redis_server import PrivateRedis
+from tests.support.running.processes import spawn
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

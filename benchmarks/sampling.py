@@ -20,8 +20,8 @@ from typing import TYPE_CHECKING, Any, Final
 from benchmarks.crawl.report import aligned, say
 from bigcrawl.sampling.estimating import Walks
 from bigcrawl.sampling.steps import WalkStep, read_steps
-from tests.support.crawls import Crawl, SimulatedWeb
-from tests.support.redis_server import PrivateRedis
+from tests.support.crawling.crawls import Crawl, SimulatedWeb
+from tests.support.redis_servers.redis_server import PrivateRedis
 
 if TYPE_CHECKING:
     from bigcrawl.sampling.estimating import Estimate, Interval

@@ -13,18 +13,31 @@ import pytest
 from scrapy.utils.log import DEFAULT_LOGGING, _uninstall_scrapy_root_handler
 
 from bigcrawl.scheduler.crawl import crawl_record
+from tests.support.file_order import mixed
 from tests.support.keys import SECRET
-from tests.support.redis_cluster import PrivateCluster
-from tests.support.redis_server import PrivateRedis
+from tests.support.redis_servers.redis_cluster import PrivateCluster
+from tests.support.redis_servers.redis_server import PrivateRedis
 from tests.support.sizes import register_profiles
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from pathlib import Path
 
 _numbers = itertools.count(1)
 _SET_BY_SCRAPY: dict[str, object] = DEFAULT_LOGGING["loggers"]  # type: ignore[assignment]
 
 register_profiles()
+
+
+@pytest.hookimpl(tryfirst=True)  # then pytest puts together what shares a fixture
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Crawls wait most of the time: the workers that have none meanwhile get tests that compute."""
+    files: dict[Path, list[pytest.Item]] = {}
+    for item in items:
+        files.setdefault(item.path, []).append(item)
+    crawls = [file for file in files if "integration" in file.parts]
+    others = [file for file in files if "integration" not in file.parts]
+    items[:] = [item for file in mixed(crawls, others) for item in files[file]]
 
 
 @pytest.fixture(autouse=True)

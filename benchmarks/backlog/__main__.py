@@ -19,7 +19,7 @@ from typing import Final, NamedTuple
 
 from benchmarks.backlog.state import PARTITIONS, fill
 from benchmarks.crawl.report import aligned, say
-from tests.support.redis_server import PrivateRedis
+from tests.support.redis_servers.redis_server import PrivateRedis
 
 CRAWL: Final = "bench"
 OPEN_S_MAX: Final = 10.0

@@ -9,7 +9,7 @@ import sys
 from typing import TYPE_CHECKING, Final, NamedTuple, Self
 
 from bigcrawl.simweb.model.uniform import UniformWeb
-from tests.support.processes import spawn
+from tests.support.running.processes import spawn
 
 if TYPE_CHECKING:
     from os import PathLike

@@ -20,8 +20,8 @@ from benchmarks.crawl.origin import SAMPLE_PAGES, Counts, Origin, on_core
 from benchmarks.crawl.procfs import CRAWLER_CORE, ORIGIN_CORE
 from benchmarks.crawl.profiler import PAGES_BEFORE, WARM_UP_S
 from benchmarks.crawl.sides import SIDES, settings_of
-from tests.support.processes import spawn
-from tests.support.redis_server import PrivateRedis
+from tests.support.redis_servers.redis_server import PrivateRedis
+from tests.support.running.processes import spawn
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -13,8 +13,8 @@ from benchmarks.crowd.spy import SETTING, Line, lines_of
 from benchmarks.hostile.origin import Origin
 from benchmarks.hostile.run import cpu_of
 from benchmarks.hostile.web import WebPlan
-from tests.support.crawls import Crawl
-from tests.support.processes import no_strays_below, wait_until
+from tests.support.crawling.crawls import Crawl
+from tests.support.running.processes import no_strays_below, wait_until
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

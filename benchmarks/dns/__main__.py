@@ -16,7 +16,7 @@ from bigcrawl.clock import SystemClock
 from bigcrawl.config import DnsConfig
 from bigcrawl.politeness.dns_cache import DnsCache, DnsError
 from bigcrawl.politeness.dns_resolver import DnsResolver
-from tests.support.processes import spawn
+from tests.support.running.processes import spawn
 
 NAMES_A_SECOND_MIN: Final = 10_000 / 5
 _HEADS: Final = ("names", "answer after", "dead", "failing", "seconds", "names/s", "CPU us/name", "found", "not-found")

@@ -15,8 +15,8 @@ from bigcrawl.redisdb import scripts
 from bigcrawl.redisdb.keys import partition_keys
 from bigcrawl.scheduler.adapter.request_codec import links_encoder
 from bigcrawl.scheduler.records.queued_url import encode_batch
-from tests.support.redis_server import PrivateRedis
-from tests.support.script_world import ScriptRunner
+from tests.support.redis_servers.redis_server import PrivateRedis
+from tests.support.redis_servers.script_world import ScriptRunner
 
 if TYPE_CHECKING:
     from pathlib import Path

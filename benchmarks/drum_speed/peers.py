@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
     import numpy.typing as npt
 
-    from tests.support.redis_server import PrivateRedis
+    from tests.support.redis_servers.redis_server import PrivateRedis
 
 REAL_URLS: Final = 200_000
 _FILL: Final = 1_000_000
@@ -98,7 +98,7 @@ class ScrapyRedisSet(_Filter):
     def __init__(self, directory: Path) -> None:
         from scrapy_redis.dupefilter import RFPDupeFilter
 
-        from tests.support.redis_server import PrivateRedis
+        from tests.support.redis_servers.redis_server import PrivateRedis
 
         super().__init__(directory)
         self.redis: PrivateRedis = PrivateRedis(aof=False)

@@ -31,7 +31,7 @@ from bigcrawl.scheduler.partition.partition import Partition, PartitionLimits
 from bigcrawl.scheduler.records.inbox_entry import InboxEntry
 from bigcrawl.scheduler.records.queued_url import encode_batch
 from bigcrawl.url.key import HASH_SEED, PUBLIC_KEYS
-from tests.support.redis_server import PrivateRedis
+from tests.support.redis_servers.redis_server import PrivateRedis
 from tests.unit.scheduler.world import resolve
 
 PARTITIONS: Final = 256

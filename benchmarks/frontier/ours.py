@@ -18,7 +18,7 @@ from bigcrawl.scheduler.node.assembly import Parts
 from bigcrawl.scheduler.node.engine_side import EngineSide
 from bigcrawl.scheduler.node.loops.memory import tame_memory
 from bigcrawl.scheduler.node.node import Node
-from tests.support.redis_server import PrivateRedis
+from tests.support.redis_servers.redis_server import PrivateRedis
 from tests.unit.scheduler.world import Web, queued, resolve
 
 if TYPE_CHECKING:

@@ -16,7 +16,7 @@ from scrapy_redis.queue import PriorityQueue
 
 from benchmarks.crawl import procfs
 from benchmarks.frontier.ours import IN_FLIGHT, Cost
-from tests.support.redis_server import PrivateRedis
+from tests.support.redis_servers.redis_server import PrivateRedis
 
 if TYPE_CHECKING:
     from collections.abc import Callable

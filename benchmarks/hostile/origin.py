@@ -12,7 +12,7 @@ from benchmarks.hostile.web import HostileWeb, Ports, WebPlan
 from bigcrawl.simweb.basics.addresses import address_of
 from bigcrawl.simweb.serve.listen import open_listeners
 from bigcrawl.simweb.serve.running import Serving, serve_until_signal
-from tests.support.processes import spawn
+from tests.support.running.processes import spawn
 
 if TYPE_CHECKING:
     from bigcrawl.simweb.serve.running import Ports as SimwebPorts

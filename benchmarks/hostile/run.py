@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from benchmarks.hostile.figures import figures_of
 from benchmarks.hostile.origin import Origin
-from tests.support.crawls import Crawl
-from tests.support.processes import no_strays_below, wait_until
+from tests.support.crawling.crawls import Crawl
+from tests.support.running.processes import no_strays_below, wait_until
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

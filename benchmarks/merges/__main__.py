@@ -23,8 +23,8 @@ from benchmarks.merges.prefill import prefill, run_sizes
 from benchmarks.merges.step_log import DURABLE, STEP, Span, read_spans
 from bigcrawl.drum.merge_policy import FAN_IN
 from bigcrawl.simweb.serve.access_log import read_log
-from tests.support.crawls import Crawl
-from tests.support.redis_server import PrivateRedis
+from tests.support.crawling.crawls import Crawl
+from tests.support.redis_servers.redis_server import PrivateRedis
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

@@ -40,7 +40,7 @@ from bigcrawl.politeness.dns_cache import DnsCache
 from bigcrawl.redisdb import scripts
 from bigcrawl.redisdb.client import RedisClient
 from bigcrawl.redisdb.keys import partition_keys
-from tests.support.redis_server import PrivateRedis
+from tests.support.redis_servers.redis_server import PrivateRedis
 from tests.unit.scheduler.world import queued, resolve
 
 if TYPE_CHECKING:

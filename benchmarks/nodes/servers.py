@@ -7,8 +7,8 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from benchmarks.crawl import procfs
-from tests.support.redis_cluster import PrivateCluster
-from tests.support.redis_server import PrivateRedis
+from tests.support.redis_servers.redis_cluster import PrivateCluster
+from tests.support.redis_servers.redis_server import PrivateRedis
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -20,7 +20,7 @@ from bigcrawl.scheduler.node.link_graph import Ballot
 from bigcrawl.scheduler.node.loops.memory import tame_memory
 from bigcrawl.scheduler.records.votes import received_of
 from bigcrawl.url.canonical import host_of
-from tests.support.redis_server import PrivateRedis
+from tests.support.redis_servers.redis_server import PrivateRedis
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -6,7 +6,7 @@ from collections import Counter
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from bigcrawl.simweb.basics.exchange import ROBOTS_TARGET
-from tests.support.crawls import Crawl, SimulatedWeb
+from tests.support.crawling.crawls import Crawl, SimulatedWeb
 
 if TYPE_CHECKING:
     from pathlib import Path

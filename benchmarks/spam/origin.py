@@ -12,7 +12,7 @@ from bigcrawl.exceptions import ConfigError
 from bigcrawl.simweb.basics.exchange import ABORTED_STATUS
 from bigcrawl.simweb.serve.listen import open_listeners
 from bigcrawl.simweb.serve.running import Serving, serve_until_signal
-from tests.support.processes import spawn
+from tests.support.running.processes import spawn
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -20,9 +20,9 @@ from bigcrawl.politeness.speed_plan import parse_speed
 from bigcrawl.redisdb.keys import CrawlKeys
 from bigcrawl.simweb.basics.exchange import ROBOTS_TARGET
 from bigcrawl.simweb.serve.access_log import read_log
-from tests.support.crawls import Crawl, SimulatedWeb, second_process_of
-from tests.support.processes import wait_until
-from tests.support.redis_server import PrivateRedis
+from tests.support.crawling.crawls import Crawl, SimulatedWeb, second_process_of
+from tests.support.redis_servers.redis_server import PrivateRedis
+from tests.support.running.processes import wait_until
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -30,7 +30,7 @@ from benchmarks.backlog.state import PARTITIONS
 from benchmarks.crawl import procfs
 from benchmarks.crawl.report import aligned, say
 from bigcrawl.redisdb.keys import partition_keys
-from tests.support.redis_server import PrivateRedis
+from tests.support.redis_servers.redis_server import PrivateRedis
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

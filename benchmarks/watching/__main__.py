@@ -28,9 +28,9 @@ from benchmarks.watching.counting_link import CountingLink
 from benchmarks.watching.fill import fill
 from bigcrawl.commands.looking.status import status_of
 from bigcrawl.commands.opened_crawl import opened
-from tests.support.crawls import Crawl
-from tests.support.processes import wait_until
-from tests.support.redis_server import PrivateRedis
+from tests.support.crawling.crawls import Crawl
+from tests.support.redis_servers.redis_server import PrivateRedis
+from tests.support.running.processes import wait_until
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable

@@ -6,13 +6,13 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.support.script_world import ScriptRunner, ScriptWorld
+from tests.support.redis_servers.script_world import ScriptRunner, ScriptWorld
 from tests.unit.redisdb.test_lua_contract import SCRIPT_NAMES
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from tests.support.redis_server import PrivateRedis
+    from tests.support.redis_servers.redis_server import PrivateRedis
 
 
 @pytest.fixture(scope="module", params=["server", "cluster"])

@@ -17,7 +17,7 @@ import pytest
 from bigcrawl.exceptions import OwnershipLostError, RewoundError
 from bigcrawl.redisdb import scripts
 from bigcrawl.redisdb.scripts import Ended, Identity
-from tests.support.script_world import DELAY_MS, HORIZON_MS, ScriptRunner, ScriptWorld, seq_of
+from tests.support.redis_servers.script_world import DELAY_MS, HORIZON_MS, ScriptRunner, ScriptWorld, seq_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -9,7 +9,7 @@ import pytest
 from bigcrawl.exceptions import OwnershipLostError
 from bigcrawl.redisdb import scripts
 from bigcrawl.redisdb.scripts import Identity
-from tests.support.script_world import DELAY_MS, ScriptRunner, ScriptWorld
+from tests.support.redis_servers.script_world import DELAY_MS, ScriptRunner, ScriptWorld
 
 if TYPE_CHECKING:
     from bigcrawl.redisdb.scripts import Call

@@ -8,7 +8,7 @@ import pytest
 
 from bigcrawl.redisdb import scripts
 from bigcrawl.redisdb.keys import CLOCK
-from tests.support.script_world import T0, ScriptRunner
+from tests.support.redis_servers.script_world import T0, ScriptRunner
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

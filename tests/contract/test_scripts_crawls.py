@@ -9,7 +9,7 @@ import pytest
 from bigcrawl.redisdb import scripts
 from bigcrawl.redisdb.keys import CRAWLS, host_prefix
 from bigcrawl.redisdb.scripts import Company
-from tests.support.script_world import LEASE_MS, T0, ScriptRunner
+from tests.support.redis_servers.script_world import LEASE_MS, T0, ScriptRunner
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -10,10 +10,10 @@ from bigcrawl.exceptions import OwnershipLostError
 from bigcrawl.redisdb import scripts
 from bigcrawl.redisdb.scripts import Claim, Ended, Identity, Refusal
 from bigcrawl.scheduler.records.suspicion import Suspicion
-from tests.support.script_world import ABORT_MS, DEADLINE_MS, DELAY_MS, LEASE_MS
+from tests.support.redis_servers.script_world import ABORT_MS, DEADLINE_MS, DELAY_MS, LEASE_MS
 
 if TYPE_CHECKING:
-    from tests.support.script_world import ScriptWorld
+    from tests.support.redis_servers.script_world import ScriptWorld
 
 
 def claim(

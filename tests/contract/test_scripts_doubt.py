@@ -10,13 +10,13 @@ import pytest
 from bigcrawl.exceptions import OwnershipLostError, StaleCallError
 from bigcrawl.redisdb import scripts
 from bigcrawl.redisdb.scripts import Claim, Ended, HostNews, answers, fails
-from tests.support.script_world import ABORT_MS, DELAY_MS, LEASE_MS, T0, ScriptRunner, ScriptWorld, seq_of
+from tests.support.redis_servers.script_world import ABORT_MS, DELAY_MS, LEASE_MS, T0, ScriptRunner, ScriptWorld, seq_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from bigcrawl.redisdb.scripts import Reconciled
-    from tests.support.script_world import Url
+    from tests.support.redis_servers.script_world import Url
 
 HOST = "a.example"
 MANY = 20_000

@@ -8,11 +8,11 @@ import pytest
 
 from bigcrawl.redisdb import scripts
 from bigcrawl.redisdb.keys import ListKeys
-from tests.support.script_world import LEASE_MS, T0
+from tests.support.redis_servers.script_world import LEASE_MS, T0
 
 if TYPE_CHECKING:
     from bigcrawl.redisdb.scripts import EntryBatch, Taken
-    from tests.support.script_world import ScriptRunner
+    from tests.support.redis_servers.script_world import ScriptRunner
 
 
 class ListWorld:

@@ -8,7 +8,7 @@ from bigcrawl.redisdb import scripts
 from bigcrawl.redisdb.keys import CrawlKeys
 
 if TYPE_CHECKING:
-    from tests.support.script_world import ScriptRunner
+    from tests.support.redis_servers.script_world import ScriptRunner
 
 NOW_MS = 1_700_000_000_000
 

@@ -11,10 +11,10 @@ from bigcrawl.exceptions import OwnershipLostError
 from bigcrawl.politeness.backoff_policy import BackoffPolicy, backoff
 from bigcrawl.redisdb import scripts
 from bigcrawl.redisdb.scripts import RETIRED_MS, Claim, Ended, HostNews, Identity, answers, fails, moved
-from tests.support.script_world import DELAY_MS, ScriptWorld
+from tests.support.redis_servers.script_world import DELAY_MS, ScriptWorld
 
 if TYPE_CHECKING:
-    from tests.support.script_world import ScriptRunner
+    from tests.support.redis_servers.script_world import ScriptRunner
 
 HOST = "a.example"
 FIRST_MS, LONGEST_MS = 10_000, 3_600_000

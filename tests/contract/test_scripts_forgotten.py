@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING
 
 from bigcrawl.redisdb import scripts
 from bigcrawl.redisdb.scripts import Claim
-from tests.support.script_world import ABORT_MS, DELAY_MS, LEASE_MS
+from tests.support.redis_servers.script_world import ABORT_MS, DELAY_MS, LEASE_MS
 
 if TYPE_CHECKING:
-    from tests.support.script_world import ScriptWorld
+    from tests.support.redis_servers.script_world import ScriptWorld
 
 HOST, OTHER = "a.example", "b.example"
 CRAWL_DELAY_MS = DELAY_MS + 7_000

@@ -10,7 +10,7 @@ import pytest
 
 from bigcrawl.redisdb import scripts
 from bigcrawl.redisdb.keys import CrawlKeys, gate_prefix
-from tests.support.script_world import DEADLINE_MS, DELAY_MS, LEASE_MS, ScriptRunner, ScriptWorld
+from tests.support.redis_servers.script_world import DEADLINE_MS, DELAY_MS, LEASE_MS, ScriptRunner, ScriptWorld
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

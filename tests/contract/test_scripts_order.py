@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from tests.support.script_world import DELAY_MS, ScriptWorld
+from tests.support.redis_servers.script_world import DELAY_MS, ScriptWorld
 
 if TYPE_CHECKING:
     from bigcrawl.redisdb.scripts import Exchanged
-    from tests.support.script_world import ScriptRunner
+    from tests.support.redis_servers.script_world import ScriptRunner
 
 
 def test_hosts_that_are_due_at_once_are_taken_in_the_order_they_came(world: ScriptWorld) -> None:

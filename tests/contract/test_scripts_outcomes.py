@@ -10,10 +10,10 @@ from bigcrawl.exceptions import OwnershipLostError
 from bigcrawl.redisdb import scripts
 from bigcrawl.redisdb.scripts import Ended, Identity
 from bigcrawl.scheduler.records.outcomes import pack_outcomes
-from tests.support.script_world import DELAY_MS
+from tests.support.redis_servers.script_world import DELAY_MS
 
 if TYPE_CHECKING:
-    from tests.support.script_world import ScriptWorld
+    from tests.support.redis_servers.script_world import ScriptWorld
 
 SAID = pack_outcomes([(1, "status:200", 0), (2, "dropped:forbidden", 7)])
 

@@ -9,7 +9,7 @@ import pytest
 from bigcrawl.exceptions import OwnershipLostError
 from bigcrawl.redisdb import scripts
 from bigcrawl.redisdb.scripts import Claim, Ended, Refusal
-from tests.support.script_world import (
+from tests.support.redis_servers.script_world import (
     ABORT_MS,
     DEADLINE_MS,
     DELAY_MS,
@@ -23,7 +23,7 @@ from tests.support.script_world import (
 
 if TYPE_CHECKING:
     from bigcrawl.redisdb.scripts import Exchanged, PartitionView
-    from tests.support.script_world import Url
+    from tests.support.redis_servers.script_world import Url
 
 BUSY_MS = 7_000  # how long the owner in these tests had its URLs when it died
 

@@ -11,7 +11,7 @@ from bigcrawl.redisdb.keys import ListKeys
 
 if TYPE_CHECKING:
     from bigcrawl.redisdb.scripts import QueuePart
-    from tests.support.script_world import ScriptRunner
+    from tests.support.redis_servers.script_world import ScriptRunner
 
 
 def part_of(

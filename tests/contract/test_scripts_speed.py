@@ -12,7 +12,7 @@ from bigcrawl.redisdb.keys import CrawlKeys
 
 if TYPE_CHECKING:
     from bigcrawl.redisdb.scripts import Starts
-    from tests.support.script_world import ScriptRunner
+    from tests.support.redis_servers.script_world import ScriptRunner
 
 T0_MS = 1_700_000_000_000
 

@@ -12,7 +12,7 @@ from bigcrawl.redisdb.keys import CrawlKeys
 from bigcrawl.redisdb.scripts import PutTallies
 
 if TYPE_CHECKING:
-    from tests.support.script_world import ScriptRunner
+    from tests.support.redis_servers.script_world import ScriptRunner
 
 NOW_MS = 1_700_000_000_000
 LEASE_MS = 60_000

@@ -11,8 +11,8 @@ from bigcrawl.exceptions import CorruptionError
 from bigcrawl.store import series as series_module
 from bigcrawl.store.objects import Objects
 from bigcrawl.store.series import PointSeries
-from tests.support.gs_server import gs_server, new_gs_bucket
-from tests.support.s3_server import new_bucket, s3_server
+from tests.support.servers.gs_server import gs_server, new_gs_bucket
+from tests.support.servers.s3_server import new_bucket, s3_server
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

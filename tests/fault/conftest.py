@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.support.crawls import SimulatedWeb
-from tests.support.processes import no_strays_below
+from tests.support.crawling.crawls import SimulatedWeb
+from tests.support.running.processes import no_strays_below
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

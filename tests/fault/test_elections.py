@@ -7,19 +7,19 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.support.acl_rules import make_cluster_user
-from tests.support.crawls import Crawl, second_process_of, shares
-from tests.support.processes import wait_until
-from tests.support.redis_cluster import PrivateCluster
-from tests.support.sentinels import Watched
-from tests.support.verdicts import refetched_without_cause
+from tests.support.crawling.crawls import Crawl, second_process_of, shares
+from tests.support.crawling.verdicts import refetched_without_cause
+from tests.support.redis_servers.acl_rules import make_cluster_user
+from tests.support.redis_servers.redis_cluster import PrivateCluster
+from tests.support.redis_servers.sentinels import Watched
+from tests.support.running.processes import wait_until
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     import redis
 
-    from tests.support.crawls import SimulatedWeb
+    from tests.support.crawling.crawls import SimulatedWeb
 
 pytestmark = [pytest.mark.fault, pytest.mark.timeout(900)]
 

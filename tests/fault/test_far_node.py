@@ -14,18 +14,18 @@ from typing import TYPE_CHECKING
 import pytest
 
 from bigcrawl.scheduler.owner.claims import ABORT_MS
-from tests.support.crawls import Crawl, second_process_of, shares
-from tests.support.faulty_link import FaultyLink
-from tests.support.processes import wait_until
-from tests.support.redis_server import PrivateRedis
-from tests.support.verdicts import assert_complete, pause
+from tests.support.crawling.crawls import Crawl, second_process_of, shares
+from tests.support.crawling.verdicts import assert_complete, pause
+from tests.support.redis_servers.faulty_link import FaultyLink
+from tests.support.redis_servers.redis_server import PrivateRedis
+from tests.support.running.processes import wait_until
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
     from pathlib import Path
 
     from bigcrawl.simweb.check.checker import Exchange
-    from tests.support.crawls import SimulatedWeb
+    from tests.support.crawling.crawls import SimulatedWeb
 
 pytestmark = [pytest.mark.fault, pytest.mark.timeout(600)]
 

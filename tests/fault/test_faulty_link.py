@@ -6,15 +6,15 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.support.crawls import Crawl
-from tests.support.faulty_link import FaultyLink
-from tests.support.redis_server import PrivateRedis
-from tests.support.verdicts import assert_complete
+from tests.support.crawling.crawls import Crawl
+from tests.support.crawling.verdicts import assert_complete
+from tests.support.redis_servers.faulty_link import FaultyLink
+from tests.support.redis_servers.redis_server import PrivateRedis
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from tests.support.crawls import SimulatedWeb
+    from tests.support.crawling.crawls import SimulatedWeb
 
 pytestmark = [pytest.mark.fault, pytest.mark.timeout(900)]
 

@@ -12,14 +12,14 @@ from typing import TYPE_CHECKING
 import pytest
 
 from bigcrawl.redisdb.embedded import EmbeddedServer
-from tests.support.crawls import Crawl
-from tests.support.processes import wait_until
-from tests.support.verdicts import assert_complete, pause
+from tests.support.crawling.crawls import Crawl
+from tests.support.crawling.verdicts import assert_complete, pause
+from tests.support.running.processes import wait_until
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from tests.support.crawls import SimulatedWeb
+    from tests.support.crawling.crawls import SimulatedWeb
 
 pytestmark = [pytest.mark.fault, pytest.mark.timeout(900)]
 

@@ -11,9 +11,10 @@ from bigcrawl.drum.files import DiskFiles
 from bigcrawl.exceptions import CorruptionError, TransientStoreError
 from bigcrawl.scheduler.partition.partition import Partition, PartitionLimits
 from bigcrawl.scheduler.records.queued_url import UNCHECKED
-from tests.support.faulty_files import Fault, FaultyFiles, SimulatedCrashError
+from tests.support.disks.faulty_files import Fault, FaultyFiles, SimulatedCrashError
+from tests.support.disks.power_cut import Lost, PowerCutFiles
 from tests.support.keys import pld_key
-from tests.support.partition_world import (
+from tests.support.worlds.partition_world import (
     PartitionWorld,
     SetBudgets,
     make_edges,
@@ -21,7 +22,6 @@ from tests.support.partition_world import (
     make_url,
     pld_of,
 )
-from tests.support.power_cut import Lost, PowerCutFiles
 
 if TYPE_CHECKING:
     from collections.abc import Callable

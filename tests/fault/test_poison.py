@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.support.plain_project import NotedSite
-from tests.support.poison import DEATHS_MAX, IN_PROCESS_MAX, SETTINGS, PoisonedCrawl, urls_of, visits_of
-from tests.support.processes import no_strays_below
+from tests.support.crawling.plain_project import NotedSite
+from tests.support.crawling.poison import DEATHS_MAX, IN_PROCESS_MAX, SETTINGS, PoisonedCrawl, urls_of, visits_of
+from tests.support.running.processes import no_strays_below
 
 if TYPE_CHECKING:
     from pathlib import Path

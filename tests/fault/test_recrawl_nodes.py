@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from bigcrawl.simweb.basics.exchange import ROBOTS_TARGET
-from tests.support.crawls import Crawl, SimulatedWeb, second_process_of, shares
-from tests.support.processes import wait_until
+from tests.support.crawling.crawls import Crawl, SimulatedWeb, second_process_of, shares
+from tests.support.running.processes import wait_until
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -10,15 +10,15 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.support.crawls import Crawl, second_process_of, shares
-from tests.support.processes import wait_until
-from tests.support.redis_server import PrivateRedis
-from tests.support.verdicts import assert_complete, pause
+from tests.support.crawling.crawls import Crawl, second_process_of, shares
+from tests.support.crawling.verdicts import assert_complete, pause
+from tests.support.redis_servers.redis_server import PrivateRedis
+from tests.support.running.processes import wait_until
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from tests.support.crawls import SimulatedWeb
+    from tests.support.crawling.crawls import SimulatedWeb
 
 pytestmark = [pytest.mark.fault, pytest.mark.timeout(900)]
 

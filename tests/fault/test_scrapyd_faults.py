@@ -18,13 +18,13 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.support.crawls import SimulatedWeb
+from tests.support.crawling.crawls import SimulatedWeb
+from tests.support.crawling.scrapyd_node import ScrapydCrawl
 from tests.support.faults.kinds import KINDS
 from tests.support.faults.suffering import Suffering
 from tests.support.faults.verdict import wrong
 from tests.support.faults.world import CLOCK_WRONG_S, World
-from tests.support.processes import no_strays_below
-from tests.support.scrapyd_node import ScrapydCrawl
+from tests.support.running.processes import no_strays_below
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -13,9 +13,9 @@ import pytest
 
 from bigcrawl.simweb.basics.resources import Kind
 from bigcrawl.simweb.check.checker import Rules, check
-from tests.support.crawls import Crawl, SimulatedWeb, second_process_of
-from tests.support.processes import no_strays_below, wait_until
-from tests.support.verdicts import assert_complete, pause
+from tests.support.crawling.crawls import Crawl, SimulatedWeb, second_process_of
+from tests.support.crawling.verdicts import assert_complete, pause
+from tests.support.running.processes import no_strays_below, wait_until
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

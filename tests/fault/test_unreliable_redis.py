@@ -11,7 +11,7 @@ from hypothesis.stateful import run_state_machine_as_test
 
 from tests.property.single_faults import count_round_trips, run_with, singles
 from tests.property.test_unreliable_redis import UnreliableMachine
-from tests.support.redis_server import PrivateRedis
+from tests.support.redis_servers.redis_server import PrivateRedis
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

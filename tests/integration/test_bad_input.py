@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.support import warm
-from tests.support.serving import at_work
+from tests.support.running import warm
+from tests.support.servers.serving import at_work
 
 if TYPE_CHECKING:
     import subprocess

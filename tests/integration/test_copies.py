@@ -7,9 +7,9 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import TYPE_CHECKING, Any, ClassVar
 from urllib.parse import urlsplit
 
-from tests.support.crawls import Crawl
-from tests.support.processes import no_strays_below
-from tests.support.serving import at_work
+from tests.support.crawling.crawls import Crawl
+from tests.support.running.processes import no_strays_below
+from tests.support.servers.serving import at_work
 from tests.unit.warc.reading import read_checked
 
 if TYPE_CHECKING:

@@ -8,8 +8,8 @@ from collections import Counter
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import TYPE_CHECKING, Any, Self
 
-from tests.support import warm
-from tests.support.processes import wait_until
+from tests.support.running import warm
+from tests.support.running.processes import wait_until
 
 if TYPE_CHECKING:
     from pathlib import Path

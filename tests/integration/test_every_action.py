@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 from bigcrawl.commands.actions import ACTIONS
 from bigcrawl.redisdb.keys import CrawlKeys
 from tests.integration.watching.test_dashboard import ask, port_in
-from tests.support import warm
-from tests.support.crawls import Crawl, SimulatedWeb
-from tests.support.processes import wait_until
+from tests.support.crawling.crawls import Crawl, SimulatedWeb
+from tests.support.running import warm
+from tests.support.running.processes import wait_until
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from warcio.archiveiterator import ArchiveIterator
 
-from tests.support import warm
+from tests.support.running import warm
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

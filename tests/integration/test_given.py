@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.support.crawls import Crawl, second_process_of
-from tests.support.plain_project import Answer, NotedSite
-from tests.support.processes import no_strays_below, wait_until
+from tests.support.crawling.crawls import Crawl, second_process_of
+from tests.support.crawling.plain_project import Answer, NotedSite
+from tests.support.running.processes import no_strays_below, wait_until
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -6,7 +6,7 @@ from collections import defaultdict
 from typing import TYPE_CHECKING
 
 from bigcrawl.simweb.serve.access_log import read_log
-from tests.support.crawls import Crawl, SimulatedWeb
+from tests.support.crawling.crawls import Crawl, SimulatedWeb
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -6,9 +6,9 @@ from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import TYPE_CHECKING, Any
 
-from tests.support.crawls import Crawl
-from tests.support.processes import no_strays_below
-from tests.support.serving import at_work
+from tests.support.crawling.crawls import Crawl
+from tests.support.running.processes import no_strays_below
+from tests.support.servers.serving import at_work
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -12,8 +12,8 @@ import redis
 from queuelib import LifoDiskQueue
 from scrapy import Request
 
-from tests.support.crawls import Crawl, SimulatedWeb
-from tests.support.processes import wait_until
+from tests.support.crawling.crawls import Crawl, SimulatedWeb
+from tests.support.running.processes import wait_until
 
 if TYPE_CHECKING:
     from pathlib import Path

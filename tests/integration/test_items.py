@@ -13,8 +13,8 @@ from typing import IO, TYPE_CHECKING, Any
 import pytest
 from scrapy.extensions.feedexport import BlockingFeedStorage
 
-from tests.support.plain_project import REPOSITORY, Answer, NotedSite, PlainProject
-from tests.support.processes import no_strays_below, wait_until
+from tests.support.crawling.plain_project import REPOSITORY, Answer, NotedSite, PlainProject
+from tests.support.running.processes import no_strays_below, wait_until
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

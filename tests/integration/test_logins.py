@@ -12,7 +12,7 @@ from urllib.parse import parse_qs
 
 import pytest
 
-from tests.support.crawls import Crawl
+from tests.support.crawling.crawls import Crawl
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING
 import pytest
 
 from bigcrawl import main_job
-from tests.support import warm
-from tests.support.crawls import SimulatedWeb
-from tests.support.processes import no_strays_below, wait_until
+from tests.support.crawling.crawls import SimulatedWeb
+from tests.support.running import warm
+from tests.support.running.processes import no_strays_below, wait_until
 
 if TYPE_CHECKING:
     import subprocess

@@ -6,8 +6,8 @@ import threading
 from typing import TYPE_CHECKING, Any
 
 from tests.integration.hosts.test_backoff import QUICK, Answer, serving, well
-from tests.support.crawls import Crawl
-from tests.support.processes import no_strays_below
+from tests.support.crawling.crawls import Crawl
+from tests.support.running.processes import no_strays_below
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -5,8 +5,8 @@ from __future__ import annotations
 import stat
 from typing import TYPE_CHECKING
 
-from tests.support.crawls import Crawl, SimulatedWeb
-from tests.support.processes import no_strays_below, wait_until
+from tests.support.crawling.crawls import Crawl, SimulatedWeb
+from tests.support.running.processes import no_strays_below, wait_until
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -17,7 +17,7 @@ class CarelessCrawl(Crawl):
 
     def command(self) -> list[str]:
         python, dash_m, *words = super().command()
-        return [python, dash_m, "tests.support.careless", *words]
+        return [python, dash_m, "tests.support.crawling.careless", *words]
 
 
 def open_to_others(root: Path) -> dict[str, str]:

@@ -11,8 +11,8 @@ from urllib.parse import urlsplit
 
 import redis
 
-from tests.support.crawls import Crawl, SimulatedWeb
-from tests.support.processes import wait_until
+from tests.support.crawling.crawls import Crawl, SimulatedWeb
+from tests.support.running.processes import wait_until
 
 if TYPE_CHECKING:
     from pathlib import Path

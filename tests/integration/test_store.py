@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.support.crawls import Crawl, SimulatedWeb, shares
-from tests.support.processes import no_strays_below, wait_until
-from tests.support.redis_server import PrivateRedis
-from tests.support.verdicts import assert_complete
+from tests.support.crawling.crawls import Crawl, SimulatedWeb, shares
+from tests.support.crawling.verdicts import assert_complete
+from tests.support.redis_servers.redis_server import PrivateRedis
+from tests.support.running.processes import no_strays_below, wait_until
 
 if TYPE_CHECKING:
     from pathlib import Path

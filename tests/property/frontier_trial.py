@@ -19,7 +19,7 @@ from bigcrawl.redisdb.reply_errors import RedisRestartedError
 from bigcrawl.scheduler.records.member import pack_member
 from bigcrawl.scheduler.records.outcomes import ABORTED
 from bigcrawl.scheduler.records.queued_url import QueuedUrl
-from tests.support.unreliable_redis import Network, UnreliableClient
+from tests.support.redis_servers.unreliable_redis import Network, UnreliableClient
 from tests.unit.scheduler.world import World, queued
 
 if TYPE_CHECKING:

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tests.property.frontier_trial import LeapingLoop, Trial
-from tests.support.unreliable_redis import Fault, Plan
+from tests.support.redis_servers.unreliable_redis import Fault, Plan
 
 TURNS = 14
 NEXT_NODE_AT = 4

@@ -15,7 +15,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 from bigcrawl.drum.bucket import CHECK, EMPTY_BUCKET, Bucket, BucketState, Kind
 from bigcrawl.drum.memtable import Memtable
 from bigcrawl.drum.run import RunInfo
-from tests.support.faulty_files import Fault, FaultyFiles, SimulatedCrashError
+from tests.support.disks.faulty_files import Fault, FaultyFiles, SimulatedCrashError
 from tests.support.sizes import examples
 
 if TYPE_CHECKING:

@@ -8,9 +8,9 @@ from hypothesis import strategies as st
 
 from bigcrawl.simweb.check.checker import Checker, Exchange, Rules, check
 from bigcrawl.simweb.check.findings import HEADINGS
-from tests.support.planted_faults import FAULTS, planted
-from tests.support.polite_schedule import MAX_AGES_MS, Schedule, schedules
 from tests.support.sizes import examples
+from tests.support.worlds.planted_faults import FAULTS, planted
+from tests.support.worlds.polite_schedule import MAX_AGES_MS, Schedule, schedules
 
 SPANS = st.lists(st.tuples(st.integers(0, 40), st.integers(0, 15)), max_size=25)
 

@@ -14,9 +14,9 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 from bigcrawl.drum.bucket import CHECK, CHECK_UPDATE, UPDATE
 from bigcrawl.drum.files import DiskFiles
 from bigcrawl.exceptions import TransientStoreError
-from tests.support.drum_world import KINDS, DrumWorld, Offer, ReceiverError, spread
-from tests.support.faulty_files import Fault, FaultyFiles, SimulatedCrashError
+from tests.support.disks.faulty_files import Fault, FaultyFiles, SimulatedCrashError
 from tests.support.sizes import examples
+from tests.support.worlds.drum_world import KINDS, DrumWorld, Offer, ReceiverError, spread
 
 offers = st.builds(
     lambda number, op, value, aux: Offer(spread(number), op, value, aux),

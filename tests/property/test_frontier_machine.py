@@ -27,7 +27,7 @@ from hypothesis.stateful import (
 
 from bigcrawl.redisdb import script_texts, scripts
 from bigcrawl.redisdb.scripts import ANSWERS, NO_NEWS, Claim, Ended, HostNews, answers, fails
-from tests.support.script_world import (
+from tests.support.redis_servers.script_world import (
     ABORT_MS,
     DEADLINE_MS,
     DELAY_MS,
@@ -42,8 +42,8 @@ from tests.support.sizes import examples
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from tests.support.redis_server import PrivateRedis
-    from tests.support.script_world import Url
+    from tests.support.redis_servers.redis_server import PrivateRedis
+    from tests.support.redis_servers.script_world import Url
 
 HOSTS = ("a.example", "b.example", "c.example")
 NODES = ("n1", "n2", "n3")

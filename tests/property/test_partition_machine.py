@@ -16,9 +16,10 @@ from bigcrawl.exceptions import TransientStoreError
 from bigcrawl.scheduler.budgets.in_degrees import InDegreeCounts
 from bigcrawl.scheduler.partition.partition import Partition, PartitionLimits
 from bigcrawl.scheduler.records.queued_url import UNCHECKED
-from tests.support.faulty_files import Fault, FaultyFiles, SimulatedCrashError
+from tests.support.disks.faulty_files import Fault, FaultyFiles, SimulatedCrashError
 from tests.support.keys import pld_key
-from tests.support.partition_world import (
+from tests.support.sizes import examples
+from tests.support.worlds.partition_world import (
     PartitionWorld,
     SetBudgets,
     make_edges,
@@ -26,7 +27,6 @@ from tests.support.partition_world import (
     make_url,
     pld_of,
 )
-from tests.support.sizes import examples
 
 HOSTS = ("a.example", "b.example", "c.example", "s1.farm.example", "s2.farm.example")
 PLDS = ("a.example", "b.example", "c.example", "farm.example", "huge.example", "d.example")

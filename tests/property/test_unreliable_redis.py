@@ -19,8 +19,8 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, precondition, rule, run_state_machine_as_test
 
 from tests.property.frontier_trial import TURN_MS, LeapingLoop, Trial
+from tests.support.redis_servers.unreliable_redis import Fault, Plan
 from tests.support.sizes import examples
-from tests.support.unreliable_redis import Fault, Plan
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable

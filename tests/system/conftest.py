@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.support.processes import no_strays_below
+from tests.support.running.processes import no_strays_below
 from tests.system.closure import Closure, link_closure
 from tests.system.corpora import CORPORA, ROBOTS_AGENT, lay_out_sites
 from tests.system.crawls import crawl_of
@@ -16,7 +16,7 @@ from tests.system.nginx import NginxSites
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from tests.support.crawls import Crawl
+    from tests.support.crawling.crawls import Crawl
 
 HERE = Path(__file__).parent
 # Crawls of minutes, most of which they wait.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from tests.support.crawls import Crawl
+from tests.support.crawling.crawls import Crawl
 from tests.system.corpora import ROBOTS_AGENT
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ import subprocess
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-from tests.support.processes import spawn, wait_until
+from tests.support.running.processes import spawn, wait_until
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

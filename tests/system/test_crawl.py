@@ -14,8 +14,8 @@ import pytest
 from fastwarc.warc import ArchiveIterator, WarcRecordType
 
 from bigcrawl.simweb.check.checker import Rules, check
-from tests.support.processes import no_strays_below
-from tests.support.verdicts import pause
+from tests.support.crawling.verdicts import pause
+from tests.support.running.processes import no_strays_below
 from tests.system.crawls import DELAY_MS, agent_of, crawl_of
 
 if TYPE_CHECKING:
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from bigcrawl.simweb.check.checker import Report
-    from tests.support.crawls import Crawl
+    from tests.support.crawling.crawls import Crawl
     from tests.system.closure import Closure
     from tests.system.nginx import LoggedRequest, NginxSites
 

@@ -14,8 +14,8 @@ from selenium import webdriver
 from selenium.webdriver.common.by import By
 
 from tests.integration.watching.test_dashboard import TOKEN, ask, port_in, settings_of
-from tests.support.crawls import Crawl, SimulatedWeb
-from tests.support.processes import wait_until
+from tests.support.crawling.crawls import Crawl, SimulatedWeb
+from tests.support.running.processes import wait_until
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -13,11 +13,11 @@ from bigcrawl.config import DnsConfig
 from bigcrawl.politeness.dns_resolver import DnsResolver
 from bigcrawl.simweb.basics.name_fault import NameFault
 from bigcrawl.simweb.basics.name_record import NameRecord
-from tests.support.crawls import Crawl
-from tests.support.explained import explained
-from tests.support.name_server import Zone, serving
-from tests.support.named_web import NamedWeb
-from tests.support.processes import no_strays_below
+from tests.support.crawling.crawls import Crawl
+from tests.support.crawling.explained import explained
+from tests.support.running.processes import no_strays_below
+from tests.support.servers.name_server import Zone, serving
+from tests.support.servers.named_web import NamedWeb
 from tests.system.dnsmasq import dnsmasq
 
 if TYPE_CHECKING:

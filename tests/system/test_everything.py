@@ -14,8 +14,8 @@ from bigcrawl.simweb.basics.exchange import ABORTED_STATUS
 from bigcrawl.simweb.basics.features import ALL, Naming
 from bigcrawl.simweb.basics.resources import Kind
 from bigcrawl.simweb.exhibits.table import EXHIBITS
-from tests.support.crawls import Crawl
-from tests.support.everything import (
+from tests.support.crawling.crawls import Crawl
+from tests.support.crawling.everything import (
     ENDLESS,
     NamedCrawl,
     expected_of,
@@ -28,14 +28,14 @@ from tests.support.everything import (
     slugs_met,
     stored,
 )
-from tests.support.processes import no_strays_below, wait_until
+from tests.support.running.processes import no_strays_below, wait_until
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from pathlib import Path
 
     from bigcrawl.simweb.check.checker import Report
-    from tests.support.crawls import SimulatedWeb
+    from tests.support.crawling.crawls import SimulatedWeb
 
 pytestmark = [pytest.mark.system, pytest.mark.timeout(300)]
 

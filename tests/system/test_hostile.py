@@ -13,20 +13,20 @@ from typing import TYPE_CHECKING, NamedTuple
 import pytest
 
 from bigcrawl.simweb.basics.clock import now_ms
-from tests.support.crawls import second_process_of, shares
+from tests.support.crawling.crawls import second_process_of, shares
+from tests.support.crawling.verdicts import pause
 from tests.support.hostile.accounts import Truth, accounts_of, summary, wrong
 from tests.support.hostile.shifted_clock import ShiftedClock
 from tests.support.hostile.web import URLS_MIN, hostile_web, unhandled
-from tests.support.processes import wait_until
-from tests.support.redis_server import PrivateRedis
-from tests.support.verdicts import pause
+from tests.support.redis_servers.redis_server import PrivateRedis
+from tests.support.running.processes import wait_until
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
     from bigcrawl.simweb.check.checker import Report
-    from tests.support.crawls import Crawl
+    from tests.support.crawling.crawls import Crawl
     from tests.support.hostile.web import HostileWeb
 
 pytestmark = [pytest.mark.system, pytest.mark.timeout(1200)]

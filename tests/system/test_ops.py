@@ -1,6 +1,7 @@
 """The files of ops/ by the tools that they are for, and what they describe at work: an image, nodes, Redis, a service.
 
-The image is built and run without Docker (tests/support/image.py). Debian's systemd and redis-server, the extra `ops`.
+The image is built and run without Docker (tests/support/servers/image.py). Debian's systemd and redis-server, the extra
+`ops`.
 """
 
 from __future__ import annotations
@@ -20,12 +21,12 @@ import pytest
 import redis
 import yaml
 
-from tests.support import ops_files
-from tests.support.crawls import SimulatedWeb
-from tests.support.image import Container, Image
-from tests.support.ops_files import OPS
-from tests.support.processes import spawn, wait_until
-from tests.support.s3_server import new_bucket, s3_server
+from tests.support.crawling.crawls import SimulatedWeb
+from tests.support.running.processes import spawn, wait_until
+from tests.support.servers import ops_files
+from tests.support.servers.image import Container, Image
+from tests.support.servers.ops_files import OPS
+from tests.support.servers.s3_server import new_bucket, s3_server
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from tests.integration.watching.test_metrics import is_done, port_of, settings_of
-from tests.support.crawls import Crawl, SimulatedWeb
-from tests.support.processes import spawn, wait_until
+from tests.support.crawling.crawls import Crawl, SimulatedWeb
+from tests.support.running.processes import spawn, wait_until
 from tests.unit.metrics.test_ops import RULES, expressions
 
 if TYPE_CHECKING:

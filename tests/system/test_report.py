@@ -16,8 +16,8 @@ from bigcrawl.redisdb.keys import CrawlKeys
 from bigcrawl.report.files import write_report
 from bigcrawl.scheduler.crawl.history import COLUMNS, EVERY_MS, VERSION
 from bigcrawl.scheduler.crawl.samples import ROWS_MAX
-from tests.support.processes import spawn
-from tests.support.redis_server import PrivateRedis
+from tests.support.redis_servers.redis_server import PrivateRedis
+from tests.support.running.processes import spawn
 from tests.unit.scheduler.world import world
 
 if TYPE_CHECKING:

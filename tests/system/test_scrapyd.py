@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.processes import no_strays_below, spawn
+from tests.support.running.processes import no_strays_below, spawn
 
 pytestmark = pytest.mark.system
 

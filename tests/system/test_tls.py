@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.support.certificates import Authority
-from tests.support.crawls import Crawl, SimulatedWeb
-from tests.support.processes import no_strays_below
-from tests.support.redis_cluster import free_ports
-from tests.support.redis_server import PrivateRedis
+from tests.support.crawling.crawls import Crawl, SimulatedWeb
+from tests.support.redis_servers.redis_cluster import free_ports
+from tests.support.redis_servers.redis_server import PrivateRedis
+from tests.support.running.processes import no_strays_below
+from tests.support.servers.certificates import Authority
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -21,7 +21,7 @@ from scrapy.utils.misc import load_object
 from bigcrawl import __version__
 from bigcrawl.addon import DASHBOARD, METRICS, Addon
 from bigcrawl.scheduler.scheduler import Scheduler
-from tests.support.serving import at_work
+from tests.support.servers.serving import at_work
 from tests.unit.scheduler.world import QUIET
 
 if TYPE_CHECKING:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from bigcrawl.clock import PATIENCE_TICKS, ManualClock, Patience
-from tests.support.stepped_time import SteppedLoop, run_stepped
+from tests.support.running.stepped_time import SteppedLoop, run_stepped
 
 if TYPE_CHECKING:
     from collections.abc import Coroutine

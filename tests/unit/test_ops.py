@@ -17,8 +17,8 @@ from bigcrawl.default_settings import BY_NAME
 from bigcrawl.exceptions import ConfigError
 from bigcrawl.redisdb.server_needs import faults_of
 from bigcrawl.scheduler.node.watchdog import STOOD_STILL
-from tests.support import ops_files
-from tests.support.ops_files import OPS, PROJECT, compose, manifest, manifests, seconds, unit
+from tests.support.servers import ops_files
+from tests.support.servers.ops_files import OPS, PROJECT, compose, manifest, manifests, seconds, unit
 
 FILES = sorted(path for path in OPS.rglob("*") if path.is_file() and path.suffix not in (".json", ".pyc"))
 # Each node that is described, with its environment.

@@ -121,6 +121,14 @@ def test_every_room_is_known_and_none_is_crowded() -> None:
     assert folder_faults([path.relative_to(PACKAGE).as_posix() for path in files]) == []
 
 
+def test_what_tests_share_is_in_rooms() -> None:
+    """A folder of tests/support is divided as one of the package is."""
+    support = PACKAGE.parent / "tests" / "support"
+    counted = Counter(path.parent.name for path in support.rglob("*.py") if path.name != "__init__.py")
+    assert {folder: count for folder, count in counted.items() if count > FILES_MAX} == {}
+    assert counted["support"] < counted.total() / 2, "the rooms are found"
+
+
 def test_the_tests_have_the_folders_of_the_package() -> None:
     """A module's tests are where its path says. Scripts are tested by tests/contract, against a real Redis."""
     tests = PACKAGE.parent / "tests" / "unit"

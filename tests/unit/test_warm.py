@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.support import warm
-from tests.support.processes import wait_until
+from tests.support.running import warm
+from tests.support.running.processes import wait_until
 
 LOOKS = """
 import json, os, signal, sys
@@ -92,7 +92,7 @@ def test_it_dies_with_the_test_run(tmp_path: Path) -> None:
     """No command outlives a run of tests that was killed."""
     (tmp_path / "sleeper.py").write_text("print('up', flush=True)\nimport time\ntime.sleep(1000)")
     run = (
-        "import subprocess, time; from pathlib import Path; from tests.support import warm\n"
+        "import subprocess, time; from pathlib import Path; from tests.support.running import warm\n"
         f"process = warm.start(['sleeper'], cwd=Path({str(tmp_path)!r}), stdout=subprocess.PIPE)\n"
         "process.stdout.readline(); print(process.pid, flush=True); time.sleep(1000)"
     )

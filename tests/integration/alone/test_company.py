@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from tests.support import warm
-from tests.support.plain_project import QUEUE, REPOSITORY, ROBOTS, THROTTLE, Answer, NotedSite, PlainProject
+from tests.support.crawling.plain_project import QUEUE, REPOSITORY, ROBOTS, THROTTLE, Answer, NotedSite, PlainProject
+from tests.support.running import warm
 
 if TYPE_CHECKING:
     from collections.abc import Callable

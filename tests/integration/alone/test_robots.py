@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from tests.support.plain_project import QUEUE, ROBOTS, THROTTLE, Answer, NotedSite, PlainProject
+from tests.support.crawling.plain_project import QUEUE, ROBOTS, THROTTLE, Answer, NotedSite, PlainProject
 
 if TYPE_CHECKING:
     from pathlib import Path

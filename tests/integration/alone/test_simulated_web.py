@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from tests.support.crawls import SimulatedWeb
-from tests.support.plain_project import QUEUE, ROBOTS, THROTTLE, PlainProject
-from tests.support.verdicts import assert_complete
+from tests.support.crawling.crawls import SimulatedWeb
+from tests.support.crawling.plain_project import QUEUE, ROBOTS, THROTTLE, PlainProject
+from tests.support.crawling.verdicts import assert_complete
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.support.named_web import NamedWeb
-from tests.support.plain_project import QUEUE, ROBOTS, THROTTLE, Answer, NotedSite, PlainProject
-from tests.support.processes import wait_until
+from tests.support.crawling.plain_project import QUEUE, ROBOTS, THROTTLE, Answer, NotedSite, PlainProject
+from tests.support.running.processes import wait_until
+from tests.support.servers.named_web import NamedWeb
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -6,8 +6,8 @@ from collections import Counter
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
-from tests.support.plain_project import Answer, NotedSite, PlainProject
-from tests.support.processes import wait_until
+from tests.support.crawling.plain_project import Answer, NotedSite, PlainProject
+from tests.support.running.processes import wait_until
 from tests.unit.warc.reading import read_checked
 
 if TYPE_CHECKING:

@@ -10,7 +10,7 @@ from scrapy.exceptions import NotConfigured
 from scrapy.utils.test import get_crawler
 
 from bigcrawl.pipelines.warc import WarcPipeline
-from tests.support.plain_project import QUEUE, ROBOTS, THROTTLE, Answer, NotedSite, PlainProject
+from tests.support.crawling.plain_project import QUEUE, ROBOTS, THROTTLE, Answer, NotedSite, PlainProject
 
 if TYPE_CHECKING:
     from pathlib import Path

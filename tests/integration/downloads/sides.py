@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tests.integration.downloads.case import fill
-from tests.support import warm
+from tests.support.running import warm
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

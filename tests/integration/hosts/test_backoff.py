@@ -11,10 +11,10 @@ import pytest
 import redis
 
 from bigcrawl.commands.opened_crawl import server_of
-from tests.support.crawls import Crawl
-from tests.support.explained import explained
-from tests.support.processes import no_strays_below, wait_until
-from tests.support.serving import at_work
+from tests.support.crawling.crawls import Crawl
+from tests.support.crawling.explained import explained
+from tests.support.running.processes import no_strays_below, wait_until
+from tests.support.servers.serving import at_work
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

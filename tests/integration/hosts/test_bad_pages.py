@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from tests.integration.hosts.test_backoff import Answer, Host, serving, well
-from tests.support.crawls import Crawl
-from tests.support.explained import explained
-from tests.support.processes import no_strays_below
+from tests.support.crawling.crawls import Crawl
+from tests.support.crawling.explained import explained
+from tests.support.running.processes import no_strays_below
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

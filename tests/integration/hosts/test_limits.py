@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any
 
 from fastwarc.warc import ArchiveIterator
 
-from tests.support.crawls import Crawl
-from tests.support.processes import no_strays_below
-from tests.support.serving import at_work
+from tests.support.crawling.crawls import Crawl
+from tests.support.running.processes import no_strays_below
+from tests.support.servers.serving import at_work
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

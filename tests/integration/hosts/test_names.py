@@ -12,16 +12,16 @@ import pytest
 
 from bigcrawl.simweb.basics.name_fault import NameFault
 from bigcrawl.simweb.basics.name_record import NameRecord
-from tests.support.crawls import Crawl
-from tests.support.explained import explained
-from tests.support.named_web import NamedWeb
-from tests.support.processes import no_strays_below, wait_until
+from tests.support.crawling.crawls import Crawl
+from tests.support.crawling.explained import explained
+from tests.support.running.processes import no_strays_below, wait_until
+from tests.support.servers.named_web import NamedWeb
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from pathlib import Path
 
-    from tests.support.name_server import Said
+    from tests.support.servers.name_server import Said
 
 OPEN, OPEN_TOO, CLOSED = "127.50.0.1", "127.50.0.2", "127.60.0.1"
 SCRAPYS = {"DOWNLOAD_HANDLERS": '{"http": "scrapy.core.downloader.handlers.http11.HTTP11DownloadHandler"}'}
@@ -163,7 +163,7 @@ def test_names_that_only_a_proxy_knows(tmp_path: Path, monkeypatch: pytest.Monke
             settings |= {
                 "BIGCRAWL_DNS": "proxy",
                 "CHOSEN_PROXY": proxy,
-                "DOWNLOADER_MIDDLEWARES": '{"tests.support.chosen_proxy.ChosenProxy": 700}',
+                "DOWNLOADER_MIDDLEWARES": '{"tests.support.servers.chosen_proxy.ChosenProxy": 700}',
             }
         with Crawl(tmp_path / "crawl", [web.url("far.example")], settings) as crawl:
             assert crawl.run() == 0

@@ -7,9 +7,9 @@ from collections import Counter
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
-from tests.support.crawls import Crawl, SimulatedWeb
-from tests.support.explained import explained
-from tests.support.processes import no_strays_below
+from tests.support.crawling.crawls import Crawl, SimulatedWeb
+from tests.support.crawling.explained import explained
+from tests.support.running.processes import no_strays_below
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import pytest
 
-from tests.support.crawls import Crawl
-from tests.support.narrow_link import PAGE_BYTES, NarrowLink
-from tests.support.processes import no_strays_below
+from tests.support.crawling.crawls import Crawl
+from tests.support.running.processes import no_strays_below
+from tests.support.servers.narrow_link import PAGE_BYTES, NarrowLink
 
 if TYPE_CHECKING:
     from pathlib import Path

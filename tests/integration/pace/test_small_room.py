@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.integration.hosts.test_backoff import paths, serving, well
-from tests.support.crawls import Crawl
-from tests.support.processes import no_strays_below
+from tests.support.crawling.crawls import Crawl
+from tests.support.running.processes import no_strays_below
 
 if TYPE_CHECKING:
     from pathlib import Path

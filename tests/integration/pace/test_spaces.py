@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 
 from bigcrawl.url.canonical import host_of
 from tests.integration.pace.groups import by_last
-from tests.support.crawls import Crawl, SimulatedWeb, second_process_of
-from tests.support.processes import no_strays_below, wait_until
-from tests.support.verdicts import assert_complete
+from tests.support.crawling.crawls import Crawl, SimulatedWeb, second_process_of
+from tests.support.crawling.verdicts import assert_complete
+from tests.support.running.processes import no_strays_below, wait_until
 
 if TYPE_CHECKING:
     from pathlib import Path

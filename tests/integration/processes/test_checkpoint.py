@@ -6,9 +6,9 @@ import shutil
 import signal
 from typing import TYPE_CHECKING
 
-from tests.support.crawls import Crawl, SimulatedWeb
-from tests.support.processes import wait_until
-from tests.support.redis_server import PrivateRedis
+from tests.support.crawling.crawls import Crawl, SimulatedWeb
+from tests.support.redis_servers.redis_server import PrivateRedis
+from tests.support.running.processes import wait_until
 
 if TYPE_CHECKING:
     from pathlib import Path

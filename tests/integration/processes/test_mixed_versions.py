@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from bigcrawl import __version__
-from tests.support.crawls import Crawl, SimulatedWeb
-from tests.support.processes import no_strays_below, wait_until
+from tests.support.crawling.crawls import Crawl, SimulatedWeb
+from tests.support.running.processes import no_strays_below, wait_until
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -6,9 +6,9 @@ from collections import defaultdict
 from typing import TYPE_CHECKING
 
 from bigcrawl.redisdb.keys import PartitionKeys
-from tests.support.crawls import Crawl, SimulatedWeb, second_process_of, shares
-from tests.support.processes import no_strays_below, wait_until
-from tests.support.redis_server import PrivateRedis
+from tests.support.crawling.crawls import Crawl, SimulatedWeb, second_process_of, shares
+from tests.support.redis_servers.redis_server import PrivateRedis
+from tests.support.running.processes import no_strays_below, wait_until
 
 if TYPE_CHECKING:
     from pathlib import Path

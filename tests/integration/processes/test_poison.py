@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.support.crawls import second_process_of
-from tests.support.plain_project import NotedSite
-from tests.support.poison import SETTINGS, PoisonedCrawl, urls_of, visits_of
-from tests.support.processes import no_strays_below, wait_until
+from tests.support.crawling.crawls import second_process_of
+from tests.support.crawling.plain_project import NotedSite
+from tests.support.crawling.poison import SETTINGS, PoisonedCrawl, urls_of, visits_of
+from tests.support.running.processes import no_strays_below, wait_until
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING
 
-from tests.support.crawls import Crawl, SimulatedWeb
-from tests.support.processes import wait_until
-from tests.support.redis_server import PrivateRedis
-from tests.support.verdicts import assert_complete
+from tests.support.crawling.crawls import Crawl, SimulatedWeb
+from tests.support.crawling.verdicts import assert_complete
+from tests.support.redis_servers.redis_server import PrivateRedis
+from tests.support.running.processes import wait_until
 
 if TYPE_CHECKING:
     from pathlib import Path

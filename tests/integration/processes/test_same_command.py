@@ -6,7 +6,7 @@ import signal
 from typing import TYPE_CHECKING
 
 from tests.integration.test_items import JSON_LINES, crawl, in_json_lines, kill_after, pages_of
-from tests.support.processes import wait_until
+from tests.support.running.processes import wait_until
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.support.crawls import Crawl
-from tests.support.processes import wait_until
-from tests.support.redis_server import PrivateRedis
+from tests.support.crawling.crawls import Crawl
+from tests.support.redis_servers.redis_server import PrivateRedis
+from tests.support.running.processes import wait_until
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -8,15 +8,15 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.support.crawls import Crawl, SimulatedWeb, second_process_of
-from tests.support.named_web import NamedWeb
-from tests.support.processes import no_strays_below, wait_until
-from tests.support.redis_server import PrivateRedis
+from tests.support.crawling.crawls import Crawl, SimulatedWeb, second_process_of
+from tests.support.redis_servers.redis_server import PrivateRedis
+from tests.support.running.processes import no_strays_below, wait_until
+from tests.support.servers.named_web import NamedWeb
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from tests.support.named_web import Hit
+    from tests.support.servers.named_web import Hit
 
 DELAY_MS = 300
 TOLERANCE_MS = 20  # between the end of an answer in the kernel of one and in the log of the other

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from tests.support.crawls import Crawl, SimulatedWeb, second_process_of, shares
-from tests.support.processes import no_strays_below, wait_until
-from tests.support.verdicts import assert_complete
+from tests.support.crawling.crawls import Crawl, SimulatedWeb, second_process_of, shares
+from tests.support.crawling.verdicts import assert_complete
+from tests.support.running.processes import no_strays_below, wait_until
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.integration.test_items import SETTINGS
-from tests.support.plain_project import Answer, NotedSite, PlainProject
-from tests.support.processes import no_strays_below, wait_until
-from tests.support.redis_server import PrivateRedis
+from tests.support.crawling.plain_project import Answer, NotedSite, PlainProject
+from tests.support.redis_servers.redis_server import PrivateRedis
+from tests.support.running.processes import no_strays_below, wait_until
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -11,8 +11,8 @@ import pytest
 
 from tests.integration.robots.cases import CASES, Case, moved
 from tests.integration.robots.origin import Answer, Origin
-from tests.support.crawls import Crawl
-from tests.support.processes import no_strays_below
+from tests.support.crawling.crawls import Crawl
+from tests.support.running.processes import no_strays_below
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

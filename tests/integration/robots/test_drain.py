@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 from tests.integration.robots.origin import Answer, Origin
 from tests.integration.robots.test_conformance import SETTINGS, told
-from tests.support.crawls import Crawl
-from tests.support.processes import no_strays_below
+from tests.support.crawling.crawls import Crawl
+from tests.support.running.processes import no_strays_below
 
 if TYPE_CHECKING:
     from pathlib import Path

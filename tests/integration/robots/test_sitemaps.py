@@ -9,8 +9,8 @@ import pytest
 
 from tests.integration.robots.origin import Answer, Host, Origin
 from tests.integration.robots.test_conformance import SETTINGS
-from tests.support.crawls import Crawl
-from tests.support.processes import no_strays_below
+from tests.support.crawling.crawls import Crawl
+from tests.support.running.processes import no_strays_below
 
 if TYPE_CHECKING:
     from pathlib import Path

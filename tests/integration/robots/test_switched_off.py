@@ -11,7 +11,7 @@ import pytest
 
 from tests.integration.robots.cases import moved
 from tests.integration.robots.origin import Answer, Origin
-from tests.support import warm
+from tests.support.running import warm
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from tests.support import warm
+from tests.support.running import warm
 
 if TYPE_CHECKING:
     import subprocess

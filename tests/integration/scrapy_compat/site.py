@@ -29,7 +29,7 @@ from dataclasses import dataclass
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import TYPE_CHECKING, Any, Self
 
-from tests.support.serving import at_work
+from tests.support.servers.serving import at_work
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

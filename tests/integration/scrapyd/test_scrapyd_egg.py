@@ -19,8 +19,8 @@ from urllib.parse import urlencode
 import pytest
 from fastwarc.warc import ArchiveIterator, WarcRecordType
 
-from tests.support.crawls import SimulatedWeb
-from tests.support.processes import no_strays_below, spawn, wait_until
+from tests.support.crawling.crawls import SimulatedWeb
+from tests.support.running.processes import no_strays_below, spawn, wait_until
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -6,11 +6,11 @@ import re
 from collections import Counter
 from typing import TYPE_CHECKING
 
-from tests.support.crawls import SimulatedWeb, shares
-from tests.support.processes import no_strays_below, wait_until
-from tests.support.redis_server import PrivateRedis
-from tests.support.scrapyd_node import ScrapydCrawl
-from tests.support.verdicts import assert_complete
+from tests.support.crawling.crawls import SimulatedWeb, shares
+from tests.support.crawling.scrapyd_node import ScrapydCrawl
+from tests.support.crawling.verdicts import assert_complete
+from tests.support.redis_servers.redis_server import PrivateRedis
+from tests.support.running.processes import no_strays_below, wait_until
 
 if TYPE_CHECKING:
     from pathlib import Path

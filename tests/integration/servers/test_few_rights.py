@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.support.acl_rules import make_user
-from tests.support.crawls import Crawl, SimulatedWeb, second_process_of, shares
-from tests.support.processes import no_strays_below, wait_until
-from tests.support.redis_server import PrivateRedis
+from tests.support.crawling.crawls import Crawl, SimulatedWeb, second_process_of, shares
+from tests.support.redis_servers.acl_rules import make_user
+from tests.support.redis_servers.redis_server import PrivateRedis
+from tests.support.running.processes import no_strays_below, wait_until
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -5,10 +5,10 @@ from __future__ import annotations
 import time
 from typing import TYPE_CHECKING
 
-from tests.support.crawls import Crawl, SimulatedWeb, second_process_of
-from tests.support.processes import no_strays_below, wait_until
-from tests.support.redis_cluster import PrivateCluster
-from tests.support.verdicts import refetched_without_cause
+from tests.support.crawling.crawls import Crawl, SimulatedWeb, second_process_of
+from tests.support.crawling.verdicts import refetched_without_cause
+from tests.support.redis_servers.redis_cluster import PrivateCluster
+from tests.support.running.processes import no_strays_below, wait_until
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -12,20 +12,20 @@ import redis
 
 from bigcrawl.redisdb.keys import PartitionKeys
 from bigcrawl.scheduler.records.member import pack_member
-from tests.support.aof import cut_aof_to
 from tests.support.faults.redis_log import read_history
-from tests.support.processes import no_strays_below, wait_until
-from tests.support.redis_server import PrivateRedis, binary_under_test
+from tests.support.redis_servers.aof import cut_aof_to
+from tests.support.redis_servers.redis_server import PrivateRedis, binary_under_test
+from tests.support.running.processes import no_strays_below, wait_until
 from tests.unit.scheduler.world import queued
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from tests.support.redis_cluster import PrivateCluster
+    from tests.support.redis_servers.redis_cluster import PrivateCluster
 
 STARTS_A_SERVER = """
 import sys
-from tests.support.redis_server import PrivateRedis
+from tests.support.redis_servers.redis_server import PrivateRedis
 server = PrivateRedis()
 server.start()
 print(server.pid, server.directory, flush=True)

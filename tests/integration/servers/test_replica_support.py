@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from tests.support.aof import commands_of
 from tests.support.faults.replica import Replica, Replicated
+from tests.support.redis_servers.aof import commands_of
 
 
 def rpushed(commands: list[list[bytes]]) -> list[bytes]:

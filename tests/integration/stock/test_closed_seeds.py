@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from tests.support.plain_project import Answer, NotedSite, PlainProject
+from tests.support.crawling.plain_project import Answer, NotedSite, PlainProject
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -16,7 +16,7 @@ from tests.integration.downloads.differences import differences
 from tests.integration.scrapy_compat.site import Site
 from tests.integration.stock.case import ANYTHING, Case
 from tests.integration.stock.table import CASES
-from tests.support import warm
+from tests.support.running import warm
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

@@ -13,8 +13,8 @@ from warcio.archiveiterator import ArchiveIterator
 
 from bigcrawl.commands.actions import ACTIONS
 from bigcrawl.redisdb.embedded import EmbeddedServer, running_url
-from tests.support import warm
-from tests.support.crawls import Crawl, SimulatedWeb
+from tests.support.crawling.crawls import Crawl, SimulatedWeb
+from tests.support.running import warm
 
 if TYPE_CHECKING:
     import subprocess

@@ -7,9 +7,9 @@ import json
 import re
 from typing import TYPE_CHECKING, Any
 
-from tests.support import warm
-from tests.support.crawls import Crawl, SimulatedWeb
-from tests.support.processes import listening, wait_until
+from tests.support.crawling.crawls import Crawl, SimulatedWeb
+from tests.support.running import warm
+from tests.support.running.processes import listening, wait_until
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.support.crawls import Crawl, SimulatedWeb
-from tests.support.processes import wait_until
+from tests.support.crawling.crawls import Crawl, SimulatedWeb
+from tests.support.running.processes import wait_until
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -11,8 +11,8 @@ from datetime import datetime, timedelta
 from typing import IO, TYPE_CHECKING, Any, Self
 
 from tests.integration.hosts.test_backoff import Answer, serving
-from tests.support import warm
-from tests.support.crawls import Crawl, SimulatedWeb
+from tests.support.crawling.crawls import Crawl, SimulatedWeb
+from tests.support.running import warm
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -17,10 +17,10 @@ from prometheus_client.openmetrics.parser import text_string_to_metric_families
 
 from bigcrawl.metrics.page import KEPT_S
 from bigcrawl.metrics.table import METRICS
-from tests.support.crawls import Crawl, SimulatedWeb
-from tests.support.processes import listening, wait_until
-from tests.support.redis_server import PrivateRedis
-from tests.support.serving import at_work
+from tests.support.crawling.crawls import Crawl, SimulatedWeb
+from tests.support.redis_servers.redis_server import PrivateRedis
+from tests.support.running.processes import listening, wait_until
+from tests.support.servers.serving import at_work
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

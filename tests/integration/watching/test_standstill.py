@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from tests.support.crawls import Crawl, SimulatedWeb
-from tests.support.processes import wait_until
+from tests.support.crawling.crawls import Crawl, SimulatedWeb
+from tests.support.running.processes import wait_until
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -15,9 +15,9 @@ from typing import TYPE_CHECKING
 import pyte
 import pytest
 
-from tests.support import warm
-from tests.support.crawls import Crawl, SimulatedWeb
-from tests.support.processes import spawn
+from tests.support.crawling.crawls import Crawl, SimulatedWeb
+from tests.support.running import warm
+from tests.support.running.processes import spawn
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

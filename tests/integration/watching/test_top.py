@@ -16,9 +16,9 @@ from typing import TYPE_CHECKING
 import pyte
 import pytest
 
-from tests.support.crawls import Crawl, SimulatedWeb
-from tests.support.processes import spawn, wait_until
-from tests.support.redis_server import PrivateRedis
+from tests.support.crawling.crawls import Crawl, SimulatedWeb
+from tests.support.redis_servers.redis_server import PrivateRedis
+from tests.support.running.processes import spawn, wait_until
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -10,10 +10,10 @@ import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from tests.support.aof import size_of
+from tests.support.crawling.verdicts import pause
 from tests.support.faults import disk
 from tests.support.faults.world import LEASE_S
-from tests.support.verdicts import pause
+from tests.support.redis_servers.aof import size_of
 
 if TYPE_CHECKING:
     import random

@@ -6,8 +6,8 @@ from collections import Counter
 from typing import TYPE_CHECKING, NamedTuple
 
 from bigcrawl.redisdb.keys import PartitionKeys
-from tests.support.aof import commands_of
 from tests.support.faults.redis_log import read_history, url_of
+from tests.support.redis_servers.aof import commands_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from bigcrawl.simweb.check.checker import Exchange
     from tests.support.faults.redis_log import History
-    from tests.support.redis_server import PrivateRedis
+    from tests.support.redis_servers.redis_server import PrivateRedis
 
 # README P2: what ended in the last second before the one that Redis forgot.
 MORE_MS = 1_000

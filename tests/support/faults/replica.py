@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from tests.support.processes import wait_until
-from tests.support.redis_cluster import free_ports
-from tests.support.redis_server import PrivateRedis
+from tests.support.redis_servers.redis_cluster import free_ports
+from tests.support.redis_servers.redis_server import PrivateRedis
+from tests.support.running.processes import wait_until
 
 ADDRESS = "127.77.0.1"
 PAUSE_MS = 60_000  # far longer than a replica needs to catch up; ended as soon as it has

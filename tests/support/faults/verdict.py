@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 
 from bigcrawl.simweb.check.checker import Rules, check
 from bigcrawl.warc.recovery import recover
-from tests.support.everything import stored
+from tests.support.crawling.everything import stored
+from tests.support.crawling.verdicts import was_untold
 from tests.support.faults.world import DEADLINE_S, DELAY_MS
-from tests.support.verdicts import was_untold
 
 if TYPE_CHECKING:
     from bigcrawl.simweb.check.checker import Exchange, Report

@@ -16,19 +16,19 @@ from contextlib import ExitStack
 from typing import TYPE_CHECKING, Any, Self
 
 from bigcrawl.redisdb.keys import CrawlKeys
-from tests.support.crawls import Crawl
+from tests.support.crawling.crawls import Crawl
+from tests.support.crawling.verdicts import pause
 from tests.support.faults import disk
 from tests.support.faults.link import FaultyLink
 from tests.support.faults.repeats import Repeats
 from tests.support.faults.replica import Replica, Replicated
 from tests.support.hostile.shifted_clock import ShiftedClock
-from tests.support.verdicts import pause
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
-    from tests.support.crawls import SimulatedWeb
+    from tests.support.crawling.crawls import SimulatedWeb
 
 NODES, NODES_MAX, PARTITIONS = 3, 5, 24
 LEASE_S = 10

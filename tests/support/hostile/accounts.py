@@ -13,12 +13,12 @@ from bigcrawl.simweb.basics.exchange import ABORTED_STATUS
 from bigcrawl.simweb.basics.resources import Kind
 from bigcrawl.simweb.exhibits.table import row_of
 from bigcrawl.url.canonical import host_of
-from tests.support.explained import explained
+from tests.support.crawling.explained import explained
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from tests.support.crawls import Crawl
+    from tests.support.crawling.crawls import Crawl
     from tests.support.hostile.web import HostileWeb
 
 NOWHERE, WITHHELD, RETIRED = "nowhere", "withheld", "retired"

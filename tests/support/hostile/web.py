@@ -21,8 +21,8 @@ from bigcrawl.simweb.basics.features import ALL, Feature, Naming
 from bigcrawl.simweb.check.checker import Rules, check
 from bigcrawl.simweb.check.findings import Gap
 from bigcrawl.url.canonical import host_of
-from tests.support.everything import NamedCrawl, expected_of, faults_at, names_resolved, serve, slug_at
-from tests.support.processes import no_strays_below
+from tests.support.crawling.everything import NamedCrawl, expected_of, faults_at, names_resolved, serve, slug_at
+from tests.support.running.processes import no_strays_below
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from bigcrawl.simweb.check.checker import Exchange, Report
     from bigcrawl.simweb.check.findings import OverRetry
     from bigcrawl.simweb.model.expected import Expected
-    from tests.support.crawls import Crawl, SimulatedWeb
+    from tests.support.crawling.crawls import Crawl, SimulatedWeb
 
 # 350 hosts (`make test-hostile`) have 20,000 URLs that a right crawl comes to see: each kind of robots.txt (35) meets
 # ten other hosts, each outage (29) twelve. 70 are what every change has to pass.

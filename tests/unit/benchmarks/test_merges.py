@@ -13,7 +13,7 @@ from benchmarks.merges.step_log import DURABLE, STEP, Span, read_spans
 from bigcrawl.drum.memtable import MEMTABLE_KEYS_MAX
 from bigcrawl.drum.merge_policy import FAN_IN
 from bigcrawl.scheduler.partition.partition import Partition, PartitionLimits
-from tests.support.partition_world import PartitionWorld, make_url
+from tests.support.worlds.partition_world import PartitionWorld, make_url
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -6,7 +6,7 @@ import asyncio
 from typing import TYPE_CHECKING
 
 from benchmarks.metrics.__main__ import watch
-from tests.support.redis_server import PrivateRedis
+from tests.support.redis_servers.redis_server import PrivateRedis
 
 if TYPE_CHECKING:
     from pathlib import Path

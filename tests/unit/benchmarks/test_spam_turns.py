@@ -11,7 +11,7 @@ from benchmarks.spam.turns import Account, accounts_of, shares_of
 from bigcrawl.scheduler.crawl.crawl_record import RECORD_FILE
 from bigcrawl.scheduler.partition.partition import Partition, PartitionLimits
 from tests.support.keys import SECRET, partition_of, pld_key
-from tests.support.partition_world import PartitionWorld, SetBudgets, make_edges, make_url, pld_of
+from tests.support.worlds.partition_world import PartitionWorld, SetBudgets, make_edges, make_url, pld_of
 
 if TYPE_CHECKING:
     from pathlib import Path

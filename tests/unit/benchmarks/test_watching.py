@@ -14,7 +14,7 @@ from bigcrawl.commands.opened_crawl import opened
 from bigcrawl.config import read_config
 from bigcrawl.politeness.dns_cache import DnsCache
 from bigcrawl.redisdb.client import RedisClient
-from tests.support.redis_server import PrivateRedis
+from tests.support.redis_servers.redis_server import PrivateRedis
 from tests.unit.scheduler.world import resolve
 
 if TYPE_CHECKING:

@@ -22,7 +22,7 @@ from bigcrawl.drum.memtable import MEMTABLE_KEYS_MAX, Memtable
 from bigcrawl.drum.merge_policy import _SMALL_KEYS, FAN_IN, runs_to_merge
 from bigcrawl.drum.record_merge import merge_ascending
 from bigcrawl.exceptions import ContractError
-from tests.support.faulty_files import Fault, FaultyFiles
+from tests.support.disks.faulty_files import Fault, FaultyFiles
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -12,7 +12,7 @@ from bigcrawl.drum.bucket import Kind
 from bigcrawl.drum.drum import Drum
 from bigcrawl.drum.log_records import encode_record, read_records
 from bigcrawl.exceptions import ContractError, CorruptionError
-from tests.support.drum_world import spread
+from tests.support.worlds.drum_world import spread
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -8,7 +8,7 @@ import pytest
 
 from bigcrawl.drum.key_set import LOG_KEYS, KeySet
 from bigcrawl.exceptions import CorruptionError, TransientStoreError
-from tests.support.faulty_files import Fault, FaultyFiles, SimulatedCrashError
+from tests.support.disks.faulty_files import Fault, FaultyFiles, SimulatedCrashError
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

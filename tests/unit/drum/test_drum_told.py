@@ -14,9 +14,9 @@ import pytest
 from bigcrawl.drum.bucket import CHECK, CHECK_UPDATE, UPDATE, Kind
 from bigcrawl.drum.drum import Drum
 from bigcrawl.exceptions import ConfigError, ContractError, TransientStoreError
-from tests.support.drum_world import KINDS, DrumWorld, Offer, ReceiverError, spread
-from tests.support.faulty_files import Fault, FaultyFiles, SimulatedCrashError
-from tests.support.power_cut import Lost, PowerCutFiles
+from tests.support.disks.faulty_files import Fault, FaultyFiles, SimulatedCrashError
+from tests.support.disks.power_cut import Lost, PowerCutFiles
+from tests.support.worlds.drum_world import KINDS, DrumWorld, Offer, ReceiverError, spread
 
 if TYPE_CHECKING:
     from bigcrawl.drum.answers import Answer

@@ -7,7 +7,7 @@ import threading
 from typing import TYPE_CHECKING
 
 from bigcrawl.metrics.disk_left import DiskLeft
-from tests.support.processes import wait_until
+from tests.support.running.processes import wait_until
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -15,7 +15,7 @@ from bigcrawl.clock import ManualClock
 from bigcrawl.pipelines import warc
 from bigcrawl.pipelines.warc import HANGING_MS, WarcPipeline
 from tests.support.logs import of_bigcrawl
-from tests.support.processes import wait_until
+from tests.support.running.processes import wait_until
 from tests.unit.warc.medium import Medium
 from tests.unit.warc.reading import read_checked
 

@@ -12,7 +12,7 @@ import pytest
 from bigcrawl.page_index.index_files import Indexed, index_path
 from bigcrawl.pipelines import page_indexer
 from bigcrawl.pipelines.page_indexer import PageIndexer
-from tests.support.processes import wait_until
+from tests.support.running.processes import wait_until
 from tests.unit.page_index.test_index_files import URLS, warc_file
 
 if TYPE_CHECKING:

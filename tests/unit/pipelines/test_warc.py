@@ -21,8 +21,8 @@ from bigcrawl.page_index.index_files import index_path
 from bigcrawl.pipelines.warc import WarcPipeline
 from bigcrawl.scheduler.adapter.registry import storage_of
 from bigcrawl.warc.segments import WarcWriter
-from tests.support import warm
-from tests.support.serving import at_work
+from tests.support.running import warm
+from tests.support.servers.serving import at_work
 from tests.unit.warc.reading import Record, exchange, read_checked
 
 if TYPE_CHECKING:

@@ -16,12 +16,12 @@ from bigcrawl.politeness.dns_cache import DnsAnswer, DnsCache, DnsError
 from bigcrawl.politeness.dns_resolver import DnsResolver
 from bigcrawl.simweb.basics.name_fault import NameFault
 from bigcrawl.simweb.basics.name_record import NameRecord
-from tests.support.name_server import Zone, serving
+from tests.support.servers.name_server import Zone, serving
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
 
-    from tests.support.name_server import Said
+    from tests.support.servers.name_server import Said
 
 SIX = "2001:db8::6"
 

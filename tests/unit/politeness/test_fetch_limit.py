@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from bigcrawl.politeness.fetch_limit import FIRST, FetchLimit
-from tests.support.crowd_world import CrowdWorld
+from tests.support.worlds.crowd_world import CrowdWorld
 
 SEEDS = range(1, 4)
 

@@ -11,9 +11,9 @@ from bigcrawl.exceptions import ConfigError, ContractError, TransientStoreError
 from bigcrawl.redisdb.client import REPLY_TIMEOUT_S, RedisClient
 from bigcrawl.redisdb.keys import PartitionKeys
 from bigcrawl.redisdb.servers import CONNECTIONS_MAX
-from tests.support.client_runs import T0, look, opened, run, run_fake
-from tests.support.fake_redis import FakeRedis
-from tests.support.redis_server import PrivateRedis
+from tests.support.redis_servers.client_runs import T0, look, opened, run, run_fake
+from tests.support.redis_servers.fake_redis import FakeRedis
+from tests.support.redis_servers.redis_server import PrivateRedis
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -13,9 +13,9 @@ from bigcrawl.redisdb.keys import PartitionKeys
 from bigcrawl.redisdb.pipelines import CALLS_MAX
 from bigcrawl.redisdb.reply_errors import RedisRestartedError
 from bigcrawl.redisdb.scripts import Claim, Identity
-from tests.support.client_runs import T0, append, look, run, run_fake
-from tests.support.fake_redis import INFO, FakeRedis
-from tests.support.redis_server import PrivateRedis
+from tests.support.redis_servers.client_runs import T0, append, look, run, run_fake
+from tests.support.redis_servers.fake_redis import INFO, FakeRedis
+from tests.support.redis_servers.redis_server import PrivateRedis
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -14,7 +14,7 @@ from bigcrawl.redisdb.client import RedisClient
 from bigcrawl.redisdb.crawl_clock import ASK_EVERY_MS, CrawlClock
 from bigcrawl.redisdb.keys import CLOCK, PartitionKeys
 from bigcrawl.redisdb.scripts import PartitionView
-from tests.support.redis_server import PrivateRedis
+from tests.support.redis_servers.redis_server import PrivateRedis
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

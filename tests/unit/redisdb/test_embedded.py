@@ -14,8 +14,8 @@ import redis
 from bigcrawl.exceptions import ConfigError, ContractError, TransientStoreError
 from bigcrawl.redisdb.embedded import SILENT_MS_MAX, SOCKET_PATH_BYTES_MAX, EmbeddedServer
 from bigcrawl.redisdb.server_state import ServerRecord, is_free
-from tests.support.embedded_users import OtherUser, in_threads, servers_in
-from tests.support.processes import no_strays_below, wait_until
+from tests.support.redis_servers.embedded_users import OtherUser, in_threads, servers_in
+from tests.support.running.processes import no_strays_below, wait_until
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

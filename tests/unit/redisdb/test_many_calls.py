@@ -13,9 +13,9 @@ from bigcrawl.redisdb.keys import PartitionKeys
 from bigcrawl.redisdb.reply_errors import RedisRefusedError
 from bigcrawl.redisdb.script_texts import CALLS_MAX
 from bigcrawl.redisdb.scripts import Claim, PartitionView
-from tests.support.client_runs import T0, append, look, run, run_fake
-from tests.support.fake_redis import FakeRedis
-from tests.support.redis_server import PrivateRedis
+from tests.support.redis_servers.client_runs import T0, append, look, run, run_fake
+from tests.support.redis_servers.fake_redis import FakeRedis
+from tests.support.redis_servers.redis_server import PrivateRedis
 from tests.unit.redisdb.test_client_calls import claim
 
 if TYPE_CHECKING:

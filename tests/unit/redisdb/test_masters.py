@@ -12,16 +12,16 @@ from bigcrawl.exceptions import TransientStoreError
 from bigcrawl.redisdb.keys import PartitionKeys, all_keys
 from bigcrawl.redisdb.reply_errors import RedisRefusedError, RedisRestartedError
 from bigcrawl.redisdb.server_needs import look_at_needs
-from tests.support.client_runs import append, opened, run
-from tests.support.redis_cluster import PrivateCluster
-from tests.support.verdicts import pause
+from tests.support.crawling.verdicts import pause
+from tests.support.redis_servers.client_runs import append, opened, run
+from tests.support.redis_servers.redis_cluster import PrivateCluster
 from tests.unit.redisdb.test_client_calls import claim
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from bigcrawl.redisdb.client import RedisClient
-    from tests.support.redis_cluster import Server
+    from tests.support.redis_servers.redis_cluster import Server
 
 PARTITIONS = 60
 

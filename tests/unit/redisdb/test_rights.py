@@ -14,9 +14,9 @@ from bigcrawl.exceptions import ConfigError
 from bigcrawl.redisdb import script_texts
 from bigcrawl.redisdb.keys import PartitionKeys
 from bigcrawl.redisdb.rights import NODE_COMMANDS, check_rights, key_patterns
-from tests.support.acl_rules import PAGE, make_user, rule_of
-from tests.support.client_runs import append, run
-from tests.support.redis_server import PrivateRedis
+from tests.support.redis_servers.acl_rules import PAGE, make_user, rule_of
+from tests.support.redis_servers.client_runs import append, run
+from tests.support.redis_servers.redis_server import PrivateRedis
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator

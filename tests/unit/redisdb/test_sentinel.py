@@ -12,9 +12,9 @@ from bigcrawl.exceptions import ConfigError, TransientStoreError
 from bigcrawl.redisdb.client import RedisClient
 from bigcrawl.redisdb.keys import PartitionKeys
 from bigcrawl.redisdb.reply_errors import RedisRestartedError
-from tests.support.client_runs import append, run
-from tests.support.sentinels import SERVICE, Watched
-from tests.support.verdicts import pause
+from tests.support.crawling.verdicts import pause
+from tests.support.redis_servers.client_runs import append, run
+from tests.support.redis_servers.sentinels import SERVICE, Watched
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

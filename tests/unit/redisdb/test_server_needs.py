@@ -14,10 +14,10 @@ from bigcrawl.redisdb.reply_errors import RedisRefusedError
 from bigcrawl.redisdb.scripts import Identity
 from bigcrawl.redisdb.server_needs import bytes_needed, faults_of, look_at_needs
 from bigcrawl.scheduler.records.member import order_of, pack_member
-from tests.support.client_runs import append, run
-from tests.support.processes import wait_until
-from tests.support.redis_cluster import free_ports
-from tests.support.redis_server import PrivateRedis
+from tests.support.redis_servers.client_runs import append, run
+from tests.support.redis_servers.redis_cluster import free_ports
+from tests.support.redis_servers.redis_server import PrivateRedis
+from tests.support.running.processes import wait_until
 from tests.unit.redisdb.test_client_calls import claim
 from tests.unit.scheduler.world import queued
 

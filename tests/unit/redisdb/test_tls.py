@@ -16,9 +16,9 @@ import pytest
 from bigcrawl.exceptions import ConfigError, TransientStoreError
 from bigcrawl.redisdb.client import RedisClient
 from bigcrawl.redisdb.keys import PartitionKeys
-from tests.support.certificates import Authority
-from tests.support.client_runs import append, opened
-from tests.support.redis_server import PrivateRedis
+from tests.support.redis_servers.client_runs import append, opened
+from tests.support.redis_servers.redis_server import PrivateRedis
+from tests.support.servers.certificates import Authority
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterator

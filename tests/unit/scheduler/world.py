@@ -21,7 +21,7 @@ from bigcrawl.scheduler.node.assembly import Parts
 from bigcrawl.scheduler.node.engine_side import EngineSide
 from bigcrawl.scheduler.node.node import Node
 from tests.support.keys import url_key
-from tests.support.one_clock import OneClock
+from tests.support.redis_servers.one_clock import OneClock
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable

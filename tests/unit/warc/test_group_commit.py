@@ -14,7 +14,7 @@ from bigcrawl.warc.origins import Origins
 from bigcrawl.warc.records import new_record_id
 from bigcrawl.warc.recovery import recover
 from bigcrawl.warc.segments import WarcWriter
-from tests.support.processes import wait_until
+from tests.support.running.processes import wait_until
 from tests.unit.warc.medium import Lost, Medium
 from tests.unit.warc.reading import exchange, numbers_of, read_checked
 

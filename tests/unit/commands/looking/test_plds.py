@@ -18,7 +18,7 @@ from bigcrawl.scheduler.records.inbox_entry import InboxEntry
 from bigcrawl.scheduler.records.outcomes import pack_same_content
 from bigcrawl.tallies.tallies import PLDS_MAX, Tallies
 from tests.support.keys import partition_of, pld_key
-from tests.support.partition_world import SetBudgets
+from tests.support.worlds.partition_world import SetBudgets
 from tests.unit.commands.steering.test_budget import begun
 from tests.unit.scheduler.world import make_config
 

@@ -8,7 +8,7 @@ from bigcrawl.commands.looking.status import _awaited_host, _tail, read_status, 
 from bigcrawl.commands.opened_crawl import opened
 from bigcrawl.redisdb.keys import partition_keys
 from bigcrawl.scheduler.crawl.survey import survey
-from tests.support.redis_server import PrivateRedis
+from tests.support.redis_servers.redis_server import PrivateRedis
 from tests.unit.scheduler.gates.test_speed import awaited
 from tests.unit.scheduler.world import connected, queued, world
 

@@ -17,7 +17,7 @@ from bigcrawl.scheduler.records.inbox_entry import InboxEntry
 from bigcrawl.scheduler.records.outcomes import pack_outcomes
 from bigcrawl.scheduler.records.queued_url import QueuedUrl, encode_batch
 from tests.support.keys import pld_key
-from tests.support.partition_world import SetBudgets, make_edges, make_runs_early, make_url, pld_of
+from tests.support.worlds.partition_world import SetBudgets, make_edges, make_runs_early, make_url, pld_of
 
 if TYPE_CHECKING:
     from collections import Counter

@@ -22,7 +22,7 @@ from bigcrawl.scheduler.partition.partition import Partition, PartitionLimits
 from bigcrawl.scheduler.records.inbox_entry import InboxEntry
 from bigcrawl.scheduler.rules.budget_rules import Rule, read_live_rules
 from tests.support.keys import partition_of, pld_key
-from tests.support.partition_world import SetBudgets
+from tests.support.worlds.partition_world import SetBudgets
 from tests.unit.scheduler.world import connected, make_config
 
 if TYPE_CHECKING:

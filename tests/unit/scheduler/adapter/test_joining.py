@@ -11,7 +11,7 @@ from scrapy.utils.test import get_crawler
 
 from bigcrawl.exceptions import OwnershipLostError, TransientStoreError
 from bigcrawl.scheduler.adapter.joining import Joining
-from tests.support.redis_server import PrivateRedis
+from tests.support.redis_servers.redis_server import PrivateRedis
 from tests.unit.scheduler.world import World, world
 
 if TYPE_CHECKING:

@@ -11,7 +11,7 @@ import pytest
 from bigcrawl.scheduler.budgets.new_hosts import FREE_HOSTS, NewHosts, place_with_hosts
 from bigcrawl.scheduler.budgets.placement import OVER_BUDGET, RECORD, Window, place
 from bigcrawl.scheduler.partition.partition import Partition, PartitionLimits
-from tests.support.partition_world import PartitionWorld, SetBudgets, make_url, pld_of
+from tests.support.worlds.partition_world import PartitionWorld, SetBudgets, make_url, pld_of
 
 if TYPE_CHECKING:
     from pathlib import Path

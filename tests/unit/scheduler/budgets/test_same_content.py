@@ -8,7 +8,7 @@ from bigcrawl.scheduler.budgets import same_content as module
 from bigcrawl.scheduler.budgets.same_content import WINDOW, SameContent
 from bigcrawl.scheduler.records.outcomes import SAME_CONTENT, unpack_outcomes
 from tests.support.keys import pld_key
-from tests.support.partition_world import pld_of
+from tests.support.worlds.partition_world import pld_of
 
 HOST, PLD = "www.a.example", "a.example"
 

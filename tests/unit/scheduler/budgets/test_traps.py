@@ -33,7 +33,7 @@ from bigcrawl.scheduler.rules.budget_rules import parse_rules
 from bigcrawl.scheduler.rules.rule_book import RuleBook
 from bigcrawl.url.shape import CALENDAR, SESSION
 from tests.support.keys import pld_key
-from tests.support.partition_world import PartitionWorld, SetBudgets, make_runs_early, make_url, pld_of
+from tests.support.worlds.partition_world import PartitionWorld, SetBudgets, make_runs_early, make_url, pld_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

@@ -12,7 +12,7 @@ from bigcrawl.redisdb.keys import CrawlKeys
 from bigcrawl.scheduler.crawl import stored_record
 from bigcrawl.scheduler.crawl.crawl_record import RECORD_FILE, CrawlRecord, open_record
 from bigcrawl.store.objects import Objects
-from tests.support.s3_server import new_bucket, s3_server
+from tests.support.servers.s3_server import new_bucket, s3_server
 from tests.unit.scheduler.world import connected, make_config
 
 if TYPE_CHECKING:

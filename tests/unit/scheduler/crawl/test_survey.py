@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from bigcrawl.redisdb.client import RedisClient
     from bigcrawl.redisdb.scripts import Call, PartitionView
-    from tests.support.redis_cluster import PrivateCluster
+    from tests.support.redis_servers.redis_cluster import PrivateCluster
 
 LEASE_MS = 60_000
 

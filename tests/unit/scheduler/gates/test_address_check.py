@@ -12,8 +12,8 @@ from bigcrawl.politeness.dns_cache import DnsCache, DnsError
 from bigcrawl.scheduler.gates import address_check
 from bigcrawl.scheduler.gates.address_check import UNIDENTIFIED
 from bigcrawl.scheduler.gates.closed import WAIT_MS_MAX, Closed
-from tests.support.stepped_time import SteppedLoop, run_stepped
-from tests.support.turns import loop_turns
+from tests.support.running.stepped_time import SteppedLoop, run_stepped
+from tests.support.running.turns import loop_turns
 from tests.unit.scheduler.gates.parts import Gates
 from tests.unit.scheduler.world import ADDRESS, connected, make_config, resolve
 

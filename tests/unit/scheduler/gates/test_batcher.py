@@ -8,7 +8,7 @@ import pytest
 
 from bigcrawl.exceptions import TransientStoreError
 from bigcrawl.scheduler.gates.batcher import TOGETHER_MAX, Batcher
-from tests.support.turns import loop_turns
+from tests.support.running.turns import loop_turns
 
 
 class Oracle:

@@ -14,7 +14,7 @@ from bigcrawl.redisdb.keys import host_prefix
 from bigcrawl.scheduler.gates.closed import Closed
 from bigcrawl.scheduler.gates.fetched import Fetched
 from bigcrawl.url.canonical import host_of
-from tests.support.redis_server import PrivateRedis
+from tests.support.redis_servers.redis_server import PrivateRedis
 from tests.unit.scheduler.world import World, queued, world
 
 if TYPE_CHECKING:

@@ -19,7 +19,7 @@ from bigcrawl.clock import ManualClock
 from bigcrawl.redisdb.keys import gate_prefix
 from bigcrawl.scheduler.gates.start_gates import Gates, Line, of_server, slack_ms
 from bigcrawl.scheduler.records.passage import ANY_TIME, Start
-from tests.support.script_world import T0, ScriptRunner
+from tests.support.redis_servers.script_world import T0, ScriptRunner
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
     from bigcrawl.redisdb.client import RedisClient
     from bigcrawl.redisdb.scripts import Call
-    from tests.support.redis_server import PrivateRedis
+    from tests.support.redis_servers.redis_server import PrivateRedis
 
 GAP_MS = 400
 SERVER = "192.0.2.1"

@@ -10,7 +10,7 @@ import pytest
 
 from bigcrawl.clock import ManualClock
 from bigcrawl.scheduler.node.loops import beat
-from tests.support.stepped_time import run_stepped
+from tests.support.running.stepped_time import run_stepped
 from tests.unit.scheduler.world import QUIET, queued, world_of_one_clock
 
 if TYPE_CHECKING:

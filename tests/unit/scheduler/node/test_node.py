@@ -18,7 +18,7 @@ from bigcrawl.scheduler.records.held import Stage
 from bigcrawl.scheduler.records.member import order_of, pack_member
 from bigcrawl.scheduler.records.queued_url import QueuedUrl
 from tests.support.logs import of_bigcrawl
-from tests.support.redis_server import PrivateRedis
+from tests.support.redis_servers.redis_server import PrivateRedis
 from tests.unit.scheduler.world import queued, world
 
 if TYPE_CHECKING:

@@ -12,7 +12,7 @@ from bigcrawl.exceptions import TransientStoreError
 from bigcrawl.redisdb import script_texts
 from bigcrawl.redisdb.reply_errors import RedisRefusedError
 from bigcrawl.scheduler.node.loops import loop as loop_module
-from tests.support.redis_server import PrivateRedis
+from tests.support.redis_servers.redis_server import PrivateRedis
 from tests.unit.scheduler.world import queued, world
 
 if TYPE_CHECKING:

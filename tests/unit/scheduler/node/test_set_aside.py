@@ -11,7 +11,7 @@ from bigcrawl.exceptions import ConfigError, TransientStoreError
 from bigcrawl.redisdb.keys import CrawlKeys
 from bigcrawl.scheduler.node.control import BLACKLISTED
 from bigcrawl.scheduler.rules.blacklist import OFF, ON
-from tests.support.lost_replies import LostReplies, once
+from tests.support.redis_servers.lost_replies import LostReplies, once
 from tests.unit.scheduler.gates.test_speed import awaited
 from tests.unit.scheduler.world import World, queued, world
 

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from bigcrawl.scheduler.node.watchdog import STOOD_STILL
-from tests.support.processes import spawn, wait_until
-from tests.support.verdicts import pause
+from tests.support.crawling.verdicts import pause
+from tests.support.running.processes import spawn, wait_until
 
 if TYPE_CHECKING:
     from pathlib import Path

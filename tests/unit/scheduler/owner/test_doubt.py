@@ -10,7 +10,7 @@ from bigcrawl.exceptions import StaleCallError, TransientStoreError
 from bigcrawl.redisdb import scripts
 from bigcrawl.scheduler.owner import reconciliation
 from bigcrawl.scheduler.owner.parking import tend_snoozed
-from tests.support.lost_replies import LostReplies, once
+from tests.support.redis_servers.lost_replies import LostReplies, once
 from tests.unit.scheduler.gates.test_speed import awaited
 from tests.unit.scheduler.world import queued, world
 

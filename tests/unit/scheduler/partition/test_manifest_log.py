@@ -13,8 +13,8 @@ from bigcrawl.exceptions import CorruptionError, OtherVersionError
 from bigcrawl.scheduler.partition.admit_batch import AdmitBatch, encode_admit_batch
 from bigcrawl.scheduler.partition.manifest import Manifest
 from bigcrawl.scheduler.partition.manifest_log import ManifestLog, decode_manifest, decode_sound_manifests
-from tests.support.faulty_files import Fault, FaultyFiles
-from tests.support.partition_world import make_url
+from tests.support.disks.faulty_files import Fault, FaultyFiles
+from tests.support.worlds.partition_world import make_url
 from tests.unit.scheduler.partition.test_manifest import FULL
 
 if TYPE_CHECKING:

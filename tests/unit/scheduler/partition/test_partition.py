@@ -12,8 +12,8 @@ from bigcrawl.drum.files import DiskFiles
 from bigcrawl.exceptions import CorruptionError, OwnershipLostError, TransientStoreError
 from bigcrawl.scheduler.partition.partition import ADMIT_URLS_MAX, Partition, PartitionLimits, Step
 from bigcrawl.scheduler.records.queued_url import UNCHECKED, encode_batch
-from tests.support.faulty_files import Fault, FaultyFiles
-from tests.support.partition_world import PartitionWorld, make_url
+from tests.support.disks.faulty_files import Fault, FaultyFiles
+from tests.support.worlds.partition_world import PartitionWorld, make_url
 
 if TYPE_CHECKING:
     from bigcrawl.drum.files import AnyPath

@@ -23,8 +23,8 @@ from bigcrawl.scheduler.partition.stored_points import (
     StoredPoints,
 )
 from bigcrawl.scheduler.records.queued_url import encode_batch
-from tests.support.faulty_objects import FAULTS, FaultyObjects, Killed
-from tests.support.partition_world import PartitionWorld, make_runs_early, make_url
+from tests.support.disks.faulty_objects import FAULTS, FaultyObjects, Killed
+from tests.support.worlds.partition_world import PartitionWorld, make_runs_early, make_url
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -7,7 +7,7 @@ import pytest
 from bigcrawl.drum.files import DiskFiles
 from bigcrawl.scheduler.queues.epoch_directory import EpochDirectory
 from bigcrawl.scheduler.queues.fifo import EMPTY_FIFO, Fifo
-from tests.support.partition_world import make_url
+from tests.support.worlds.partition_world import make_url
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -10,7 +10,7 @@ from bigcrawl.scheduler.budgets.placement import TIERS
 from bigcrawl.scheduler.queues.epoch_directory import EpochDirectory
 from bigcrawl.scheduler.queues.front_queues import LEVELS, FrontQueues, Selector, level_of
 from bigcrawl.scheduler.queues.named_queues import Queues
-from tests.support.partition_world import make_url
+from tests.support.worlds.partition_world import make_url
 
 if TYPE_CHECKING:
     from pathlib import Path

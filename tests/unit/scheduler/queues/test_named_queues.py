@@ -8,7 +8,7 @@ from bigcrawl.drum.files import DiskFiles
 from bigcrawl.scheduler.queues.epoch_directory import EpochDirectory
 from bigcrawl.scheduler.queues.named_queues import Queues
 from bigcrawl.scheduler.queues.over_budget import OverBudget
-from tests.support.partition_world import make_url
+from tests.support.worlds.partition_world import make_url
 
 if TYPE_CHECKING:
     from pathlib import Path

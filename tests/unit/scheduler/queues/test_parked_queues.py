@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from bigcrawl.drum.files import DiskFiles
 from bigcrawl.scheduler.queues.epoch_directory import EpochDirectory
 from bigcrawl.scheduler.queues.parked_queues import EMPTY_PARKED, ParkedQueues, extents_to_join
-from tests.support.partition_world import make_url
+from tests.support.worlds.partition_world import make_url
 
 if TYPE_CHECKING:
     from pathlib import Path

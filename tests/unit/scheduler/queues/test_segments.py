@@ -8,7 +8,7 @@ from bigcrawl.drum.files import DiskFiles
 from bigcrawl.exceptions import CorruptionError
 from bigcrawl.scheduler.queues.epoch_directory import EpochDirectory
 from bigcrawl.scheduler.queues.segments import BLOCK_URLS_MAX, FIRST_BLOCK, SegmentLog, in_blocks
-from tests.support.partition_world import make_url
+from tests.support.worlds.partition_world import make_url
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -9,7 +9,7 @@ from bigcrawl.scheduler.budgets.placement import OVER_BUDGET
 from bigcrawl.scheduler.queues.epoch_directory import EpochDirectory
 from bigcrawl.scheduler.queues.front_queues import Selector
 from bigcrawl.scheduler.queues.turns import FIRST_TURN, QUANTUM_MAX, WINDOW_GROWN, WINDOW_MAX, Turns, TurnState
-from tests.support.partition_world import make_url
+from tests.support.worlds.partition_world import make_url
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

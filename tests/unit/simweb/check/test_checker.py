@@ -9,7 +9,7 @@ import pytest
 from bigcrawl.exceptions import ContractError
 from bigcrawl.simweb.check.checker import Checker, Exchange, Report, Rules, check
 from bigcrawl.simweb.check.findings import HEADINGS, BadFetch, Refetch
-from tests.support.exchanges import A, B, page
+from tests.support.crawling.exchanges import A, B, page
 
 if TYPE_CHECKING:
     from bigcrawl.simweb.model.expected import Expected

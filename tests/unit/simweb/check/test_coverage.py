@@ -5,7 +5,7 @@ import pytest
 from bigcrawl.simweb.check.checker import Rules, check
 from bigcrawl.simweb.check.findings import BadFetch, Dive, OverRetry, StatusDifference
 from bigcrawl.simweb.model.expected import Expected
-from tests.support.exchanges import A, B, page
+from tests.support.crawling.exchanges import A, B, page
 
 
 def test_failure_in_the_millisecond_of_its_retry_came_before_it():

@@ -7,7 +7,7 @@ import pytest
 
 from bigcrawl.exceptions import ContractError
 from bigcrawl.simweb.check.checker import Exchange, Rules, check
-from tests.support.exchanges import B, page
+from tests.support.crawling.exchanges import B, page
 
 # Retry-After is to be kept for up to an hour.
 LISTENING = Rules(retry_after_max_ms=3_600_000)

@@ -6,7 +6,7 @@ import pytest
 
 from bigcrawl.simweb.check.checker import Rules, check
 from bigcrawl.simweb.check.findings import BadFetch, StaleFetch
-from tests.support.exchanges import A, B, page
+from tests.support.crawling.exchanges import A, B, page
 
 
 def anything(host: str, target: str) -> bool:

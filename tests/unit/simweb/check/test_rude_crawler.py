@@ -11,7 +11,7 @@ from bigcrawl.simweb.basics.answer import Answer, Fault
 from bigcrawl.simweb.check.checker import Report, Rules, check
 from bigcrawl.simweb.check.findings import HEADINGS
 from bigcrawl.simweb.serve.access_log import read_exchanges
-from tests.support.rude_crawler import RudeCrawler, Rudeness
+from tests.support.crawling.rude_crawler import RudeCrawler, Rudeness
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping

@@ -20,7 +20,7 @@ from bigcrawl.exceptions import ConfigError
 from bigcrawl.simweb.serve.access_log import read_log
 from bigcrawl.simweb.serve.lookup_log import LookupOutcome, read_lookups
 from bigcrawl.simweb.serve.running import Serving, serve_until_signal
-from tests.support.processes import spawn
+from tests.support.running.processes import spawn
 from tests.unit.simweb.scripted import A, ScriptedWeb, connected, hear, request
 
 if TYPE_CHECKING:

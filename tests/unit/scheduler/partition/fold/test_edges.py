@@ -10,7 +10,7 @@ from bigcrawl.scheduler.partition.fold.edges import EdgesFormatError, decode_edg
 from bigcrawl.scheduler.partition.tables import NO_TABLES, Tables
 from bigcrawl.scheduler.queues.epoch_directory import EpochDirectory
 from tests.support.keys import pld_key
-from tests.support.partition_world import make_edges
+from tests.support.worlds.partition_world import make_edges
 
 if TYPE_CHECKING:
     from pathlib import Path

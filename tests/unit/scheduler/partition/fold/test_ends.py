@@ -15,9 +15,9 @@ from bigcrawl.scheduler.partition.reader import TRIES_MAX, read_partition
 from bigcrawl.scheduler.records.inbox_entry import InboxEntry
 from bigcrawl.scheduler.records.outcomes import pack_keys, pack_outcomes, read_outcome
 from bigcrawl.scheduler.records.queued_url import UNCHECKED, QueuedUrl, encode_batch
-from tests.support.faulty_files import Fault, FaultyFiles, SimulatedCrashError
-from tests.support.partition_world import make_runs_early
+from tests.support.disks.faulty_files import Fault, FaultyFiles, SimulatedCrashError
 from tests.support.sizes import examples
+from tests.support.worlds.partition_world import make_runs_early
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

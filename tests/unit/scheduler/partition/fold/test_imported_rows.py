@@ -17,7 +17,7 @@ from bigcrawl.scheduler.records.inbox_entry import InboxEntry
 from bigcrawl.scheduler.records.outcomes import VALUE, pack_outcomes, read_outcome
 from bigcrawl.scheduler.records.queued_url import encode_batch
 from tests.support.keys import pld_key
-from tests.support.partition_world import SetBudgets, make_edges, make_url, pld_of
+from tests.support.worlds.partition_world import SetBudgets, make_edges, make_url, pld_of
 
 if TYPE_CHECKING:
     from pathlib import Path

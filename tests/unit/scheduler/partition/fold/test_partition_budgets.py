@@ -18,9 +18,16 @@ from bigcrawl.scheduler.budgets.in_degrees import InDegreeCounts
 from bigcrawl.scheduler.partition.partition import Partition, PartitionLimits
 from bigcrawl.scheduler.records.inbox_entry import InboxEntry
 from bigcrawl.scheduler.records.queued_url import QueuedUrl, encode_batch
-from tests.support.faulty_files import Fault, FaultyFiles
+from tests.support.disks.faulty_files import Fault, FaultyFiles
 from tests.support.keys import pld_key
-from tests.support.partition_world import PartitionWorld, SetBudgets, make_edges, make_runs_early, make_url, pld_of
+from tests.support.worlds.partition_world import (
+    PartitionWorld,
+    SetBudgets,
+    make_edges,
+    make_runs_early,
+    make_url,
+    pld_of,
+)
 
 if TYPE_CHECKING:
     from pathlib import Path

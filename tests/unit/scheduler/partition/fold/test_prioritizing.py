@@ -13,7 +13,7 @@ from bigcrawl.scheduler.budgets.in_degrees import EMPTY_COUNTS, InDegreeCounts, 
 from bigcrawl.scheduler.partition.partition import Partition, PartitionLimits
 from bigcrawl.scheduler.queues.prioritizers import Prioritizing, make_prioritizer
 from tests.support.keys import pld_key, url_key
-from tests.support.partition_world import PartitionWorld, SetBudgets, make_edges, pld_of
+from tests.support.worlds.partition_world import PartitionWorld, SetBudgets, make_edges, pld_of
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -18,7 +18,7 @@ from bigcrawl.scheduler.records.inbox_entry import InboxEntry
 from bigcrawl.scheduler.records.outcomes import pack_keys
 from bigcrawl.scheduler.records.queued_url import LISTED_SHIFT, QueuedUrl
 from bigcrawl.scheduler.records.revisits import Revisit, encode_revisits
-from tests.support.faulty_files import Fault, FaultyFiles, SimulatedCrashError
+from tests.support.disks.faulty_files import Fault, FaultyFiles, SimulatedCrashError
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -16,7 +16,7 @@ from bigcrawl.scheduler.records.inbox_entry import InboxEntry
 from bigcrawl.scheduler.records.queued_url import encode_batch
 from bigcrawl.scheduler.records.votes import pack_votes, received_of
 from tests.support.keys import pld_key, url_key
-from tests.support.partition_world import PartitionWorld, make_runs_early, pld_of
+from tests.support.worlds.partition_world import PartitionWorld, make_runs_early, pld_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

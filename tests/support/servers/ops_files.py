@@ -10,7 +10,7 @@ from typing import Any
 
 import yaml
 
-PROJECT = Path(__file__).resolve().parents[2]
+PROJECT = Path(__file__).resolve().parents[3]
 OPS = PROJECT / "ops"
 DOCKERFILE = OPS / "docker" / "Dockerfile"
 COMPOSE = OPS / "docker" / "compose.yaml"

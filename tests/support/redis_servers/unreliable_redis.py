@@ -23,7 +23,7 @@ from redis import exceptions as errors
 
 from bigcrawl.redisdb.client import RedisClient
 from bigcrawl.redisdb.reply_errors import RedisRestartedError
-from tests.support.one_clock import OneClock
+from tests.support.redis_servers.one_clock import OneClock
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

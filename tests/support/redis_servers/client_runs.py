@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from bigcrawl.redisdb.keys import PartitionKeys
     from bigcrawl.redisdb.scripts import PartitionView
-    from tests.support.fake_redis import FakeRedis
+    from tests.support.redis_servers.fake_redis import FakeRedis
 
 T0 = 1_700_000_000_000
 

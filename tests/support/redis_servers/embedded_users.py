@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 # Forked from a small single-threaded server that has imported the module once: fast, and no fork of pytest.
 _context = multiprocessing.get_context("forkserver")
-_context.set_forkserver_preload(["__main__", "tests.support.embedded_users"])
+_context.set_forkserver_preload(["__main__", "tests.support.redis_servers.embedded_users"])
 
 
 class OtherUser:

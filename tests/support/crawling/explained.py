@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from bigcrawl.config import Config
-    from tests.support.crawls import Crawl
+    from tests.support.crawling.crawls import Crawl
 
 PARTITIONS_MAX = 256
 

@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any, Self
 
 import redis
 
-from tests.support.processes import spawn, wait_until
-from tests.support.redis_server import binary_under_test
+from tests.support.redis_servers.redis_server import binary_under_test
+from tests.support.running.processes import spawn, wait_until
 
 if TYPE_CHECKING:
     import subprocess

@@ -15,8 +15,8 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Self
 
-from tests.support import ops_files
-from tests.support.processes import spawn, wait_until
+from tests.support.running.processes import spawn, wait_until
+from tests.support.servers import ops_files
 
 if TYPE_CHECKING:
     import signal

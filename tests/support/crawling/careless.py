@@ -1,4 +1,7 @@
-"""A command of somebody whose files everybody may read and write: `python -m tests.support.careless MODULE WORDS`."""
+"""A command of somebody whose files everybody may read and write.
+
+`python -m tests.support.crawling.careless MODULE WORDS`.
+"""
 
 from __future__ import annotations
 

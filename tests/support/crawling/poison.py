@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from tests.support.crawls import Crawl
+from tests.support.crawling.crawls import Crawl
 
 if TYPE_CHECKING:
-    from tests.support.plain_project import NotedSite
+    from tests.support.crawling.plain_project import NotedSite
 
 HOSTS, PAGES = 30, 10
 DEATHS_MAX = 3
@@ -57,7 +57,7 @@ class PoisonedCrawl(Crawl):
     def __post_init__(self) -> None:
         super().__post_init__()
         (self.directory / "poisoned.py").write_text(SPIDER)
-        path = f"{self.directory}{os.pathsep}{Path(__file__).parents[2]}"
+        path = f"{self.directory}{os.pathsep}{Path(__file__).parents[3]}"
         self.environment = {**self.environment, "PYTHONPATH": path, "ANTIDOTE": str(self.antidote)}
         self.settings = {"SPIDER_MODULES": "poisoned", **self.settings}
 

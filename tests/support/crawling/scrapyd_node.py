@@ -15,9 +15,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from tests.support.crawls import Crawl
-from tests.support.processes import spawn, wait_until
-from tests.support.redis_cluster import free_ports
+from tests.support.crawling.crawls import Crawl
+from tests.support.redis_servers.redis_cluster import free_ports
+from tests.support.running.processes import spawn, wait_until
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -120,7 +120,7 @@ class ScrapydCrawl(Crawl):
     def _start_daemon(self) -> None:
         [self.port] = free_ports(1)
         (self.directory / "scrapyd.conf").write_text(CONFIG.format(port=self.port))
-        environment = {**self._environment(), "PYTHONPATH": str(Path(__file__).parents[2])}
+        environment = {**self._environment(), "PYTHONPATH": str(Path(__file__).parents[3])}
         with (self.directory / "scrapyd.log").open("wb") as log:
             program = [str(Path(sys.executable).parent / "scrapyd")]
             self.daemon = spawn(program, cwd=self.directory, env=environment, stdout=log, stderr=log)

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Self
 
 import redis
 
-from tests.support.processes import spawn, wait_until
-from tests.support.redis_cluster import free_ports
-from tests.support.redis_server import binary_under_test
+from tests.support.redis_servers.redis_cluster import free_ports
+from tests.support.redis_servers.redis_server import binary_under_test
+from tests.support.running.processes import spawn, wait_until
 
 if TYPE_CHECKING:
     import subprocess

@@ -21,7 +21,7 @@ import threading
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
-from tests.support.processes import spawn
+from tests.support.running.processes import spawn
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

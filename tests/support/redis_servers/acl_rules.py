@@ -11,10 +11,10 @@ if TYPE_CHECKING:
 
     import redis
 
-    from tests.support.redis_cluster import PrivateCluster
-    from tests.support.redis_server import PrivateRedis
+    from tests.support.redis_servers.redis_cluster import PrivateCluster
+    from tests.support.redis_servers.redis_server import PrivateRedis
 
-PAGE = Path(__file__).parents[2] / "docs" / "operations.md"
+PAGE = Path(__file__).parents[3] / "docs" / "operations.md"
 
 
 def rule_of(role: str) -> list[str]:

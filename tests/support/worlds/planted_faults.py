@@ -10,14 +10,14 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from bigcrawl.simweb.basics.exchange import Exchange
-from tests.support.polite_schedule import EPOCH_MS, PERIOD_MS, pld_of
+from tests.support.worlds.polite_schedule import EPOCH_MS, PERIOD_MS, pld_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from bigcrawl.simweb.check.rules import Rules
     from bigcrawl.simweb.model.expected import Expected
-    from tests.support.polite_schedule import Schedule
+    from tests.support.worlds.polite_schedule import Schedule
 
 # Longer than any delay that is drawn, and any exchange.
 QUIET_MS = 200

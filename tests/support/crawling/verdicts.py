@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
     from bigcrawl.simweb.check.checker import Report
     from bigcrawl.simweb.check.findings import Gap
-    from tests.support.crawls import SimulatedWeb
+    from tests.support.crawling.crawls import SimulatedWeb
 
 FORGOTTEN_MS = 3_000  # README P2: what ended in the last two seconds before a master was lost, and what hung meanwhile
 

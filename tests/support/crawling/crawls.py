@@ -21,8 +21,8 @@ from bigcrawl.scheduler.records.member import unpack_member
 from bigcrawl.simweb.check.checker import Exchange, Report, Rules, check
 from bigcrawl.simweb.model.state import SavedWeb, load
 from bigcrawl.simweb.serve.access_log import read_exchanges
-from tests.support import warm
-from tests.support.processes import spawn, wait_until
+from tests.support.running import warm
+from tests.support.running.processes import spawn, wait_until
 
 if TYPE_CHECKING:
     from pathlib import Path

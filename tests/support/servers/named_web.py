@@ -9,13 +9,13 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, NamedTuple, Self
 
 from bigcrawl.simweb.serve.resolver import DnsServer
-from tests.support.name_server import Zone
+from tests.support.servers.name_server import Zone
 
 if TYPE_CHECKING:
     from collections.abc import Coroutine, Mapping, Sequence
     from typing import Any
 
-    from tests.support.name_server import Said
+    from tests.support.servers.name_server import Said
 
 PORT_TRIES = 50
 

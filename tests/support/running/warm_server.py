@@ -1,7 +1,7 @@
 """A Python with Scrapy, Twisted and bigcrawl imported, that forks a process for each command it is told.
 
-Started by `tests.support.warm` as a script, so that no package of the tests is imported. It has one thread and no
-reactor: a fork of it is what a fresh interpreter is after its imports.
+Started by `tests.support.running.warm` as a script, so that no package of the tests is imported. It has one thread and
+no reactor: a fork of it is what a fresh interpreter is after its imports.
 """
 
 from __future__ import annotations

@@ -20,8 +20,8 @@ from bigcrawl.simweb.exhibits.table import row_of
 from bigcrawl.simweb.model.state import SavedWeb, save
 from bigcrawl.simweb.serve.resolver import DnsServer
 from bigcrawl.warc.verification import verify
-from tests.support.crawls import Crawl, SimulatedWeb
-from tests.support.verdicts import was_untold
+from tests.support.crawling.crawls import Crawl, SimulatedWeb
+from tests.support.crawling.verdicts import was_untold
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -17,8 +17,8 @@ from typing import TYPE_CHECKING, Self
 import redis
 
 from bigcrawl.redisdb.embedded import binary
-from tests.support.aof import commands_of, cut_aof_to, size_of
-from tests.support.processes import spawn, wait_until
+from tests.support.redis_servers.aof import commands_of, cut_aof_to, size_of
+from tests.support.running.processes import spawn, wait_until
 
 if TYPE_CHECKING:
     import subprocess
