@@ -24,7 +24,7 @@ from bigcrawl.page_index.index_files import index_file
 from bigcrawl.simweb.model.uniform import UniformWeb
 from bigcrawl.warc.records import Exchange
 from bigcrawl.warc.segments import WarcWriter
-from tests.support.processes import spawn
+from tests.support.running.processes import spawn
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

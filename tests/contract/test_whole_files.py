@@ -10,8 +10,8 @@ import pytest
 from bigcrawl.exceptions import ConfigError
 from bigcrawl.store import whole_files
 from bigcrawl.store.whole_files import WholeFiles
-from tests.support.gs_server import gs_server, new_gs_bucket
-from tests.support.s3_server import new_bucket, s3_server
+from tests.support.servers.gs_server import gs_server, new_gs_bucket
+from tests.support.servers.s3_server import new_bucket, s3_server
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

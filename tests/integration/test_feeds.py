@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 from bigcrawl.simweb.basics.resources import Kind
 from bigcrawl.simweb.check.checker import Rules, check
-from tests.support.crawls import Crawl, SimulatedWeb
-from tests.support.verdicts import assert_complete
+from tests.support.crawling.crawls import Crawl, SimulatedWeb
+from tests.support.crawling.verdicts import assert_complete
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -6,11 +6,11 @@ import gzip
 from collections import Counter
 from typing import TYPE_CHECKING
 
-from tests.support.crawls import Crawl, SimulatedWeb
-from tests.support.everything import stored
-from tests.support.processes import no_strays_below, wait_until
-from tests.support.s3_server import FaultyS3, new_bucket
-from tests.support.verdicts import assert_complete
+from tests.support.crawling.crawls import Crawl, SimulatedWeb
+from tests.support.crawling.everything import stored
+from tests.support.crawling.verdicts import assert_complete
+from tests.support.running.processes import no_strays_below, wait_until
+from tests.support.servers.s3_server import FaultyS3, new_bucket
 from tests.unit.page_store.test_uploads import in_store, pages
 
 if TYPE_CHECKING:

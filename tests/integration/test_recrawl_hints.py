@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING
 import pytest
 
 from bigcrawl.simweb.basics.resources import Kind
-from tests.support.crawls import Crawl, SimulatedWeb
-from tests.support.processes import wait_until
-from tests.support.serving import at_work
+from tests.support.crawling.crawls import Crawl, SimulatedWeb
+from tests.support.running.processes import wait_until
+from tests.support.servers.serving import at_work
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

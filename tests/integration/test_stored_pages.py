@@ -11,7 +11,7 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from tests.support.crawls import Crawl, SimulatedWeb, second_process_of
+from tests.support.crawling.crawls import Crawl, SimulatedWeb, second_process_of
 
 if TYPE_CHECKING:
     from pathlib import Path

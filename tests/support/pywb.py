@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-from tests.support.processes import spawn, wait_until
+from tests.support.running.processes import spawn, wait_until
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -14,9 +14,9 @@ from fastwarc.warc import ArchiveIterator as FastwarcIterator
 from warcio.archiveiterator import ArchiveIterator as WarcioIterator
 
 from bigcrawl.page_index.cdxj import Capture, read_line
-from tests.support.crawls import Crawl, SimulatedWeb
-from tests.support.processes import no_strays_below, wait_until
+from tests.support.crawling.crawls import Crawl, SimulatedWeb
 from tests.support.pywb import pywb, sent_by
+from tests.support.running.processes import no_strays_below, wait_until
 
 if TYPE_CHECKING:
     from pathlib import Path

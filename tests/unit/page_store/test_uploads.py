@@ -15,8 +15,8 @@ from bigcrawl.exceptions import TransientStoreError
 from bigcrawl.page_index.index_files import index_file, index_path
 from bigcrawl.page_store.uploads import Uploaded, Uploads
 from bigcrawl.store.whole_files import WholeFiles
-from tests.support import warm
-from tests.support.s3_server import FaultyS3, new_bucket
+from tests.support.running import warm
+from tests.support.servers.s3_server import FaultyS3, new_bucket
 from tests.unit.page_index.test_index_files import URLS, warc_file
 
 if TYPE_CHECKING:

@@ -19,7 +19,7 @@ from bigcrawl.warc.files import OsFiles
 from bigcrawl.warc.origins import Origins
 from bigcrawl.warc.records import new_record_id
 from bigcrawl.warc.segments import WarcWriter
-from tests.support import warm
+from tests.support.running import warm
 from tests.unit.commands.pages.test_warc import asked, data_of
 from tests.unit.page_index.reference import reference_lines
 from tests.unit.warc.reading import exchange, read_checked
