@@ -17,7 +17,7 @@ from bigcrawl.scheduler.owner.admit_calls import admit_call
 from bigcrawl.scheduler.owner.due_heap import NEVER_MS
 from bigcrawl.scheduler.owner.durability import Durability
 from bigcrawl.scheduler.owner.hot_set import AwayHosts, HotSet
-from bigcrawl.scheduler.owner.inbox import InboxReader, MovedUrls
+from bigcrawl.scheduler.owner.inbox import FoundCopies, InboxReader, MovedUrls
 from bigcrawl.scheduler.owner.step_schedule import StepSchedule
 
 if TYPE_CHECKING:
@@ -53,6 +53,7 @@ class OwnedPartition:
         points: what the store has of it; None if the crawl has no store.
         suspects: URLs that may have killed a node, by sequence number.
         moved: URLs that were moved back to the inbox lately.
+        found: near copies that other partitions are to be told of.
         due_ms: when a host of the partition may next be taken, on the monotonic clock.
         take_share: how many URLs to ask for, about as many as its due hosts have.
         draining: whether to release it as soon as the node holds none of its URLs.
@@ -109,6 +110,7 @@ class OwnedPartition:
         self.durability = Durability(disk, loss_ms, now_ms, points)
         self.suspects = dict(suspects or {})
         self.moved = moved or MovedUrls()
+        self.found = FoundCopies(disk)
         self.due_ms = NEVER_MS
         self._due_by_ms = NEVER_MS  # the earliest time that was noted since Redis was asked last
         self.take_share = TAKE_FIRST
@@ -333,6 +335,8 @@ class OwnedPartition:
             "duplicates": self.disk.duplicates,
             "rejected": self.disk.set_aside,
             "folded_urls": self.disk.folded_urls,
+            "exact_copies": self.disk.exact_copies,
+            "near_copies": self.disk.near_copies,
         }
         state |= self.checkpoint_state()
         return scripts.trim_partition(self.keys, self.identity, *self.durability.trim, state)

@@ -125,6 +125,8 @@ class Ownership:
         )
         self._folding = Folding(
             client,
+            config.crawl.name,
+            config.crawl.partitions,
             clock,
             frontier.step_ms,
             table,

@@ -98,6 +98,7 @@ class Partition(PartitionFigures):
         self._scored: int | None = None  # the generation of scores with which scoring again was begun last
         self._admitted_scored = 0  # URLs admitted when scoring again was begun last
         self._forgotten = 0
+        self._told = 0  # bytes of the manifest's `untold` that were sent
         self._without_text_upto = 0
         self._older_removed = False
         self._lent: frozenset[str] = frozenset()  # files that a copy is being made of
@@ -228,13 +229,14 @@ class Partition(PartitionFigures):
                 fold.read_edges(fresh)
             if source.counts_votes:
                 fold.read_votes(fresh)
+            fold.merge_contents(fresh)
             fold.check_urls(fresh)
             fold.merge_rows(fresh)
             chosen = fold.choose(source, room, hot, self._limits, away, extra_room)
             batch = AdmitBatch(self.batch_number + 1, self.admitted, chosen) if chosen else None
             step = Step(batch, len(fold.new), fold.duplicates, fold.rejected, fold.trap_changes)
             if fresh or work.differs(self._state):
-                self._commit_step(step, work, fresh[-1][0] if fresh else self.inbox_id)
+                self._commit_step(step, work, fresh[-1][0] if fresh else self.inbox_id, fold)
                 self._scored = generation
                 self._admitted_scored = admitted_scored
             self._asked = source
@@ -251,7 +253,7 @@ class Partition(PartitionFigures):
             return False
         return self.admitted >= max(_VOTES_LEAST, _VOTES_GROWTH * self._admitted_scored)
 
-    def _commit_step(self, step: Step, work: PartitionState, inbox_id: str) -> None:
+    def _commit_step(self, step: Step, work: PartitionState, inbox_id: str, fold: StepFold) -> None:
         work.flush()
         before = self._manifest
         batch = step.batch
@@ -274,10 +276,14 @@ class Partition(PartitionFigures):
                 folded_urls=before.folded_urls + step.new + step.duplicates,
                 duplicates=before.duplicates + step.duplicates,
                 rejected=before.rejected + step.rejected,
+                exact_copies=before.exact_copies + fold.copies.exact,
+                near_copies=before.near_copies + fold.copies.near,
+                untold=self.untold + fold.found,
             ),
             encode_admit_batch(batch) if batch else b"",
         )
         self._state = work
+        self._told = 0
 
     def _still_retained(self) -> tuple[BatchPlace, ...]:
         places = self._manifest.retained
@@ -289,6 +295,18 @@ class Partition(PartitionFigures):
         """Append a manifest with the next number, and its batch."""
         number, durable = self._manifest.number + 1, self._durable.number if self._durable else 0
         self._manifest = self._log.append(replace(manifest, number=number, durable=durable), batch)
+
+    # --- what other partitions are told
+
+    @property
+    def untold(self) -> bytes:
+        """Rows for the partitions of contents, see `records.contents`. They may have been sent by an owner before."""
+        return self._manifest.untold[self._told :]
+
+    def note_told(self, rows: bytes) -> None:
+        """These first bytes of `untold` were sent. The next step's manifest forgets them."""
+        assert self.untold.startswith(rows), "what was sent waited first"
+        self._told += len(rows)
 
     # --- admit batches
 
