@@ -159,6 +159,7 @@ class FrontierConfig:
     priority_bias: int
     prioritizer: str
     link_votes: bool
+    content_seen: str
     host_records: int
     robots_bytes: int
     in_process_max: int
@@ -551,6 +552,7 @@ def _frontier(value: Mapping[str, Any], concurrency: int) -> FrontierConfig:
         priority_bias=value["BIGCRAWL_PRIORITY_BIAS"],
         prioritizer=value["BIGCRAWL_PRIORITIZER"] or "",
         link_votes=value["BIGCRAWL_LINK_VOTES"],
+        content_seen=value["BIGCRAWL_CONTENT_SEEN"],
         host_records=value["BIGCRAWL_HOST_RECORDS"],
         robots_bytes=value["BIGCRAWL_ROBOTS_BYTES"],
         in_process_max=value["BIGCRAWL_IN_PROCESS_MAX"] or 3 * concurrency,

@@ -626,6 +626,16 @@ TABLE: tuple[Setting | str, ...] = (
         alike=True,
     ),
     Setting(
+        "BIGCRAWL_CONTENT_SEEN",
+        "exact",
+        str,
+        "Which copies of pages the crawl knows, over all nodes and runs: none, pages with the body of another, or also "
+        "those with nearly its text. They are counted and listed, and fetched and stored like others. See "
+        "docs/copies.md.",
+        choices=("off", "exact", "near"),
+        alike=True,
+    ),
+    Setting(
         "BIGCRAWL_HOST_RECORDS",
         100_000,
         int,

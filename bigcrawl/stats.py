@@ -352,6 +352,20 @@ CRAWL_COUNTERS: tuple[Stat, ...] = (
         "Inbox entries that could not be read and lie in the partition's `rejected/`.",
         "trim_partition.lua",
     ),
+    Stat(
+        "exact_copies",
+        "counter",
+        "pages",
+        "Pages with the content of another page, on whichever node and in whichever run, see `BIGCRAWL_CONTENT_SEEN`.",
+        "trim_partition.lua",
+    ),
+    Stat(
+        "near_copies",
+        "counter",
+        "pages",
+        "Further pages with nearly the text of another page, see `BIGCRAWL_CONTENT_SEEN`.",
+        "trim_partition.lua",
+    ),
     Stat("manifest", "counter", "manifests", "Number of the last committed manifest.", "trim_partition.lua"),
     Stat("chosen", "counter", "batches", "Number of the last admit batch of a committed step.", "trim_partition.lua"),
     # --- queued

@@ -49,8 +49,11 @@ class Maps:
             if sketches is None:
                 found = exact_copies.find_and_add(table, keys[here], pages[here], table.commit)
             else:
-                rows = near_copies.Rows(keys[here], pages[here], sketches[here])
-                found = near_copies.find_and_add(table, rows, table.commit)
+                rows = np.empty(int(here.sum()), dtype=near_copies.ROW)
+                # Contents are as many as pages, and larger the later they come: the first with a band is the original.
+                rows["band"], rows["content"], rows["page"] = keys[here], pages[here], pages[here]
+                rows["sketch"] = sketches[here]
+                found = near_copies.find_near(table, rows, table.commit).contents
             copies += int((found != 0).sum())
             self._remove_obsolete(table, number)
         return copies

@@ -40,7 +40,7 @@ STAGES: Final[tuple[tuple[str, tuple[str, ...]], ...]] = (
             *("/bigcrawl/scheduler/", "/bigcrawl/drum/", "/bigcrawl/politeness/", "/bigcrawl/middlewares/"),
             *("/bigcrawl/store/", "/bigcrawl/metrics/", "/bigcrawl/serving/", "/bigcrawl/dashboard/"),
             *("/bigcrawl/tallies/", "/bigcrawl/report/", "/bigcrawl/revisiting/", "/bigcrawl/content/"),
-            *("/bigcrawl/stored/", "/bigcrawl/graphs/"),
+            *("/bigcrawl/stored/", "/bigcrawl/graphs/", "/bigcrawl/page_store/"),
             *("/scrapy/core/scheduler.py", "/scrapy/pqueues.py", "/scrapy/squeues.py", "/scrapy/dupefilters.py"),
             *("/queuelib/", "/scrapy_redis/"),
         ),

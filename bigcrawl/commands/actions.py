@@ -250,6 +250,14 @@ ACTIONS: Final[dict[str, Action]] = {
         ("all.jsonl.zst", "news.jsonl --since 2026-11-25T06:00:00Z"),
         "moving.changes.add_options",
     ),
+    "copies": Action(
+        "FILE",
+        1,
+        1,
+        "moving.copies.copies",
+        "write which pages are copies of others into a file",
+        ("copies.jsonl",),
+    ),
     "import": Action(
         "FILE | DIR | REDIS-URL",
         1,

@@ -1,76 +1,78 @@
-"""Finds the page that a new page is a near copy of, in a map of DRUM that is asked in batches.
+"""Finds contents that are nearly those of other pages, in a map of DRUM that is asked in batches.
 
-The map has a record for each band of each original: its key is the band, its value the page and its sketch. A page that
-shares a band with an original, and whose sketch is similar enough, is a near copy of it, and gets no record of its own.
-Another page with the same band takes one of `SLOTS` keys that are made of it, the first free one.
+The map has a record for each band of a content that no other is known for: its key is the band, its value the content,
+the page that has it, and its sketch. Of two contents that share a band and whose sketches are similar enough, the one
+with the larger key is a near copy of the other, whichever came first, and the other one has the record. So two contents
+are never copies of each other, in whatever order they came to which map. A content with the same band that is not
+similar takes one of `SLOTS` keys that are made of it, the first free one.
 
-The rows of a page may lie in different maps, by their bands. Each map finds a near copy by its own rows.
+The rows of a content may lie in different maps, by their bands. Each map finds a near copy by its own rows.
 Source: Manku, Jain, Das Sarma, Detecting Near-Duplicates for Web Crawling (2007), whose tables by parts of a
 fingerprint these are. Differs: min-wise hashes instead of simhash, and one look-up a band instead of a scan.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import numpy as np
 
 from bigcrawl.content.shingles import mixed
-from bigcrawl.content.sketches import ALIKE_MIN, BANDS, SKETCH_WORDS, places_alike
+from bigcrawl.content.sketches import ALIKE_MIN, SKETCH_WORDS, places_alike
 from bigcrawl.drum.bucket import Kind
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable
 
     import numpy.typing as npt
 
-    from bigcrawl.content.sketches import Sketch
     from bigcrawl.drum.bucket import ApplyResult, Bucket
-    from bigcrawl.drum.format import KeyArray
+
+    Rows = npt.NDArray[Any]
 
 SLOTS: Final = 3
-"""How many pages may have a record for one band."""
+"""How many contents may have a record for one band."""
 
-VALUE: Final = np.dtype([("page", "<u8"), ("sketch", "<u8", (SKETCH_WORDS,))])
+_SKETCHED: Final = [("content", "<u8"), ("page", "<u8"), ("sketch", "<u8", (SKETCH_WORDS,))]
+VALUE: Final = np.dtype(_SKETCHED)
+ROW: Final = np.dtype([("band", "<u8"), *_SKETCHED])
+"""What a batch asks: a row for each band of a content, with a page that has it; its sketch is packed."""
+
 NEAR: Final = Kind("near", VALUE, fresh_max=1024)
 """The kind of the map."""
 
-NO_PAGE: Final = 0
 
-
-class Rows(NamedTuple):
-    """What a batch asks, a row for each band of each page.
+class NearCopies(NamedTuple):
+    """Verdicts, in no order that means anything; all of shape (n,), a content may be in several.
 
     Attributes:
-        bands: uint64, shape (n,), any order.
-        pages: uint64, shape (n,): keys of the pages; never `NO_PAGE`.
-        sketches: packed, shape (n, SKETCH_WORDS).
+        contents: the contents that are near copies.
+        pages: a page with each of them.
+        originals: the page whose content each is nearly the same as.
     """
 
-    bands: KeyArray
-    pages: KeyArray
-    sketches: npt.NDArray[np.uint64]
+    contents: Rows
+    pages: Rows
+    originals: Rows
 
 
-def rows_of(pages: Sequence[tuple[int, Sketch]]) -> Rows:
-    """Return the rows of pages, which are given with their keys; all rows of a page are neighbours."""
-    keys = np.array([key for key, _ in pages], dtype=np.uint64)
-    bands = np.array([sketch.bands for _, sketch in pages], dtype=np.uint64).reshape(-1)
-    packed = np.array([sketch.packed for _, sketch in pages], dtype=np.uint64).reshape(-1, SKETCH_WORDS)
-    return Rows(bands, keys.repeat(BANDS), packed.repeat(BANDS, axis=0))
+class _Found(NamedTuple):
+    """Rows of which the second is the original of the first."""
+
+    copies: Rows
+    originals: Rows
 
 
-def find_and_add(table: Bucket, rows: Rows, commit: Callable[[ApplyResult], None]) -> KeyArray:
-    """Find for each row the page of which it is a near copy, and add the rows that have none.
+def find_near(table: Bucket, rows: Rows, commit: Callable[[ApplyResult], None]) -> NearCopies:
+    """Find the near copies among contents and those before them, and add the contents that are none.
 
     Args:
         table: of kind `NEAR`.
-        rows: in the order of arrival. Of two new near copies in one batch, the first is the original.
+        rows: of dtype `ROW`, shape (n,), in the order of arrival, duplicates allowed.
         commit: adopts a result in the table; it is called once for each slot that was used.
 
     Returns:
-        The key of the original, shape (n,); `NO_PAGE` for a row without one. A page that was added before is not its
-        own copy.
+        Verdicts. They are the same when rows come again. Contents of the same page are never copies of each other.
 
     Raises:
         CorruptionError: a run is damaged.
@@ -78,22 +80,73 @@ def find_and_add(table: Bucket, rows: Rows, commit: Callable[[ApplyResult], None
 
     Cost: that of `Bucket.values` for each slot in use.
     """
-    originals = np.zeros(len(rows.bands), dtype=np.uint64)
-    left = np.arange(len(rows.bands))
+    found: list[_Found] = []
+    left = rows
     for slot in range(SLOTS):
         if not len(left):
             break
-        keys = rows.bands[left] if slot == 0 else mixed(rows.bands[left] + np.uint64(slot))
-        distinct, first, whose = np.unique(keys, return_index=True, return_inverse=True)
-        found, held = table.values(distinct)
-        added = ~found
-        held["page"][added] = rows.pages[left[first[added]]]
-        held["sketch"][added] = rows.sketches[left[first[added]]]
-        if added.any():
-            commit(table.put(distinct[added], held[added]))
-        there = held[whose]
-        is_own = there["page"] == rows.pages[left]
-        is_near = places_alike(there["sketch"], rows.sketches[left]) >= ALIKE_MIN
-        originals[left[is_near & ~is_own]] = there["page"][is_near & ~is_own]
-        left = left[~(is_near | is_own)]
-    return originals
+        keys = left["band"] if slot == 0 else mixed(left["band"] + np.uint64(slot))
+        left = _ask_slot(table, keys, left, found, commit)
+    copies = [verdict.copies for verdict in found]
+    originals = [verdict.originals for verdict in found]
+    if not copies:
+        return NearCopies(*(np.empty(0, dtype=np.uint64),) * 3)
+    of_all = np.concatenate(copies)
+    return NearCopies(of_all["content"], of_all["page"], np.concatenate(originals)["page"])
+
+
+def _ask_slot(
+    table: Bucket, keys: Rows, rows: Rows, found: list[_Found], commit: Callable[[ApplyResult], None]
+) -> Rows:
+    """Ask the records with these keys, note verdicts, and write records. Return the rows to ask the next slot for."""
+    given = _values_of(rows)
+    distinct, first, whose = np.unique(keys, return_index=True, return_inverse=True)
+    was_there, held = table.values(distinct)
+    held[~was_there] = given[first[~was_there]]
+    before = held[whose]
+    alike_before = _are_alike(before, given)
+    after = _least_of(held, given, whose, alike_before & (given["page"] != before["page"]))
+    is_replaced = after["content"] != held["content"]
+    changed = ~was_there | is_replaced
+    if changed.any():
+        commit(table.put(distinct[changed], after[changed]))
+    record = after[whose]
+    alike = _are_alike(record, given)
+    _note(found, held[is_replaced], after[is_replaced])
+    _note(found, given[alike], record[alike])
+    # Alike the one before, but not the one that has replaced it.
+    rest = alike_before & ~alike
+    _note(found, given[rest], before[rest])
+    is_known = alike & ((given["content"] >= record["content"]) | (given["page"] == record["page"]))
+    is_known |= alike_before & ((given["content"] >= before["content"]) | (given["page"] == before["page"]))
+    left: Rows = rows[~is_known]
+    return left
+
+
+def _values_of(rows: Rows) -> Rows:
+    values = np.empty(len(rows), dtype=VALUE)
+    for name in ("content", "page", "sketch"):
+        values[name] = rows[name]
+    return values
+
+
+def _least_of(held: Rows, given: Rows, whose: npt.NDArray[np.intp], may_replace: npt.NDArray[np.bool_]) -> Rows:
+    """Return the records with the least contents: those that are held, or given rows that may replace them."""
+    least = held["content"].copy()
+    np.minimum.at(least, whose[may_replace], given["content"][may_replace])
+    is_least = may_replace & (given["content"] == least[whose]) & (least[whose] < held["content"][whose])
+    after = held.copy()
+    after[whose[is_least][::-1]] = given[is_least][::-1]  # of equal contents, the first
+    return after
+
+
+def _note(found: list[_Found], some: Rows, others: Rows) -> None:
+    """Note which of some contents are copies of the others, to which they are similar: those with larger keys."""
+    is_copy = (some["content"] > others["content"]) & (some["page"] != others["page"])
+    if is_copy.any():
+        found.append(_Found(some[is_copy], others[is_copy]))
+
+
+def _are_alike(some: Rows, others: Rows) -> npt.NDArray[np.bool_]:
+    alike: npt.NDArray[np.bool_] = places_alike(some["sketch"], others["sketch"]) >= ALIKE_MIN
+    return alike

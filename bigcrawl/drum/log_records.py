@@ -38,8 +38,8 @@ def encode_header(magic: bytes, version: int) -> bytes:
     return _HEADER.pack(magic, version)
 
 
-def check_header(path: str | PathLike[str], data: bytes, magic: bytes, version: int) -> None:
-    """Check that a log, or its first bytes, begins with this magic and version.
+def check_header(path: str | PathLike[str], data: bytes, magic: bytes, version: int, oldest: int | None = None) -> None:
+    """Check that a log, or its first bytes, begins with this magic and version, or a version from `oldest` on.
 
     Raises:
         CorruptionError: it does not; `OtherVersionError` if only the version differs.
@@ -49,7 +49,7 @@ def check_header(path: str | PathLike[str], data: bytes, magic: bytes, version: 
     found_magic, found_version = _HEADER.unpack_from(data)
     if found_magic != magic:
         raise CorruptionError(path, 0, f"magic {magic!r}", repr(found_magic))
-    if found_version != version:
+    if not (version if oldest is None else oldest) <= found_version <= version:
         raise OtherVersionError(path, 8, version, found_version)
 
 

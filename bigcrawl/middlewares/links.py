@@ -106,10 +106,11 @@ class LinksMiddleware:
         await frontier.intake.end_start()
 
     def process_spider_input(self, response: Response) -> None:
-        """Tell the watchdog which page the spider is given."""
+        """Tell the watchdog which page the spider is given, and the frontier what it contains."""
         frontier = frontier_of(self._crawler)
         if frontier is not None:
             frontier.started.note_running(response.request)
+            frontier.started.note_page(response)
 
     async def process_spider_output(self, response: Response, result: AsyncIterator[Any]) -> AsyncIterator[Any]:
         """Pass on requests and items, take `Links`, and drop links that the page marks nofollow."""

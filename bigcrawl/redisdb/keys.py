@@ -5,7 +5,7 @@ Partition keys share one hash tag, so that a script's keys live on one node of a
     bigcrawl:{<crawl>:p<id>}:owner       hash    node, epoch, generation, lease_ms, token, server, rest
     bigcrawl:{<crawl>:p<id>}:state       hash    counters, last admitted batch, what the owner last committed
     bigcrawl:{<crawl>:p<id>}:inbox       stream  URLs (b), edges (e), outcomes (o), keys to forget (f), rows (r),
-                                                 revisits (v), votes (w)
+                                                 revisits (v), votes (w), contents of pages (c)
     bigcrawl:{<crawl>:p<id>}:sender:<node>  string  session and number of the node's last batch here; kept a day
     bigcrawl:{<crawl>:p<id>}:ready       zset    ready heap: next fetch ms -> host
     bigcrawl:{<crawl>:p<id>}:busy        hash    host -> URLs taken of it

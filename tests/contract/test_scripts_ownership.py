@@ -359,6 +359,21 @@ def test_edges_and_votes_come_with_their_batch(world: ScriptWorld) -> None:
     ]
 
 
+def test_contents_come_with_a_batch_or_alone(world: ScriptWorld) -> None:
+    """In a field of their own beside what else there is; alone they are no URLs, and have a number like any batch."""
+    for number, (batch, urls, votes) in enumerate([(b"batch", 2, b""), (b"batch", 1, b"votes"), (b"", 0, b"")], 1):
+        call = scripts.append_batch(world.keys, "a", 1, number, batch, urls, b"", votes, b"contents")
+        assert world.runner.run(call)
+        assert world.runner.run(call) == ""
+    entries = [fields for _, fields in world.client.xrange(world.keys.inbox)]
+    assert [{name: value for name, value in fields.items() if value} for fields in entries] == [
+        {b"b": b"batch", b"c": b"contents"},
+        {b"b": b"batch", b"w": b"votes", b"c": b"contents"},
+        {b"c": b"contents"},
+    ]
+    assert world.count("appended_urls") == 3
+
+
 def sent(world: ScriptWorld, session: int, number: int) -> str | None:
     """What Redis says to a batch of the session."""
     batch = f"{session}.{number}".encode()

@@ -49,12 +49,14 @@ class Life:
             assert self.partition is not None, number
             self.partition._check()
         self._survive(lambda: self.world.drain(self._owned(), LIMITS.host_hot_max))
+        self.world.check_copies(self._owned())
         assert Partition.verify(self.directory) == []
 
     def _actions(self) -> list[Callable[[], None]]:
         world = self.world
         return [
             lambda: world.offer(make_url(i, f"h{i % 4}.example") for i in range(8)),
+            lambda: world.offer_contents((i % 5, 1 + i) for i in range(12)),
             self._step,
             lambda: world.offer(
                 (make_url(i, f"s{i % 3}.big.example", i % 2) for i in range(4, 44)),
@@ -65,6 +67,7 @@ class Life:
             lambda: world.offer([make_url(0), make_url(100, "u.example", 100, UNCHECKED)]),
             lambda: world.offer_bytes(b"\x07 not a batch"),
             self._step,
+            lambda: world.offer_contents((i % 7, 1 + i % 20) for i in range(5, 45)),
             self._step,
             self._open,
             lambda: world.offer([*(make_url(i, f"h{i % 3}.example") for i in range(200, 300))]),
@@ -186,6 +189,7 @@ def test_a_power_cut_back_to_the_durable_point_is_folded(
         world.trim(partition)
         for number in range(steps):
             world.offer(make_url(1000 + 20 * number + i, f"h{i % 6}.example", i % 3) for i in range(20))
+            world.offer_contents(((7 * number + i) % 23, 1 + 20 * number + i) for i in range(20))
             world.fetch(1)
             world.step(partition, room=7)
             if number % 4 == 3:
@@ -203,6 +207,7 @@ def test_a_power_cut_back_to_the_durable_point_is_folded(
         partition = Partition.open(medium, 3, LIMITS, budgets=budgets)
         world.bring_up(partition)
         world.drain(partition, LIMITS.host_hot_max)
+        world.check_copies(partition)
     # A log that was cut is a log of fewer steps; zeros in it, or less of what it names than of it, are damage.
     if lost in {Lost.ALL, Lost.NAMES}:
         assert not refused

@@ -123,6 +123,10 @@ class PartitionMachine(RuleBasedStateMachine):
     def offer_a_large_host(self, start: int, count: int) -> None:
         self.world.offer(make_url(1000 + start + i, "huge.example") for i in range(count))
 
+    @rule(rows=st.lists(st.tuples(st.integers(0, 60), st.integers(1, 200)), min_size=1, max_size=80))
+    def offer_contents(self, rows: list[tuple[int, int]]) -> None:
+        self.world.offer_contents(rows)
+
     @rule(data=st.binary(max_size=20))
     def offer_rubbish(self, data: bytes) -> None:
         self.world.offer_bytes(b"\xff" + data, b"no edges")
@@ -202,6 +206,7 @@ class PartitionMachine(RuleBasedStateMachine):
             if self.always_had_budgets:
                 self.check_in_degrees()
             assert self.partition.waiting == 0
+            self.world.check_copies(self.partition)
             assert Partition.verify(self.directory) == []
         finally:
             self.patches.undo()

@@ -22,6 +22,7 @@ def append_batch(
     urls: int,
     edges: bytes = b"",
     votes: bytes = b"",
+    contents: bytes = b"",
 ) -> Call[str | None]:
     """Append a batch. The result is the entry's id; "" if it had been appended; None if an earlier batch is missing."""
 
@@ -33,7 +34,7 @@ def append_batch(
     return Call(
         "append_batch",
         (keys.inbox, keys.sender, keys.state),
-        (node, session, number, batch, urls, edges, votes),
+        (node, session, number, batch, urls, edges, votes, contents),
         parse,
     )
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from scrapy.http import TextResponse
+
 from bigcrawl.politeness.backoff_policy import OVERLOADED, retry_after_ms
 from bigcrawl.scheduler.adapter.fetch_errors import UNDER_LEASE, error_outcome, refusal_error, refusal_outcome
 from bigcrawl.scheduler.records.held import Stage
@@ -193,6 +195,14 @@ class StartedRequests:
         held = self._held.get(request) if request is not None else None
         if held is not None:
             self._running = held
+
+    def note_page(self, response: Response) -> None:
+        """The spider is given this page, without content encoding. Cost: that of `PageContents.note`."""
+        node = self._node
+        if node is not None and node.contents is not None and response.status == 200:
+            held = self.held_of(response.request)
+            if held is not None:
+                node.contents.note(held, response.body, is_text=isinstance(response, TextResponse))
 
     def note_parsed(self, request: Request | None) -> None:
         """The spider has returned from the page of a request, and no item of it is in a pipeline. Cost: 0.3 us."""

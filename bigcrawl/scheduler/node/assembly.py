@@ -36,6 +36,7 @@ from bigcrawl.scheduler.gates.shared_hosts import SharedHosts
 from bigcrawl.scheduler.gates.spaces import Spaces
 from bigcrawl.scheduler.gates.speed import SpeedControl
 from bigcrawl.scheduler.handout.handout import Handout
+from bigcrawl.scheduler.handout.page_contents import PageContents
 from bigcrawl.scheduler.handout.revisits import Revisits, policy_of
 from bigcrawl.scheduler.node.control import Control
 from bigcrawl.scheduler.node.exchange import UrlExchange
@@ -158,6 +159,11 @@ class Parts:
             self._ask_again,
             self.tallies,
             revisits=revisits,
+        )
+        seen, partitions = self.config.frontier.content_seen, self.config.crawl.partitions
+        held, has_sketches = self.handout.held, seen == "near"
+        self.contents = (
+            PageContents(held, self.outbox, partitions, has_sketches=has_sketches) if seen != "off" else None
         )
         self.workload = Workload(self.config.frontier, self.handout, self.outbox)
 

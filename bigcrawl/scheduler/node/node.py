@@ -55,7 +55,7 @@ class Node:
         parts: the parts it is made of, besides its loops.
         handout, outbox, workload, progress, starts: the parts that the engine's side uses.
         tallies: what it counts for the crawl's report.
-        link_graph, votes, same_content, wildcards: likewise; None if the crawl does not need them.
+        link_graph, votes, contents, same_content, wildcards: likewise; None if the crawl does not need them.
         pump, fold, beat, guard, watch, steer, tidy: its loops.
     """
 
@@ -70,6 +70,7 @@ class Node:
         self.starts = parts.starts
         self.link_graph = parts.link_graph
         self.votes = parts.votes
+        self.contents = parts.contents
         self.same_content = parts.same_content
         self.wildcards = parts.wildcards
         self.tallies = parts.tallies

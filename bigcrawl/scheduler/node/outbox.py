@@ -1,5 +1,7 @@
 """Links leave a node (step 3): discovered URLs wait here, and are sent to inboxes in numbered batches.
 
+So do rows about the contents of pages, for the partitions of their contents.
+
 A batch keeps its number until Redis has taken it, so that a repeat after a lost reply is recognised. An inbox takes
 number n only after n-1: when Redis refuses a command of a pipeline, those behind it wait for it. Batches of the last
 seconds are kept, for a Redis that forgets them.
@@ -20,6 +22,7 @@ from bigcrawl.redisdb import scripts
 from bigcrawl.redisdb.keys import partition_keys
 from bigcrawl.scheduler.node.recent_keys import RecentKeys
 from bigcrawl.scheduler.node.unfolded import Unfolded
+from bigcrawl.scheduler.records.contents import pack_contents, rows_in
 from bigcrawl.scheduler.records.queued_url import QueuedUrl, encode_batch
 from bigcrawl.scheduler.records.votes import VOTE_BYTES
 
@@ -30,6 +33,7 @@ if TYPE_CHECKING:
     from bigcrawl.drum.format import KeyArray
     from bigcrawl.redisdb.client import RedisClient
     from bigcrawl.scheduler.node.link_graph import LinkGraph, PageVotes
+    from bigcrawl.scheduler.records.contents import ContentRow
 
 BATCH_URLS_MAX = 2_000  # bounds a message to some 200 KB
 BATCH_BYTES_MAX = 1 << 18  # the same for large requests, before compression; a larger request goes alone
@@ -48,7 +52,7 @@ class _Batch:
     """One message to an inbox.
 
     Attributes:
-        offered_before: how many URLs had been offered to the outbox when the batches before it were made.
+        offered_before: how many URLs and rows had been offered to the outbox when the batches before it were made.
     """
 
     partition: int
@@ -58,23 +62,24 @@ class _Batch:
     urls: int
     edges: bytes
     votes: bytes
+    contents: bytes
     offered_before: int
 
     @property
     def size(self) -> int:
         """Bytes of the message that grow with the pages."""
-        return len(self.data) + len(self.votes)
+        return len(self.data) + len(self.votes) + len(self.contents)
 
     @property
     def weight(self) -> int:
-        """How many URLs it counts for while its owner has not merged it; a vote takes about as much of Redis."""
-        return self.urls + len(self.votes) // VOTE_BYTES
+        """How many URLs it counts for while its owner has not merged it; a vote or row takes about as much of Redis."""
+        return self.urls + len(self.votes) // VOTE_BYTES + rows_in(self.contents)
 
 
 class Outbox:
     """Discovered URLs on their way to the partitions' inboxes.
 
-    `offered` and `flushed` count URLs from the start of the node. Once `flushed` reaches n, everything that was offered
+    `offered` and `flushed` count URLs and rows from the start of the node. Once `flushed` reaches n, everything offered
     when `offered` was n is in Redis. An acknowledgement waits for that.
     """
 
@@ -94,6 +99,7 @@ class Outbox:
         self._clock = clock
         self._waiting: dict[int, list[QueuedUrl]] = {}
         self._waiting_bytes = 0
+        self._contents: dict[int, tuple[bytearray, bytearray]] = {}  # rows that wait: seen, sketched
         self._unsent: deque[_Batch] = deque()
         self._unsent_bytes = 0
         self._sent: deque[tuple[int, _Batch]] = deque()
@@ -105,6 +111,7 @@ class Outbox:
         self._votes = votes
         self.unfolded = Unfolded(crawl, partitions, urls_max)
         self._flushed_partitions: set[int] = set()
+        self._told_partitions: set[int] = set()
         self._tell_sent: Callable[[int, int], None] = _to_nobody
         self._sealed = 0  # how many of the offered URLs are in batches
         self.offered = 0
@@ -116,7 +123,7 @@ class Outbox:
 
     @property
     def waiting(self) -> int:
-        """URLs that Redis has not taken yet; if a flush was refused in part, also some that it has."""
+        """URLs and rows that Redis has not taken yet; if a flush was refused in part, also some that it has."""
         return self.offered - self.flushed
 
     @property
@@ -128,6 +135,15 @@ class Outbox:
         """Take a URL; O(1), no I/O, never refused."""
         self._waiting.setdefault(partition, []).append(url)
         self._waiting_bytes += len(url.body)
+        self.offered += 1
+
+    def offer_content(self, row: ContentRow) -> None:
+        """Take a row about the content of a page; O(1), no I/O, never refused."""
+        waiting = self._contents.get(row.partition)
+        if waiting is None:
+            waiting = self._contents[row.partition] = (bytearray(), bytearray())
+        waiting[0].extend(row.seen)
+        waiting[1].extend(row.sketched)
         self.offered += 1
 
     def remember_each(self, keys: KeyArray) -> list[int]:
@@ -171,6 +187,11 @@ class Outbox:
         flushed, self._flushed_partitions = self._flushed_partitions, set()
         return flushed
 
+    def take_told_partitions(self) -> set[int]:
+        """Take the partitions that have got nothing but rows about contents since the last call."""
+        told, self._told_partitions = self._told_partitions, set()
+        return told
+
     def send_again(self) -> None:
         """Redis may have forgotten: queue the batches of the last seconds again, and forget which keys were sent.
 
@@ -197,6 +218,8 @@ class Outbox:
                 continue
             for portion in _portions(urls):
                 self._add_batch(partition, portion)
+        for partition in list(self._contents):
+            self._add_batch(partition, ())
         for hints in (self._link_graph, self._votes):
             for partition in hints.overdue() if hints is not None else ():
                 self._add_batch(partition, ())
@@ -211,7 +234,10 @@ class Outbox:
         edges = self._link_graph.take(partition) if self._link_graph is not None else b""
         votes = self._votes.take(partition) if self._votes is not None else b""
         session = self._sessions.get(partition, 1)
-        batch = _Batch(partition, session, number, encode_batch(urls), len(urls), edges, votes, self._sealed)
+        rows = self._contents.pop(partition, None)
+        contents = pack_contents(bytes(rows[0]), bytes(rows[1])) if rows is not None else b""
+        data = b"" if contents and not urls else encode_batch(urls)
+        batch = _Batch(partition, session, number, data, len(urls), edges, votes, contents, self._sealed)
         self._unsent.append(batch)
         self._unsent_bytes += batch.size
 
@@ -224,9 +250,8 @@ class Outbox:
 
     def _call(self, batch: _Batch) -> scripts.Call[str | None]:
         keys = partition_keys(self._crawl, batch.partition)
-        return scripts.append_batch(
-            keys, self._node, batch.session, batch.number, batch.data, batch.urls, batch.edges, batch.votes
-        )
+        hints = batch.edges, batch.votes, batch.contents
+        return scripts.append_batch(keys, self._node, batch.session, batch.number, batch.data, batch.urls, *hints)
 
     def _note_sent(self, batches: list[_Batch], results: list[Any]) -> BigcrawlError | None:
         """Keep the batches that were not taken, in their order. Begin a new session of each inbox that has forgotten.
@@ -242,7 +267,7 @@ class Outbox:
         for batch, result in zip(batches, results, strict=True):
             if isinstance(result, str):
                 taken.add(id(batch))
-                self._flushed_partitions.add(batch.partition)
+                (self._flushed_partitions if batch.data else self._told_partitions).add(batch.partition)
                 self._tell_sent(batch.partition, batch.urls)
                 self._sent.append((now_ms, batch))
                 self._sent_bytes += batch.size
@@ -279,7 +304,7 @@ class Outbox:
             keep_ms = KEEP_SENT_MS if self._sent_bytes < OUTBOX_BYTES_MAX else KEEP_SENT_LEAST_MS
             if self._sent[0][0] >= now_ms - keep_ms:
                 return
-            self._sent_bytes -= len(self._sent.popleft()[1].data)
+            self._sent_bytes -= self._sent.popleft()[1].size
 
 
 def _to_nobody(_partition: int, _urls: int) -> None:

@@ -2,6 +2,9 @@
 
     due partitions -> read inboxes, one round trip -> [worker thread] fold each -> admit and publish, one round trip
 
+What the steps have found of near copies is sent to the partitions of these contents first. So an inbox that counts as
+folded owes nothing to another.
+
 If a round fails after a commit, the next round sends the committed batches to Redis.
 """
 
@@ -14,8 +17,11 @@ from typing import TYPE_CHECKING, Any
 
 from bigcrawl.exceptions import BigcrawlError
 from bigcrawl.histogram import Histogram
+from bigcrawl.redisdb.keys import partition_keys
 from bigcrawl.redisdb.reply_errors import RedisRefusedError
 from bigcrawl.scheduler.budgets.traps import trap_change_text
+from bigcrawl.scheduler.records.contents import found_by_partition, pack_contents
+from bigcrawl.scheduler.records.inbox_entry import CONTENTS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Sequence
@@ -50,6 +56,8 @@ class Folding:
 
     Args:
         client: of the crawl's Redis.
+        crawl: its name.
+        partitions: how many it has.
         clock: of the node.
         step_ms: how long keys gather while there is enough to fetch.
         table: the partitions.
@@ -66,6 +74,8 @@ class Folding:
     def __init__(
         self,
         client: RedisClient,
+        crawl: str,
+        partitions: int,
         clock: Clock,
         step_ms: int,
         table: OwnedTable,
@@ -79,6 +89,8 @@ class Folding:
         listed: ListedPages,
     ) -> None:
         self._client = client
+        self._crawl = crawl
+        self._partitions = partitions
         self._clock = clock
         self._step_ms = step_ms
         self._table = table
@@ -107,6 +119,7 @@ class Folding:
         Raises:
             TransientStoreError: Redis is unreachable, or the disk is full. Nothing is lost.
         """
+        await self._tell_found()
         refused = await self._admit_pending()
         behind = frozenset(self._unconfirmed)
         now_ms = self._clock.monotonic_ms()
@@ -145,6 +158,7 @@ class Folding:
         self._unconfirmed.update(due)  # before the commit, so that a batch is sent again whatever fails later
         results = await self._thread.run_each(folds)
         steps = {p: step for p, step in zip(due, results, strict=True) if not isinstance(step, BigcrawlError)}
+        await self._tell_found()
         calls: list[tuple[OwnedPartition, scripts.Call[Any]]] = []
         for owned, step in steps.items():
             calls += [(owned, call) for call in owned.after_step(step, len(inboxes[owned]), now_ms)]
@@ -187,6 +201,29 @@ class Folding:
                 hosts = list({url.host for url in step.batch.urls})
                 found |= zip(hosts, self._crawl_budgets.budgets_of(owned.disk, hosts), strict=True)
         return found
+
+    # --- what other partitions are told
+
+    async def _tell_found(self) -> None:
+        """Send what steps have found of near copies to the inboxes of their contents' partitions.
+
+        Raises:
+            TransientStoreError: Redis did not take all; all is sent again.
+        """
+        now_ms = self._clock.monotonic_ms()
+        unsent = {owned: rows for owned in self._table.sound if (rows := owned.found.unsent)}
+        if unsent:
+            by_home = found_by_partition(b"".join(unsent.values()), self._partitions)
+            inboxes = {home: partition_keys(self._crawl, home).inbox for home in by_home}
+            packed = {home: pack_contents(found=rows) for home, rows in by_home.items()}
+            await self._client.commands([("XADD", inboxes[h], "*", CONTENTS, packed[h]) for h in by_home])
+            for home in by_home:
+                if (owned := self._table.by_number.get(home)) is not None:
+                    owned.note_outcomes()
+        for owned, rows in unsent.items():
+            owned.found.note_sent(rows, now_ms)
+        for owned in self._table.sound:
+            owned.found.forget_old(now_ms)
 
     # --- admissions that Redis may not have
 

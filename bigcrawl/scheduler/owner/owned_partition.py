@@ -17,7 +17,7 @@ from bigcrawl.scheduler.owner.hot.admit_calls import admit_call
 from bigcrawl.scheduler.owner.hot.due_heap import NEVER_MS
 from bigcrawl.scheduler.owner.hot.hot_set import AwayHosts, HotSet
 from bigcrawl.scheduler.owner.hot.taking import Taking
-from bigcrawl.scheduler.owner.inbox import InboxReader, MovedUrls
+from bigcrawl.scheduler.owner.inbox import FoundCopies, InboxReader, MovedUrls
 from bigcrawl.scheduler.owner.publishing import Publishing
 from bigcrawl.scheduler.owner.step_schedule import StepSchedule
 
@@ -51,6 +51,7 @@ class OwnedPartition(Taking):
         points: what the store has of it; None if the crawl has no store.
         suspects: URLs that may have killed a node, by sequence number.
         moved: URLs that were moved back to the inbox lately.
+        found: near copies that other partitions are to be told of.
         publishing: what Redis is told of its counts.
         draining: whether to release it as soon as the node holds none of its URLs.
         is_damaged: whether a file is damaged, so that no work is done on it.
@@ -105,6 +106,7 @@ class OwnedPartition(Taking):
         self.publishing = Publishing(keys, disk, self.schedule, self.durability, points)
         self.suspects = dict(suspects or {})
         self.moved = moved or MovedUrls()
+        self.found = FoundCopies(disk)
         self.draining = False
         self.is_damaged = False
         self.admitted = disk.batch_number

@@ -128,6 +128,8 @@ class Ownership:
         self.listed = ListedPages(config.revisits, client.now_ms)
         self._folding = Folding(
             client,
+            config.crawl.name,
+            config.crawl.partitions,
             clock,
             frontier.step_ms,
             table,

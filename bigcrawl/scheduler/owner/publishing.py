@@ -62,6 +62,8 @@ class Publishing:
             "duplicates": disk.duplicates,
             "rejected": disk.set_aside,
             "folded_urls": disk.folded_urls,
+            "exact_copies": disk.exact_copies,
+            "near_copies": disk.near_copies,
         }
         return scripts.trim_partition(self._keys, identity, *self._durability.trim, state | self.checkpoint_state())
 

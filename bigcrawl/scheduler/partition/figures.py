@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from bigcrawl.content.copies import read_copies
 from bigcrawl.drum.files import store_errors
 from bigcrawl.scheduler.budgets.traps import Traps
 from bigcrawl.scheduler.partition.manifest import NO_INBOX_ID
@@ -69,6 +70,21 @@ class PartitionFigures:
     def rejected(self) -> int:
         """How many inbox entries were ever set aside because they could not be decoded."""
         return self._kept.manifest.rejected
+
+    @property
+    def exact_copies(self) -> int:
+        """How many pages, by their contents in this partition, are exact copies of others."""
+        return self._kept.manifest.exact_copies
+
+    @property
+    def near_copies(self) -> int:
+        """How many pages, by their contents in this partition, are near copies of others and no exact ones."""
+        return self._kept.manifest.near_copies
+
+    def copies(self) -> npt.NDArray[Any]:
+        """Return these pages, see `bigcrawl.content.copies.COPY`. Reads the whole table."""
+        with store_errors(self._directory):
+            return read_copies(self._state.tables.copies)
 
     @property
     def batch_number(self) -> int:

@@ -76,6 +76,9 @@ class Manifest:
         folded_urls: how many URLs were ever read from the inbox.
         duplicates: how many of them had been seen.
         rejected: how many inbox entries were ever set aside.
+        exact_copies, near_copies: how many pages the table `copies` has of each kind.
+        untold: rows about near copies for other partitions, which were perhaps not sent yet; see
+            `bigcrawl.scheduler.records.contents`.
     """
 
     epoch: int
@@ -95,6 +98,9 @@ class Manifest:
     folded_urls: int = 0
     duplicates: int = 0
     rejected: int = 0
+    exact_copies: int = 0
+    near_copies: int = 0
+    untold: bytes = b""
 
     def files_needed(self) -> dict[str, int]:
         """Return the names of all files that this manifest refers to, with the committed length of each."""

@@ -2,7 +2,7 @@
 
     offset  bytes  what
     0       8      magic "BCMANIFS"
-    8       u32    format version, 7
+    8       u32    format version, 8; 7 lacks what is known of copies, and is read too
     12      ...    records
 
     record
@@ -13,7 +13,7 @@
     16      a      admit batches, one after another, see `bigcrawl.scheduler.partition.admit_batch`
     16 + a  c      changes: msgpack, a map
 
-All numbers are little-endian. To change the layout, raise the version; a log of another version is refused. The changes
+All numbers are little-endian. To change the layout, raise the version; a log of an unknown one is refused. The changes
 are those of `bigcrawl.scheduler.partition.manifest`, with two further fields: `batches`, the number and length of each
 batch in the record, and `retained_from`, the number of the first batch that is kept.
 
@@ -60,7 +60,8 @@ MANIFEST_TEMPORARY = "MANIFEST.tmp"
 LOG_BYTES_MAX = 128 << 10
 
 _MAGIC = b"BCMANIFS"
-_VERSION = 7
+_VERSION = 8
+_OLDEST_VERSION = 7
 _RECORD = struct.Struct("<III")
 _CRC = struct.Struct("<I")
 _RECORD_BYTES = _RECORD.size + _CRC.size
@@ -253,7 +254,7 @@ def decode_sound_manifests(path: AnyPath, data: bytes) -> Iterator[Manifest]:
 
 
 def _records(path: AnyPath, data: bytes) -> Iterator[_Record]:
-    check_header(path, data, _MAGIC, _VERSION)
+    check_header(path, data, _MAGIC, _VERSION, _OLDEST_VERSION)
     at = HEADER_BYTES
     while len(data) - at >= _RECORD_BYTES:
         lengths = data[at : at + _RECORD.size]

@@ -91,6 +91,7 @@ class Partition(PartitionFigures):
         self._limits = limits
         self._sources = StepSources(source)
         self._modified: Modified = NOTHING_LISTED
+        self._told = 0  # bytes of the manifest's `untold` that were sent
 
     @classmethod
     def open(
@@ -214,13 +215,13 @@ class Partition(PartitionFigures):
             batch = AdmitBatch(self.batch_number + 1, self.admitted, chosen) if chosen else None
             step = Step(batch, len(fold.new), fold.duplicates, fold.rejected, fold.trap_changes)
             if has_changed := bool(fresh) or work.differs(self._state):
-                self._commit_step(step, work, fresh[-1][0] if fresh else self.inbox_id)
+                self._commit_step(step, work, fresh[-1][0] if fresh else self.inbox_id, fold)
             self._sources.end(is_committed=has_changed)
             if self.set_aside or step.rejected:
                 self.set_aside = self._kept.own.count_set_aside()
             return step
 
-    def _commit_step(self, step: Step, work: PartitionState, inbox_id: str) -> None:
+    def _commit_step(self, step: Step, work: PartitionState, inbox_id: str, fold: StepFold) -> None:
         work.flush()
         before, batch = self._kept.manifest, step.batch
         after = replace(
@@ -238,9 +239,25 @@ class Partition(PartitionFigures):
             folded_urls=before.folded_urls + step.new + step.duplicates,
             duplicates=before.duplicates + step.duplicates,
             rejected=before.rejected + step.rejected,
+            exact_copies=before.exact_copies + fold.copies.exact,
+            near_copies=before.near_copies + fold.copies.near,
+            untold=self.untold + fold.found,
         )
         self._kept.commit(after, batch)
         self._state = work
+        self._told = 0
+
+    # --- what other partitions are told
+
+    @property
+    def untold(self) -> bytes:
+        """Rows for the partitions of contents, see `records.contents`. They may have been sent by an owner before."""
+        return self._kept.manifest.untold[self._told :]
+
+    def note_told(self, rows: bytes) -> None:
+        """These first bytes of `untold` were sent. The next step's manifest forgets them."""
+        assert self.untold.startswith(rows), "what was sent waited first"
+        self._told += len(rows)
 
     # --- admit batches
 

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple, TypeAlias, TypeVar
 
 import numpy as np
 
+from bigcrawl.content.copies import read_copies
 from bigcrawl.drum.files import DiskFiles, store_errors
 from bigcrawl.drum.format import KEY_TYPE
 from bigcrawl.exceptions import CorruptionError
@@ -159,6 +160,18 @@ def find_waiting(
         return None
 
     return _read(directory, look, files, rest)
+
+
+def read_copies_of(
+    directory: Path, files: Files | None = None, rest: Callable[[float], None] = time.sleep
+) -> npt.NDArray[Any] | None:
+    """Return the pages that are copies of others, by the contents in a partition; of `bigcrawl.content.copies.COPY`.
+
+    Cost: reads the whole table; 28 bytes of memory a copy.
+
+    Returns, and raises: as `read_partition`.
+    """
+    return _read(directory, lambda _own, _manifest, tables: read_copies(tables.copies), files, rest)
 
 
 def _read(

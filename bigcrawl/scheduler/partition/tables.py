@@ -16,6 +16,12 @@
                                                   `bigcrawl.scheduler.records.revisits`
     votes    vote    URL                          what pages that link to it say of it, see
                                                   `bigcrawl.scheduler.records.votes`
+    contents content  content of pages            the page that had it first, see `bigcrawl.content.exact_copies`
+    near     near     band of contents            the content that others are compared with, a page that has it, and its
+                                                  sketch, see `bigcrawl.content.near_copies`
+    copies   copy     page and content            the page that it is a copy of, see `bigcrawl.content.copies`
+
+A content or band lies in the partition that its own key names, whatever the partitions of its pages.
 
 To add a table, add a field of `TableStates`, a kind, an attribute of `Tables`, and a row here and in
 docs/file-formats.md. Then raise the version of the manifest's log.
@@ -28,6 +34,9 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from bigcrawl.content.copies import COPIES
+from bigcrawl.content.exact_copies import CONTENTS
+from bigcrawl.content.near_copies import NEAR
 from bigcrawl.drum.bucket import EMPTY_BUCKET, Bucket, BucketState, Kind
 from bigcrawl.scheduler.budgets import traps
 from bigcrawl.scheduler.budgets.placement import RECORD
@@ -61,6 +70,9 @@ class TableStates(NamedTuple):
     hosts: BucketState = EMPTY_BUCKET
     visits: BucketState = EMPTY_BUCKET
     votes: BucketState = EMPTY_BUCKET
+    contents: BucketState = EMPTY_BUCKET
+    near: BucketState = EMPTY_BUCKET
+    copies: BucketState = EMPTY_BUCKET
 
 
 NO_TABLES = TableStates()
@@ -75,6 +87,9 @@ KINDS = {
     "hosts": Kind("host", fresh_max=_FRESH_MAX),
     "visits": Kind("visit", VISITS, fresh_max=_FRESH_MAX),
     "votes": Kind("vote", VOTES, fresh_max=_FRESH_MAX),
+    "contents": CONTENTS,
+    "near": NEAR,
+    "copies": COPIES,
 }
 """The kind of each table, in the order of `TableStates`."""
 
@@ -87,9 +102,8 @@ class Tables:
     def __init__(self, epoch: EpochDirectory, buckets: Iterable[Bucket]) -> None:
         self._epoch = epoch
         self._all = tuple(buckets)
-        self.seen, self.edges, self.plds, self.totals, self.ends, self.traps, self.hosts, self.visits, self.votes = (
-            self._all
-        )
+        self.seen, self.edges, self.plds, self.totals, self.ends, self.traps, self.hosts, self.visits = self._all[:8]
+        self.votes, self.contents, self.near, self.copies = self._all[8:]
 
     @classmethod
     def restore(cls, epoch: EpochDirectory, states: TableStates) -> Tables:

@@ -12,6 +12,7 @@ from bigcrawl.scheduler.records.queued_url import ASKED
 
 if TYPE_CHECKING:
     from bigcrawl.redisdb.scripts import Ended
+    from bigcrawl.scheduler.records.contents import ContentRow
     from bigcrawl.scheduler.records.member import Member
     from bigcrawl.scheduler.records.passage import Passage, Space
     from bigcrawl.scheduler.records.revisits import Revisit
@@ -61,6 +62,8 @@ class HeldUrl:
     fetched_bytes: int = 0
     retry_after_ms: int = 0  # the delay that its response asked for
     pld_rows: bytes = b""  # rows to send with its outcome: what its page shows about its PLD
+    content: int = 0  # the key of what its page contains, see `bigcrawl.content.exact_copies`
+    content_rows: tuple[ContentRow, ...] = ()  # what to tell of it; empty when it was told, or there is nothing
     next_try: bytes = b""
     next_order: int | None = None  # where the next try goes in its host's queue; None: where this one was
     answered_ms: int = 0  # monotonic; when the last fetch was over, whatever came of it
@@ -78,6 +81,11 @@ class HeldUrl:
     @property
     def seq(self) -> int:
         return self.fields.seq
+
+    @property
+    def owes_content(self) -> bool:
+        """Whether it has ended for good, and what its page contains was not told yet."""
+        return bool(self.content_rows) and self.end is not None and not self.end.member
 
     # --- at the gates
 
@@ -201,6 +209,16 @@ class HeldUrl:
     def note_pld_rows(self, rows: bytes) -> None:
         """Its page shows this about its PLD."""
         self.pld_rows = rows
+
+    def note_content(self, content: int, rows: tuple[ContentRow, ...]) -> None:
+        """Its page contains this, of which partitions are told with these rows."""
+        self.content = content
+        self.content_rows = rows
+
+    def note_content_offered(self, offered: int) -> None:
+        """Its rows are in the outbox, which has been offered so much by now."""
+        self.content_rows = ()
+        self.offered_at_end = offered
 
     def note_revisit(self, revisit: Revisit | None) -> None:
         """When it ends now, it is visited again like this; None: not again. What its visit brought is noted."""

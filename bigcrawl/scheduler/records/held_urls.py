@@ -94,15 +94,32 @@ class HeldUrls:
             self._ended.append(held)
 
     def acknowledgeable(self, flushed: int) -> list[HeldUrl]:
-        """Return the ended URLs whose links and pages are safe, oldest first. They stay until `forget`."""
+        """Return the ended URLs whose links and pages are safe, oldest first. They stay until `forget`.
+
+        A page that has become safe since `safe_with_content` waits until its contents were told.
+        """
         ready = []
         safe_pages = self._storage.safe_pages if self._storage else 0
         for held in self._ended:
-            if held.offered_at_end > flushed or held.pages_at_end > safe_pages:
+            if held.offered_at_end > flushed or held.pages_at_end > safe_pages or held.owes_content:
                 break
             if not held.is_end_confirmed:
                 ready.append(held)
         return ready
+
+    def safe_with_content(self) -> list[HeldUrl]:
+        """Return ended URLs whose pages are safe and whose contents were not told yet, oldest first.
+
+        Those that are tried again have none to tell.
+        """
+        safe_pages = self._storage.safe_pages if self._storage else 0
+        found = []
+        for held in self._ended:
+            if held.pages_at_end > safe_pages:
+                break
+            if held.owes_content:
+                found.append(held)
+        return found
 
     def forget(self, ends: list[HeldUrl], now_ms: int) -> None:
         """Remove URLs whose end Redis has confirmed. How they ended is kept for `KEEP_ENDED_MS`."""

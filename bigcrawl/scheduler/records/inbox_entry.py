@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Final, NamedTuple
 
-FIELDS: Final = (b"b", b"e", b"o", b"f", b"r", b"v", b"w")
+FIELDS: Final = (b"b", b"e", b"o", b"f", b"r", b"v", b"w", b"c")
 """The names of an entry's fields in Redis, in the order of `InboxEntry`; the Lua scripts write them too."""
-BATCH, EDGES, OUTCOMES, FORGOTTEN, ROWS, REVISITS, VOTES = FIELDS
+BATCH, EDGES, OUTCOMES, FORGOTTEN, ROWS, REVISITS, VOTES, CONTENTS = FIELDS
 
 
 def id_order(entry_id: str) -> tuple[int, int]:
@@ -28,6 +28,7 @@ class InboxEntry(NamedTuple):
             the URLs of the entry.
         revisits: URLs of the outcomes that are to be visited again, see `bigcrawl.scheduler.records.revisits`.
         votes: what pages say of the URLs that they link to, see `bigcrawl.scheduler.records.votes`.
+        contents: what pages contain, see `bigcrawl.scheduler.records.contents`.
     """
 
     id: str
@@ -38,6 +39,7 @@ class InboxEntry(NamedTuple):
     rows: bytes = b""
     revisits: bytes = b""
     votes: bytes = b""
+    contents: bytes = b""
 
     @property
     def has_batch(self) -> bool:

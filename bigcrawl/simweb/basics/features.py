@@ -30,7 +30,7 @@ class Feature(StrEnum):
     BROKEN = "broken"  # exhibits/bodies.py: bodies that stall, lie, end early, never end, or explode
     MARKUP = "markup"  # exhibits/markup.py: broken HTML, base href, odd references
     CHARSETS = "charsets"  # exhibits/charsets.py: other charsets, declared anywhere, or wrongly
-    COPIES = "copies"  # answers.py: duplicates and near-duplicates across hosts
+    COPIES = "copies"  # answers.py: duplicates and near-duplicates across hosts; other pages have their own words
     CHANGES = "changes"  # changing_pages.py: pages that change at known rates, ETag and Last-Modified
     VALIDATORS = "validators"  # changing_pages.py: an ETag for what stays, and 304
     TRAPS = "traps"  # traps.py: calendars, session ids, paths that deepen forever

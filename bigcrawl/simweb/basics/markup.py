@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from bisect import bisect_left
 from html import escape
 from itertools import accumulate
@@ -131,6 +132,25 @@ def render_notice(status: int, href: str | None = None) -> bytes:
     return f"<!DOCTYPE html>\n<html><head><title>{status}</title></head><body>{link}</body></html>\n".encode()
 
 
+def in_own_words(page: bytes, draw: int) -> bytes:
+    """Return a page with other words: its letters are exchanged, between tags only. Cost: some 100 us."""
+    letters = list(range(ord("a"), ord("z") + 1))
+    Random(draw).shuffle(letters)
+    table = bytes(letters[byte - ord("a")] if ord("a") <= byte <= ord("z") else byte for byte in range(256))
+    return _texts.sub(lambda text: text[0].translate(table), page)
+
+
+def with_changed_words(page: bytes, draw: int, words_max: int) -> bytes:
+    """Return a page some of whose words are others, up to `words_max` of them, in its last paragraphs' text."""
+    rng = Random(draw)
+    words = [match.span() for match in _words.finditer(page, page.rindex(b"<p>", 0, len(page) // 2) + 3)]
+    for start, end in sorted(rng.sample(words, rng.randint(1, words_max)), reverse=True):
+        page = b"".join((page[:start], b"%x" % rng.getrandbits(40), page[end:]))
+    return page
+
+
+_texts: Final = re.compile(rb"(?<=>)[^<>&]++(?=<)")
+_words: Final = re.compile(rb"(?<=[ >])[a-z]{3,}(?=[ .])")
 _PAGE_END: Final = b"</body></html>\n"
 _HEAD: Final = (
     '<!DOCTYPE html>\n<html lang="en"><head><meta charset="utf-8">\n%s'

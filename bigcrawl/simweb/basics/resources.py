@@ -33,7 +33,7 @@ class Kind(StrEnum):
     EXHIBIT = "exhibit"  # something odd, one row of the table there
     PROOF = "proof"  # 200, a page that only the exhibit of the same number leads to
     COPY = "copy"  # 200, the same bytes on every host
-    NEAR_COPY = "near-copy"  # 200, the same but for a sentence
+    NEAR_COPY = "near-copy"  # 200, the same but for a few words
     NEWS = "news"  # 200 or 304, changes at a known rate
     SITEMAP = "sitemap"  # 200, number 0 an index, the others lists of URLs, gzipped
     MAPPED = "mapped"  # 200, a page that only a sitemap leads to

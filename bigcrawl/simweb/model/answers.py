@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import struct
+from dataclasses import replace
 from functools import lru_cache
 from typing import TYPE_CHECKING, Final
 
 from bigcrawl.simweb.basics.addresses import origin_of
 from bigcrawl.simweb.basics.answer import Answer
 from bigcrawl.simweb.basics.hashing import mix, words
-from bigcrawl.simweb.basics.markup import Writer, render_notice
+from bigcrawl.simweb.basics.markup import Writer, in_own_words, render_notice, with_changed_words
 from bigcrawl.simweb.basics.resources import ENDLESS_KINDS, PAGES_PER_TOPIC, Kind, Resource
 from bigcrawl.simweb.exhibits.exhibit import HTML, Stand
 from bigcrawl.simweb.exhibits.table import PATHS, path_of, proof_of, row_of
@@ -39,6 +40,15 @@ _SLOW_HOSTS_EVERY: Final = 3
 _TEXT_PURPOSE: Final = 51
 _SMALL_BYTES: Final = 3_000
 _CACHED_MAX: Final = 16_384
+_NEAR_PURPOSE: Final = 52
+_WORDS_PURPOSE: Final = 53
+NEAR_WORDS_MAX: Final = 4
+"""Words of a near copy that differ from its story: two of the same story have 0.9 of their phrases in common."""
+
+WORDY_KINDS: Final = frozenset(
+    {Kind.PAGE, Kind.PRIVATE, Kind.HIDDEN, Kind.TEXT, Kind.PROOF, Kind.MAPPED, Kind.NEWS, *ENDLESS_KINDS}
+)
+"""What has words of its own in a web with copies."""
 
 _PLAIN: Final = (("Content-Type", "text/plain; charset=utf-8"),)
 _CSS: Final = (("Content-Type", "text/css"),)
@@ -60,8 +70,10 @@ class Answers:
         names: Names,
         *,
         has_validators: bool = False,
+        has_copies: bool = False,
     ) -> None:
         self._has_validators = has_validators
+        self._has_copies = has_copies
         self._seed = seed
         self._agent = agent
         self._slow_ms = slow_ms
@@ -74,6 +86,9 @@ class Answers:
     def answer(self, resource: Resource, port: int, at_ms: int, conditions: Mapping[str, str]) -> Answer:
         """Return the host's answer to a GET of the resource."""
         found = self._answer(resource, port, at_ms, conditions)
+        if self._has_copies and found.status == 200 and resource.kind in WORDY_KINDS:
+            # Pages made of the same paragraphs would be near copies that nobody meant.
+            found = replace(found, body=in_own_words(found.body, self._own_draw(resource)))
         changes = resource.kind in (Kind.EXHIBIT, Kind.NEWS)
         return with_etag(found, conditions) if self._has_validators and not changes else found
 
@@ -163,11 +178,16 @@ class Answers:
         return path if authority == base.authority else f"http://{authority}{path}"
 
     def _copy(self, source: Resource) -> bytes:
-        """Return the same bytes on every host; a near copy has one sentence of its own."""
+        """Return the same bytes on every host; a near copy has a few words of its own."""
         hrefs = [path_of(target.kind, target.number) for target in self._graph.links(source)]
-        own = f", as told by {self._names.name_of(source.host)}" if source.kind is Kind.NEAR_COPY else ""
-        title = f"Story {source.number}{own}"
-        return self._writer.page(mix(self._seed ^ source.number), title, None, hrefs, 2 * _SMALL_BYTES)
+        is_near = source.kind is Kind.NEAR_COPY
+        draw = mix(self._seed ^ source.number ^ _NEAR_PURPOSE * is_near)
+        page = self._writer.page(draw, f"Story {source.number}", None, hrefs, 2 * _SMALL_BYTES)
+        page = in_own_words(page, draw)
+        return with_changed_words(page, self._own_draw(source), NEAR_WORDS_MAX) if is_near else page
+
+    def _own_draw(self, source: Resource) -> int:
+        return mix(self._seed ^ mix(source.host ^ mix(self._graph.key(source) + _WORDS_PURPOSE)))
 
     def _news(self, source: Resource, port: int, at_ms: int, conditions: Mapping[str, str]) -> Answer:
         changed_ms = changed_ms_of(self._seed, source.host, source.number, at_ms)

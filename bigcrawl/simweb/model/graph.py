@@ -34,6 +34,7 @@ _CHOICE_MASK: Final = (1 << _TABLE_BITS) - 1
 _new: Final[Callable[[type[Resource], tuple[int, Kind, int]], Resource]] = tuple.__new__
 # The same number on every host, or they would not be copies.
 COPIES: Final = 4
+NEAR_COPIES: Final = 2
 # Number of links on a page, by quantile: evenly 20 to 60, or as skewed as on the web, 59 on average (IRLbot §7).
 _EVEN_COUNTS: Final = tuple(20 + place * 41 // 64 for place in range(64))
 _SKEWED_COUNTS: Final = tuple(round(5.8 * 1.0592**place) for place in range(64))
@@ -228,7 +229,7 @@ def _added_counts(features: frozenset[Feature]) -> dict[Kind, int]:
     """Return the counts of kinds that every host has equally many of."""
     counts: dict[Kind, int] = {}
     if Feature.COPIES in features:
-        counts |= {Kind.COPY: COPIES, Kind.NEAR_COPY: COPIES}
+        counts |= {Kind.COPY: COPIES, Kind.NEAR_COPY: NEAR_COPIES}
     if Feature.SITEMAPS in features:
         counts |= {Kind.SITEMAP: 1 + LISTS, Kind.MAPPED: MAPPED}
     if Feature.FEEDS in features:

@@ -90,7 +90,17 @@ class Web:
         self.expectations = Expectations(features, self._robots, self._names)
         self._graph = Graph(seed, population, features, self._names.farms)
         has_validators = Feature.VALIDATORS in features
-        self._answers = Answers(seed, agent, slow_ms, hosts, self._graph, self._names, has_validators=has_validators)
+        has_copies = Feature.COPIES in features
+        self._answers = Answers(
+            seed,
+            agent,
+            slow_ms,
+            hosts,
+            self._graph,
+            self._names,
+            has_validators=has_validators,
+            has_copies=has_copies,
+        )
 
     def __repr__(self) -> str:
         size = f"pages_per_host={self.pages_per_host}" if self.pages_per_host else f"pages={self.pages}"

@@ -15,6 +15,7 @@ from bigcrawl.drum.bucket import Kind
 from bigcrawl.scheduler.budgets.allowances import Allowances
 from bigcrawl.scheduler.partition import tables
 from bigcrawl.scheduler.queues.front_queues import level_of
+from bigcrawl.scheduler.records.contents import pack_contents, pack_seen
 from bigcrawl.scheduler.records.inbox_entry import InboxEntry
 from bigcrawl.scheduler.records.queued_url import UNCHECKED, QueuedUrl, encode_batch
 from tests.support.keys import pld_key
@@ -80,6 +81,7 @@ class PartitionWorld:
         self.away: dict[str, int] = {}  # hosts snoozed or retired, and how many of their URLs may be hot
         self.admitted: list[QueuedUrl] = []
         self.batches: dict[int, AdmitBatch] = {}
+        self.contents: list[tuple[int, int]] = []  # (content, page), in the order of their arrival
         self._entries = 0
         self._expected: list[QueuedUrl] = []
         self._offered: set[int] = set()
@@ -102,6 +104,22 @@ class PartitionWorld:
         """Append anything to the inbox."""
         self._entries += 1
         self.inbox.append(InboxEntry(f"1700000000000-{self._entries}", data, edges))
+
+    def offer_contents(self, rows: Iterable[tuple[int, int]]) -> None:
+        """Append an entry with what pages contain: rows (content, page)."""
+        self.contents += (rows := list(rows))
+        self.offer_bytes(b"")
+        self.inbox[-1] = self.inbox[-1]._replace(contents=pack_contents(b"".join(pack_seen(*row) for row in rows)))
+
+    def check_copies(self, partition: Partition) -> None:
+        """Of the pages with a content, all but the first are copies of the first, and are counted once."""
+        first: dict[int, int] = {}
+        for content, page in self.contents:
+            first.setdefault(content, page)
+        expected = {(page, content, first[content]) for content, page in self.contents if page != first[content]}
+        copies = partition.copies()
+        assert {tuple(copy) for copy in copies[["page", "content", "original"]].tolist()} == expected
+        assert partition.exact_copies == len(copies) == len(expected)
 
     def unread(self, partition: Partition, limit: int = 1 << 30) -> list[InboxEntry]:
         """Entries behind what the partition has folded."""

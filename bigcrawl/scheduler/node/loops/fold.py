@@ -57,3 +57,7 @@ class Fold(Loop):
             owned = self._ownership.owned.get(partition)
             if owned is not None:
                 owned.note_inbox_moved()
+        for partition in self._outbox.take_told_partitions():
+            owned = self._ownership.owned.get(partition)
+            if owned is not None:
+                owned.note_outcomes()

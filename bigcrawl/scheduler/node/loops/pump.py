@@ -37,6 +37,7 @@ class Pump(Loop):
         self._handout = parts.handout
         self._held = parts.handout.held
         self._outbox = parts.outbox
+        self._contents = parts.contents
         self._exchange = parts.exchange
         self._trials = parts.trials
         self._aside = parts.aside
@@ -110,6 +111,8 @@ class Pump(Loop):
     async def flush(self) -> None:
         """Send the outbox. If the crawl goes on after all, say so first, or a restart would find it finished."""
         await self._progress.take_back_end()
+        if self._contents is not None:
+            self._contents.send_safe()
         await self._outbox.flush(self._client)
         if await self._aside.flush():
             self.wake()  # the next URLs of these hosts are set aside as well

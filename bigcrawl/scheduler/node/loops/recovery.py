@@ -25,6 +25,7 @@ class Recovery:
         self._troubles = parts.troubles
         self._ownership = parts.ownership
         self._outbox = parts.outbox
+        self._contents = parts.contents
         self._exchange = parts.exchange
         self._trials = parts.trials
         self._reputation = parts.reputation
@@ -55,6 +56,8 @@ class Recovery:
 
     async def _send_again(self) -> None:
         self._outbox.send_again()
+        if self._contents is not None:
+            self._contents.send_again()
         self._exchange.send_again()
         self._trials.send_again()
         self._reputation.publish_again()

@@ -5,7 +5,7 @@ the same rows twice changes nothing the second time. What the partition knows it
 
     seen, edges, hosts    keys that are not there are added
     plds, totals, visits  the larger number counts
-    ends, traps           only keys that are not there are added
+    all others            only keys that are not there are added
 """
 
 from __future__ import annotations

@@ -15,7 +15,8 @@ from bigcrawl.exceptions import BigcrawlError
 from bigcrawl.scheduler.partition.fold.edges import EdgesFormatError, decode_edges
 from bigcrawl.scheduler.partition.fold.imported_rows import unpack_rows
 from bigcrawl.scheduler.queues.epoch_directory import REJECTED
-from bigcrawl.scheduler.records.inbox_entry import BATCH, EDGES, FORGOTTEN, OUTCOMES, REVISITS, ROWS, VOTES
+from bigcrawl.scheduler.records.contents import unpack_contents
+from bigcrawl.scheduler.records.inbox_entry import BATCH, CONTENTS, EDGES, FORGOTTEN, OUTCOMES, REVISITS, ROWS, VOTES
 from bigcrawl.scheduler.records.outcomes import check_outcomes, unpack_keys
 from bigcrawl.scheduler.records.queued_url import BatchFormatError, decode_batch
 from bigcrawl.scheduler.records.revisits import decode_revisits
@@ -36,6 +37,7 @@ _FIELDS: Final[dict[str | None, tuple[bytes, Callable[[bytes], object]]]] = {
     "rows": (ROWS, unpack_rows),
     "revisits": (REVISITS, decode_revisits),
     "votes": (VOTES, unpack_votes),
+    "contents": (CONTENTS, unpack_contents),
 }
 
 

@@ -1,6 +1,6 @@
 """One step of a partition's fold, on copies of its state, up to its commit (steps 4 to 7).
 
-    inbox entries -> forgotten URLs -> outcomes -> revisits -> edges -> in-degrees -> votes
+    inbox entries -> forgotten URLs -> outcomes -> revisits -> edges -> in-degrees -> votes -> contents
                   -> seen check -> imported rows -> budgets (STAR) -> placement (BEAST) -> choice
     revisits, by time -----------------------------^
 
@@ -15,6 +15,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from bigcrawl.content.copies import NO_COPIES, find_exact, note_all, note_near
+from bigcrawl.content.near_copies import find_near
 from bigcrawl.scheduler.budgets.in_degrees import EMPTY_COUNTS, InDegreeCounts
 from bigcrawl.scheduler.budgets.traps import note_same_content, note_wildcards
 from bigcrawl.scheduler.partition.fold.admission import Admission
@@ -34,6 +36,7 @@ from bigcrawl.scheduler.queues.looks import NOTHING_LISTED, look_again_s
 from bigcrawl.scheduler.queues.parked_queues import ParkedQueues
 from bigcrawl.scheduler.queues.turns import Turns
 from bigcrawl.scheduler.queues.votes import added_votes, with_received
+from bigcrawl.scheduler.records.contents import ContentsFormatError, pack_found, unpack_contents
 from bigcrawl.scheduler.records.outcomes import (
     FETCHED,
     SAME_CONTENT,
@@ -142,6 +145,8 @@ class StepFold:
         self.duplicates = 0
         self.rejected = 0
         self.trap_changes: tuple[TrapChange, ...] = ()
+        self.copies = NO_COPIES
+        self.found = b""
 
     def __repr__(self) -> str:
         return f"<StepFold new={len(self.new)} duplicates={self.duplicates} rejected={self.rejected}>"
@@ -157,6 +162,7 @@ class StepFold:
             self._read_edges(entries)
         if source.counts_votes:
             self._read_votes(entries)
+        self._merge_contents(entries)
         self._check_urls(entries)
         self._merge_rows(entries)
 
@@ -255,6 +261,31 @@ class StepFold:
             if added is not None:
                 tables.commit(tables.votes, tables.votes.put(*added))
 
+    def _merge_contents(self, entries: Sequence[InboxEntry]) -> None:
+        """Find the pages in the entries whose content another page had before, or nearly.
+
+        What is nearly that of another page is `found`, to be sent to the partitions of these contents.
+        """
+        arrived = []
+        for entry in entries:
+            if not entry.contents:
+                continue
+            try:
+                arrived.append(unpack_contents(entry.contents))
+            except ContentsFormatError:
+                self._reject(f"{entry.id}-contents", entry.contents)
+        if not arrived:
+            return
+        tables = self._state.tables
+        seen, sketched, found = map(np.concatenate, zip(*arrived, strict=True))
+        if len(seen):
+            self.copies += find_exact(tables.contents, tables.copies, seen["content"], seen["page"], tables.commit)
+        if len(found):
+            self.copies += note_near(tables.contents, tables.copies, found, tables.commit)
+        if len(sketched):
+            near = find_near(tables.near, sketched, lambda result: tables.commit(tables.near, result))
+            self.found = pack_found(near.contents, near.pages, near.originals)
+
     def _check_urls(self, entries: Sequence[InboxEntry]) -> None:
         """Look up all URLs of the entries in URLSeen, and add the new ones."""
         urls, rejected = decode_entries(entries, self._set_aside)
@@ -271,10 +302,14 @@ class StepFold:
             if not entry.rows:
                 continue
             try:
-                rise = merge_rows(self._state.tables, unpack_rows(entry.rows))
+                rows = unpack_rows(entry.rows)
             except RowsFormatError:
                 self._reject(f"{entry.id}-rows", entry.rows)
                 continue
+            if rows.table == "copies" and rows.values is not None:
+                self.copies += note_all(self._state.tables.copies, rows.values, self._state.tables.commit)
+                continue
+            rise = merge_rows(self._state.tables, rows)
             if rise is not None:
                 self._state.raise_in_degrees(rise)
 

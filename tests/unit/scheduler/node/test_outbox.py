@@ -20,7 +20,8 @@ from bigcrawl.scheduler.node import link_graph as link_graph_module
 from bigcrawl.scheduler.node import outbox as outbox_module
 from bigcrawl.scheduler.node.link_graph import Ballot, LinkGraph, PageVotes
 from bigcrawl.scheduler.node.outbox import BATCH_BYTES_MAX, KEEP_SENT_MS, RECENT_KEYS, Outbox
-from bigcrawl.scheduler.records.inbox_entry import VOTES
+from bigcrawl.scheduler.records.contents import ContentRow, pack_seen, unpack_contents
+from bigcrawl.scheduler.records.inbox_entry import BATCH, CONTENTS, VOTES
 from bigcrawl.scheduler.records.queued_url import decode_batch, encode_batch
 from tests.support.keys import pld_key, url_key
 from tests.unit.scheduler.world import connected, queued
@@ -409,5 +410,69 @@ def test_votes_travel_with_urls_and_count_as_urls(
             assert not outbox.unfolded.is_full
             assert await sent(12, with_url=False) == 27
             assert outbox.unfolded.is_full
+
+    asyncio.run(scenario())
+
+
+async def contents_in(client: RedisClient, crawl: str, partition: int) -> list[tuple[bool, list[tuple[int, int]]]]:
+    """Of each entry that the partition's owner will read: whether it has URLs, and its rows about contents."""
+    entries = await client.command("XRANGE", PartitionKeys(crawl, partition).inbox, "-", "+")
+    found = []
+    for _, fields in entries:
+        known = dict(pairs_of(fields))
+        rows = unpack_contents(known[CONTENTS]).seen.tolist() if CONTENTS in known else []
+        found.append((bool(known[BATCH]), [tuple(row) for row in rows]))
+    return found
+
+
+def test_rows_about_contents_go_with_urls_or_alone(crawl_name: str, redis_url: str) -> None:
+    """Each to its partition, once, and counted as what an acknowledgement waits for."""
+
+    async def scenario() -> None:
+        async with connected(redis_url) as client:
+            outbox = new_outbox(crawl_name)
+            outbox.offer(URLS[0], 0)
+            for content, page in (70, 1), (71, 2), (70, 3):
+                outbox.offer_content(ContentRow(content % 2, pack_seen(content, page)))
+            assert (outbox.offered, outbox.waiting) == (4, 4)
+            await outbox.flush(client)
+            assert (outbox.flushed, outbox.waiting) == (4, 0)
+            assert await contents_in(client, crawl_name, 0) == [(True, [(70, 1), (70, 3)])]
+            assert await contents_in(client, crawl_name, 1) == [(False, [(71, 2)])]
+            assert (outbox.take_flushed_partitions(), outbox.take_told_partitions()) == ({0}, {1})
+            assert outbox.take_told_partitions() == set()
+            assert outbox.unfolded.urls >= 4, "what owners have not merged yet holds spiders up"
+            await outbox.flush(client)
+            assert len(await contents_in(client, crawl_name, 1)) == 1
+
+    asyncio.run(scenario())
+
+
+def test_rows_about_contents_outlive_lost_replies_and_a_redis_that_forgets(crawl_name: str, redis_url: str) -> None:
+    """Until the reply comes they keep their number; what Redis has forgotten since goes again."""
+
+    async def scenario() -> None:
+        async with connected(redis_url) as client:
+            outbox = new_outbox(crawl_name)
+            run_each = client.run_each
+
+            async def reply_lost(calls: list) -> list:
+                await run_each(calls)
+                raise TransientStoreError("reply lost")
+
+            outbox.offer_content(ContentRow(1, pack_seen(71, 2)))
+            client.run_each = reply_lost  # type: ignore[method-assign,assignment]
+            with pytest.raises(TransientStoreError):
+                await outbox.flush(client)
+            assert outbox.flushed == 0, "its page must not be acknowledged yet"
+            client.run_each = run_each  # type: ignore[method-assign]
+            await outbox.flush(client)
+            assert outbox.flushed == 1
+            assert await contents_in(client, crawl_name, 1) == [(False, [(71, 2)])]
+            keys = PartitionKeys(crawl_name, 1)
+            await client.command("DEL", keys.inbox, keys.sender + "node")
+            outbox.send_again()
+            await outbox.flush(client)
+            assert await contents_in(client, crawl_name, 1) == [(False, [(71, 2)])]
 
     asyncio.run(scenario())

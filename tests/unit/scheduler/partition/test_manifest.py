@@ -57,6 +57,9 @@ FULL = Manifest(
     folded_urls=5000,
     duplicates=40,
     rejected=2,
+    exact_copies=30,
+    near_copies=4,
+    untold=b"24 bytes that go astray.",
 )
 
 

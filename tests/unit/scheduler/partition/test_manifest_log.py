@@ -10,6 +10,8 @@ from bigcrawl.drum.bucket import EMPTY_BUCKET
 from bigcrawl.drum.files import DiskFiles
 from bigcrawl.drum.memtable import Memtable
 from bigcrawl.exceptions import CorruptionError, OtherVersionError
+from bigcrawl.scheduler.partition import manifest as manifest_module
+from bigcrawl.scheduler.partition import manifest_log as manifest_log_module
 from bigcrawl.scheduler.partition.admit_batch import AdmitBatch, encode_admit_batch
 from bigcrawl.scheduler.partition.manifest import Manifest
 from bigcrawl.scheduler.partition.manifest_log import ManifestLog, decode_manifest, decode_sound_manifests
@@ -162,8 +164,20 @@ def test_what_a_failed_append_left_is_cut_off(tmp_path: Path, fault: Fault) -> N
 def test_another_version_is_refused(tmp_path: Path) -> None:
     """What an earlier or later version wrote is not guessed at."""
     begin(tmp_path)
-    for version in (6, 8):
+    for version in (6, 9):
         data = bytearray(bytes_of(tmp_path))
         data[8] = version
-        with pytest.raises(OtherVersionError, match=f"format version {version}, and this bigcrawl reads 7"):
+        with pytest.raises(OtherVersionError, match=f"format version {version}, and this bigcrawl reads 8"):
             decode_manifest(PATH, bytes(data))
+
+
+def test_the_version_before_is_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A log that knows nothing of copies is of a partition that has none; whoever opens it goes on with it."""
+    added = ("exact_copies", "near_copies", "untold")
+    before = replace(FULL, exact_copies=0, near_copies=0, untold=b"")
+    with monkeypatch.context() as patches:
+        patches.setattr(manifest_module, "_PLAIN", tuple(n for n in manifest_module._PLAIN if n not in added))
+        patches.setattr(manifest_log_module, "_VERSION", 7)
+        written = ManifestLog(tmp_path, DiskFiles()).begin(before, BATCHES[11:13])
+    assert bytes_of(tmp_path)[8] == 7
+    assert decode_manifest(PATH, bytes_of(tmp_path)) == written

@@ -1,0 +1,114 @@
+"""What pages contain leaves a node when they are safe, and before they are acknowledged."""
+
+from __future__ import annotations
+
+import hashlib
+from types import SimpleNamespace
+from typing import TYPE_CHECKING
+
+from bigcrawl.content.exact_copies import content_key
+from bigcrawl.content.sketches import BANDS, sketch_of
+from bigcrawl.redisdb.scripts import Ended
+from bigcrawl.scheduler.handout.page_contents import PageContents
+from bigcrawl.scheduler.records.contents import ContentRow, pack_contents, pack_seen, unpack_contents
+from bigcrawl.scheduler.records.held_urls import HeldUrls
+from tests.unit.content.pages import page
+from tests.unit.scheduler.records.test_held_urls import held_url
+
+if TYPE_CHECKING:
+    from bigcrawl.scheduler.records.held import HeldUrl
+
+PARTITIONS = 5
+
+
+class Sent:
+    """Keeps what it is offered."""
+
+    def __init__(self, offered: int = 0) -> None:
+        self.offered = offered
+        self.rows: list[ContentRow] = []
+
+    def offer_content(self, row: ContentRow) -> None:
+        self.offered += 1
+        self.rows.append(row)
+
+
+def key_of(body: bytes) -> int:
+    return content_key(hashlib.sha1(body, usedforsecurity=False).digest())
+
+
+def seen_row(url: HeldUrl, body: bytes) -> ContentRow:
+    return ContentRow(key_of(body) % PARTITIONS, pack_seen(key_of(body), url.fields.key))
+
+
+def test_a_row_leaves_when_its_page_is_safe_and_goes_before_its_end() -> None:
+    """Not before, and once; the page is acknowledged when Redis has the row."""
+    held, storage, sent = HeldUrls(), SimpleNamespace(pages=1, safe_pages=0), Sent(offered=7)
+    held.store_pages_in(storage)
+    contents = PageContents(held, sent, PARTITIONS, has_sketches=False)
+    url = held_url(3)
+    held.add(url)
+    contents.note(url, page(1), is_text=True)
+    contents.send_safe()
+    held.end(url, Ended(3, 0), offered=7)
+    contents.send_safe()
+    assert sent.rows == [], "its page may be lost yet"
+    storage.safe_pages = 1
+    assert held.acknowledgeable(7) == [], "it has become safe since rows were sent"
+    contents.send_safe()
+    contents.send_safe()
+    assert sent.rows == [seen_row(url, page(1))]
+    assert held.acknowledgeable(7) == []
+    assert held.acknowledgeable(8) == [url]
+
+
+def test_what_is_tried_again_or_empty_or_of_another_node_has_nothing_to_tell() -> None:
+    """A try that was not the last, a page without a body, and one whose partition was lost meanwhile."""
+    held, sent = HeldUrls(), Sent()
+    contents = PageContents(held, sent, PARTITIONS, has_sketches=True)
+    again, empty, lost = held_url(1), held_url(2), held_url(3, partition=1)
+    for url, body in (again, page(1)), (empty, b""), (lost, page(1)):
+        held.add(url)
+        contents.note(url, body, is_text=True)
+    held.end(again, Ended(1, 0, b"1:"), offered=0)
+    held.end(empty, Ended(2, 0), offered=0)
+    held.end(lost, Ended(3, 0), offered=0)
+    held.drop_partition(1)
+    contents.send_safe()
+    assert sent.rows == []
+    assert held.acknowledgeable(0) == [again, empty], "and they wait for nothing"
+
+
+def told(contents: PageContents, held: HeldUrls, sent: Sent, seq: int, body: bytes, *, is_text: bool = True) -> int:
+    """How many rows with a sketch a page has; all its rows are of its content, and of it."""
+    url = held_url(seq)
+    held.add(url)
+    contents.note(url, body, is_text=is_text)
+    held.end(url, Ended(seq, 0), offered=sent.offered)
+    sent.rows.clear()
+    contents.send_safe()
+    assert sent.rows[0] == seen_row(url, body)
+    rows = unpack_contents(pack_contents(sent.rows[0].seen, b"".join(row.sketched for row in sent.rows))).sketched
+    assert set(rows["content"].tolist()) <= {key_of(body)}
+    assert set(rows["page"].tolist()) <= {url.fields.key}
+    if len(rows):
+        assert (sketch := sketch_of(body)) is not None
+        assert rows["band"].tolist() == sketch.bands.tolist()
+        assert (rows["sketch"] == sketch.packed).all()
+        assert [row.partition for row in sent.rows[1:]] == [band % PARTITIONS for band in rows["band"].tolist()]
+    return len(rows)
+
+
+def test_a_content_is_sketched_once() -> None:
+    """Until Redis may have forgotten it; what is no text, or too short, is not."""
+    held, sent = HeldUrls(), Sent()
+    contents = PageContents(held, sent, PARTITIONS, has_sketches=True)
+    assert told(contents, held, sent, 1, page(1)) == BANDS
+    assert told(contents, held, sent, 2, page(1)) == 0
+    assert told(contents, held, sent, 3, page(2)) == BANDS
+    assert told(contents, held, sent, 4, page(3), is_text=False) == 0
+    assert told(contents, held, sent, 5, b"<p>short") == 0
+    contents.send_again()
+    assert told(contents, held, sent, 6, page(1)) == BANDS
+    without = PageContents(held, sent, PARTITIONS, has_sketches=False)
+    assert told(without, held, sent, 7, page(7)) == 0
