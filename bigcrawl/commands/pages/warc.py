@@ -45,7 +45,8 @@ def warc(config: Config, words: Sequence[str], opts: argparse.Namespace) -> Resu
     """
     verb, *rest = words
     if verb not in _VERBS:
-        raise ConfigError(f"{_WHERE} wants verify, index or repair, [FILE...], or extract URL, and not {verb!r}")
+        wanted = "verify [FILE...], index [FILE...], repair [FILE...] or extract URL"
+        raise ConfigError(f"{_WHERE} wants {wanted}, and not {verb!r}")
     if verb == "extract" and len(rest) != 1:
         raise ConfigError(f"{_WHERE} extract wants one URL")
     return _VERBS[verb](config, rest, opts)
