@@ -24,16 +24,16 @@ from tests.unit.warc.medium import Lost, Medium, Survivors, contents_of, lay_out
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-BYTES_MAX, SYNCED_AT = 3_000, (1, 3, 5, 10)
+BYTES_MAX, SYNCED_AT = 3_000, (1, 3, 5)
 
 
 def small_run(patch: pytest.MonkeyPatch, directory: Path) -> PageDisk:
     """Pages, copies and notes in several files, to the end of the crawl; a sync fails, and the disk is full once.
 
-    Some files are synced while they are written, and some are full before.
+    Some files are synced while they are written, and some are full before; the last one with the last page.
     """
     disk = PageDisk(patch, directory, BYTES_MAX)
-    for number in range(11):
+    for number in range(8):
         disk.page(number // 2)
         if number % 3 == 1:
             disk.note()
@@ -47,6 +47,9 @@ def small_run(patch: pytest.MonkeyPatch, directory: Path) -> PageDisk:
         if number in SYNCED_AT:
             disk.step()
             disk.look()
+    for _ in range(2):
+        while disk.page(0):
+            pass
     disk.close()
     assert disk.safe == len(disk.items)
     return disk

@@ -89,8 +89,8 @@ class PageDisk:
         self._number = first
         self._last: tuple[Request, int] | None = None
 
-    def page(self, body: int) -> None:
-        """Store a page with one of the bodies."""
+    def page(self, body: int) -> bool:
+        """Store a page with one of the bodies. Return whether its file has room for more."""
         number, self._number = self._number, self._number + 1
         url = f"http://a.example/{number}"
         request = Request(url)
@@ -98,6 +98,7 @@ class PageDisk:
         self.items.append(Item("page", number))
         self.pipeline.response_downloaded(TextResponse(url, body=BODIES[body % len(BODIES)]), request)
         self._mark()
+        return self._parts._writer.open_path is not None
 
     def note(self) -> None:
         """Store a note on the last page, if there is one."""

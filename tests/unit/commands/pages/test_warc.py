@@ -124,7 +124,7 @@ def test_an_index_that_lies_reads_no_other_file(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (("purge",), "verify, index or repair, [FILE...]"),
+        (("purge",), "verify [FILE...]"),
         (("extract",), "one URL"),
         (("extract", "a.example"), "http"),
         (("extract", "http://a.example/"), "1 files have no index, which scrapy frontier warc index makes"),
