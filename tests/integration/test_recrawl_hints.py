@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import json
 import time
-from collections import defaultdict
+from collections import Counter, defaultdict
 from datetime import UTC, datetime
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -116,3 +117,26 @@ def test_a_page_that_its_sitemap_calls_changed_is_visited_before_it_is_due(origi
         if time.monotonic() - began_s < 100:  # else the machine stood still, and its neighbour may be due, too
             assert origin.asked.count("/untold") == 1
         assert origin.asked.count("/sitemap.xml") > 1
+
+
+def test_feeds_are_read_again_and_announce_what_has_changed(tmp_path: Path) -> None:
+    """A feed that has changed is parsed again, so its news are items again; all pages have their visits."""
+    items = tmp_path / "items.jsonl"
+    revisits: dict[str, Any] = {
+        "BIGCRAWL_REVISIT": "change-rate",
+        "BIGCRAWL_REVISIT_SECONDS": 16,
+        "BIGCRAWL_REVISIT_VISITS_MAX": 3,
+    }
+    revisits["BIGCRAWL_REVISIT_SECONDS_MIN"] = 11  # long enough for news that change once in each five seconds
+    settings = {**SETTINGS, **revisits, "FEEDS": json.dumps({str(items): {"format": "jsonlines"}})}
+    with SimulatedWeb(tmp_path / "web", hosts=2, pages=4, features="changes,feeds") as web:
+        with Crawl(tmp_path / "crawl", web.seeds, settings, spider="feeds") as crawl:
+            assert crawl.run() == 0, crawl.log.read_text()[-4000:]
+        asked = Counter((each.host, each.target) for each in web.exchanges() if each.target != "/robots.txt")
+        kinds = {page: web.web.resource_at(f"http://{page[0]}{page[1]}") for page in asked}
+    assert set(asked.values()) == {3}
+    assert Counter(resource.kind for resource in kinds.values() if resource) == Counter(
+        {Kind.PAGE: 2, Kind.FEED: 4, Kind.ANNOUNCED: 12, Kind.NEWS: 4}
+    )
+    announced = Counter((item["feed"], item["url"]) for item in map(json.loads, items.read_text().splitlines()))
+    assert max(announced.values()) == 3, "a feed whose news change every five seconds"
