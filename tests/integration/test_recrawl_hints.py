@@ -13,7 +13,7 @@ import pytest
 
 from bigcrawl.simweb.basics.resources import Kind
 from tests.support.crawls import Crawl, SimulatedWeb
-from tests.support.processes import wait_until
+from tests.support.processes import no_strays_below, wait_until
 from tests.support.serving import at_work
 
 if TYPE_CHECKING:
@@ -110,7 +110,8 @@ def origin() -> Iterator[Origin]:
 def test_a_page_that_its_sitemap_calls_changed_is_visited_before_it_is_due(origin: Origin, tmp_path: Path) -> None:
     """Its neighbour, of which the same is said but for that, still waits, for eight times as long."""
     arguments = {"policy": "change-rate", "every": "20", "sitemaps": "1"}
-    with Crawl(tmp_path / "crawl", [origin.url + "/"], SETTINGS, arguments=arguments, spider="recrawl") as crawl:
+    crawl = Crawl(tmp_path / "crawl", [origin.url + "/"], SETTINGS, arguments=arguments, spider="recrawl")
+    with no_strays_below(tmp_path), crawl:
         crawl.start()
         began_s = time.monotonic()
         wait_until(lambda: origin.asked.count("/told") > 1, "the page is visited again", timeout_s=120)
