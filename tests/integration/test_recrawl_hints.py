@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
+import json
 import time
-from collections import defaultdict
+from collections import Counter, defaultdict
 from datetime import UTC, datetime
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from bigcrawl.simweb.basics.resources import Kind
 from tests.support.crawling.crawls import Crawl, SimulatedWeb
-from tests.support.running.processes import wait_until
+from tests.support.running.processes import no_strays_below, wait_until
 from tests.support.servers.serving import at_work
 
 if TYPE_CHECKING:
@@ -109,10 +110,34 @@ def origin() -> Iterator[Origin]:
 def test_a_page_that_its_sitemap_calls_changed_is_visited_before_it_is_due(origin: Origin, tmp_path: Path) -> None:
     """Its neighbour, of which the same is said but for that, still waits, for eight times as long."""
     arguments = {"policy": "change-rate", "every": "20", "sitemaps": "1"}
-    with Crawl(tmp_path / "crawl", [origin.url + "/"], SETTINGS, arguments=arguments, spider="recrawl") as crawl:
+    crawl = Crawl(tmp_path / "crawl", [origin.url + "/"], SETTINGS, arguments=arguments, spider="recrawl")
+    with no_strays_below(tmp_path), crawl:
         crawl.start()
         began_s = time.monotonic()
         wait_until(lambda: origin.asked.count("/told") > 1, "the page is visited again", timeout_s=120)
         if time.monotonic() - began_s < 100:  # else the machine stood still, and its neighbour may be due, too
             assert origin.asked.count("/untold") == 1
         assert origin.asked.count("/sitemap.xml") > 1
+
+
+def test_feeds_are_read_again_and_announce_what_has_changed(tmp_path: Path) -> None:
+    """A feed that has changed is parsed again, so its news are items again; all pages have their visits."""
+    items = tmp_path / "items.jsonl"
+    revisits: dict[str, Any] = {
+        "BIGCRAWL_REVISIT": "change-rate",
+        "BIGCRAWL_REVISIT_SECONDS": 16,
+        "BIGCRAWL_REVISIT_VISITS_MAX": 2,
+    }
+    revisits["BIGCRAWL_REVISIT_SECONDS_MIN"] = 11  # long enough for news that change once in each five seconds
+    settings = {**SETTINGS, **revisits, "FEEDS": json.dumps({str(items): {"format": "jsonlines"}})}
+    with SimulatedWeb(tmp_path / "web", hosts=2, pages=4, features="changes,feeds") as web:
+        with Crawl(tmp_path / "crawl", web.seeds, settings, spider="feeds") as crawl:
+            assert crawl.run() == 0, crawl.log.read_text()[-4000:]
+        asked = Counter((each.host, each.target) for each in web.exchanges() if each.target != "/robots.txt")
+        kinds = {page: web.web.resource_at(f"http://{page[0]}{page[1]}") for page in asked}
+    assert set(asked.values()) == {2}
+    assert Counter(resource.kind for resource in kinds.values() if resource) == Counter(
+        {Kind.PAGE: 2, Kind.FEED: 4, Kind.ANNOUNCED: 12, Kind.NEWS: 4}
+    )
+    announced = Counter((item["feed"], item["url"]) for item in map(json.loads, items.read_text().splitlines()))
+    assert set(announced.values()) == {2}, "all entries of a feed that has changed"
