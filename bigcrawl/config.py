@@ -106,11 +106,13 @@ class SourceConfig:
         pattern: of WARC files; empty if pages are fetched.
         until: digits of a time; empty: none.
         has_all: whether the spider is given all pages, or those that it asks for.
+        concurrency: how many it is given at a time.
     """
 
     pattern: str
     until: str
     has_all: bool
+    concurrency: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -463,7 +465,12 @@ def _source(value: Mapping[str, Any]) -> SourceConfig:
         raise ConfigError(
             f"BIGCRAWL_SOURCE_TIME is {until!r}; it takes the digits of a time, as 2026, 20261125 or 20261125220512"
         )
-    return SourceConfig(value["BIGCRAWL_SOURCE"] or "", until, value["BIGCRAWL_SOURCE_PAGES"] == "all")
+    return SourceConfig(
+        value["BIGCRAWL_SOURCE"] or "",
+        until,
+        value["BIGCRAWL_SOURCE_PAGES"] == "all",
+        value["BIGCRAWL_SOURCE_CONCURRENCY"],
+    )
 
 
 def _drops_copy_links(value: Mapping[str, Any]) -> bool:

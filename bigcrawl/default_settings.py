@@ -261,6 +261,16 @@ TABLE: tuple[Setting | str, ...] = (
         "that it has not asked for to its `parse`.",
         choices=("asked", "all"),
     ),
+    Setting(
+        "BIGCRAWL_SOURCE_CONCURRENCY",
+        1,
+        int,
+        "How many stored pages the spider and its pipelines work on at a time. 1 keeps the order of the crawl; more is "
+        "faster only if they wait for something.",
+        "pages",
+        low=1,
+        high=1_000,
+    ),
     "Scope and filters",
     Setting(
         "BIGCRAWL_SCOPE",

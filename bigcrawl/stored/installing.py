@@ -13,6 +13,9 @@ from bigcrawl.stored.scheduler import StoredScheduler
 if TYPE_CHECKING:
     from scrapy.settings import BaseSettings
 
+MORE_THAN_ENOUGH: Final = 1_000
+"""Requests that Scrapy lets run at a time. The scheduler says how many pages are given; others are a callback's own."""
+
 _NETWORK: Final = ("http", "https", "ftp", "s3")
 _INSTEAD: Final = {
     "SCHEDULER": StoredScheduler,
@@ -30,7 +33,7 @@ def install(settings: BaseSettings) -> None:
     if hasattr(handlers, "set"):
         for scheme in _NETWORK:
             handlers.set(scheme, StoredPagesHandler if scheme.startswith("http") else None, priority)
-    settings.set("CONCURRENT_REQUESTS", 1, "addon")
+    settings.set("CONCURRENT_REQUESTS", MORE_THAN_ENOUGH, max(settings.getpriority("CONCURRENT_REQUESTS") or 0, 15))
     _keep_cookies_at_home()
 
 

@@ -20,17 +20,13 @@ if TYPE_CHECKING:
 def response_of(page: StoredPage, url: str) -> Response:
     """Return the response to a request for this URL. Its certificate, and the flag ``partial``, are not stored."""
     headers = Headers()
-    dict.update(headers, page.headers)  # the constructor would copy them one by one
+    dict.update(headers, page.headers)
     ip: IPv4Address | IPv6Address | None = None
     with suppress(ValueError):
         ip = address(page.ip) if page.ip else None
     kind = response_class(headers, url, page.body)
-    return kind(
-        url=url,
-        status=page.status,
-        headers=headers,
-        body=page.body,
-        flags=page.flags,
-        ip_address=ip,
-        protocol=page.protocol,
+    response = kind(
+        url=url, status=page.status, body=page.body, flags=page.flags, ip_address=ip, protocol=page.protocol
     )
+    response.headers = headers  # the constructor would copy them one by one
+    return response

@@ -1,7 +1,7 @@
 """Scrapy's scheduler for stored pages, and the frontier that the middlewares see.
 
 Pages are given in the order of the crawl. The next one comes when the engine is done with the one before (with the
-oldest of CONCURRENT_REQUESTS, which the add-on sets to 1): only then is known what it asks for. So each page is asked
+oldest of BIGCRAWL_SOURCE_CONCURRENCY): only then is known what it asks for. So each page is asked
 for by the request that asked for it in the crawl. (Pages that arrive together are parsed together, and which of them is
 the first to ask for a third is chance. So of requests made at about the same time, the one is taken whose URL, depth
 and Referer are stored with the page.)
@@ -83,7 +83,7 @@ class StoredScheduler(BaseScheduler):
         self._probe = EngineProbe(crawler)
         self._shutdown = Shutdown(crawler, self._probe, 0, partial(mark_failed, crawler))
         self._drops = Drops(crawler, obeys_robots=False)
-        self._limit = crawler.settings.getint("CONCURRENT_REQUESTS") or 1
+        self._limit = config.source.concurrency
         self._pages_max = config.crawl.pages_max or 1 << 62
         self._patience: asyncio.TimerHandle | None = None
         self._bytes_max = crawler.settings.getint("DOWNLOAD_MAXSIZE")

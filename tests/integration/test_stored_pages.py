@@ -132,6 +132,16 @@ def test_pages_that_a_callback_fetches_by_itself_are_stored_ones(crawled: Crawle
     assert all(item["robots"] and item["missing"] == "PageNotStoredError" for item in again.items)
 
 
+def test_filters_hold_for_stored_pages(crawled: Crawled, tmp_path: Path) -> None:
+    """Those of links, of media types and of texts; several pages at a time are the same ones."""
+    filters = {"BIGCRAWL_FILTER_EXTENSIONS": "pdf,txt", "BIGCRAWL_FILTER_MEDIA_TYPES": "text/html"}
+    again = over(crawled.directory, tmp_path, crawled.seeds, "noting", BIGCRAWL_SOURCE_CONCURRENCY=8, **filters)
+    assert {item["class"] for item in again.items} == {"HtmlResponse"}
+    wanted = {item["url"] for item in crawled.live.items if item["class"] == "HtmlResponse"}
+    assert {item["url"] for item in again.items} == wanted
+    assert len(again.items) == len(wanted)
+
+
 def test_run_ends_after_so_many_pages(crawled: Crawled, tmp_path: Path) -> None:
     """The first ones of the crawl, to try a spider."""
     again = over(crawled.directory, tmp_path, crawled.seeds, "noting", BIGCRAWL_MAX_PAGES=7)

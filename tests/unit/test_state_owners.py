@@ -42,6 +42,7 @@ EXCEPTIONS: dict[tuple[str, str], str] = {
     ("scheduler/partition/takeover.py", "error.__cause__"): "Python's own, of an error that somebody else raises",
     ("stored/handler.py", "stop.response"): "Scrapy's StopDownload is raised with its response",
     ("stored/installing.py", "extract.suffix_list_urls"): "the extractor of Scrapy's cookies, which has no setter",
+    ("stored/responses.py", "response.headers"): "Scrapy's constructor would copy the headers one by one",
     ("url/domain.py", "response.encoding"): "requests' response, made here, whose constructor takes nothing",
     ("url/domain.py", "response.raw"): "likewise",
     ("url/domain.py", "response.status_code"): "likewise",
