@@ -97,7 +97,7 @@ def index_file(path: Path, kinds: Sequence[str], mode: int = FILE_MODE, files: F
         OSError: the file cannot be read, or the disk is full; no index has changed.
 
     Cost: 155 us and, for CDXJ, 270 bytes a page of 21 KB; 20 MB of memory, whatever the size of the file. For Parquet,
-    20 us and 100 bytes more, and 150 MB, most of which is pyarrow.
+    15 us and 60 bytes more, and 200 MB of memory, most of which is pyarrow.
     """
     with locked(path) as is_ours, ExitStack() as stack:
         if not is_ours:

@@ -20,6 +20,7 @@ import subprocess
 import sys
 import tempfile
 import threading
+from contextlib import suppress
 from typing import IO, TYPE_CHECKING, Final
 
 from bigcrawl.page_store.uploads import Uploaded, waiting_files
@@ -91,7 +92,8 @@ class PageUploader:
             return
         process = self._process
         if not self._is_last:  # it may have begun before the last files were sealed
-            process = self._left = self._start(WAIT_AT_END_S, subprocess.DEVNULL, subprocess.DEVNULL)
+            with suppress(OSError):
+                process = self._left = self._start(WAIT_AT_END_S, subprocess.DEVNULL, subprocess.DEVNULL)
         who = f"process {process.pid} goes on" if process else "none goes on"
         logger.info(
             "WARC files are left to be uploaded to %(url)s: %(who)s; if it is stopped, %(remedy)s",
@@ -112,7 +114,7 @@ class PageUploader:
             else:
                 rest_s = REST_S
         self._is_last = True
-        if self._has_work():
+        if self._left is None and self._has_work():
             self._upload(WAIT_AT_END_S)
 
     def _has_work(self) -> bool:

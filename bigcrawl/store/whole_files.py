@@ -17,11 +17,12 @@ from __future__ import annotations
 import base64
 import hashlib
 from contextlib import contextmanager, suppress
+from glob import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from bigcrawl.exceptions import ConfigError, TransientStoreError
-from bigcrawl.store.local_files import write_whole
+from bigcrawl.store.local_files import TEMPORARY, write_whole
 from bigcrawl.store.opening import open_file_system
 
 if TYPE_CHECKING:
@@ -79,7 +80,10 @@ class WholeFiles:
         return self._reads_the_same(name, path, size) if agrees is None else agrees
 
     def put(self, name: str, path: Path) -> None:
-        """Write a file with the bytes of a local one, in the place of the one that is there."""
+        """Write a file with the bytes of a local one, in the place of the one that is there.
+
+        Nobody else may write a file of this name meanwhile.
+        """
         if self._kind == "file":
             with self._translated():
                 self._put_local(Path(self._root, name), path)
@@ -106,6 +110,8 @@ class WholeFiles:
     def _put_local(self, target: Path, path: Path) -> None:
         if not target.parent.is_dir():  # it may be where nothing is mounted
             raise FileNotFoundError(f"{target.parent} is no directory; create it, or mount it")
+        for left in target.parent.glob(f".{escape(target.name)}{TEMPORARY}*"):  # by a process that was killed
+            left.unlink(missing_ok=True)
         write_whole(target, (piece for _, piece in self._pieces(path)), path.stat().st_mode & 0o777)
 
     def _reads_the_same(self, name: str, path: Path, size: int) -> bool:

@@ -252,6 +252,7 @@ def test_a_directory_as_a_store_must_be_there(tmp_path: Path) -> None:
     with pytest.raises(TransientStoreError, match="mount it"):
         list(uploads(url).of_directory(tmp_path / "warc"))
     (tmp_path / "mount").mkdir()
+    (tmp_path / "mount" / f".{path.name}.tmp-1-2").write_bytes(b"half of it, by a process that was killed")
     list(uploads(url).of_directory(tmp_path / "warc"))
     assert by_name(*(tmp_path / "mount").iterdir()) == expected
     assert {oct(each.stat().st_mode)[-3:] for each in (tmp_path / "mount").glob("*.warc.gz")} == {"640"}

@@ -141,6 +141,8 @@ def test_a_process_that_takes_long_is_left_to_finish(
         os.kill(int(pid), signal.SIGKILL)
     assert uploader._left
     uploader._left.wait(LONG_S)
+    uploader._thread.join(LONG_S)
+    assert len(log.read_text().splitlines()) == 2, "the uploader starts no third one"
 
 
 def test_a_disk_is_too_full_only_while_files_wait(world: World) -> None:

@@ -8,6 +8,8 @@ import signal
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from warcio.archiveiterator import ArchiveIterator
 
 from bigcrawl.commands.pages import compact as compact_module
@@ -20,6 +22,7 @@ from bigcrawl.warc.origins import Origins
 from bigcrawl.warc.records import new_record_id
 from bigcrawl.warc.segments import WarcWriter
 from tests.support.running import warm
+from tests.support.sizes import examples
 from tests.unit.commands.pages.test_warc import asked, data_of
 from tests.unit.page_index.reference import reference_lines
 from tests.unit.warc.reading import exchange, read_checked
@@ -232,3 +235,45 @@ def test_heads_of_any_length_that_a_crawl_takes_are_kept(tmp_path: Path) -> None
     assert told["problems"] == []
     assert payloads(tmp_path) == {f"http://a.example/{number}": BODIES[0] for number in range(3)}
     assert rewriting._HEADS_BYTES_MAX > 2 * 300_000
+
+
+def test_files_that_join_later_change_what_is_referred_to(tmp_path: Path) -> None:
+    """Copies that were found first refer to a record that is a copy then; in the end they refer to the earliest."""
+    expected = joined(tmp_path)
+    first, *others = sorted(tmp_path.glob("*.warc.gz"))
+    told = data_of(tmp_path, "compact", *map(str, others))
+    assert (told["copies"], told["redirected"]) == (1, 0)
+    assert payloads(tmp_path) == expected
+    told = data_of(tmp_path, "compact")
+    assert (told["copies"], told["redirected"]) == (3 + 2, 2 + 1)
+    assert payloads(tmp_path) == expected
+    assert sum(kinds_of(path).count("response") for path in (first, *others)) == 6
+    assert data_of(tmp_path, "compact")["written"] == 0
+
+
+@settings(max_examples=examples(20), deadline=None)
+@given(
+    nodes=st.lists(
+        st.tuples(st.lists(st.integers(0, 3), min_size=1, max_size=5), st.booleans(), st.booleans()),
+        min_size=1,
+        max_size=4,
+    )
+)
+def test_whatever_is_joined_in_whatever_order_each_page_keeps_its_body(
+    nodes: list[tuple[list[int], bool, bool]], tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    """Nodes that know their own copies and such that do not, joined one by one, with and without a call in between."""
+    directory = tmp_path_factory.mktemp("warc")
+    expected: dict[str, bytes] = {}
+    for number, (bodies, refers, compacts) in enumerate(nodes):
+        pages = [(100 * number + place, BODIES[body]) for place, body in enumerate(bodies)]
+        node(directory, "abcd"[number], pages, refers=refers)
+        expected |= {f"http://a.example/{page}": body for page, body in pages}
+        if compacts:
+            assert data_of(directory, "compact")["problems"] == []
+            assert payloads(directory) == expected
+    assert data_of(directory, "compact")["problems"] == []
+    assert payloads(directory) == expected
+    responses = sum(kinds_of(path).count("response") for path in directory.glob("*.warc.gz"))
+    assert responses == len({body for bodies, _, _ in nodes for body in bodies})
+    assert data_of(directory, "compact")["written"] == 0

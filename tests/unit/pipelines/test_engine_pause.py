@@ -1,0 +1,54 @@
+"""The engine is paused while there is a reason, and by whoever has paused it."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import Any
+
+from bigcrawl.pipelines.engine_pause import EnginePause
+
+
+class Engine:
+    """What a pause needs of Scrapy's engine."""
+
+    paused = False
+
+    def pause(self) -> None:
+        self.paused = True
+
+    def unpause(self) -> None:
+        self.paused = False
+
+
+def paused_by() -> tuple[Any, EnginePause]:
+    engine: Any = Engine()
+    crawler: Any = SimpleNamespace(engine=engine)
+    return engine, EnginePause(crawler)
+
+
+def test_it_goes_on_when_the_last_reason_is_gone() -> None:
+    """Each counts once, however often it is named; one that was not there changes nothing."""
+    engine, pause = paused_by()
+    pause.end("a")
+    assert not engine.paused
+    for reason in ("a", "b", "a"):
+        pause.begin(reason)
+    pause.end("a")
+    assert engine.paused
+    pause.end("b")
+    assert not engine.paused
+    pause.begin("a")
+    assert engine.paused
+
+
+def test_a_pause_by_the_operator_stays() -> None:
+    """It began before, so it does not end with the reason."""
+    engine, pause = paused_by()
+    engine.pause()
+    pause.begin("a")
+    pause.end("a")
+    assert engine.paused
+    engine.unpause()
+    pause.begin("a")
+    pause.end("a")
+    assert not engine.paused
