@@ -61,7 +61,9 @@ def measure(*, has_sketches: bool) -> Way:
     bodies = [page(seed) for seed in range(BODIES)]
     rows, held = _Rows(), HeldUrls()
     contents = PageContents(held, rows, PARTITIONS, has_sketches=has_sketches)
-    noted, packed, merged = [], [], []
+    noted: list[float] = []
+    packed: list[float] = []
+    merged: list[float] = []
     with tempfile.TemporaryDirectory(prefix="bigcrawl-bench-") as directory:
         limits = PartitionLimits(host_hot_max=1)
         partitions = [Partition.open(Path(directory) / f"p{n}", 1, limits) for n in range(PARTITIONS)]
