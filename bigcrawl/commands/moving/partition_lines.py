@@ -22,7 +22,16 @@ from bigcrawl.redisdb.replies import pairs_of
 from bigcrawl.scheduler.partition.copies import newest_of, put_back
 from bigcrawl.scheduler.partition.fold.imported_rows import rows_to_export
 from bigcrawl.scheduler.partition.manifest import NO_INBOX_ID
-from bigcrawl.scheduler.records.inbox_entry import BATCH, EDGES, FORGOTTEN, OUTCOMES, REVISITS, ROWS, id_order
+from bigcrawl.scheduler.records.inbox_entry import (
+    BATCH,
+    CONTENTS,
+    EDGES,
+    FORGOTTEN,
+    OUTCOMES,
+    REVISITS,
+    ROWS,
+    id_order,
+)
 from bigcrawl.scheduler.records.member import unpack_member
 from bigcrawl.scheduler.records.outcomes import AGAIN, CODES, FETCHED, last_of_each, unpack_outcomes
 from bigcrawl.scheduler.records.queued_url import UNCHECKED, QueuedUrl, decode_batch
@@ -43,7 +52,7 @@ if TYPE_CHECKING:
 TRIES_MAX = 5
 _ENTRIES_AT_ONCE = 200
 _HOSTS_AT_ONCE = 100
-_OTHERS = {"edges": EDGES, "forgotten": FORGOTTEN, "rows": ROWS, "revisits": REVISITS}
+_OTHERS = {"edges": EDGES, "forgotten": FORGOTTEN, "rows": ROWS, "revisits": REVISITS, "contents": CONTENTS}
 _MARKS_FROM = FETCHED  # codes from here on are no ends
 
 

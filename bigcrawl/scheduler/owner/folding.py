@@ -3,7 +3,7 @@
     due partitions -> read inboxes, one round trip -> [worker thread] fold each -> admit and publish, one round trip
 
 What the steps have found of near copies is sent to the partitions of these contents first. So an inbox that counts as
-folded owes nothing to another.
+folded owes nothing to another, unless Redis is full: then inboxes are folded all the same, which makes room.
 
 If a round fails after a commit, the next round sends the committed batches to Redis.
 """
@@ -119,8 +119,8 @@ class Folding:
         Raises:
             TransientStoreError: Redis is unreachable, or the disk is full. Nothing is lost.
         """
-        await self._tell_found()
-        refused = await self._admit_pending()
+        untold = await self._tell_found()
+        refused = await self._admit_pending() or untold
         behind = frozenset(self._unconfirmed)
         now_ms = self._clock.monotonic_ms()
         if self._lateness.note(self._late_ms(), now_ms):
@@ -204,11 +204,11 @@ class Folding:
 
     # --- what other partitions are told
 
-    async def _tell_found(self) -> None:
+    async def _tell_found(self) -> RedisRefusedError | None:
         """Send what steps have found of near copies to the inboxes of their contents' partitions.
 
-        Raises:
-            TransientStoreError: Redis did not take all; all is sent again.
+        Returns:
+            The error if Redis refuses them, for instance because it is out of memory; all are sent again.
         """
         now_ms = self._clock.monotonic_ms()
         unsent = {owned: rows for owned in self._table.sound if (rows := owned.found.unsent)}
@@ -216,7 +216,10 @@ class Folding:
             by_home = found_by_partition(b"".join(unsent.values()), self._partitions)
             inboxes = {home: partition_keys(self._crawl, home).inbox for home in by_home}
             packed = {home: pack_contents(found=rows) for home, rows in by_home.items()}
-            await self._client.commands([("XADD", inboxes[h], "*", CONTENTS, packed[h]) for h in by_home])
+            try:
+                await self._client.commands([("XADD", inboxes[h], "*", CONTENTS, packed[h]) for h in by_home])
+            except RedisRefusedError as error:
+                return error
             for home in by_home:
                 if (owned := self._table.by_number.get(home)) is not None:
                     owned.note_outcomes()
@@ -224,6 +227,7 @@ class Folding:
             owned.found.note_sent(rows, now_ms)
         for owned in self._table.sound:
             owned.found.forget_old(now_ms)
+        return None
 
     # --- admissions that Redis may not have
 

@@ -17,7 +17,7 @@ def true_similarity(some: bytes, others: bytes) -> float:
 
 
 def test_similarity_is_about_that_of_phrases_of_four_words() -> None:
-    """Windows of bytes, of half of the words, tell the same as a comparison word by word."""
+    """Windows of bytes, of a quarter of the words, tell the same as a comparison word by word."""
     body = page(1)
     for changes in (0, 5, 20, 60, 200):
         other = edited(body, changes, changes)
@@ -41,6 +41,6 @@ def test_a_page_without_words_has_no_shingles() -> None:
 
 
 def test_a_script_without_blanks_has_shingles() -> None:
-    """Each character of a Japanese text begins one, half of them by their bytes."""
+    """Each character of a Japanese text may begin one, a quarter of them do, by their bytes."""
     text = "クローラはページを集めて索引を作ります。" * 3
-    assert len(shingles_of(text_of(text.encode()))) > len(text) // 4
+    assert len(shingles_of(text_of(text.encode()))) > len(text) // 5

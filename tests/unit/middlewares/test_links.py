@@ -115,6 +115,9 @@ class Frontier:
     def note_running(self, request: Request | None) -> None:
         """The watchdog is not on."""
 
+    def note_page(self, response: Response) -> None:
+        """Nobody asks for copies."""
+
     def note_parsed(self, request: Request | None) -> None:
         assert request is not None
         self.parsed.append(request.url)

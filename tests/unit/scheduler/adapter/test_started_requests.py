@@ -9,7 +9,7 @@ import msgpack
 import pytest
 from scrapy import Request, Spider
 from scrapy.exceptions import DownloadFailedError, DownloadTimeoutError
-from scrapy.http import Response
+from scrapy.http import HtmlResponse, Response
 
 from bigcrawl.revisiting.policies import PERIODIC, RevisitPolicy, WaitBounds
 from bigcrawl.revisiting.visit import Answer, next_visit
@@ -77,3 +77,29 @@ def test_page_that_is_visited_again_is_no_copy_of_itself(tmp_path: Path, *, is_k
     frontier.started.note_start(request, held)
     frontier.started.note_response(request, Response(request.url, body=b"page"), 1)
     assert seen == ([] if is_known else [b"page"])
+
+
+def test_a_page_is_noted_as_its_spider_is_given_it(tmp_path: Path) -> None:
+    """Only of the frontier's own requests, with status 200; the text of a page may have near copies."""
+    frontier = new_scheduler(tmp_path)
+    noted: list[tuple[bytes, bool]] = []
+
+    def note(held: HeldUrl, body: bytes, *, is_text: bool) -> None:
+        noted.append((body, is_text))
+
+    request, other = Request("http://a.example/"), Request("http://a.example/favicon.ico")
+    frontier.started.note_page(Response(request.url, body=b"too early", request=request))
+    frontier.attach(cast("Any", SimpleNamespace(contents=SimpleNamespace(note=note))), Spider(name="test"))
+    frontier.started.note_start(request, held_url(1))
+    for response in (
+        HtmlResponse(request.url, body=b"page", request=request),
+        Response(request.url, body=b"image", request=request),
+        Response(request.url, status=404, body=b"gone", request=request),
+        Response(other.url, body=b"not the frontier's", request=other),
+        Response(request.url, body=b"of no request"),
+    ):
+        frontier.started.note_page(response)
+    assert noted == [(b"page", True), (b"image", False)]
+    frontier.attach(cast("Any", SimpleNamespace(contents=None)), Spider(name="test"))
+    frontier.started.note_page(HtmlResponse(request.url, body=b"page", request=request))
+    assert len(noted) == 2

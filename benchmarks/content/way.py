@@ -1,0 +1,98 @@
+"""What a page pays for content-seen on its whole way but the network: noted, packed, and merged by its partitions."""
+
+from __future__ import annotations
+
+import tempfile
+import time
+from collections import defaultdict
+from pathlib import Path
+from typing import Final, NamedTuple
+
+from benchmarks.content.pages import page
+from bigcrawl.redisdb.scripts import Ended
+from bigcrawl.scheduler.handout.page_contents import PageContents
+from bigcrawl.scheduler.partition.partition import Partition, PartitionLimits
+from bigcrawl.scheduler.records.contents import ContentRow, pack_contents
+from bigcrawl.scheduler.records.held import HeldUrl
+from bigcrawl.scheduler.records.held_urls import HeldUrls
+from bigcrawl.scheduler.records.inbox_entry import InboxEntry
+from bigcrawl.scheduler.records.member import Member
+
+PARTITIONS: Final = 16
+BODIES: Final = 64
+PAGES_A_BATCH: Final = 640  # what a node fetches in two seconds, or in one step of its partitions
+BATCHES: Final = 12
+
+
+class Way(NamedTuple):
+    """Microseconds of CPU a page."""
+
+    noted: float
+    packed: float
+    merged: float
+
+    @property
+    def whole(self) -> float:
+        """All of it."""
+        return sum(self)
+
+
+class _Rows:
+    """Rows that wait, by partition, as in an outbox."""
+
+    def __init__(self) -> None:
+        self.offered = 0
+        self.waiting: dict[int, tuple[bytearray, bytearray]] = defaultdict(lambda: (bytearray(), bytearray()))
+
+    def offer_content(self, row: ContentRow) -> None:
+        self.offered += 1
+        seen, sketched = self.waiting[row.partition]
+        seen.extend(row.seen)
+        sketched.extend(row.sketched)
+
+    def take(self) -> dict[int, bytes]:
+        packed = {number: pack_contents(bytes(seen), bytes(rows)) for number, (seen, rows) in self.waiting.items()}
+        self.waiting.clear()
+        return packed
+
+
+def measure(*, has_sketches: bool) -> Way:
+    """Take pages all of whose contents differ to 16 partitions, batch by batch; the best batch counts."""
+    bodies = [page(seed) for seed in range(BODIES)]
+    rows, held = _Rows(), HeldUrls()
+    contents = PageContents(held, rows, PARTITIONS, has_sketches=has_sketches)
+    noted: list[float] = []
+    packed: list[float] = []
+    merged: list[float] = []
+    with tempfile.TemporaryDirectory(prefix="bigcrawl-bench-") as directory:
+        limits = PartitionLimits(host_hot_max=1)
+        partitions = [Partition.open(Path(directory) / f"p{n}", 1, limits) for n in range(PARTITIONS)]
+        for batch in range(BATCHES):
+            urls = [_url(batch * PAGES_A_BATCH + n + 1) for n in range(PAGES_A_BATCH)]
+            # No two contents are the same, so each is sketched.
+            pages = [b"%b<p>%x" % (bodies[n % BODIES], url.seq) for n, url in enumerate(urls)]
+            for url in urls:
+                held.add(url)
+            marks = [time.process_time_ns()]
+            for url, body in zip(urls, pages, strict=True):
+                contents.note(url, body, is_text=True)
+            marks.append(time.process_time_ns())
+            for url in urls:
+                held.end(url, Ended(url.seq, 0), 0)
+            marks.append(time.process_time_ns())
+            contents.send_safe()
+            entries = rows.take()
+            marks.append(time.process_time_ns())
+            for number, data in entries.items():
+                partitions[number].step([InboxEntry(f"{batch + 1}-0", contents=data)], 0, {})
+            marks.append(time.process_time_ns())
+            held.forget(urls, 0)
+            for times, at in (noted, 0), (packed, 2), (merged, 3):
+                times.append((marks[at + 1] - marks[at]) / PAGES_A_BATCH / 1_000)
+    # A merge that writes runs costs more than others, so the mean of all counts there.
+    return Way(min(noted), min(packed), sum(merged) / len(merged))
+
+
+def _url(number: int) -> HeldUrl:
+    fields = Member(number, number, 0, 0, 0, b"")
+    return HeldUrl(0, "a.example", 0, b"%d:" % number, fields, "http://a.example/", "http://a.example")
