@@ -138,7 +138,10 @@ class WarcPipeline:
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
-        config = read_config(crawler.settings).crawl
+        whole = read_config(crawler.settings)
+        if whole.source.pattern:
+            raise NotConfigured("pages of BIGCRAWL_SOURCE are stored already")
+        config = whole.crawl
         # Without the add-on, which sets a default, pages are stored only where a project asks for it.
         if config.warc_dir is None or crawler.settings.get("BIGCRAWL_WARC_DIR") is None:
             raise NotConfigured("BIGCRAWL_WARC_DIR is not set: pages are not stored")

@@ -126,7 +126,7 @@ class StoredScheduler(BaseScheduler):
     async def _open(self, spider: Spider) -> None:
         source = self.config.source
         try:
-            if hasattr(spider, "redis_key"):
+            if hasattr(spider, "redis_key") and not source.has_all:
                 raise ConfigError(
                     f"the spider {spider.name} takes its URLs from Redis, and BIGCRAWL_SOURCE is read without it: give "
                     "them as start_urls, or set BIGCRAWL_SOURCE_PAGES to all"
@@ -222,8 +222,9 @@ class StoredScheduler(BaseScheduler):
             return None
         while (wanted := self._wanted.pop()) is not None:
             if wanted.template == SITEMAPS:
-                self._tell_sitemaps(wanted)
-                return None
+                if self._tell_sitemaps(wanted):
+                    return None
+                continue
             request = self._request_of(wanted)
             if request is not None:
                 self._engines.note_given(request)
@@ -317,11 +318,13 @@ class StoredScheduler(BaseScheduler):
             )
         return None
 
-    def _tell_sitemaps(self, wanted: Wanted) -> None:
-        page = self._read(wanted.rank)
-        tell = self._asked.tell
-        if page is not None and tell is not None:
-            self._telling.begin(page.url, tell)
+    def _tell_sitemaps(self, wanted: Wanted) -> bool:
+        """Begin to tell the spider of the sitemaps of a robots.txt; False if it cannot be read."""
+        page, tell = self._read(wanted.rank), self._asked.tell
+        if page is None or tell is None:
+            return False
+        self._telling.begin(page.url, tell)
+        return True
 
 
 def agrees(request: Request, page: StoredPage) -> bool:

@@ -106,9 +106,10 @@ def crawled(tmp_path_factory: pytest.TempPathFactory, redis_url: str) -> Crawled
         return Crawled(directory / "live", web.seeds, live)
 
 
-def test_spider_is_given_all_pages_if_so_set(crawled: Crawled, tmp_path: Path) -> None:
+@pytest.mark.parametrize("spider", ["noting", "noting_redis"])
+def test_spider_is_given_all_pages_if_so_set(crawled: Crawled, tmp_path: Path, spider: str) -> None:
     """Without seeds, each page once, with its depth; robots.txt is none; links add nothing."""
-    again = over(crawled.directory, tmp_path, [], "noting", BIGCRAWL_SOURCE_PAGES="all")
+    again = over(crawled.directory, tmp_path, [], spider, BIGCRAWL_SOURCE_PAGES="all")
     assert again.sorted_items == crawled.live.sorted_items
 
 

@@ -292,6 +292,14 @@ def test_files_of_a_killed_run_are_closed_by_the_next(tmp_path: Path, site: str)
     assert "Traceback" not in log
 
 
+def test_stored_pages_are_not_stored_again(tmp_path: Path) -> None:
+    """A project may name the pipeline itself; over stored pages it is off."""
+    settings = {"BIGCRAWL_WARC_DIR": str(tmp_path / "new"), "BIGCRAWL_SOURCE": str(tmp_path)}
+    with pytest.raises(NotConfigured, match="stored already"):
+        WarcPipeline.from_crawler(get_crawler(Spider, settings))
+    assert not (tmp_path / "new").exists()
+
+
 def test_pipeline_without_a_directory_is_off() -> None:
     """An unset or empty BIGCRAWL_WARC_DIR stores nothing, and there is no storage to ask."""
     crawler = get_crawler(Spider, {"BIGCRAWL_WARC_DIR": ""})

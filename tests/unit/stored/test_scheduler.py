@@ -28,8 +28,8 @@ A, B, C = (f"http://{name}.example/" for name in "abc")
 class Desk:
     """A scheduler over some pages, without an engine: what it gives is over at once."""
 
-    def __init__(self, directory: Path, *pages: Exchange, **settings: Any) -> None:
-        path = stored(directory, *pages)
+    def __init__(self, directory: Path, *pages: Exchange, refers: bool = False, **settings: Any) -> None:
+        path = stored(directory, *pages, refers=refers)
         self.crawler = get_crawler(Spider, {"BIGCRAWL_SOURCE": str(path), **settings})
         self.spider = self.crawler.spider = Spider.from_crawler(self.crawler, name="test")
         self.scheduler = StoredScheduler.from_crawler(self.crawler)
@@ -58,9 +58,9 @@ class Desk:
 
 
 @contextmanager
-def desk(directory: Path, *pages: Exchange, **settings: Any) -> Iterator[Desk]:
+def desk(directory: Path, *pages: Exchange, refers: bool = False, **settings: Any) -> Iterator[Desk]:
     """A desk that is open, in an event loop's thread."""
-    made = Desk(directory, *pages, **settings)
+    made = Desk(directory, *pages, refers=refers, **settings)
     asyncio.run(made.open())
     yield made
     asyncio.run(made.scheduler._close())
@@ -99,6 +99,14 @@ def test_answer_is_that_to_the_same_method_and_body(tmp_path: Path) -> None:
         assert made.ask(*asked, Request(A), asked[0]) == [True, True, True, True, False]
         assert sorted(made.bodies()) == [b"0", b"2", b"get"]
         assert made.count("not-stored") == 1
+
+
+def test_copies_are_known_as_in_the_crawl(tmp_path: Path) -> None:
+    """Those that are stored by reference: their links may be dropped then, too."""
+    body = b"the same words " * 100
+    with desk(tmp_path, page(A, body), page(B, body), page(C), refers=True) as made:
+        made.ask(Request(A), Request(B), Request(C))
+        assert [made.scheduler.copies.original_of(request) for request in made.given()] == ["", A, ""]
 
 
 class Feeds:
