@@ -21,7 +21,6 @@ from tests.support.sizes import register_profiles
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from pathlib import Path
 
 _numbers = itertools.count(1)
 _SET_BY_SCRAPY: dict[str, object] = DEFAULT_LOGGING["loggers"]  # type: ignore[assignment]
@@ -32,11 +31,11 @@ register_profiles()
 @pytest.hookimpl(tryfirst=True)  # then pytest puts together what shares a fixture
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Crawls wait most of the time: the workers that have none meanwhile get tests that compute."""
-    files: dict[Path, list[pytest.Item]] = {}
+    files: dict[str, list[pytest.Item]] = {}
     for item in items:
-        files.setdefault(item.path, []).append(item)
-    crawls = [file for file in files if "integration" in file.parts]
-    others = [file for file in files if "integration" not in file.parts]
+        files.setdefault(item.nodeid.partition("::")[0], []).append(item)
+    crawls = [file for file in files if file.startswith("tests/integration/")]
+    others = [file for file in files if not file.startswith("tests/integration/")]
     items[:] = [item for file in mixed(crawls, others) for item in files[file]]
 
 
