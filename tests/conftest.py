@@ -5,11 +5,13 @@ Async tests run their coroutine themselves, with `asyncio.run`.
 
 from __future__ import annotations
 
+import gc
 import itertools
 import logging
 from typing import TYPE_CHECKING
 
 import pytest
+import scrapy.core.downloader.contextfactory  # noqa: F401 - it walks over all modules, which are few yet: 2 s later on
 from scrapy.utils.log import DEFAULT_LOGGING, _uninstall_scrapy_root_handler
 
 from bigcrawl.scheduler.crawl import crawl_record
@@ -26,6 +28,7 @@ _numbers = itertools.count(1)
 _SET_BY_SCRAPY: dict[str, object] = DEFAULT_LOGGING["loggers"]  # type: ignore[assignment]
 
 register_profiles()
+gc.disable()  # until all is collected, of which nothing is garbage: 2 s of 8 in each worker
 
 
 @pytest.hookimpl(tryfirst=True)  # then pytest puts together what shares a fixture
@@ -37,6 +40,12 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     crawls = [file for file in files if file.startswith("tests/integration/")]
     others = [file for file in files if not file.startswith("tests/integration/")]
     items[:] = [item for file in mixed(crawls, others) for item in files[file]]
+
+
+def pytest_collection_finish() -> None:
+    """From here on garbage is looked for, and not among the tests."""
+    gc.freeze()
+    gc.enable()
 
 
 @pytest.fixture(autouse=True)
