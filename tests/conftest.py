@@ -5,11 +5,13 @@ Async tests run their coroutine themselves, with `asyncio.run`.
 
 from __future__ import annotations
 
+import gc
 import itertools
 import logging
 from typing import TYPE_CHECKING
 
 import pytest
+import scrapy.core.downloader.contextfactory  # noqa: F401 - it walks over all modules, which are few yet: 2 s later on
 from scrapy.utils.log import DEFAULT_LOGGING, _uninstall_scrapy_root_handler
 
 from bigcrawl.scheduler.crawl import crawl_record
@@ -21,23 +23,29 @@ from tests.support.sizes import register_profiles
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from pathlib import Path
 
 _numbers = itertools.count(1)
 _SET_BY_SCRAPY: dict[str, object] = DEFAULT_LOGGING["loggers"]  # type: ignore[assignment]
 
 register_profiles()
+gc.disable()  # until all is collected, of which nothing is garbage: 2 s of 8 in each worker
 
 
 @pytest.hookimpl(tryfirst=True)  # then pytest puts together what shares a fixture
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Crawls wait most of the time: the workers that have none meanwhile get tests that compute."""
-    files: dict[Path, list[pytest.Item]] = {}
+    files: dict[str, list[pytest.Item]] = {}
     for item in items:
-        files.setdefault(item.path, []).append(item)
-    crawls = [file for file in files if "integration" in file.parts]
-    others = [file for file in files if "integration" not in file.parts]
+        files.setdefault(item.nodeid.partition("::")[0], []).append(item)
+    crawls = [file for file in files if file.startswith("tests/integration/")]
+    others = [file for file in files if not file.startswith("tests/integration/")]
     items[:] = [item for file in mixed(crawls, others) for item in files[file]]
+
+
+def pytest_collection_finish() -> None:
+    """From here on garbage is looked for, and not among the tests."""
+    gc.freeze()
+    gc.enable()
 
 
 @pytest.fixture(autouse=True)
