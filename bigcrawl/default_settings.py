@@ -1,7 +1,7 @@
 """THE table of BIGCRAWL_* settings; `make docs` writes `docs/settings.md` from it.
 
 To add one, put a row into the group of its component, with type, unit, bounds and a meaning that a user can act on.
-Groups follow the order in which a URL meets them. Read the setting in `config.py`, run `make docs`, and say on the page
+Groups follow the order in which a URL meets them. Read the setting in `config/`, run `make docs`, and say on the page
 when to change it. Nothing else reads BIGCRAWL_* settings.
 
 A `fixed` setting is stored in the crawl record; a node with another value does not start. An `alike` setting must be

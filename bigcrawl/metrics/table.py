@@ -87,7 +87,7 @@ TABLE: tuple[Metric | str, ...] = (
         "bigcrawl_partitions",
         "gauge",
         "Partitions of the crawl, whoever owns them.",
-        "config.py",
+        "config/crawl.py",
         lambda source: source.parts.config.crawl.partitions,
     ),
     Metric(

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from bigcrawl import config as config_module
 from bigcrawl.commands.frontier import parse_action, run_action
+from bigcrawl.config import pages as config_pages
 from bigcrawl.config import read_config
 from bigcrawl.exceptions import BigcrawlError, ConfigError, CorruptionError, TransientStoreError
 from bigcrawl.page_index.cdxj import read_line
@@ -182,7 +182,7 @@ def test_parquet_is_made_when_it_is_asked_for(tmp_path: Path, monkeypatch: pytes
     index_path(path, "parquet").unlink()
     asked(tmp_path, "index", BIGCRAWL_WARC_INDEX="parquet")
     assert index_path(path, "parquet").exists()
-    monkeypatch.setattr(config_module, "find_spec", lambda _: None)
+    monkeypatch.setattr(config_pages, "find_spec", lambda _: None)
     with pytest.raises(ConfigError, match=r"pip install 'bigcrawl\[parquet\]'"):
         asked(tmp_path, "index", "--parquet")
 
