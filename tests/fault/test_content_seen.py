@@ -36,7 +36,7 @@ def test_copies_are_known_whatever_node_dies(tmp_path: Path) -> None:
         nodes = [first, *(stack.enter_context(second_process_of(first, f"node{n}")) for n in range(1, NODES))]
         for node in nodes:
             node.start()
-        wait_until(lambda: len(web.exchanges()) > len(bodies) // 8, "the crawl is under way")
+        wait_until(lambda: len(web.exchanges()) > len(bodies) // 8, "the crawl is under way", timeout_s=600)
         kills = 0
         for _ in range(KILLS):
             pause(moments.uniform(0.2, 2.0))

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-pytestmark = pytest.mark.timeout(600)
+pytestmark = pytest.mark.timeout(1_800)
 
 SETTINGS = {"BIGCRAWL_HOST_DELAY": 0.05, "BIGCRAWL_PARTITIONS": 8, "BIGCRAWL_CONTENT_SEEN": "near"}
 
@@ -33,12 +33,12 @@ def test_copies_on_other_nodes_and_in_earlier_runs_are_known(tmp_path: Path, web
     with Crawl(tmp_path / "crawl", web.seeds, dict(SETTINGS)) as first, second_process_of(first) as second:
         first.start()
         second.start()
-        wait_until(lambda: len(web.exchanges()) > 100, "the crawl is under way")
+        wait_until(lambda: len(web.exchanges()) > 100, "the crawl is under way", timeout_s=600)
         second.kill()
-        wait_until(lambda: len(web.exchanges()) > 200, "it goes on")
+        wait_until(lambda: len(web.exchanges()) > 200, "it goes on", timeout_s=600)
         first.terminate()
-        assert first.wait(60) == 0
-        assert first.run() == 0
+        assert first.wait(300) == 0
+        assert first.run(900) == 0
         listed = listed_by(first, bodies)
         counted = first.status()["copies"]
         first.frontier("copies", str(tmp_path / "copies.jsonl"))
