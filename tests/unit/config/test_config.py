@@ -11,7 +11,7 @@ from redis.asyncio.connection import parse_url
 from scrapy.settings import Settings
 
 from bigcrawl import config, setting_values
-from bigcrawl.config import read_config
+from bigcrawl.config import pages, read_config
 from bigcrawl.default_settings import BY_NAME, SETTINGS, Setting
 from bigcrawl.exceptions import ConfigError
 
@@ -408,6 +408,6 @@ def test_a_store_for_pages_needs_its_package_and_pages(monkeypatch: pytest.Monke
         read_config({"BIGCRAWL_WARC_STORE_URL": "s3://pages", "BIGCRAWL_WARC_DIR": ""})
     settings = {"BIGCRAWL_WARC_STORE_URL": "gs://pages", "BIGCRAWL_WARC_DIR": "warc"}
     assert read_config(settings).crawl.warc_store_url == "gs://pages"
-    monkeypatch.setattr(config, "find_spec", lambda name: None if name == "gcsfs" else name)
+    monkeypatch.setattr(pages, "find_spec", lambda name: None if name == "gcsfs" else name)
     with pytest.raises(ConfigError, match="pip install gcsfs"):
         read_config(settings)
