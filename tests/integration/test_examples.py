@@ -247,7 +247,8 @@ def test_fresh_are_pages_that_are_new_or_have_changed(project: Path, site: Site,
 
 def test_words_and_texts_are_those_of_stored_pages(project: Path, site: Site, redis_url: str) -> None:
     """One spider fetches pages, others read them again: nothing is asked for twice, and menus are no text."""
-    crawl(project, "archive", "-a", f"site={site.url}/essay/index.html", to="none.jsonl", BIGCRAWL_REDIS_URL=redis_url)
+    own = {"BIGCRAWL_REDIS_URL": redis_url, "BIGCRAWL_CRAWL": "essay"}
+    crawl(project, "archive", "-a", f"site={site.url}/essay/index.html", to="none.jsonl", **own)
     site.asked.clear()
     index, imprint = (f"{site.url}/essay/{name}.html" for name in ("index", "imprint"))
     words = {item["url"]: item["words"] for item in crawl(project, "words", to="words.jsonl", BIGCRAWL_SOURCE="warc")}

@@ -174,9 +174,9 @@ async def _read_inbox(crawl: OpenedCrawl, partition: int, folded: str, found: He
         for raw_id, raw in entries:
             fields = dict(pairs_of(raw))
             found.arrived += decode_batch(batch) if (batch := fields.get(BATCH)) else ()
-            ends += [(raw_id.decode(), fields[OUTCOMES])] if OUTCOMES in fields else []
+            ends += [(raw_id.decode(), outcomes)] if (outcomes := fields.get(OUTCOMES)) else []
             for name, wire in _OTHERS.items():
-                found.others += [(name, fields[wire])] if wire in fields else []
+                found.others += [(name, data)] if (data := fields.get(wire)) else []  # a field may be empty
         if len(entries) < _ENTRIES_AT_ONCE:
             break
         last = entries[-1][0].decode()
