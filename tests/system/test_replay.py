@@ -34,7 +34,7 @@ SETTINGS = {
     "BIGCRAWL_WARC_COPIES": "by-reference",
 }
 # Redirects to themselves, with which pywb refuses to answer; answers that change with time.
-LEFT_OUT = ("to-itself", "limited-")
+LEFT_OUT = ("to-itself", "limited-", "unavailable-until-")
 # pywb calls XHTML HTML, so that browsers take its pages as such.
 XHTML = "application/xhtml+xml"
 # What a server says of the connection and not of the page, or of the moment.

@@ -24,7 +24,7 @@ from isal import isal_zlib
 from bigcrawl.exceptions import ConfigError, CorruptionError
 from bigcrawl.private_files import make_private_directory, opener
 from bigcrawl.redisdb.keys import CrawlKeys, partition_keys
-from bigcrawl.scheduler.crawl.stored_record import find_stored, keep_in_store
+from bigcrawl.scheduler.crawl.stored_record import UnknownToRedisError, find_stored, keep_in_store
 from bigcrawl.scheduler.partition.partition import Partition
 from bigcrawl.scheduler.records.queued_url import BATCH_VERSION
 from bigcrawl.url.canonical import CANONICAL_VERSION
@@ -69,10 +69,26 @@ async def open_record(client: RedisClient, config: CrawlConfig, objects: Objects
         TransientStoreError: Redis or the store is unreachable.
     """
     key = CrawlKeys(config.name).crawl
+    stored = await _read_redis(client, key)
+    if "id" not in stored:
+        try:
+            return await _open(client, config, objects, stored)
+        except UnknownToRedisError:
+            # Another node may have begun the crawl after Redis was asked, and before the disk or the store was.
+            stored = await _read_redis(client, key)
+            if "id" not in stored:
+                raise
+    return await _open(client, config, objects, stored)
+
+
+async def _open(
+    client: RedisClient, config: CrawlConfig, objects: Objects | None, stored: dict[str, bytes]
+) -> CrawlRecord:
+    """Open the record, of which Redis had `stored`."""
+    key = CrawlKeys(config.name).crawl
     wanted = _fixed_fields(config)
     path = config.crawl_dir / RECORD_FILE
     local = _read_file(path)
-    stored = await _read_redis(client, key)
     is_new = "id" not in stored
     kept = await find_stored(objects, config.name, stored)
     if not stored.keys() >= {*wanted, *_MADE_ONCE}:  # a new crawl, or part of what a node wrote was lost
@@ -148,7 +164,7 @@ async def _require_unused(local: dict[str, str], wanted: dict[str, str], config:
     _compare(wanted, {name: value for name, value in local.items() if name != "id"}, config)
     directories = list(config.crawl_dir.glob("p[0-9]*"))
     if not await asyncio.to_thread(lambda: all(map(Partition.is_unused, directories))):
-        raise ConfigError(
+        raise UnknownToRedisError(
             f"{config.crawl_dir} holds crawl {config.name!r}, but the Redis does not know it: point "
             f"BIGCRAWL_REDIS_URL at the Redis of that crawl, or start anew with BIGCRAWL_FRESH=1"
         )

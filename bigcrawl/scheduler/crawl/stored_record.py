@@ -35,6 +35,10 @@ _LOOK_S = 0.1
 _DELETED_AT_ONCE = 16
 
 
+class UnknownToRedisError(ConfigError):
+    """The disk or the store holds a crawl that Redis did not know when it was asked."""
+
+
 async def find_stored(objects: Objects | None, crawl: str, in_redis: Mapping[str, bytes]) -> dict[str, str] | None:
     """Return the crawl record in the store; None if there is none.
 
@@ -61,7 +65,7 @@ async def find_stored(objects: Objects | None, crawl: str, in_redis: Mapping[str
             f"{in_redis[_FIELD].decode()}: check BIGCRAWL_STORE_URL"
         )
     if "id" not in in_redis and await asyncio.to_thread(_has_points, objects, crawl):
-        raise ConfigError(
+        raise UnknownToRedisError(
             f"{objects.url} holds crawl {crawl!r}, but the Redis does not know it: point BIGCRAWL_REDIS_URL at the "
             f"Redis of that crawl, or start anew with BIGCRAWL_FRESH=1"
         )

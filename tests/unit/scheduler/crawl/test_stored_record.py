@@ -79,6 +79,33 @@ def test_nodes_with_different_stores_are_no_one_crawl(
     asyncio.run(scenario())
 
 
+def test_crawl_that_another_node_begins_meanwhile_is_joined(
+    tmp_path: Path, crawl_name: str, redis_url: str, new_store: Callable[[], str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Redis did not know it yet when it was asked, and the store has points of it when that is asked."""
+
+    async def scenario() -> None:
+        store = new_store()
+        has_points = stored_record._has_points
+        records: list[CrawlRecord | None] = []
+
+        def begun_first(objects: Objects, crawl: str) -> bool:
+            if not records:
+                records.append(None)
+                records[0] = asyncio.run(opened(tmp_path / "a", crawl_name, redis_url, store))
+                objects.put(f"{crawl}/p0000/point-1", b"a point")
+            return has_points(objects, crawl)
+
+        monkeypatch.setattr(stored_record, "_has_points", begun_first)
+        record = await opened(tmp_path / "b", crawl_name, redis_url, store)
+        [first] = records
+        assert first is not None
+        assert record.crawl_id == first.crawl_id
+        assert not record.is_new
+
+    asyncio.run(scenario())
+
+
 def test_crawl_begun_before_stores_had_an_id_gets_one(
     tmp_path: Path, crawl_name: str, redis_url: str, new_store: Callable[[], str]
 ) -> None:
