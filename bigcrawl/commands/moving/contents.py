@@ -39,6 +39,7 @@ class Contents:
     Attributes:
         inbox_id: the last inbox entry that is in it.
         batch_number: the last admit batch that is in it.
+        untold: rows `found` for the partitions of contents, which may not have them yet.
     """
 
     def __init__(self, own: EpochDirectory, inherited: Inherited) -> None:
@@ -46,6 +47,7 @@ class Contents:
         self._manifest, self._batches = inherited
         self.inbox_id = self._manifest.inbox_id
         self.batch_number = self._manifest.batch_number
+        self.untold = self._manifest.untold
 
     def __repr__(self) -> str:
         return f"<Contents {self._own.path} upto={self.inbox_id}>"

@@ -5,7 +5,7 @@
     {"url": ..., "host": ..., "priority": 0, "partition": 3, "key": ..., "flags": 0, "body": ...}
     {"table": "seen", "partition": 3, "keys": ..., "values": ...}             rows of a partition's table
     {"edges": ..., "partition": 3}, {"forgotten": ..., "partition": 3}        what its inbox holds besides URLs,
-                                                                              also "revisits" and "contents"
+                                                                              also "revisits", "votes" and "contents"
     {"end": {"lines": 123}}                                                   the last line; a cut file has none
 
 The URLs of a partition come before its rows. Bytes are in base64. Keys are u64, little-endian.

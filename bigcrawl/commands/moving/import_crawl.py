@@ -19,7 +19,7 @@ from bigcrawl.commands.result import Result
 from bigcrawl.exceptions import ConfigError
 from bigcrawl.redisdb.keys import CrawlKeys
 from bigcrawl.scheduler.node.control import BLACKLISTED, BUDGETED, DELAYED, SPEED
-from bigcrawl.scheduler.records.inbox_entry import CONTENTS, EDGES, FORGOTTEN, REVISITS, ROWS
+from bigcrawl.scheduler.records.inbox_entry import CONTENTS, EDGES, FORGOTTEN, REVISITS, ROWS, VOTES
 
 if TYPE_CHECKING:
     import argparse
@@ -29,7 +29,14 @@ if TYPE_CHECKING:
     from bigcrawl.commands.opened_crawl import OpenedCrawl
     from bigcrawl.config import Config
 
-_WIRE: Final = {"edges": EDGES, "forgotten": FORGOTTEN, "rows": ROWS, "revisits": REVISITS, "contents": CONTENTS}
+_WIRE: Final = {
+    "edges": EDGES,
+    "forgotten": FORGOTTEN,
+    "rows": ROWS,
+    "revisits": REVISITS,
+    "votes": VOTES,
+    "contents": CONTENTS,
+}
 
 
 def import_crawl(config: Config, words: Sequence[str], opts: argparse.Namespace) -> Result:

@@ -22,6 +22,7 @@ from bigcrawl.redisdb.replies import pairs_of
 from bigcrawl.scheduler.partition.copies import newest_of, put_back
 from bigcrawl.scheduler.partition.fold.imported_rows import rows_to_export
 from bigcrawl.scheduler.partition.manifest import NO_INBOX_ID
+from bigcrawl.scheduler.records.contents import found_by_partition, pack_contents
 from bigcrawl.scheduler.records.inbox_entry import (
     BATCH,
     CONTENTS,
@@ -30,6 +31,7 @@ from bigcrawl.scheduler.records.inbox_entry import (
     OUTCOMES,
     REVISITS,
     ROWS,
+    VOTES,
     id_order,
 )
 from bigcrawl.scheduler.records.member import unpack_member
@@ -52,7 +54,14 @@ if TYPE_CHECKING:
 TRIES_MAX = 5
 _ENTRIES_AT_ONCE = 200
 _HOSTS_AT_ONCE = 100
-_OTHERS = {"edges": EDGES, "forgotten": FORGOTTEN, "rows": ROWS, "revisits": REVISITS, "contents": CONTENTS}
+_OTHERS = {
+    "edges": EDGES,
+    "forgotten": FORGOTTEN,
+    "rows": ROWS,
+    "revisits": REVISITS,
+    "votes": VOTES,
+    "contents": CONTENTS,
+}
 _MARKS_FROM = FETCHED  # codes from here on are no ends
 
 
@@ -93,7 +102,7 @@ async def partition_lines(crawl: OpenedCrawl, partition: int, links: Path) -> As
     place = links / f"p{partition:04d}"
     try:
         contents, found = await read_partition(crawl, partition, place)
-        for line in _lines(contents, found, partition):
+        for line in _lines(contents, found, partition, crawl.partitions):
             yield line
     finally:
         shutil.rmtree(place, ignore_errors=True)
@@ -198,7 +207,7 @@ def _real_ends(entries: list[tuple[str, bytes]]) -> tuple[KeyArray, npt.NDArray[
     return last_of_each(keys[is_end], values[is_end])
 
 
-def _lines(contents: Contents | None, found: HeldInRedis, partition: int) -> Iterator[Line]:
+def _lines(contents: Contents | None, found: HeldInRedis, partition: int, partitions: int) -> Iterator[Line]:
     away = {url.key for url in found.hot}
     if found.ends is not None:
         keys, values = found.ends
@@ -223,3 +232,6 @@ def _lines(contents: Contents | None, found: HeldInRedis, partition: int) -> Ite
             yield rows_line(rows, partition)
     for name, data in found.others:
         yield data_line(name, data, partition)
+    if contents is not None:
+        for home, rows in found_by_partition(contents.untold, partitions).items():
+            yield data_line("contents", pack_contents(found=rows), home)

@@ -207,6 +207,8 @@ class Outbox:
         if self._votes is not None:
             self._votes.send_again()
         self.unfolded.forget()
+        if self._unsent:  # acknowledgements wait for them again
+            self.flushed = min(self.flushed, self._unsent[0].offered_before)
 
     def _seal(self) -> None:
         """Turn waiting URLs into numbered batches."""

@@ -158,12 +158,12 @@ class Folding:
         self._unconfirmed.update(due)  # before the commit, so that a batch is sent again whatever fails later
         results = await self._thread.run_each(folds)
         steps = {p: step for p, step in zip(due, results, strict=True) if not isinstance(step, BigcrawlError)}
-        await self._tell_found()
         calls: list[tuple[OwnedPartition, scripts.Call[Any]]] = []
         for owned, step in steps.items():
             calls += [(owned, call) for call in owned.after_step(step, len(inboxes[owned]), now_ms)]
             for change in step.trap_changes:
                 logger.info("%(change)s", {"change": trap_change_text(change, self._traps)})
+        await self._tell_found()  # what was committed is noted by now, whatever becomes of this
         await self._table.run(calls)
         self._confirm([owned for owned in due if owned not in behind])
         if self._paces.are_scaled:

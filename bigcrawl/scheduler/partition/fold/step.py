@@ -162,9 +162,9 @@ class StepFold:
             self._read_edges(entries)
         if source.counts_votes:
             self._read_votes(entries)
-        self._merge_contents(entries)
         self._check_urls(entries)
         self._merge_rows(entries)
+        self._merge_contents(entries)  # rows of an import may name first pages of the same contents
 
     def _forget(self, entries: Sequence[InboxEntry]) -> None:
         """Forget that the URLs named by the first entry were seen or have ended."""

@@ -8,16 +8,21 @@ import numpy as np
 import pytest
 
 from bigcrawl.commands.moving.contents import Contents
+from bigcrawl.commands.moving.export_file import data_of
+from bigcrawl.commands.moving.partition_lines import HeldInRedis, _lines
 from bigcrawl.drum.files import DiskFiles
 from bigcrawl.exceptions import CorruptionError
 from bigcrawl.scheduler.partition.fold.imported_rows import ROWS_AT_ONCE
 from bigcrawl.scheduler.partition.partition import Partition, PartitionLimits
 from bigcrawl.scheduler.queues.front_queues import level_of
+from bigcrawl.scheduler.records.contents import pack_contents, unpack_contents
 from bigcrawl.scheduler.records.inbox_entry import InboxEntry
 from bigcrawl.scheduler.records.outcomes import pack_outcomes
 from bigcrawl.scheduler.records.queued_url import QueuedUrl, encode_batch
 from tests.support.keys import pld_key
 from tests.support.worlds.partition_world import SetBudgets, make_edges, make_runs_early, make_url, pld_of
+from tests.unit.content.pages import edited, page
+from tests.unit.content.test_near_copies import rows_of
 
 if TYPE_CHECKING:
     from collections import Counter
@@ -136,3 +141,15 @@ def test_damage_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None
     contents = contents_of(tmp_path / "p0000", tmp_path / "links")
     with pytest.raises(CorruptionError):
         list(contents.rows())
+
+
+def test_what_other_partitions_were_not_told_goes_to_them(tmp_path: Path) -> None:
+    """No file would find that near copy again: its sketch is known."""
+    partition = Partition.open(tmp_path / "p0000", 1, LIMITS)
+    for at, body in ((1, page(1)), (2, edited(page(1), 1, 4))):
+        sketched = rows_of((at, body), contents={1: 10, 2: 21}).tobytes()
+        partition.step([InboxEntry(f"{at}-0", contents=pack_contents(sketched=sketched))], 0, {})
+    lines = list(_lines(contents_of(tmp_path / "p0000", tmp_path / "links"), HeldInRedis(0, []), 0, partitions=8))
+    [line] = [line for line in lines if "contents" in line]
+    assert line["partition"] == 21 % 8
+    assert unpack_contents(data_of(line, "contents")).found.tolist() == [(21, 2, 1)]

@@ -110,6 +110,26 @@ def test_recent_batches_are_sent_again_to_a_redis_that_forgot_them(crawl_name: s
     asyncio.run(scenario())
 
 
+def test_pages_wait_for_batches_that_redis_may_have_forgotten(crawl_name: str, redis_url: str) -> None:
+    """Until they are sent again, what was offered before them is flushed, and no more."""
+
+    async def scenario() -> None:
+        async with connected(redis_url) as client:
+            clock = ManualClock()
+            outbox = new_outbox(crawl_name, clock=clock)
+            outbox.offer(URLS[0], 0)
+            await outbox.flush(client)
+            clock.advance(KEEP_SENT_MS + 1)
+            outbox.offer(URLS[1], 0)
+            await outbox.flush(client)
+            outbox.send_again()
+            assert (outbox.flushed, outbox.waiting) == (1, 1)
+            await outbox.flush(client)
+            assert (outbox.flushed, outbox.waiting) == (2, 0)
+
+    asyncio.run(scenario())
+
+
 def test_redis_that_forgot_the_last_batches_gets_just_those(crawl_name: str, redis_url: str) -> None:
     """It still has the number before them: they go with the numbers they had."""
 

@@ -67,6 +67,17 @@ def test_copies_are_counted_once_and_listed_for_whoever_reads_the_files(director
     assert steps.listed() == [(2, 70, 1, EXACT), (4, 71, 3, EXACT)]
 
 
+def test_imported_first_page_stays_the_first(directory: Path) -> None:
+    """One step reads what an export had in its tables, and what waited in its inbox."""
+    partition = Partition.open(directory, 1, LIMITS)
+    rows = pack_rows("contents", np.array([70], "<u8").tobytes(), np.array([1], "<u8").tobytes())
+    entries = [InboxEntry("1-0", contents=pack_contents(pack_seen(70, 2))), InboxEntry("2-0", rows=rows)]
+    partition.step(entries, 0, {})
+    copies = read_copies_of(directory)
+    assert copies is not None
+    assert copies.tolist() == [(2, 70, 1, EXACT)]
+
+
 def test_near_copies_are_found_for_other_partitions_until_they_were_told(directory: Path) -> None:
     """What was told is forgotten with the next step; an owner that died before that is outlived by it."""
     steps = Steps(directory)
