@@ -233,5 +233,5 @@ def _lines(contents: Contents | None, found: HeldInRedis, partition: int, partit
     for name, data in found.others:
         yield data_line(name, data, partition)
     if contents is not None:
-        for home, rows in found_by_partition(contents.untold, partitions).items():
-            yield data_line("contents", pack_contents(found=rows), home)
+        for home, verdicts in found_by_partition(contents.untold, partitions).items():
+            yield data_line("contents", pack_contents(found=verdicts), home)
