@@ -100,6 +100,11 @@ class Uploads:
                 return None
             indexes = [index for suffix in self._known if (index := beside(path, suffix)).exists()]
             size = sum(each.stat().st_size for each in (path, *indexes))
+            if any(self._store.is_same(each.name, each) for each in (path, *indexes)):
+                problem = (
+                    f"{path} stays here: {self._store.url} has no copy of it, but the very file; name another store"
+                )
+                return Uploaded(path, size, was_there=True, problem=problem)
             held = self._store.holds(path.name, path)
             if held is False:
                 problem = f"{path} stays here: {self._store.url} has another file of this name; rename one of the two"

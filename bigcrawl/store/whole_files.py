@@ -79,6 +79,11 @@ class WholeFiles:
         agrees = _agrees(self._kind, told, path, self.note_progress)
         return self._reads_the_same(name, path, size) if agrees is None else agrees
 
+    def is_same(self, name: str, path: Path) -> bool:
+        """Whether a file is a local one under another path, by links or mounts: if one is removed, so are both."""
+        with self._translated():
+            return self._kind == "file" and (held := Path(self._root, name)).exists() and held.samefile(path)
+
     def put(self, name: str, path: Path) -> None:
         """Write a file with the bytes of a local one, in the place of the one that is there.
 

@@ -256,3 +256,21 @@ def test_a_directory_as_a_store_must_be_there(tmp_path: Path) -> None:
     list(uploads(url).of_directory(tmp_path / "warc"))
     assert by_name(*(tmp_path / "mount").iterdir()) == expected
     assert {oct(each.stat().st_mode)[-3:] for each in (tmp_path / "mount").glob("*.warc.gz")} == {"640"}
+
+
+@pytest.mark.parametrize("is_link_to", ["directory", "file", "index"])
+def test_a_store_that_has_the_very_file_takes_it_from_nobody(tmp_path: Path, is_link_to: str) -> None:
+    """By a link that was made after the start: the file would be compared with itself, and removed."""
+    (tmp_path / "warc").mkdir()
+    path = pages(tmp_path / "warc")
+    expected = by_name(path, index_path(path))
+    store = tmp_path / "store"
+    if is_link_to == "directory":
+        store.symlink_to(path.parent)
+    else:
+        store.mkdir()
+        linked = path if is_link_to == "file" else index_path(path)
+        (store / linked.name).symlink_to(linked)
+    [done] = uploads(f"file://{store}").of_directory(path.parent)
+    assert "has no copy of it, but the very file" in done.problem
+    assert by_name(*path.parent.iterdir()) == expected
