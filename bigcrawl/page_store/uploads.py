@@ -107,7 +107,10 @@ class Uploads:
                 return Uploaded(path, size, was_there=True, problem=problem)
             held = self._store.holds(path.name, path)
             if held is False:
-                problem = f"{path} stays here: {self._store.url} has another file of this name; rename one of the two"
+                problem = (
+                    f"{path} stays here: {self._store.url} has another file of this name; if this one was compacted or "
+                    "repaired after that was uploaded, remove the older one there, or else rename one of the two"
+                )
                 return Uploaded(path, size, was_there=True, problem=problem)
             for each in indexes:
                 if not self._store.holds(each.name, each):

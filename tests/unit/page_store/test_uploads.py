@@ -274,3 +274,19 @@ def test_a_store_that_has_the_very_file_takes_it_from_nobody(tmp_path: Path, is_
     [done] = uploads(f"file://{store}").of_directory(path.parent)
     assert "has no copy of it, but the very file" in done.problem
     assert by_name(*path.parent.iterdir()) == expected
+
+
+def test_a_file_written_anew_after_its_upload_is_told_with_what_to_do(tmp_path: Path) -> None:
+    """A process was killed before it removed it here, then it was compacted: with the older one gone it moves."""
+    (tmp_path / "warc").mkdir()
+    (tmp_path / "store").mkdir()
+    path = pages(tmp_path / "warc")
+    older = tmp_path / "store" / path.name
+    older.write_bytes(path.read_bytes() + b"what compacting saved")
+    expected = by_name(path, index_path(path))
+    url = f"file://{tmp_path}/store"
+    [done] = uploads(url).of_directory(path.parent)
+    assert "if this one was compacted or repaired after that was uploaded, remove the older one there" in done.problem
+    older.unlink()
+    list(uploads(url).of_directory(path.parent))
+    assert by_name(*(tmp_path / "store").iterdir()) == expected
