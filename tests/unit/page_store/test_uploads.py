@@ -290,3 +290,29 @@ def test_a_file_written_anew_after_its_upload_is_told_with_what_to_do(tmp_path: 
     older.unlink()
     list(uploads(url).of_directory(path.parent))
     assert by_name(*(tmp_path / "store").iterdir()) == expected
+
+
+@pytest.mark.parametrize("refused", [0, 1, 2])
+def test_a_file_that_the_store_always_refuses_keeps_no_others(tmp_path: Path, refused: int) -> None:
+    """It is told by its name in the end, and stays; whichever it is, the others move."""
+    (tmp_path / "warc").mkdir()
+    (tmp_path / "store").mkdir()
+    paths = [pages(tmp_path / "warc", URLS[: 3 + number]) for number in range(3)]
+    (tmp_path / "store" / paths[refused].name).mkdir()
+    done: list[Path] = []
+    moving = uploads(f"file://{tmp_path}/store").of_directory(tmp_path / "warc")
+    with pytest.raises(TransientStoreError, match=f"failed at {paths[refused].name}"):
+        done.extend(each.path for each in moving)
+    assert done == [path for path in paths if path != paths[refused]]
+    assert [path for path in paths if path.exists()] == [paths[refused]]
+
+
+def test_a_store_that_takes_nothing_is_asked_twice(tmp_path: Path, url: str, server: FaultyS3) -> None:
+    """Not for each of many files: the second one that is refused ends it."""
+    paths = [pages(tmp_path, URLS[: 3 + number]) for number in range(4)]
+    server.become("500")
+    with pytest.raises(TransientStoreError):
+        list(uploads(url).of_directory(tmp_path))
+    asked = {where for _, where in server.seen}
+    assert len([path for path in paths if any(path.name in where for where in asked)]) == 2
+    assert all(path.exists() for path in paths)
