@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os.path
 from importlib.util import find_spec
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from bigcrawl.config.shapes import SourceConfig
@@ -37,7 +39,7 @@ def read_warc_store_url(value: Mapping[str, Any]) -> str | None:
     """Return where WARC files go once they are full; None: they stay.
 
     Raises:
-        ConfigError: it is of no kind that we know, its package is missing, or there are no files.
+        ConfigError: it is of no kind that we know, its package is missing, there are no files, or it is where they are.
     """
     url: str | None = value["BIGCRAWL_WARC_STORE_URL"] or None
     if url is None:
@@ -52,7 +54,21 @@ def read_warc_store_url(value: Mapping[str, Any]) -> str | None:
     missing = [name for name in ("fsspec", *_STORE_DRIVERS[scheme]) if find_spec(name) is None]
     if missing:
         raise ConfigError(f"BIGCRAWL_WARC_STORE_URL is {url}: pip install {' '.join(missing)}")
+    if scheme == "file" and _is_one_place(path, value["BIGCRAWL_WARC_DIR"]):
+        raise ConfigError(
+            f"BIGCRAWL_WARC_STORE_URL is {url}, which is BIGCRAWL_WARC_DIR: files would be removed there once they are "
+            "there; name another directory"
+        )
     return url
+
+
+def _is_one_place(one: str, other: str) -> bool:
+    """Whether two names are of one directory, by links or mounts, too; it need not be there yet."""
+    first, second = Path(one).expanduser(), Path(other).expanduser()
+    try:
+        return first.samefile(second)
+    except OSError:  # one is absent, or may not be seen
+        return os.path.realpath(first) == os.path.realpath(second)
 
 
 def read_source(value: Mapping[str, Any]) -> SourceConfig:

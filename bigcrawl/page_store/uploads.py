@@ -55,27 +55,39 @@ class Uploads:
     def of_directory(self, directory: Path, wait_s: float = 0.0) -> Iterator[Uploaded]:
         """Upload file after file, by name, until none is left but those that others have locked or are not indexed.
 
+        A file that the store refuses, as it may one of a name, keeps no others; two in a row say that it takes none.
+
         Args:
             directory: others may upload its files at the same time.
             wait_s: how long to wait for those.
 
         Raises:
-            TransientStoreError: the store refuses or fails; all files that are not in it are here.
+            TransientStoreError: the store refuses a file or fails, told once others were tried; all files that are not
+                in it are here.
             OSError: the directory cannot be read.
         """
         until_s = time.monotonic() + wait_s
-        while waiting := [path for path in waiting_files(directory) if path not in self._has_problem]:
-            has_done = False
+        refused: dict[Path, TransientStoreError] = {}
+        while waiting := [path for path in waiting_files(directory) if path not in self._has_problem | refused.keys()]:
+            has_done, was_refused = False, False
             for path in waiting:
-                done = self._tried(path)
+                try:
+                    done = self._tried(path)
+                except TransientStoreError as error:
+                    if was_refused:
+                        raise
+                    refused[path], was_refused = error, True
+                    continue
                 if done is not None:
-                    has_done = True
+                    has_done, was_refused = True, False
                     yield done
             if not has_done:
                 if time.monotonic() >= until_s:
-                    return
+                    break
                 self._store.note_progress()
                 time.sleep(POLL_S)
+        if refused:
+            raise next(iter(refused.values()))
 
     def _tried(self, path: Path) -> Uploaded | None:
         try:
@@ -100,9 +112,17 @@ class Uploads:
                 return None
             indexes = [index for suffix in self._known if (index := beside(path, suffix)).exists()]
             size = sum(each.stat().st_size for each in (path, *indexes))
+            if any(self._store.is_same(each.name, each) for each in (path, *indexes)):
+                problem = (
+                    f"{path} stays here: {self._store.url} has no copy of it, but the very file; name another store"
+                )
+                return Uploaded(path, size, was_there=True, problem=problem)
             held = self._store.holds(path.name, path)
             if held is False:
-                problem = f"{path} stays here: {self._store.url} has another file of this name; rename one of the two"
+                problem = (
+                    f"{path} stays here: {self._store.url} has another file of this name; if this one was compacted or "
+                    "repaired after that was uploaded, remove the older one there, or else rename one of the two"
+                )
                 return Uploaded(path, size, was_there=True, problem=problem)
             for each in indexes:
                 if not self._store.holds(each.name, each):

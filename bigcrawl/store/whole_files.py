@@ -70,7 +70,7 @@ class WholeFiles:
             OSError: the local file cannot be read.
         """
         size = path.stat().st_size
-        with self._translated():
+        with self._translated(name):
             told = self._told(name)
         if told is None:
             return None
@@ -79,24 +79,29 @@ class WholeFiles:
         agrees = _agrees(self._kind, told, path, self.note_progress)
         return self._reads_the_same(name, path, size) if agrees is None else agrees
 
+    def is_same(self, name: str, path: Path) -> bool:
+        """Whether a file is a local one under another path, by links or mounts: if one is removed, so are both."""
+        with self._translated(name):
+            return self._kind == "file" and (held := Path(self._root, name)).exists() and held.samefile(path)
+
     def put(self, name: str, path: Path) -> None:
         """Write a file with the bytes of a local one, in the place of the one that is there.
 
         Nobody else may write a file of this name meanwhile.
         """
         if self._kind == "file":
-            with self._translated():
+            with self._translated(name):
                 self._put_local(Path(self._root, name), path)
             return
         from fsspec.callbacks import Callback
 
         callback = Callback(hooks={"progress": lambda *_, **__: self.note_progress()})
-        with self._translated():
+        with self._translated(name):
             self._fs.put_file(str(path), f"{self._root}/{name}", callback=callback, **_PUT_OPTIONS[self._kind])
 
     def remove(self, name: str) -> None:
         """Remove a file; ignores a missing one."""
-        with self._translated(), suppress(FileNotFoundError):
+        with self._translated(name), suppress(FileNotFoundError):
             self._fs.rm_file(f"{self._root}/{name}")
 
     def _told(self, name: str) -> dict[str, Any] | None:
@@ -116,7 +121,7 @@ class WholeFiles:
 
     def _reads_the_same(self, name: str, path: Path, size: int) -> bool:
         for offset, piece in self._pieces(path):
-            with self._translated():
+            with self._translated(name):
                 found = self._fs.cat_file(f"{self._root}/{name}", start=offset, end=min(offset + PART_BYTES, size))
             if found != piece:
                 return False
@@ -129,11 +134,11 @@ class WholeFiles:
             self.note_progress()
 
     @contextmanager
-    def _translated(self) -> Iterator[None]:
+    def _translated(self, name: str) -> Iterator[None]:
         try:
             yield
         except Exception as error:  # each driver has errors of its own
-            raise TransientStoreError(f"the store {self.url} failed: {error!r}") from error
+            raise TransientStoreError(f"the store {self.url} failed at {name}: {error!r}") from error
 
 
 def _kind_of(fs: Any, url: str, setting: str) -> str:

@@ -24,7 +24,7 @@ _REMEDY: Final = (
     "aside"
 )
 _INDEX: Final = "scrapy frontier warc index"
-_FULL: Final = frozenset((errno.ENOSPC, errno.EDQUOT, errno.EFBIG))
+FULL: Final = frozenset((errno.ENOSPC, errno.EDQUOT, errno.EFBIG))
 
 
 def verify_files(config: Config, words: Sequence[str], opts: argparse.Namespace) -> Result:
@@ -85,7 +85,7 @@ def index_again(config: Config, words: Sequence[str], opts: argparse.Namespace) 
             indexed = index_file(path, kinds, config.crawl.warc_mode)
         except OSError as error:
             problem = f"{path} cannot be indexed: {error.strerror or error}"
-            if error.errno in _FULL:
+            if error.errno in FULL:
                 raise TransientStoreError(problem) from error
             unreadable.append(problem)
             continue

@@ -402,6 +402,22 @@ def test_a_store_for_pages_is_of_a_kind_that_shows_whole_files(url: str) -> None
         read_config({"BIGCRAWL_WARC_STORE_URL": url, "BIGCRAWL_WARC_DIR": "warc"})
 
 
+@pytest.mark.parametrize("is_there", [True, False])
+def test_a_store_for_pages_is_not_where_they_are(tmp_path: Path, is_there: bool) -> None:
+    """Under no name: what is removed after it was stored would be removed from the store."""
+    warc = tmp_path / "warc"
+    if is_there:
+        warc.mkdir()
+    (tmp_path / "link").symlink_to(warc)
+    (tmp_path / "besides").mkdir()
+    for one, other in (("warc", "warc"), ("link", "warc"), ("warc", "link"), ("besides/../warc/", "warc")):
+        settings = {"BIGCRAWL_WARC_STORE_URL": f"file://{tmp_path}/{one}", "BIGCRAWL_WARC_DIR": f"{tmp_path}/{other}"}
+        with pytest.raises(ConfigError, match="which is BIGCRAWL_WARC_DIR"):
+            read_config(settings)
+    settings = {"BIGCRAWL_WARC_STORE_URL": f"file://{tmp_path}/besides", "BIGCRAWL_WARC_DIR": str(warc)}
+    assert read_config(settings).crawl.warc_store_url == f"file://{tmp_path}/besides"
+
+
 def test_a_store_for_pages_needs_its_package_and_pages(monkeypatch: pytest.MonkeyPatch) -> None:
     """The message says what to install, or what to set."""
     with pytest.raises(ConfigError, match="needs BIGCRAWL_WARC_DIR"):

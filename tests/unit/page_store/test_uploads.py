@@ -256,3 +256,63 @@ def test_a_directory_as_a_store_must_be_there(tmp_path: Path) -> None:
     list(uploads(url).of_directory(tmp_path / "warc"))
     assert by_name(*(tmp_path / "mount").iterdir()) == expected
     assert {oct(each.stat().st_mode)[-3:] for each in (tmp_path / "mount").glob("*.warc.gz")} == {"640"}
+
+
+@pytest.mark.parametrize("is_link_to", ["directory", "file", "index"])
+def test_a_store_that_has_the_very_file_takes_it_from_nobody(tmp_path: Path, is_link_to: str) -> None:
+    """By a link that was made after the start: the file would be compared with itself, and removed."""
+    (tmp_path / "warc").mkdir()
+    path = pages(tmp_path / "warc")
+    expected = by_name(path, index_path(path))
+    store = tmp_path / "store"
+    if is_link_to == "directory":
+        store.symlink_to(path.parent)
+    else:
+        store.mkdir()
+        linked = path if is_link_to == "file" else index_path(path)
+        (store / linked.name).symlink_to(linked)
+    [done] = uploads(f"file://{store}").of_directory(path.parent)
+    assert "has no copy of it, but the very file" in done.problem
+    assert by_name(*path.parent.iterdir()) == expected
+
+
+def test_a_file_written_anew_after_its_upload_is_told_with_what_to_do(tmp_path: Path) -> None:
+    """A process was killed before it removed it here, then it was compacted: with the older one gone it moves."""
+    (tmp_path / "warc").mkdir()
+    (tmp_path / "store").mkdir()
+    path = pages(tmp_path / "warc")
+    older = tmp_path / "store" / path.name
+    older.write_bytes(path.read_bytes() + b"what compacting saved")
+    expected = by_name(path, index_path(path))
+    url = f"file://{tmp_path}/store"
+    [done] = uploads(url).of_directory(path.parent)
+    assert "if this one was compacted or repaired after that was uploaded, remove the older one there" in done.problem
+    older.unlink()
+    list(uploads(url).of_directory(path.parent))
+    assert by_name(*(tmp_path / "store").iterdir()) == expected
+
+
+@pytest.mark.parametrize("refused", [0, 1, 2])
+def test_a_file_that_the_store_always_refuses_keeps_no_others(tmp_path: Path, refused: int) -> None:
+    """It is told by its name in the end, and stays; whichever it is, the others move."""
+    (tmp_path / "warc").mkdir()
+    (tmp_path / "store").mkdir()
+    paths = [pages(tmp_path / "warc", URLS[: 3 + number]) for number in range(3)]
+    (tmp_path / "store" / paths[refused].name).mkdir()
+    done: list[Path] = []
+    moving = uploads(f"file://{tmp_path}/store").of_directory(tmp_path / "warc")
+    with pytest.raises(TransientStoreError, match=f"failed at {paths[refused].name}"):
+        done.extend(each.path for each in moving)
+    assert done == [path for path in paths if path != paths[refused]]
+    assert [path for path in paths if path.exists()] == [paths[refused]]
+
+
+def test_a_store_that_takes_nothing_is_asked_twice(tmp_path: Path, url: str, server: FaultyS3) -> None:
+    """Not for each of many files: the second one that is refused ends it."""
+    paths = [pages(tmp_path, URLS[: 3 + number]) for number in range(4)]
+    server.become("500")
+    with pytest.raises(TransientStoreError):
+        list(uploads(url).of_directory(tmp_path))
+    asked = {where for _, where in server.seen}
+    assert len([path for path in paths if any(path.name in where for where in asked)]) == 2
+    assert all(path.exists() for path in paths)

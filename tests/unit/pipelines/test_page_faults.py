@@ -8,6 +8,7 @@ tests/system/test_full_disk.py.
 from __future__ import annotations
 
 import asyncio
+import errno
 import os
 import shutil
 import subprocess
@@ -19,9 +20,10 @@ from isal import isal_zlib
 
 from bigcrawl.commands.frontier import parse_action, run_action
 from bigcrawl.config import read_config
-from bigcrawl.exceptions import BigcrawlError
+from bigcrawl.exceptions import BigcrawlError, TransientStoreError
 from bigcrawl.page_index.index_files import index_path, remove_indexes
 from bigcrawl.pipelines.page_indexer import PageIndexer
+from bigcrawl.warc.files import locked
 from bigcrawl.warc.recovery import recover
 from bigcrawl.warc.segments import WarcWriter
 from tests.support.ordinary_user import permissions_hold
@@ -128,6 +130,74 @@ def test_a_damaged_file_is_told_and_repaired(
     assert {item.number for item in checked(tmp_path).items} == kept | set(range(10, 10 + PAGES))
     assert asked(tmp_path, "verify").status == 0
     assert {number for number in range(PAGES) if is_found(tmp_path, number)} == kept
+
+
+def test_a_repair_writes_over_no_file_that_is_open(tmp_path: Path) -> None:
+    """It may be one that a writer has under this name; both are as they were, and the operator is told."""
+    path = sealed(tmp_path, "a", 0)
+    _cut(path)
+    opened = tmp_path / f"{path.name}.open"
+    opened.write_bytes(b"what a writer has written")
+    before = path.read_bytes()
+    found = asked(tmp_path, "repair")
+    assert (found.status, found.data["repaired"]) == (1, [])
+    assert "move one of the two away" in found.data["left"][0]
+    assert (path.read_bytes(), opened.read_bytes()) == (before, b"what a writer has written")
+
+
+def test_a_repair_leaves_a_file_that_somebody_is_at_work_on(tmp_path: Path) -> None:
+    """It keeps its name, under which he finds it; once he is done, a second call repairs it."""
+    path = sealed(tmp_path, "a", 0)
+    _cut(path)
+    with locked(path) as is_ours:
+        assert is_ours
+        found = asked(tmp_path, "repair")
+        assert (found.status, found.data["repaired"]) == (1, [])
+        assert "somebody else is at work on it" in found.data["left"][0]
+        assert list(tmp_path.iterdir()) == [path]
+    repair(path)
+
+
+def test_a_repair_goes_on_behind_a_file_that_cannot_be_read(tmp_path: Path) -> None:
+    """It is told; damaged files behind it by name are repaired."""
+    bad, path = tmp_path / "a.warc.gz", sealed(tmp_path, "b", 0)
+    _block(sealed(tmp_path, "a", 0).rename(bad))
+    _cut(path)
+    found = asked(tmp_path, "repair")
+    assert (found.status, [each["file"] for each in found.data["repaired"]]) == (1, [str(path)])
+    assert found.data["left"] == [f"{bad} cannot be repaired: Is a directory"]
+
+
+def test_a_repair_that_the_disk_refuses_says_where_the_file_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It has its `.open` by then, and the next start tries again."""
+
+    def refuse(*_: object, **__: object) -> None:
+        raise OSError(errno.EIO, os.strerror(errno.EIO))
+
+    path = sealed(tmp_path, "a", 0)
+    _cut(path)
+    with monkeypatch.context() as failing:
+        failing.setattr("bigcrawl.commands.pages.repair.recover_file", refuse)
+        [left] = asked(tmp_path, "repair").data["left"]
+    assert "ends in .open now" in left
+    start(tmp_path)
+    assert asked(tmp_path, "verify").status == 0
+
+
+def test_a_repair_ends_at_a_full_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Files behind would not fare better; the file is as it was, or repaired by the next start."""
+
+    def refuse(*_: object, **__: object) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    path = sealed(tmp_path, "a", 0)
+    _cut(path)
+    with monkeypatch.context() as full:
+        full.setattr("bigcrawl.commands.pages.repair.recover_file", refuse)
+        with pytest.raises(TransientStoreError, match="No space left"):
+            asked(tmp_path, "repair")
+    start(tmp_path)
+    assert asked(tmp_path, "verify").status == 0
 
 
 @pytest.mark.parametrize("harm", [_cut, _spoil, _empty, _garble, _block], ids=lambda harm: harm.__name__)
