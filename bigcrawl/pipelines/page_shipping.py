@@ -24,6 +24,7 @@ logger = logging.getLogger(__name__)
 
 LOOK_S: Final = 1.0
 _REASON: Final = "files that wait for the store fill the disk"
+_REMEDY: Final = "if no line above says why they wait, see `scrapy frontier warc index` and `warc upload`"
 
 
 class PageShipping:
@@ -39,7 +40,6 @@ class PageShipping:
         self._crawler = crawler
         self._directory = directory
         self._pause = pause
-        self._disk = DiskUse(directory, config.warc_disk_percent_max)
         self._timer: CallLaterResult | None = None
         self._has_complained = False
         self._uploader: PageUploader | None = None
@@ -48,6 +48,8 @@ class PageShipping:
             self._uploader = PageUploader(
                 directory, config.warc_store_url, tuple(SUFFIXES.values()), required, self._note
             )
+        staying = self._uploader.staying if self._uploader is not None else ()
+        self._disk = DiskUse(directory, config.warc_disk_percent_max, staying)
 
     def __repr__(self) -> str:
         return f"<PageShipping {self._uploader!r}>"
@@ -80,7 +82,8 @@ class PageShipping:
             return
         self._has_complained = bool(complaint)
         if complaint:
-            logger.error("%(complaint)s; the crawl pauses until there is room", {"complaint": complaint})
+            told = {"complaint": complaint, "remedy": _REMEDY}
+            logger.error("%(complaint)s; the crawl pauses until there is room: %(remedy)s", told)
             self._pause.begin(_REASON)
         else:
             logger.info("the disk of %(directory)s has room again; the crawl goes on", {"directory": self._directory})
