@@ -57,7 +57,7 @@ STAGES: Final[tuple[tuple[str, tuple[str, ...]], ...]] = (
         "engine",
         (
             *("/scrapy/core/", "/scrapy/spidermiddlewares/", "/scrapy/extensions/"),
-            *("/bigcrawl/extensions/", "/bigcrawl/logs/"),
+            *("/bigcrawl/extensions/", "/bigcrawl/logs/", "/bigcrawl/config/"),
         ),
     ),
 )

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Final
 from bigcrawl.page_store.uploads import waiting_files
 
 if TYPE_CHECKING:
+    from collections.abc import Container
     from pathlib import Path
 
 LOOK_S: Final = 1.0
@@ -20,14 +21,16 @@ class DiskUse:
     Args:
         directory: of the WARC files.
         percent_max: how full the disk may be while files wait. A disk that something else fills is not complained of.
+        staying: names of files that the store will never take, and that therefore do not wait. May change.
 
     Attributes:
         complaint: what is too full, as a sentence; empty if nothing is. As of the last look.
     """
 
-    def __init__(self, directory: Path, percent_max: int) -> None:
+    def __init__(self, directory: Path, percent_max: int, staying: Container[str] = ()) -> None:
         self._directory = directory
         self._percent_max = percent_max
+        self._staying = staying
         self.complaint = ""
         self._is_over = threading.Event()
 
@@ -52,7 +55,10 @@ class DiskUse:
 
     def _look(self) -> str:
         percent = percent_used(self._directory)
-        if percent < self._percent_max or not (waiting := waiting_files(self._directory)):
+        if percent < self._percent_max:
+            return ""
+        waiting = [path for path in waiting_files(self._directory) if path.name not in self._staying]
+        if not waiting:
             return ""
         files = f"{len(waiting):,} files there wait for the store"
         return f"the disk of {self._directory} is {percent:.0f} % full, and {files}"

@@ -9,7 +9,10 @@ if TYPE_CHECKING:
 
 
 class EnginePause:
-    """Pauses the engine while there is a reason; a pause by the operator stays in force."""
+    """Pauses the engine while there is a reason.
+
+    A pause by the operator stays in force if it began before. If the operator ends a pause, the next reason begins one.
+    """
 
     def __init__(self, crawler: Crawler) -> None:
         self._crawler = crawler
@@ -20,8 +23,8 @@ class EnginePause:
         return f"<EnginePause {sorted(self._reasons)}>"
 
     def begin(self, reason: str) -> None:
-        """Pause for a reason, if it is not paused for it already."""
-        if not self._reasons and not self._crawler.engine.paused:
+        """Pause for a reason."""
+        if not self._crawler.engine.paused:
             self._crawler.engine.pause()
             self._is_ours = True
         self._reasons.add(reason)

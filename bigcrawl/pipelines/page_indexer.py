@@ -3,8 +3,8 @@
 Large files are indexed by a process of their own, one at a time and at low priority, because a gibibyte takes some 20
 seconds of CPU, during which Python threads would slow the crawl's own. Small ones take some milliseconds in a thread,
 unless Parquet is to be made: what that imports would stay in the node's memory.
-Neither delays a page: nothing waits for an index. A file whose index is not made, because the node is killed, the disk
-is full or the process dies, is indexed after the next start.
+Neither delays a page: nothing waits for an index. A file whose index is not made, because the disk is full or the
+process dies, is tried again every five minutes. If the node is killed, the file is indexed after the next start.
 
 At the end of a crawl a process that still works is left to finish, in a session of its own.
 """
@@ -18,6 +18,7 @@ import queue
 import subprocess
 import sys
 import threading
+import time
 from typing import TYPE_CHECKING, Final
 
 from bigcrawl.page_index.index_files import PARQUET, Indexed, index_file, index_path, unindexed
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 SMALL_BYTES: Final = 4 << 20
+AGAIN_S: Final = 300.0  # until a file is tried again: what a large one costs must not add up
 _REMEDY: Final = "the next start makes it, or `scrapy frontier warc index`"
 
 
@@ -46,6 +48,7 @@ class PageIndexer:
         self._mode = mode
         self._is_made = is_made
         self._waiting: queue.SimpleQueue[Path | None] = queue.SimpleQueue()
+        self._again_s: dict[Path, float] = {}  # files to be tried again, and when, on the monotonic clock
         self._is_ending = threading.Event()
         self._process: subprocess.Popen[bytes] | None = None
         self._thread = threading.Thread(target=self._run, name="warc-index", daemon=True)
@@ -88,29 +91,52 @@ class PageIndexer:
             )
 
     def _run(self) -> None:
-        while not self._is_ending.is_set() and (path := self._waiting.get()) is not None:
+        while not self._is_ending.is_set() and (path := self._next()) is not None:
             try:
                 indexed = self._index(path)
             except (OSError, ValueError) as error:
-                problem = {"path": path, "error": error, "remedy": _REMEDY}
-                logger.error("%(path)s has no index: %(error)s; %(remedy)s", problem)  # noqa: TRY400 - one line
+                if path not in self._again_s:
+                    remedy = f"it is tried again every {AGAIN_S / 60:g} minutes; or {_REMEDY}"
+                    problem = {"path": path, "error": error, "remedy": remedy}
+                    logger.error("%(path)s has no index: %(error)s; %(remedy)s", problem)  # noqa: TRY400 - one line
+                self._try_again(path)
                 continue
             except Exception:
                 logger.exception("%(path)s has no index", {"path": path})
+                self._try_again(path)
                 continue
+            if indexed is None and path.exists() and not self._is_indexed(path):
+                self._try_again(path)  # somebody else makes it, and may fail
+                continue
+            self._again_s.pop(path, None)
             if indexed is None:
-                continue  # it is there, somebody else makes it, or the file is gone
+                continue
             if indexed.problem:
                 found = {"problem": indexed.problem, "pages": indexed.pages}
                 logger.error("%(problem)s; its index has the %(pages)d pages before; see `scrapy frontier warc`", found)
             self._is_made(indexed)
+
+    def _next(self) -> Path | None:
+        """Wait for a file: a new one, or else one that is to be tried again. None at the end."""
+        again = self._again_s
+        rest_s = max(0.0, min(again.values()) - time.monotonic()) if again else None
+        try:
+            return self._waiting.get(timeout=rest_s)
+        except queue.Empty:
+            return min(again, key=again.__getitem__)
+
+    def _try_again(self, path: Path) -> None:
+        self._again_s[path] = time.monotonic() + AGAIN_S
+
+    def _is_indexed(self, path: Path) -> bool:
+        return all(index_path(path, kind).exists() for kind in self._kinds)
 
     def _index(self, path: Path) -> Indexed | None:
         try:
             is_small = path.stat().st_size < SMALL_BYTES
         except FileNotFoundError:
             return None
-        if all(index_path(path, kind).exists() for kind in self._kinds):
+        if self._is_indexed(path):
             return None
         is_light = is_small and PARQUET not in self._kinds
         return index_file(path, self._kinds, self._mode) if is_light else self._index_apart(path)

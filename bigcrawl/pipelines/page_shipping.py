@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from collections import deque
 from typing import TYPE_CHECKING, Final
 
 from scrapy.utils.asyncio import CallLaterResult, call_later, run_in_thread
@@ -24,6 +25,7 @@ logger = logging.getLogger(__name__)
 
 LOOK_S: Final = 1.0
 _REASON: Final = "files that wait for the store fill the disk"
+_REMEDY: Final = "if no line above says why they wait, see `scrapy frontier warc index` and `warc upload`"
 
 
 class PageShipping:
@@ -39,15 +41,17 @@ class PageShipping:
         self._crawler = crawler
         self._directory = directory
         self._pause = pause
-        self._disk = DiskUse(directory, config.warc_disk_percent_max)
         self._timer: CallLaterResult | None = None
         self._has_complained = False
         self._uploader: PageUploader | None = None
+        self._uncounted: deque[Uploaded | None] = deque()  # filled by the uploader's thread
         if config.warc_store_url is not None:
             required = [SUFFIXES[kind] for kind in config.warc_indexes]
             self._uploader = PageUploader(
-                directory, config.warc_store_url, tuple(SUFFIXES.values()), required, self._note
+                directory, config.warc_store_url, tuple(SUFFIXES.values()), required, self._uncounted.append
             )
+        staying = self._uploader.staying if self._uploader is not None else ()
+        self._disk = DiskUse(directory, config.warc_disk_percent_max, staying)
 
     def __repr__(self) -> str:
         return f"<PageShipping {self._uploader!r}>"
@@ -72,25 +76,30 @@ class PageShipping:
         self._disk.stop()
         if self._uploader is not None:
             await run_in_thread(self._uploader.end, within_s)
+            self._count()
 
     def _look(self) -> None:
         self._timer = call_later(LOOK_S, self._look)
+        self._count()
         complaint = self._disk.complaint
         if bool(complaint) == self._has_complained:
             return
         self._has_complained = bool(complaint)
         if complaint:
-            logger.error("%(complaint)s; the crawl pauses until there is room", {"complaint": complaint})
+            told = {"complaint": complaint, "remedy": _REMEDY}
+            logger.error("%(complaint)s; the crawl pauses until there is room: %(remedy)s", told)
             self._pause.begin(_REASON)
         else:
             logger.info("the disk of %(directory)s has room again; the crawl goes on", {"directory": self._directory})
             self._pause.end(_REASON)
 
-    def _note(self, done: Uploaded | None) -> None:
-        """Count a file, or a failure. Called in the uploader's thread."""
+    def _count(self) -> None:
+        """Count files and failures, in the only thread in which stats may be changed."""
         stats = self._crawler.stats
-        if done is None:
-            stats.inc_value("bigcrawl/warc/upload_errors")
-        else:
-            stats.inc_value("bigcrawl/warc/uploaded_files")
-            stats.inc_value("bigcrawl/warc/uploaded_bytes", done.bytes)
+        while self._uncounted:
+            done = self._uncounted.popleft()
+            if done is None:
+                stats.inc_value("bigcrawl/warc/upload_errors")
+            else:
+                stats.inc_value("bigcrawl/warc/uploaded_files")
+                stats.inc_value("bigcrawl/warc/uploaded_bytes", done.bytes)

@@ -46,6 +46,9 @@ class PageUploader:
         known: how names of indexes end.
         required: of these, the indexes that each file gets before it is uploaded.
         note: called in the uploader's thread for each file that was uploaded, and with None for each failure.
+
+    Attributes:
+        staying: names of files that cannot be uploaded until somebody mends them. Changed by the uploader's thread.
     """
 
     def __init__(
@@ -66,6 +69,7 @@ class PageUploader:
         self._is_last = False
         self._is_away = False
         self._told: set[str] = set()
+        self.staying: set[str] = set()
         self._process: subprocess.Popen[bytes] | None = None
         self._left: subprocess.Popen[bytes] | None = None  # the last process, which nobody waits for
         self._thread = threading.Thread(target=self._run, name="warc-upload", daemon=True)
@@ -169,8 +173,11 @@ class PageUploader:
             return str(told["error"])
         done = Uploaded(**{**told, "path": self._directory / str(told["path"])})  # type: ignore[arg-type]
         if not done.problem:
+            self.staying.discard(done.path.name)
             self._note(done)
-        elif done.problem not in self._told:
+            return ""
+        self.staying.add(done.path.name)
+        if done.problem not in self._told:
             self._told.add(done.problem)
             logger.error("%(problem)s", {"problem": done.problem})
         return ""

@@ -131,6 +131,7 @@ class Scheduler(BaseScheduler):
             on_fatal=self.fail,
             wake=self._probe.wake,
             break_off=self._shutdown.break_off,
+            is_paused=self._probe.is_paused,
             note_limit=self._note_limit,
             storage=storage_of(self._crawler),
         )

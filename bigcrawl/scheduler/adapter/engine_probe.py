@@ -56,6 +56,10 @@ class EngineProbe:
             return not engine.running
         return getattr(slot, "closing", None) is not None
 
+    def is_paused(self) -> bool:
+        """Whether the engine is paused, by a pipeline or by an operator."""
+        return bool(getattr(self._engine(), "paused", False))
+
     def _engine(self) -> Any:
         try:
             return self._crawler.engine

@@ -2,7 +2,7 @@
 
 Every node measures the whole crawl, by the rates that all nodes report with their heartbeats. So nothing is asked of
 Redis, and whichever node finds it first decides for all. Time in which the crawl was not to be faster does not count:
-a pause, a speed below the limit, a Redis that was away.
+a pause, of the crawl or of a node whose disk is full, a speed below the limit, a Redis that was away.
 
 Source: PolyBot §4.1, whose operators ended crawls when the rate had fallen.
 """

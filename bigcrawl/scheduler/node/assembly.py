@@ -295,6 +295,7 @@ class Parts:
             self.shared_hosts,
             self.workload,
             self.troubles,
+            self.engine.is_paused,
         )
         lease_ms = config.frontier.lease_ms
         self.leases = Leases(client, clock, self.ownership, self.handout, self.workload, lease_ms)

@@ -16,6 +16,11 @@ def _nothing() -> None:
     """Does nothing: there is no engine to wake, and nothing under way."""
 
 
+def _never() -> bool:
+    """The engine is never paused."""
+    return False
+
+
 def _ignore(_fetches: int) -> None:
     """Does nothing: nobody wants to know the limit."""
 
@@ -31,6 +36,7 @@ class EngineSide:
         on_fatal: ends the crawl because of an error that waiting does not solve.
         wake: makes the engine ask for URLs now.
         break_off: gives up the fetches under way.
+        is_paused: returns whether the engine asks for nothing, because a disk is full or an operator wants it.
         note_limit: called with each new limit on concurrent fetches.
         revive_server: starts the embedded Redis again if it died; None if Redis is an operator's.
         storage: where pages are stored; None if they are not.
@@ -42,6 +48,7 @@ class EngineSide:
     on_fatal: Callable[[BigcrawlError], None]
     wake: Callable[[], None] = _nothing
     break_off: Callable[[], None] = _nothing
+    is_paused: Callable[[], bool] = _never
     note_limit: Callable[[int], None] = _ignore
     revive_server: Callable[[], object] | None = None
     storage: PageStorage | None = None

@@ -43,6 +43,7 @@ class Heartbeat:
         shared_hosts: SharedHosts,
         workload: Workload,
         troubles: Troubles,
+        is_paused: Callable[[], bool],
     ) -> None:
         self._client = client
         self._clock = clock
@@ -52,6 +53,7 @@ class Heartbeat:
         self._outbox = outbox
         self._workload = workload
         self._troubles = troubles
+        self._is_paused = is_paused
         self._exchange = exchange
         self._last_hosts = last_hosts
         self._shared_hosts = shared_hosts
@@ -73,6 +75,7 @@ class Heartbeat:
             "outbox": self._outbox.waiting,
             "pages": self._exchange.pages,
             "rate": round(self._rate(), 1),
+            "is_paused": self._is_paused(),
             "partitions": len(self._ownership.owned),
             "only_failing": self._last_hosts.is_all,
             "stages": Counter(url.stage.value for url in self._handout.held),

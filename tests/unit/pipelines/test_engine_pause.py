@@ -52,3 +52,16 @@ def test_a_pause_by_the_operator_stays() -> None:
     pause.begin("a")
     pause.end("a")
     assert not engine.paused
+
+
+def test_a_second_reason_pauses_an_engine_that_the_operator_let_go_on() -> None:
+    """The first one is still there, but the operator has overruled that one only."""
+    engine, pause = paused_by()
+    pause.begin("a")
+    engine.unpause()
+    pause.begin("b")
+    assert engine.paused
+    pause.end("b")
+    assert engine.paused
+    pause.end("a")
+    assert not engine.paused

@@ -12,6 +12,7 @@ import pytest
 from bigcrawl.page_index.index_files import Indexed, index_path
 from bigcrawl.pipelines import page_indexer
 from bigcrawl.pipelines.page_indexer import PageIndexer
+from bigcrawl.warc.files import locked
 from tests.support.running.processes import wait_until
 from tests.unit.page_index.test_index_files import URLS, warc_file
 
@@ -66,7 +67,32 @@ def test_a_file_that_cannot_be_indexed_costs_one_line(
     assert made_by(use) == [(path, len(URLS), "")]
     (line,) = [record.getMessage() for record in caplog.records if record.levelno >= logging.ERROR]
     assert line.startswith(f"{refused} has no index: ")
+    assert "it is tried again every 5 minutes" in line
     assert "scrapy frontier warc index" in line
+
+
+def test_a_file_whose_index_failed_is_tried_again(
+    tmp_path: Path, way: str, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """After a rest, and without a second line; so is one that others had locked, and did not index."""
+    monkeypatch.setattr(page_indexer, "AGAIN_S", 0.01)
+    failing, held = tmp_path / "failing.warc.gz", warc_file(tmp_path)
+    failing.mkdir()
+    made: list[Indexed] = []
+    indexer = PageIndexer(("cdxj",), 0o640, made.append)
+    with locked(held) as is_ours:
+        assert is_ours
+        indexer.add(failing)
+        indexer.add(held)
+        wait_until(lambda: len(indexer._again_s) == 2, "both have been tried")
+    wait_until(lambda: bool(made), "the one that was locked is indexed")
+    failing.rmdir()
+    held.rename(failing)
+    wait_until(lambda: len(made) == 2, "the other is indexed once it can be")
+    indexer.end(LONG_S)
+    assert made == [(held, len(URLS), ""), (failing, len(URLS), "")]
+    assert caplog.text.count(f"{failing} has no index: ") == 1
+    assert not indexer._again_s
 
 
 def test_a_damaged_file_is_told_and_indexed_up_to_there(

@@ -115,6 +115,29 @@ def test_a_file_that_the_store_has_under_its_name_is_told_once(world: World, cap
     assert caplog.text.count("has another file of this name") == 1
 
 
+def test_a_file_that_the_store_never_takes_is_no_reason_to_wait(world: World) -> None:
+    """A pause for it would have no end. Other files are, and it is moved once it can be."""
+    world.store.mkdir()
+    path = world.pages()
+    theirs = world.store / path.name
+    theirs.write_bytes(b"another")
+    uploader = world.uploader()
+    full = DiskUse(world.warc, 0, uploader.staying)
+    assert full._look()
+    uploader.start()
+    wait_until(lambda: not full._look(), "it waits no more")
+    assert path.exists()
+    other = world.warc / "z.warc.gz"
+    other.touch()  # it has no index
+    assert full._look().endswith("1 files there wait for the store")
+    other.unlink()
+    theirs.unlink()
+    uploader.look()
+    wait_until(lambda: not path.exists(), "the file is moved")
+    uploader.end(LONG_S)
+    assert not uploader.staying
+
+
 def test_a_process_that_takes_long_is_left_to_finish(
     world: World, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:

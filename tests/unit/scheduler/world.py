@@ -128,12 +128,14 @@ class World:
         self,
         *,
         may_acknowledge: Callable[[], bool] = lambda: True,
+        is_paused: Callable[[], bool] = lambda: False,
         revive_server: Callable[[], object] | None = None,
     ) -> Node:
         engine = EngineSide(
             poll_ended=lambda: None,
             may_take=lambda: True,
             may_acknowledge=may_acknowledge,
+            is_paused=is_paused,
             on_fatal=self.fatal.append,
             revive_server=revive_server,
         )

@@ -119,9 +119,10 @@ class Watch(Loop):
         """Close the crawl if it is too slow, and waits all the same."""
         if not self._close_rate.is_on or self._control.is_closed:
             return
-        now_ms, speed = self._clock.monotonic_ms(), self._speed.speed
-        rate = sum(float(report.get("rate", 0)) for report in self._membership.reports.values())
-        if not self._close_rate.note(now_ms, rate, 0 if speed.is_paused else speed.pages):
+        now_ms, speed, reports = self._clock.monotonic_ms(), self._speed.speed, self._membership.reports.values()
+        rate = sum(float(report.get("rate", 0)) for report in reports)
+        is_paused = speed.is_paused or any(report.get("is_paused") for report in reports)  # by a full disk
+        if not self._close_rate.note(now_ms, rate, 0 if is_paused else speed.pages):
             return
         seen = await self._progress.survey()
         if seen.waiting + seen.urls_taken:

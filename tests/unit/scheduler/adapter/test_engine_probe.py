@@ -28,6 +28,7 @@ def test_probe_answers_before_the_engine_exists() -> None:
     probe = EngineProbe(get_crawler(Spider))
     assert probe.has_ended(REQUEST)
     assert not probe.is_closing()
+    assert not probe.is_paused()
     probe.wake()
 
 
@@ -54,6 +55,12 @@ def test_closing_is_seen_from_its_first_moment() -> None:
     assert not probe_of(engine_with(closing=None)).is_closing()
     assert probe_of(engine_with(closing=object())).is_closing()
     assert probe_of(SimpleNamespace(_slot=None, running=False)).is_closing()
+
+
+def test_a_pause_is_seen() -> None:
+    """Whoever has paused the engine."""
+    assert probe_of(SimpleNamespace(paused=True)).is_paused()
+    assert not probe_of(SimpleNamespace(paused=False)).is_paused()
 
 
 def test_engine_is_woken_unless_it_closes() -> None:

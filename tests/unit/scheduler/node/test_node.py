@@ -608,6 +608,32 @@ def test_heartbeat_tells_the_rate(tmp_path: Path, crawl_name: str, redis_url: st
     asyncio.run(scenario())
 
 
+def test_time_in_which_a_node_is_paused_closes_no_crawl(tmp_path: Path, crawl_name: str, redis_url: str) -> None:
+    """A full disk is not a slow crawl, on whichever node: BIGCRAWL_CLOSE_RATE_SPAN begins anew after the pause."""
+
+    async def scenario() -> None:
+        async with world(tmp_path, crawl_name, redis_url, close_rate=1, close_rate_span=60) as w:
+            is_full = True
+            node, _ = await w.joined(), await w.joined(is_paused=lambda: is_full)
+            await seed(w, node, *PAGES)
+
+            async def pass_s(seconds: int) -> bool:
+                for _ in range(seconds // 10):
+                    w.clock.advance(10_000)
+                    for each in w.nodes:
+                        await each.parts.heartbeat.send()
+                    for each in w.nodes:
+                        await each.watch._look_at_rate()
+                return node.parts.control.is_closed
+
+            assert not await pass_s(120)
+            is_full = False
+            assert not await pass_s(50)
+            assert await pass_s(30)
+
+    asyncio.run(scenario())
+
+
 @pytest.mark.parametrize("pages_max", [1, 3])
 def test_crawl_fetches_exactly_as_many_pages_as_it_may(
     tmp_path: Path, crawl_name: str, redis_url: str, pages_max: int
