@@ -151,6 +151,22 @@ def test_damaged_records_are_told_apart_from_pages(tmp_path: Path) -> None:
     reader.close()
 
 
+def test_page_of_a_file_that_is_gone_cannot_be_read(tmp_path: Path) -> None:
+    """Nor can a copy whose original's file is gone; all else goes on."""
+    first = stored(tmp_path / "a", page(A, LONG))
+    both = stored(tmp_path / "b", page(A, LONG), page(B, LONG), refers=True)
+    catalogue = read_catalogue([both, first])
+    a, b = (catalogue.place(catalogue.rank(url)) for url in (A, B))
+    both.rename(tmp_path / "moved.warc.gz")
+    reader = PageReader(catalogue, 0)
+    for place in (b, a._replace(path=both)):
+        with pytest.raises(UnreadablePageError, match="cannot be read: No such file") as error:
+            reader.read(place)
+        assert error.value.reason == "damaged"
+    assert reader.read(a._replace(path=first)).body == LONG
+    reader.close()
+
+
 def foreign(path: Path, head: str, block: bytes) -> Path:
     """A file of one record, as others write them."""
     lines = f"WARC/1.0\r\nWARC-Record-ID: <urn:x>\r\n{head}Content-Length: {len(block)}\r\n\r\n"
