@@ -13,6 +13,7 @@ from isal import igzip_lib
 
 from bigcrawl.exceptions import BigcrawlError
 from bigcrawl.page_index.cdxj import decoded
+from bigcrawl.stored.catalogue import stamp_of
 from bigcrawl.stored.chunks import without_chunks
 from bigcrawl.url.canonical import UrlError, canonicalize
 from bigcrawl.warc.record_heads import head_fields
@@ -53,8 +54,8 @@ class UnreadablePageError(BigcrawlError):
 class Answers(Protocol):
     """Where answers of URLs are stored; `Catalogue` is one."""
 
-    def answers(self, canonical: str) -> Iterator[Place]:
-        """Yield the stored answers of a URL, the last one first."""
+    def answers(self, canonical: str, near: str = "") -> Iterator[Place]:
+        """Yield the stored answers of a URL, the last one first, or those first that were written near a time."""
 
 
 @dataclass(slots=True)
@@ -146,7 +147,8 @@ class PageReader:
         except UrlError as error:
             raise UnreadablePageError(copy, "no-original", f"refers to {target[:200]!r}, which is no URL") from error
         record_id, digest = fields.get(b"warc-refers-to"), fields.get(b"warc-payload-digest")
-        places = (place for place in self._answers.answers(canonical) if not place.is_copy)
+        near = stamp_of(fields.get(b"warc-refers-to-date", b""))
+        places = (place for place in self._answers.answers(canonical, near) if not place.is_copy)
         for _, place in zip(range(ORIGINALS_TRIED_MAX), places, strict=False):
             found, block = _divided(next(self._records(place), b""), place)
             same_body = digest is not None and found.get(b"warc-payload-digest") == digest
