@@ -142,9 +142,10 @@ class _Compaction:
             if (sound := verify(new)) != verify(path):
                 raise ContractError(f"{path} written anew has {sound}, and not {verify(path)}; it stays as it is")
             if changed:
+                saved = before.st_size - new.stat().st_size
                 self._put_in_place(new, path, files)
                 self._written.add(path)
-                self._saved += before.st_size - path.stat().st_size
+                self._saved += saved
             else:
                 files.remove(new)
         return changed
@@ -155,9 +156,10 @@ class _Compaction:
         for kind in SUFFIXES:  # no index of the old file may be beside the new one
             files.remove(index_path(path, kind))
         files.sync_directory(path.parent)
-        files.rename(new, path)
-        for kind in kinds:
-            files.rename(index_path(new, kind), index_path(path, kind))
+        with locked(new):  # who uploads or indexes leaves it alone until its indexes have their names
+            files.rename(new, path)
+            for kind in kinds:
+                files.rename(index_path(new, kind), index_path(path, kind))
 
 
 @contextmanager

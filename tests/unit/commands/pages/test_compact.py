@@ -17,7 +17,7 @@ from bigcrawl.exceptions import ConfigError, TransientStoreError
 from bigcrawl.page_index import copies
 from bigcrawl.page_index.index_files import index_file, index_path, unindexed
 from bigcrawl.warc import rewriting
-from bigcrawl.warc.files import OsFiles
+from bigcrawl.warc.files import OsFiles, locked
 from bigcrawl.warc.origins import Origins
 from bigcrawl.warc.records import new_record_id
 from bigcrawl.warc.segments import WarcWriter
@@ -182,6 +182,27 @@ def test_a_full_disk_changes_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyP
     assert {path: path.read_bytes() for path in tmp_path.glob("*.*") if path.is_file()} == files
     assert data_of(tmp_path, "compact")["copies"] == 6
     assert payloads(tmp_path) == expected
+
+
+def test_new_file_is_nobody_elses_until_its_indexes_have_their_names(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """An uploader that took it with some of them would leave the others behind."""
+    joined(tmp_path)
+    for path in tmp_path.glob("*.warc.gz"):
+        index_file(path, ["cdxj", "parquet"])
+    rename, found = OsFiles.rename, []
+
+    def rename_and_look(files: OsFiles, source: Path, target: Path) -> None:
+        rename(files, source, target)
+        if source.parent.name == ".compacting" and target.parent == tmp_path:
+            with locked(target.with_name(target.name.split(".")[0] + ".warc.gz")) as is_ours:
+                found.append(is_ours)
+
+    monkeypatch.setattr(OsFiles, "rename", rename_and_look)
+    assert data_of(tmp_path, "compact")["written"] == 3
+    assert len(found) >= 3 * 3
+    assert not any(found)
 
 
 def test_bodies_of_one_digest_and_two_lengths_stay(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
