@@ -272,6 +272,34 @@ def test_files_that_join_later_change_what_is_referred_to(tmp_path: Path) -> Non
     assert data_of(tmp_path, "compact")["written"] == 0
 
 
+@pytest.mark.parametrize("end", [".warc.gz", ".warc.gz.open"])
+def test_body_stays_to_which_a_file_refers_that_is_not_named(tmp_path: Path, end: str) -> None:
+    """Also one that is being written; when all files are given, the body goes."""
+    a, b = node(tmp_path, "a", [(1, BODIES[0])]), node(tmp_path, "b", [(2, BODIES[0]), (3, BODIES[1])])
+    assert data_of(tmp_path, "compact")["copies"] == 1
+    expected = payloads(tmp_path)
+    z = node(tmp_path, "z", [(0, BODIES[0])])
+    other = b.rename(tmp_path / f"b{end}")
+    told = data_of(tmp_path, "compact", str(a), str(z))
+    assert (told["problems"], told["copies"], kinds_of(a)) == ([], 0, ["response"])
+    other.rename(b)
+    assert payloads(tmp_path) == {**expected, "http://a.example/0": BODIES[0]}
+    told = data_of(tmp_path, "compact")
+    assert (told["redirected"], told["copies"], kinds_of(a)) == (1, 1, ["revisit"])
+    assert payloads(tmp_path) == {**expected, "http://a.example/0": BODIES[0]}
+
+
+def test_body_stays_to_which_a_damaged_file_refers(tmp_path: Path) -> None:
+    """What comes before its damage can be read."""
+    a, b = node(tmp_path, "a", [(1, BODIES[0])]), node(tmp_path, "b", [(2, BODIES[0]), (3, BODIES[1])])
+    assert data_of(tmp_path, "compact")["copies"] == 1
+    node(tmp_path, "z", [(0, BODIES[0])])
+    b.write_bytes(b.read_bytes()[:-10])
+    found = asked(tmp_path, "compact")
+    assert (found.status, found.data["copies"], kinds_of(a)) == (1, 0, ["response"])
+    assert f"{b}: " in found.text
+
+
 @settings(max_examples=examples(20), deadline=None)
 @given(
     nodes=st.lists(
