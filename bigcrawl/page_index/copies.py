@@ -4,16 +4,19 @@ All records with a payload's digest are brought together by sorting. The first r
 body. Every other response is to refer to it, and so is every ``revisit`` of this payload that refers to another record.
 Then no record refers to a record that has no body, and a second search finds nothing.
 
-Only what was checked counts: files must be sound, so that no body is dropped for one that is damaged. Bodies of less
+Only what was checked counts: files must be sound, so that no body is dropped for one that is damaged. A body stays to
+which a record refers that is not to be changed: one of another file, or of one that is damaged. Bodies of less
 than `COPY_BYTES_MIN` bytes and those that are not whole stay. So does every payload whose digest bodies of different
 length have, which an enemy may have made.
 """
 
 from __future__ import annotations
 
+from contextlib import suppress
 from itertools import groupby
 from typing import TYPE_CHECKING, Final, NamedTuple
 
+from bigcrawl.exceptions import CorruptionError
 from bigcrawl.page_index.page_records import page_records
 from bigcrawl.page_index.sorted_lines import SortedLines
 from bigcrawl.warc.origins import COPY_BYTES_MIN, URL_CHARS_MAX
@@ -26,12 +29,15 @@ if TYPE_CHECKING:
 
     from bigcrawl.page_index.page_records import PageRecord
 
-_RESPONSE, _REVISIT = b"0", b"1"  # in this order
+_KEPT, _RESPONSE, _REVISIT = b"0", b"1", b"2"  # in this order
 _DIGEST: Final = b"sha1:"
 
 
 class _Found(NamedTuple):
-    """A record of a payload; all numbers are in decimal, with leading zeros."""
+    """A record of a payload; all numbers are in decimal, with leading zeros.
+
+    Of one that is kept, only its id is known: somebody refers to it.
+    """
 
     digest: bytes
     kind: bytes
@@ -74,9 +80,21 @@ class Copies:
             OSError: it cannot be read, or there is no room.
         """
         for page in page_records(path):
-            line = _line_of(number, page)
+            line = _line_of(number, page) or _kept_line(page)
             if line:
                 self._found.add(line)
+
+    def keep_originals(self, path: Path) -> None:
+        """Keep the bodies to which a file's records refer, up to its damage; the file itself is not to be changed.
+
+        Raises:
+            OSError: it cannot be read, or there is no room.
+        """
+        with suppress(CorruptionError):
+            for page in page_records(path):
+                line = _kept_line(page)
+                if line:
+                    self._found.add(line)
 
     def find(self) -> None:
         """Find what is to be changed; to be called once, after the last file.
@@ -89,16 +107,20 @@ class Copies:
             self._look_at(group)
 
     def _look_at(self, group: Iterator[_Found]) -> None:
-        """Look at all records of a payload, responses first, by date."""
-        first = next(group)
-        if first.kind != _RESPONSE:
+        """Look at all records of a payload: those to keep, then responses by date, then those that refer to one."""
+        kept = set()
+        first: _Found | None = next(group)
+        while first is not None and first.kind == _KEPT:
+            kept.add(first.record_id)
+            first = next(group, None)
+        if first is None or first.kind != _RESPONSE:
             return
         waiting = SortedLines(self._directory)  # until all lengths are known
         try:
             for found in group:
                 if found.kind == _RESPONSE and found.length != first.length:
                     return
-                if found.record_id != first.record_id:
+                if found.record_id != first.record_id and (found.kind != _RESPONSE or found.record_id not in kept):
                     waiting.add(b"%s %s" % (found.kind, _change(found, first)))
             for line in waiting:
                 lines = self.referred if line.startswith(_RESPONSE) else self.redirected
@@ -131,6 +153,15 @@ def _line_of(number: int, page: PageRecord) -> bytes:
         return b""
     kind = _REVISIT if is_copy else _RESPONSE
     return b"%s %s %s %08d %015d %015d %s %s\n" % (words[0], kind, date, number, page.offset, length, record_id, target)
+
+
+def _kept_line(page: PageRecord) -> bytes:
+    """Return the line of the record to which this one refers for its body; empty if it refers to none."""
+    digest, record_id = (page.fields.get(name, b"") for name in (b"warc-payload-digest", b"warc-refers-to"))
+    words = (digest.removeprefix(_DIGEST), record_id)
+    if page.kind != b"revisit" or not digest.startswith(_DIGEST) or any(not word or b" " in word for word in words):
+        return b""
+    return b"%s %s - - - - %s -\n" % (words[0], _KEPT, record_id)
 
 
 def _change(found: _Found, first: _Found) -> bytes:

@@ -1,6 +1,6 @@
 """Where the stored answers of each URL are, and in which order the last ones were fetched.
 
-It is made from the indexes (CDXJ) of WARC files; a file without one is read itself. Arrays hold it: 37 bytes a page,
+It is made from the indexes (CDXJ) of WARC files; a file without one is read itself. Arrays hold it: 45 bytes a page,
 whatever the length of URLs, which are known by 64-bit marks of this process.
 
 Of several answers of a URL the last one is taken, as the crawl left it; a 304 is none, it says that the one before
@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import logging
 import os
+from itertools import zip_longest
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 import numpy as np
@@ -94,6 +95,7 @@ class Catalogue:
         order = np.lexsort((offsets, files, times, marks))
         marks, times = marks[order], times[order]
         self._files, self._offsets, self._sizes, self._flags = (a[order] for a in (files, offsets, sizes, flags))
+        self._times = times
         self.captures = len(marks)
         self._starts = np.flatnonzero(np.concatenate(([True], marks[1:] != marks[:-1]))[: len(marks)])
         self._marks = marks[self._starts]
@@ -128,14 +130,21 @@ class Catalogue:
         """Return where a page is."""
         return self._place(int(self._by_rank[rank]))
 
-    def answers(self, canonical: str) -> Iterator[Place]:
-        """Yield all stored answers of a URL, the last one first, whatever they are."""
+    def answers(self, canonical: str, near: str = "") -> Iterator[Place]:
+        """Yield all stored answers of a URL, whatever they are: the last one first, or those near a time.
+
+        Args:
+            canonical: the URL.
+            near: a time in digits, as in an index. The first one written since then comes first, then its neighbours.
+        """
         url = int(self._urls_of(self.keys.marks_of((canonical,)))[0])
         if url < 0:
             return
         end = int(self._starts[url + 1]) if url + 1 < len(self._starts) else self.captures
-        for capture in range(end - 1, int(self._starts[url]) - 1, -1):
-            yield self._place(capture)
+        begin = int(self._starts[url])
+        middle = begin + int(np.searchsorted(self._times[begin:end], _time_of(near))) if near else end
+        for pair in zip_longest(range(middle, end), range(middle - 1, begin - 1, -1)):
+            yield from (self._place(capture) for capture in pair if capture is not None)
 
     def pages_but_robots(self) -> npt.NDArray[np.bool_]:
         """Return which pages are no robots.txt, by rank."""
@@ -164,7 +173,7 @@ def read_catalogue(paths: list[Path], until: str = "") -> Catalogue:
     Raises:
         ConfigError: a file cannot be read.
 
-    Cost: 11 us a page; 160 us of a file without index. 37 bytes a page, and up to 100 meanwhile.
+    Cost: 11 us a page; 160 us of a file without index. 45 bytes a page, and up to 100 meanwhile.
     """
     keys = Keys(os.urandom(SECRET_BYTES))
     return Catalogue(paths, [_part(path, until, keys) for path in paths], keys)
@@ -203,12 +212,22 @@ def _read(path: Path) -> Iterator[_Row]:
     try:
         for page in page_records(path):
             url = decoded(page.fields[b"warc-target-uri"].strip(b"<>"))
-            stamp = "".join(filter(str.isdigit, decoded(page.fields.get(b"warc-date", b""))))
+            stamp = stamp_of(page.fields.get(b"warc-date", b""))
             yield _Row(url, stamp, page.offset, page.size, page.status, page.kind == b"revisit")
     except CorruptionError as error:
         logger.error(  # noqa: TRY400 - one line
             "%(error)s; the pages before are read. scrapy frontier warc verify says more", {"error": error}
         )
+
+
+def stamp_of(date: bytes) -> str:
+    """Return the digits of a WARC-Date, as they stand in an index."""
+    return "".join(filter(str.isdigit, decoded(date)))
+
+
+def _time_of(stamp: str) -> int:
+    digits = stamp[:_STAMP_DIGITS]
+    return int(digits.ljust(_STAMP_DIGITS, "0")) if digits.isdigit() else 0
 
 
 def _packed(rows: Iterable[_Row], until: str, keys: Keys) -> _Part:
@@ -221,7 +240,7 @@ def _packed(rows: Iterable[_Row], until: str, keys: Keys) -> _Part:
         except UrlError:
             continue
         stamp = row.stamp[:_STAMP_DIGITS]
-        stamps.append(int(stamp.ljust(_STAMP_DIGITS, "0")) if stamp.isdigit() else 0)
+        stamps.append(_time_of(stamp))
         offsets.append(row.offset)
         sizes.append(row.size)
         is_late = bool(until) and stamp[: len(until)] > until

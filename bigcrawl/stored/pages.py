@@ -13,6 +13,7 @@ from isal import igzip_lib
 
 from bigcrawl.exceptions import BigcrawlError
 from bigcrawl.page_index.cdxj import decoded
+from bigcrawl.stored.catalogue import stamp_of
 from bigcrawl.stored.chunks import without_chunks
 from bigcrawl.url.canonical import UrlError, canonicalize
 from bigcrawl.warc.record_heads import head_fields
@@ -53,8 +54,8 @@ class UnreadablePageError(BigcrawlError):
 class Answers(Protocol):
     """Where answers of URLs are stored; `Catalogue` is one."""
 
-    def answers(self, canonical: str) -> Iterator[Place]:
-        """Yield the stored answers of a URL, the last one first."""
+    def answers(self, canonical: str, near: str = "") -> Iterator[Place]:
+        """Yield the stored answers of a URL, the last one first, or those first that were written near a time."""
 
 
 @dataclass(slots=True)
@@ -146,7 +147,8 @@ class PageReader:
         except UrlError as error:
             raise UnreadablePageError(copy, "no-original", f"refers to {target[:200]!r}, which is no URL") from error
         record_id, digest = fields.get(b"warc-refers-to"), fields.get(b"warc-payload-digest")
-        places = (place for place in self._answers.answers(canonical) if not place.is_copy)
+        near = stamp_of(fields.get(b"warc-refers-to-date", b""))
+        places = (place for place in self._answers.answers(canonical, near) if not place.is_copy)
         for _, place in zip(range(ORIGINALS_TRIED_MAX), places, strict=False):
             found, block = _divided(next(self._records(place), b""), place)
             same_body = digest is not None and found.get(b"warc-payload-digest") == digest
@@ -156,11 +158,7 @@ class PageReader:
 
     def _records(self, place: Place) -> Iterator[bytes]:
         """Yield the record of a place, and those behind it as far as they are needed; each at most so long."""
-        fd = self._open(place.path)
-        try:
-            data = os.pread(fd, min(place.size, self._bytes_max) + _BEHIND_BYTES, place.offset)
-        except OSError as error:
-            raise UnreadablePageError(place, "damaged", f"cannot be read: {error.strerror}") from error
+        data = self._bytes_at(place, min(place.size, self._bytes_max) + _BEHIND_BYTES, place.offset)
         at = place.offset + len(data)
         while data:
             member = igzip_lib.IgzipDecompressor(igzip_lib.DECOMP_GZIP)
@@ -169,18 +167,26 @@ class PageReader:
                 while not member.eof and len(record) < self._bytes_max:
                     more = b""
                     if member.needs_input:
-                        more = os.pread(fd, max(_BEHIND_BYTES, len(record)), at)
+                        more = self._bytes_at(place, max(_BEHIND_BYTES, len(record)), at)
                         at += len(more)
                         if not more:
                             raise UnreadablePageError(place, "damaged", "is cut off by the end of the file")
                     record += member.decompress(more, len(record) + _UNPACKED_BYTES)  # twice as much each time
-            except (_BadGzipError, OSError) as error:
+            except _BadGzipError as error:
                 raise UnreadablePageError(place, "damaged", f"cannot be unpacked: {error}") from error
             if not member.eof or len(record) > self._bytes_max:
                 raise UnreadablePageError(place, "too-large", "is larger than DOWNLOAD_MAXSIZE lets an answer be")
             yield record
-            data = member.unused_data or os.pread(fd, _BEHIND_BYTES, at)
-            at += 0 if member.unused_data else len(data)
+            data = member.unused_data
+            if not data:
+                data = self._bytes_at(place, _BEHIND_BYTES, at)
+                at += len(data)
+
+    def _bytes_at(self, place: Place, size: int, at: int) -> bytes:
+        try:
+            return os.pread(self._open(place.path), size, at)
+        except OSError as error:
+            raise UnreadablePageError(place, "damaged", f"cannot be read: {error.strerror}") from error
 
     def _open(self, path: Path) -> int:
         fd = self._files.get(path)

@@ -306,8 +306,6 @@ class StoredScheduler(BaseScheduler):
             return self._reader.read(place)
         except UnreadablePageError as error:
             reason, message = error.reason, str(error)
-        except OSError as error:
-            reason, message = "damaged", f"{place.path} cannot be read: {error.strerror}"
         self._stats_buffer.inc_value(f"bigcrawl/source/{reason}")
         if f"{reason} {place.path}" not in self._reported:
             self._reported.add(f"{reason} {place.path}")

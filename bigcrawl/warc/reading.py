@@ -6,7 +6,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, NamedTuple
 
 from bigcrawl.exceptions import CorruptionError
-from bigcrawl.warc.files import OPEN_SUFFIX
+from bigcrawl.warc.files import OPEN_SUFFIX, WARC_SUFFIX
 from bigcrawl.warc.record_heads import head_fields, record_heads
 
 if TYPE_CHECKING:
@@ -42,15 +42,18 @@ def find_page(directory: Path, is_wanted: Callable[[str], bool], ended_s: float)
 
     Cost: reads all files written to since then, some 3 s a gibibyte; 64 KiB of memory.
     """
-    paths = [path for end in (".warc.gz", f".warc.gz{OPEN_SUFFIX}") for path in directory.glob(f"*{end}")]
-    recent = [path for path in paths if path.stat().st_mtime >= ended_s - _MARGIN_S]
-    found = [page for path in recent if (page := _last_in(path, is_wanted)) is not None]
-    return max(found, key=lambda page: page.date, default=None)
+    # First those being written: one that gets its final name meanwhile is found under that.
+    paths = [path for end in (f"{WARC_SUFFIX}{OPEN_SUFFIX}", WARC_SUFFIX) for path in directory.glob(f"*{end}")]
+    pages = (_last_in(path, is_wanted, ended_s - _MARGIN_S) for path in paths)
+    return max(filter(None, pages), key=lambda page: page.date, default=None)
 
 
-def _last_in(path: Path, is_wanted: Callable[[str], bool]) -> StoredPage | None:
+def _last_in(path: Path, is_wanted: Callable[[str], bool], since_s: float) -> StoredPage | None:
+    """Return the last wanted page of a file that was written to since some time; None if an uploader has moved it."""
     found, found_id = None, b""
-    with suppress(CorruptionError):  # what comes before the damage is read
+    with suppress(CorruptionError, FileNotFoundError):  # what comes before the damage is read
+        if path.stat().st_mtime < since_s:
+            return None
         for record in record_heads(path):
             fields = record.fields
             http = head_fields(record.block.partition(b"\r\n\r\n")[0])

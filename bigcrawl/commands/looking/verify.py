@@ -78,6 +78,12 @@ async def _read_missing(config: Config, url: str) -> list[str]:
 
 def _damaged_warcs(directory: Path) -> Iterator[str]:
     for path in sorted(directory.glob("*.warc.gz")):
-        records, problem = verify_warc(path)
+        try:
+            records, problem = verify_warc(path)
+        except FileNotFoundError:  # an uploader has moved it
+            continue
+        except OSError as error:
+            yield f"{path}: cannot be read: {error.strerror or error}"
+            continue
         if problem is not None:
             yield f"{path}: {problem}, after {records} good records"

@@ -8,14 +8,15 @@ For each file that has copies:
 
 A crash leaves the old file or the new one, both whole, at worst without an index, which the next start makes. What is
 in the directory beside it is removed by the next call. Records that refer to a copy are changed first, in a round of
-their own, so that at no time a record refers to one without a body.
+their own, so that at no time a record refers to one without a body. Those of files that are not named, or damaged, are
+not changed; a body to which one of them refers stays.
 """
 
 from __future__ import annotations
 
 import fcntl
 import os
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, suppress
 from typing import TYPE_CHECKING, Any, Final
 
 from bigcrawl.commands.pages.files import files_of
@@ -24,7 +25,7 @@ from bigcrawl.exceptions import ConfigError, ContractError, TransientStoreError
 from bigcrawl.page_index.copies import Copies, by_file
 from bigcrawl.page_index.index_files import SUFFIXES, index_file, index_path
 from bigcrawl.private_files import make_private_directory
-from bigcrawl.warc.files import OsFiles, locked
+from bigcrawl.warc.files import OPEN_SUFFIX, WARC_SUFFIX, OsFiles, locked
 from bigcrawl.warc.rewriting import rewrite
 from bigcrawl.warc.verification import verify
 
@@ -113,12 +114,23 @@ class _Compaction:
                 _, problem = verify(path)
                 if problem is None:
                     copies.add_file(number, path)
+                else:
+                    copies.keep_originals(path)
             except FileNotFoundError:  # an uploader has moved it
                 continue
             if problem is not None:
-                self._damaged[path] = f"{path}: {problem}; it stays as it is, and no other refers to it"
+                self._damaged[path] = f"{path}: {problem}; it stays as it is, and no more records refer to it"
+        for path in self._others():
+            with suppress(FileNotFoundError):
+                copies.keep_originals(path)
         copies.find()
         return copies
+
+    def _others(self) -> list[Path]:
+        """The files of the directory that are not to be changed; those being written too."""
+        named = {path.name for path in self._paths}
+        ends = (WARC_SUFFIX + OPEN_SUFFIX, WARC_SUFFIX)
+        return [path for end in ends for path in self._paths[0].parent.glob(f"*{end}") if path.name not in named]
 
     def _change_all(self, lines: SortedLines) -> int:
         return sum(self._change(self._paths[number], references) for number, references in by_file(lines))
@@ -142,9 +154,10 @@ class _Compaction:
             if (sound := verify(new)) != verify(path):
                 raise ContractError(f"{path} written anew has {sound}, and not {verify(path)}; it stays as it is")
             if changed:
+                saved = before.st_size - new.stat().st_size
                 self._put_in_place(new, path, files)
                 self._written.add(path)
-                self._saved += before.st_size - path.stat().st_size
+                self._saved += saved
             else:
                 files.remove(new)
         return changed
@@ -155,9 +168,10 @@ class _Compaction:
         for kind in SUFFIXES:  # no index of the old file may be beside the new one
             files.remove(index_path(path, kind))
         files.sync_directory(path.parent)
-        files.rename(new, path)
-        for kind in kinds:
-            files.rename(index_path(new, kind), index_path(path, kind))
+        with locked(new):  # who uploads or indexes leaves it alone until its indexes have their names
+            files.rename(new, path)
+            for kind in kinds:
+                files.rename(index_path(new, kind), index_path(path, kind))
 
 
 @contextmanager

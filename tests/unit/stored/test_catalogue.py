@@ -63,11 +63,12 @@ def test_robots_files_are_known_as_such(tmp_path: Path) -> None:
 
 
 def test_all_answers_of_a_url_are_found_the_last_one_first(tmp_path: Path) -> None:
-    """Also those that are not taken."""
+    """Also those that are not taken; or those near a time first."""
     path = stored(tmp_path, page(A, b"1", 0), page(B), page(A, b"2", 5), page(A, b"", 6, status=304))
     catalogue = read_catalogue([path])
     reader = PageReader(catalogue, 0)
     assert [reader.read(place).body for place in catalogue.answers(A)] == [b"", b"2", b"1"]
+    assert [reader.read(place).body for place in catalogue.answers(A, "20231114221325")] == [b"2", b"1", b""]
     assert list(catalogue.answers(C)) == []
 
 

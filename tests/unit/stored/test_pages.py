@@ -122,6 +122,17 @@ def test_copy_whose_original_is_elsewhere_cannot_be_read(tmp_path: Path) -> None
     assert error.value.reason == "no-original"
 
 
+@pytest.mark.parametrize("at", [0, 45, 89])
+def test_original_among_many_versions_of_its_page_is_found(tmp_path: Path, at: int) -> None:
+    """By the time to which the copy refers, also if a slow page was written later than others fetched after it."""
+    versions = [page(A, b"%03d" % number + LONG, number) for number in range(90)]
+    slow = page(B, b"slow", at + 5)
+    copy = page(f"{B}copy", versions[at].response_body, 300)
+    path = stored(tmp_path, *versions[:at], slow, *versions[at:], copy, refers=True)
+    assert b"WARC-Type: revisit" in gzip.decompress(path.read_bytes())
+    assert read(path, f"{B}copy").body == versions[at].response_body
+
+
 def test_too_large_page_is_refused_before_it_is_unpacked(tmp_path: Path) -> None:
     """However well it is packed: 16 MB of zeros are 16 KB of file."""
     with pytest.raises(UnreadablePageError, match="DOWNLOAD_MAXSIZE") as error:
@@ -148,6 +159,22 @@ def test_damaged_records_are_told_apart_from_pages(tmp_path: Path) -> None:
     path.write_bytes(whole[: place.offset] + gzip.compress(b"hello"))
     with pytest.raises(UnreadablePageError, match="no whole record"):
         reader.read(place)
+    reader.close()
+
+
+def test_page_of_a_file_that_is_gone_cannot_be_read(tmp_path: Path) -> None:
+    """Nor can a copy whose original's file is gone; all else goes on."""
+    first = stored(tmp_path / "a", page(A, LONG))
+    both = stored(tmp_path / "b", page(A, LONG), page(B, LONG), refers=True)
+    catalogue = read_catalogue([both, first])
+    a, b = (catalogue.place(catalogue.rank(url)) for url in (A, B))
+    both.rename(tmp_path / "moved.warc.gz")
+    reader = PageReader(catalogue, 0)
+    for place in (b, a._replace(path=both)):
+        with pytest.raises(UnreadablePageError, match="cannot be read: No such file") as error:
+            reader.read(place)
+        assert error.value.reason == "damaged"
+    assert reader.read(a._replace(path=first)).body == LONG
     reader.close()
 
 

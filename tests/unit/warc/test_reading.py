@@ -24,3 +24,13 @@ def test_a_page_is_found_that_is_stored_by_reference(tmp_path: Path) -> None:
     (member,) = gzip_members(found.path.read_bytes()[found.offset : found.offset + found.size])
     record = parse_record(member)
     assert (record.type, record.headers["WARC-Target-URI"]) == ("revisit", "http://a.example/1")
+
+
+def test_a_file_that_is_moved_meanwhile_is_passed_over(tmp_path: Path) -> None:
+    """An uploader may take it between two looks."""
+    writer = WarcWriter(tmp_path, "c", "n")
+    writer.write(exchange(1, b"a page"))
+    writer.close()
+    for name in ("0.warc.gz", "x.warc.gz.open"):
+        (tmp_path / name).symlink_to(tmp_path / "moved.warc.gz")
+    assert find_page(tmp_path, lambda url: url.endswith("/1"), 0) is not None

@@ -11,6 +11,7 @@ from bigcrawl.config import Config, read_config
 from bigcrawl.exceptions import ConfigError
 from bigcrawl.scheduler.partition.partition import Partition, PartitionLimits
 from bigcrawl.scheduler.records.queued_url import QueuedUrl, encode_batch
+from tests.unit.stored.warc_files import page, stored
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -51,3 +52,17 @@ def test_crawl_that_is_not_there_is_an_error(config: Config) -> None:
     """Verifying nothing is no success."""
     with pytest.raises(ConfigError, match="no crawl 'c'"):
         list(damage_of(config))
+
+
+def test_warc_file_that_is_moved_meanwhile_is_passed_over(config: Config, tmp_path: Path) -> None:
+    """An uploader may take it; one that cannot be read is told."""
+    fill(config)
+    directory = tmp_path / "warc"
+    directory.mkdir()
+    (directory / "0.warc.gz").symlink_to(tmp_path / "moved.warc.gz")
+    (directory / "1.warc.gz").mkdir()
+    stored(directory, page("http://a.example/"))
+    with_pages = read_config(
+        {"BIGCRAWL_STATE_DIR": str(tmp_path), "BIGCRAWL_WARC_DIR": str(directory), "BIGCRAWL_CRAWL": "c"}
+    )
+    assert list(damage_of(with_pages)) == [f"{directory / '1.warc.gz'}: cannot be read: Is a directory"]

@@ -17,7 +17,7 @@ from bigcrawl.exceptions import ConfigError, TransientStoreError
 from bigcrawl.page_index import copies
 from bigcrawl.page_index.index_files import index_file, index_path, unindexed
 from bigcrawl.warc import rewriting
-from bigcrawl.warc.files import OsFiles
+from bigcrawl.warc.files import OsFiles, locked
 from bigcrawl.warc.origins import Origins
 from bigcrawl.warc.records import new_record_id
 from bigcrawl.warc.segments import WarcWriter
@@ -184,6 +184,27 @@ def test_a_full_disk_changes_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyP
     assert payloads(tmp_path) == expected
 
 
+def test_new_file_is_nobody_elses_until_its_indexes_have_their_names(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """An uploader that took it with some of them would leave the others behind."""
+    joined(tmp_path)
+    for path in tmp_path.glob("*.warc.gz"):
+        index_file(path, ["cdxj", "parquet"])
+    rename, found = OsFiles.rename, []
+
+    def rename_and_look(files: OsFiles, source: Path, target: Path) -> None:
+        rename(files, source, target)
+        if source.parent.name == ".compacting" and target.parent == tmp_path:
+            with locked(target.with_name(target.name.split(".")[0] + ".warc.gz")) as is_ours:
+                found.append(is_ours)
+
+    monkeypatch.setattr(OsFiles, "rename", rename_and_look)
+    assert data_of(tmp_path, "compact")["written"] == 3
+    assert len(found) >= 3 * 3
+    assert not any(found)
+
+
 def test_bodies_of_one_digest_and_two_lengths_stay(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """They would be a collision, made by an enemy."""
     expected = joined(tmp_path)
@@ -249,6 +270,34 @@ def test_files_that_join_later_change_what_is_referred_to(tmp_path: Path) -> Non
     assert payloads(tmp_path) == expected
     assert sum(kinds_of(path).count("response") for path in (first, *others)) == 6
     assert data_of(tmp_path, "compact")["written"] == 0
+
+
+@pytest.mark.parametrize("end", [".warc.gz", ".warc.gz.open"])
+def test_body_stays_to_which_a_file_refers_that_is_not_named(tmp_path: Path, end: str) -> None:
+    """Also one that is being written; when all files are given, the body goes."""
+    a, b = node(tmp_path, "a", [(1, BODIES[0])]), node(tmp_path, "b", [(2, BODIES[0]), (3, BODIES[1])])
+    assert data_of(tmp_path, "compact")["copies"] == 1
+    expected = payloads(tmp_path)
+    z = node(tmp_path, "z", [(0, BODIES[0])])
+    other = b.rename(tmp_path / f"b{end}")
+    told = data_of(tmp_path, "compact", str(a), str(z))
+    assert (told["problems"], told["copies"], kinds_of(a)) == ([], 0, ["response"])
+    other.rename(b)
+    assert payloads(tmp_path) == {**expected, "http://a.example/0": BODIES[0]}
+    told = data_of(tmp_path, "compact")
+    assert (told["redirected"], told["copies"], kinds_of(a)) == (1, 1, ["revisit"])
+    assert payloads(tmp_path) == {**expected, "http://a.example/0": BODIES[0]}
+
+
+def test_body_stays_to_which_a_damaged_file_refers(tmp_path: Path) -> None:
+    """What comes before its damage can be read."""
+    a, b = node(tmp_path, "a", [(1, BODIES[0])]), node(tmp_path, "b", [(2, BODIES[0]), (3, BODIES[1])])
+    assert data_of(tmp_path, "compact")["copies"] == 1
+    node(tmp_path, "z", [(0, BODIES[0])])
+    b.write_bytes(b.read_bytes()[:-10])
+    found = asked(tmp_path, "compact")
+    assert (found.status, found.data["copies"], kinds_of(a)) == (1, 0, ["response"])
+    assert f"{b}: " in found.text
 
 
 @settings(max_examples=examples(20), deadline=None)
