@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 CPU_S: Final = 0.5
 CPU_S_IN_SLICES: Final = {"sitemap": 1.0}
-"""Of 50,000 links that a node wants, worked through in slices: others run in between, and `sitemap_slice` bounds one."""
+"""Of 50,000 links that a node wants. They are read in slices: others run in between, and `sitemap_slice` bounds one."""
 
 MEMORY_MB: Final = 200
 LOOKS: Final = 8
