@@ -76,11 +76,11 @@ class PageShipping:
         self._disk.stop()
         if self._uploader is not None:
             await run_in_thread(self._uploader.end, within_s)
-            self._count()
+            self._count_uploads()
 
     def _look(self) -> None:
         self._timer = call_later(LOOK_S, self._look)
-        self._count()
+        self._count_uploads()
         complaint = self._disk.complaint
         if bool(complaint) == self._has_complained:
             return
@@ -93,7 +93,7 @@ class PageShipping:
             logger.info("the disk of %(directory)s has room again; the crawl goes on", {"directory": self._directory})
             self._pause.end(_REASON)
 
-    def _count(self) -> None:
+    def _count_uploads(self) -> None:
         """Count files and failures, in the only thread in which stats may be changed."""
         stats = self._crawler.stats
         while self._uncounted:
