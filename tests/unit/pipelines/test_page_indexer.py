@@ -75,9 +75,10 @@ def test_a_file_whose_index_failed_is_tried_again(
     tmp_path: Path, way: str, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     """After a rest, and without a second line; so is one that others had locked, and did not index."""
-    monkeypatch.setattr(page_indexer, "AGAIN_S", 0.01)
+    monkeypatch.setattr(page_indexer, "AGAIN_S", 0.2)
     failing, held = tmp_path / "failing.warc.gz", warc_file(tmp_path)
-    failing.mkdir()
+    (tmp_path / "directory").mkdir()
+    failing.symlink_to(tmp_path / "directory")
     made: list[Indexed] = []
     indexer = PageIndexer(("cdxj",), 0o640, made.append)
     with locked(held) as is_ours:
@@ -86,8 +87,7 @@ def test_a_file_whose_index_failed_is_tried_again(
         indexer.add(held)
         wait_until(lambda: len(indexer._again_s) == 2, "both have been tried")
     wait_until(lambda: bool(made), "the one that was locked is indexed")
-    failing.rmdir()
-    held.rename(failing)
+    held.replace(failing)  # at once, so that it is never seen to be gone
     wait_until(lambda: len(made) == 2, "the other is indexed once it can be")
     indexer.end(LONG_S)
     assert made == [(held, len(URLS), ""), (failing, len(URLS), "")]
