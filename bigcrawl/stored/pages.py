@@ -123,7 +123,7 @@ class PageReader:
         Cost: 0.1 ms for a page of 21 KB.
         """
         records = self._records(place)
-        fields, block = _divided(next(records, b""), place)
+        fields, block = _divided(next(records), place)
         page = _page(fields, block, place)
         with suppress(UnreadablePageError):  # what stands behind a page may be cut off, and the page whole
             _add_companions(page, fields.get(b"warc-record-id", b""), records)
@@ -150,7 +150,7 @@ class PageReader:
         near = stamp_of(fields.get(b"warc-refers-to-date", b""))
         places = (place for place in self._answers.answers(canonical, near) if not place.is_copy)
         for _, place in zip(range(ORIGINALS_TRIED_MAX), places, strict=False):
-            found, block = _divided(next(self._records(place), b""), place)
+            found, block = _divided(next(self._records(place)), place)
             same_body = digest is not None and found.get(b"warc-payload-digest") == digest
             if same_body or (record_id is not None and found.get(b"warc-record-id") == record_id):
                 return _page(found, block, place)
@@ -159,6 +159,8 @@ class PageReader:
     def _records(self, place: Place) -> Iterator[bytes]:
         """Yield the record of a place, and those behind it as far as they are needed; each at most so long."""
         data = self._bytes_at(place, min(place.size, self._bytes_max) + _BEHIND_BYTES, place.offset)
+        if not data:
+            raise _cut_off(place)
         at = place.offset + len(data)
         while data:
             member = igzip_lib.IgzipDecompressor(igzip_lib.DECOMP_GZIP)
@@ -170,7 +172,7 @@ class PageReader:
                         more = self._bytes_at(place, max(_BEHIND_BYTES, len(record)), at)
                         at += len(more)
                         if not more:
-                            raise UnreadablePageError(place, "damaged", "is cut off by the end of the file")
+                            raise _cut_off(place)
                     record += member.decompress(more, len(record) + _UNPACKED_BYTES)  # twice as much each time
             except _BadGzipError as error:
                 raise UnreadablePageError(place, "damaged", f"cannot be unpacked: {error}") from error
@@ -197,6 +199,10 @@ class PageReader:
         else:
             self._files.move_to_end(path)
         return fd
+
+
+def _cut_off(place: Place) -> UnreadablePageError:
+    return UnreadablePageError(place, "damaged", "is cut off by the end of the file")
 
 
 def _divided(record: bytes, place: Place) -> tuple[dict[bytes, bytes], bytes]:

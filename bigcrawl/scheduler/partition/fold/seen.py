@@ -34,13 +34,19 @@ RELEASED_A_STEP = 2_000  # as many URLs as a batch of links has; a step with the
 def entries_after(inbox: Sequence[InboxEntry], folded: str) -> list[InboxEntry]:
     """Return the entries after the last folded one, up to the first that needs a step of its own.
 
-    They are in the order of their ids, which are compared as pairs of numbers. An entry with keys to forget is always
-    the first of its step. So everything before it is forgotten, and nothing after it.
+    They are in the order of their ids, which are compared as pairs of numbers. Everything before an entry with keys to
+    forget is forgotten, and nothing after it: it is always the first of its step. Rows of an import are merged after
+    the URLs of their step, so URLs that arrive after rows are left to the next step, which knows the rows.
     """
     last = _id_order(folded)
     start = next((at for at, entry in enumerate(inbox) if _id_order(entry.id) > last), len(inbox))
-    end = next((at for at in range(start + 1, len(inbox)) if inbox[at].forgotten), len(inbox))
-    return list(inbox[start:end])
+    has_rows = False
+    for at in range(start, len(inbox)):
+        entry = inbox[at]
+        if at > start and (entry.forgotten or (has_rows and (entry.batch or entry.has_batch))):
+            return list(inbox[start:at])
+        has_rows = has_rows or bool(entry.rows)
+    return list(inbox[start:])
 
 
 def decode_entries(inbox: Sequence[InboxEntry], set_aside: Callable[[str, bytes], None]) -> tuple[list[QueuedUrl], int]:

@@ -61,6 +61,20 @@ def test_seen_keys_make_urls_duplicates_but_not_those_of_their_own_step(steps: S
     assert steps.partition.seen == 2
 
 
+def test_urls_that_arrive_after_rows_are_duplicates_in_whatever_steps_they_are_read(steps: Steps) -> None:
+    """The seeds of a crawl that goes on elsewhere come right after the rows of the import: nothing is fetched again."""
+    waits, ended, new = make_url(1), make_url(2), make_url(3)
+    inbox = [
+        InboxEntry("1-0", batch=encode_batch([waits])),
+        InboxEntry("2-0", rows=rows("seen", {waits.key: None, ended.key: None})),
+        InboxEntry("3-0", rows=rows("ends", {ended.key: (404, 0, 5)})),
+        InboxEntry("4-0", batch=encode_batch([ended, new, waits])),
+    ]
+    done = [steps.partition.step(inbox, 0, {}) for _ in range(2)]
+    assert [(one.new, one.duplicates) for one in done] == [(1, 0), (1, 2)]
+    assert steps.partition.inbox_id == "4-0"
+
+
 def test_ends_that_are_known_stay(steps: Steps) -> None:
     """An end of the other crawl is older than the one that was seen here."""
     steps.step(outcomes=pack_outcomes([(7, "status:200", 0)]))
