@@ -5,6 +5,7 @@ from __future__ import annotations
 import http.client
 import json
 import re
+import time
 from typing import TYPE_CHECKING, Any
 
 from tests.support.crawling.crawls import Crawl, SimulatedWeb
@@ -68,6 +69,12 @@ def ask(port: int, path: str, body: dict[str, Any] | None = None, token: str = T
         connection.close()
 
 
+def has_stopped(node: dict[str, Any], paused_s: float) -> bool:
+    """Whether a node said seconds after a pause that it fetches nothing; it hears of the pause within one."""
+    told_s = time.monotonic() - node["last_heard_s"]
+    return told_s > paused_s + 3 and not node["stages"].get("started", 0)
+
+
 def test_every_question_is_answered_and_a_pause_holds_until_its_end(tmp_path: Path) -> None:
     """Looking needs no token here, changing does; the token is in no log, and only loopback is listened at."""
     with SimulatedWeb(tmp_path / "web", hosts=5, pages=400) as web:
@@ -87,8 +94,9 @@ def test_every_question_is_answered_and_a_pause_holds_until_its_end(tmp_path: Pa
             assert ask(port, "speed")[1]["paused"] == []
             assert ask(port, "pause", {}) == (200, {"changed": ["crawl test"], "unchanged": []})
             assert ask(port, "speed")[1]["paused"] == [""], "no kept answer is given after a change"
-            wait_until(lambda: ask(port, "nodes")[1]["nodes"][0]["state"] == "paused", "the node is paused")
-            wait_until(lambda: ask(port, "nodes")[1]["nodes"][0]["stages"].get("started", 0) == 0, "nothing is fetched")
+            wait_until(lambda: ask(port, "nodes")[1]["nodes"][0]["state"] == "paused", "the pause is known")
+            paused_s = time.monotonic()
+            wait_until(lambda: has_stopped(ask(port, "nodes")[1]["nodes"][0], paused_s), "nothing is fetched")
             fetched = len(web.exchanges())
             wait_until(
                 lambda: any("paused" in why for why in ask(port, "status")[1]["standstill"]), "the pause is told"
