@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from scrapy.crawler import Crawler
@@ -27,7 +27,7 @@ class EnginePause:
 
     def begin(self, reason: str) -> None:
         """Pause for a reason."""
-        engine = self._crawler.engine
+        engine: Any = self._crawler.engine
         if not engine.paused:
             engine.pause()
             engine.paused = self
@@ -36,6 +36,6 @@ class EnginePause:
     def end(self, reason: str) -> None:
         """Go on, unless there are other reasons."""
         self._reasons.discard(reason)
-        engine = self._crawler.engine
+        engine: Any = self._crawler.engine
         if engine.paused is self and not self._reasons:
             engine.unpause()
