@@ -3,7 +3,8 @@
     sealed --> indexed --> uploaded, indexes first --> verified --> removed here, the WARC file last
 
 `uploads` does this for one file, and for a directory. ``python -m bigcrawl.page_store`` does it in a process of its
-own, which nodes start; it may be killed at any point, and ends by itself if the store stops to answer.
+own, which nodes and commands start by `process`; it may be killed at any point, and its `watchdog` ends it if the store
+stops to answer.
 
 What is in the directory is what has to be done: there is no list of work that could be lost. A file has its name in the
 store once it is whole there, because these stores show nothing before. So a process that is killed leaves either a file

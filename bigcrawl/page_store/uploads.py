@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     from bigcrawl.store.whole_files import WholeFiles
 
 POLL_S: Final = 0.5
+REFUSALS_MAX: Final = 2
+"""After so many files in a row that a store refuses it is taken to refuse all, and is left in peace for a while."""
 
 
 class Uploaded(NamedTuple):
@@ -41,25 +43,35 @@ class Uploads:
         store: where they go, each under its own name.
         known: how names of indexes end; those that are there go with their file.
         required: of these, the indexes without which a file is not uploaded: they are still to be made.
+        refusals_max: after how many files in a row that the store refuses it is taken to refuse all.
+
+    Attributes:
+        at: the name of the file that was tried last; empty if none was.
     """
 
-    def __init__(self, store: WholeFiles, known: Sequence[str], required: Sequence[str]) -> None:
+    def __init__(
+        self, store: WholeFiles, known: Sequence[str], required: Sequence[str], refusals_max: int = REFUSALS_MAX
+    ) -> None:
         self._store = store
         self._known = known
         self._required = required
+        self._refusals_max = refusals_max
         self._has_problem: set[Path] = set()
+        self.at = ""
 
     def __repr__(self) -> str:
         return f"<Uploads to {self._store.url}>"
 
-    def of_directory(self, directory: Path, wait_s: float = 0.0) -> Iterator[Uploaded]:
+    def of_directory(self, directory: Path, wait_s: float = 0.0, after: str = "") -> Iterator[Uploaded]:
         """Upload file after file, by name, until none is left but those that others have locked or are not indexed.
 
-        A file that the store refuses, as it may one of a name, keeps no others; two in a row say that it takes none.
+        A file that the store refuses, as it may one of a name, keeps no others, unless `refusals_max` are refused in a
+        row. Whoever begins behind the last of these the next time gets to the others.
 
         Args:
             directory: others may upload its files at the same time.
             wait_s: how long to wait for those.
+            after: the name of a file. Those behind it come first.
 
         Raises:
             TransientStoreError: the store refuses a file or fails, told once others were tried; all files that are not
@@ -69,17 +81,17 @@ class Uploads:
         until_s = time.monotonic() + wait_s
         refused: dict[Path, TransientStoreError] = {}
         while waiting := [path for path in waiting_files(directory) if path not in self._has_problem | refused.keys()]:
-            has_done, was_refused = False, False
-            for path in waiting:
+            has_done, in_a_row = False, 0
+            for path in sorted(waiting, key=lambda path: path.name <= after):
                 try:
                     done = self._tried(path)
                 except TransientStoreError as error:
-                    if was_refused:
+                    refused[path], in_a_row = error, in_a_row + 1
+                    if in_a_row >= self._refusals_max:
                         raise
-                    refused[path], was_refused = error, True
                     continue
                 if done is not None:
-                    has_done, was_refused = True, False
+                    has_done, in_a_row = True, 0
                     yield done
             if not has_done:
                 if time.monotonic() >= until_s:
@@ -90,6 +102,7 @@ class Uploads:
             raise next(iter(refused.values()))
 
     def _tried(self, path: Path) -> Uploaded | None:
+        self.at = path.name
         try:
             done = self.upload(path)
         except OSError as error:

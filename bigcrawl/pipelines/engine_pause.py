@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from scrapy.crawler import Crawler
@@ -11,27 +11,31 @@ if TYPE_CHECKING:
 class EnginePause:
     """Pauses the engine while there is a reason.
 
-    A pause by the operator stays in force if it began before. If the operator ends a pause, the next reason begins one.
+    A pause by the operator stays in force, whether it began before ours or during it. If the operator ends a pause, the
+    next reason begins one.
+
+    The engine has one flag, `paused`. It is this object while the pause is ours alone, and True once somebody else has
+    paused the engine.
     """
 
     def __init__(self, crawler: Crawler) -> None:
         self._crawler = crawler
         self._reasons: set[str] = set()
-        self._is_ours = False
 
     def __repr__(self) -> str:
         return f"<EnginePause {sorted(self._reasons)}>"
 
     def begin(self, reason: str) -> None:
         """Pause for a reason."""
-        if not self._crawler.engine.paused:
-            self._crawler.engine.pause()
-            self._is_ours = True
+        engine: Any = self._crawler.engine
+        if not engine.paused:
+            engine.pause()
+            engine.paused = self
         self._reasons.add(reason)
 
     def end(self, reason: str) -> None:
         """Go on, unless there are other reasons."""
         self._reasons.discard(reason)
-        if self._is_ours and not self._reasons:
-            self._crawler.engine.unpause()
-            self._is_ours = False
+        engine: Any = self._crawler.engine
+        if engine.paused is self and not self._reasons:
+            engine.unpause()

@@ -2,7 +2,8 @@
 
 A process uploads what is in the directory, and ends. It may hang or be killed: what it has not moved, the next one
 does. Nothing of the crawl waits for it. While the store is away, one line says so, and it is asked again after 10
-seconds, and then less and less often, up to every five minutes.
+seconds, and then less and less often, up to every five minutes. The process that follows one that failed begins behind
+the file at which that ended: whatever files a store refuses, or hangs at, others go on.
 
 | when | what is started |
 |---|---|
@@ -13,16 +14,12 @@ seconds, and then less and less often, up to every five minutes.
 
 from __future__ import annotations
 
-import json
 import logging
-import os
-import subprocess
-import sys
-import tempfile
 import threading
 from contextlib import suppress
-from typing import IO, TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final
 
+from bigcrawl.page_store.process import UploadError, UploadOrders, UploadProcess
 from bigcrawl.page_store.uploads import Uploaded, waiting_files
 
 if TYPE_CHECKING:
@@ -61,8 +58,8 @@ class PageUploader:
     ) -> None:
         self._directory = directory
         self._url = url
-        self._command = [sys.executable, "-m", "bigcrawl.page_store", str(directory), url]
-        self._command += ["--known", ",".join(known), "--required", ",".join(required)]
+        self._orders = UploadOrders(directory, url, known, required)
+        self._after = ""
         self._note = note
         self._wake = threading.Event()
         self._is_ending = threading.Event()
@@ -70,8 +67,8 @@ class PageUploader:
         self._is_away = False
         self._told: set[str] = set()
         self.staying: set[str] = set()
-        self._process: subprocess.Popen[bytes] | None = None
-        self._left: subprocess.Popen[bytes] | None = None  # the last process, which nobody waits for
+        self._process: UploadProcess | None = None
+        self._left: UploadProcess | None = None  # the last process, which nobody waits for
         self._thread = threading.Thread(target=self._run, name="warc-upload", daemon=True)
 
     def __repr__(self) -> str:
@@ -97,7 +94,8 @@ class PageUploader:
         process = self._process
         if not self._is_last:  # it may have begun before the last files were sealed
             with suppress(OSError):
-                process = self._left = self._start(WAIT_AT_END_S, subprocess.DEVNULL, subprocess.DEVNULL)
+                process = self._left = UploadProcess(self._orders, WAIT_AT_END_S, self._after)
+                process.leave()
         who = f"process {process.pid} goes on" if process else "none goes on"
         logger.info(
             "WARC files are left to be uploaded to %(url)s: %(who)s; if it is stopped, %(remedy)s",
@@ -130,57 +128,30 @@ class PageUploader:
     def _upload(self, wait_s: float) -> bool:
         """Run a process to its end; False if the store failed."""
         try:
-            status, error = self._done_by_process(wait_s)
-        except (OSError, ValueError, TypeError) as problem:  # the process could not be started, or was cut off
-            status, error = 1, repr(problem)
+            self._process = UploadProcess(self._orders, wait_s, self._after)
+            for done in self._process.uploaded():
+                self._heed(done)
+        except (OSError, UploadError) as problem:
+            self._after = problem.at if isinstance(problem, UploadError) else self._after
+            self._note(None)
+            self._tell_away(str(problem))
+            return False
         finally:
             self._process = None
-        if status:
-            self._note(None)
-            self._tell_away(error)
-        elif self._is_away:
+        if self._is_away:
             self._is_away = False
             logger.info("%(url)s takes WARC files again", {"url": self._url})
-        return not status
+        return True
 
-    def _done_by_process(self, wait_s: float) -> tuple[int, str]:
-        """Return the status of a process, and why it failed."""
-        error = ""
-        with tempfile.TemporaryFile() as complaint:
-            process = self._process = self._start(wait_s, subprocess.PIPE, complaint)
-            assert process.stdout is not None
-            with process.stdout:
-                for line in process.stdout:
-                    error = self._heed(json.loads(line)) or error
-            status = process.wait()
-            complaint.seek(0)
-            last = complaint.read().decode("utf-8", "replace").strip().rpartition("\n")[2]
-        return status, error or f"the process that uploads ended with status {status}: {last[:500]}"
-
-    def _start(self, wait_s: float, stdout: int, stderr: IO[bytes] | int) -> subprocess.Popen[bytes]:
-        return subprocess.Popen(
-            [*self._command, "--wait", f"{wait_s:g}"],
-            stdin=subprocess.DEVNULL,
-            stdout=stdout,
-            stderr=stderr,
-            env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))},  # of an egg too
-            start_new_session=True,
-        )
-
-    def _heed(self, told: dict[str, object]) -> str:
-        """Take a line of the process; return why the store failed, if it says so."""
-        if "error" in told:
-            return str(told["error"])
-        done = Uploaded(**{**told, "path": self._directory / str(told["path"])})  # type: ignore[arg-type]
+    def _heed(self, done: Uploaded) -> None:
         if not done.problem:
             self.staying.discard(done.path.name)
             self._note(done)
-            return ""
+            return
         self.staying.add(done.path.name)
         if done.problem not in self._told:
             self._told.add(done.problem)
             logger.error("%(problem)s", {"problem": done.problem})
-        return ""
 
     def _tell_left(self) -> None:
         try:

@@ -83,10 +83,10 @@ class PointSeries:
             raise error
         return None
 
-    def fetch(self, write: WriteFile) -> bytes:
-        """Write all files of the point that was found. Return its state.
+    def fetch(self, write: WriteFile, is_wanted: Callable[[str], bool] | None = None) -> bytes:
+        """Write the files of the point that was found, or those whose names are wanted. Return its state.
 
-        Cost: reads each object once; memory for one object.
+        Cost: reads each object that is needed once; memory for one object.
 
         Raises:
             CorruptionError: an object is damaged or missing.
@@ -94,10 +94,10 @@ class PointSeries:
         point = self._newest
         assert point is not None, "a point was found"
         wanted: dict[str, list[tuple[str, int, Piece]]] = {}
-        for name, pieces in point.files.items():
+        for name in filter(is_wanted, point.files):
             write(name, 0, b"")
             offset = 0
-            for piece in pieces:
+            for piece in point.files[name]:
                 wanted.setdefault(piece.object, []).append((name, offset, piece))
                 offset += piece.length
         for object_name, rows in wanted.items():

@@ -101,3 +101,31 @@ def test_whoever_publishes_the_page_of_another_site_keeps_nobody_from_its_links(
     assert {f"{path}deeper.html" for path in COPIES[:2]} <= set(Site.asked)
     assert "'bigcrawl/warc/copies': 1," in log
     assert "bigcrawl/dropped/copy" not in log
+
+
+def test_copies_are_listed_where_the_files_are_only_in_the_store(tmp_path: Path) -> None:
+    """The newest points are read; without the store, the partitions that may know more are told."""
+    settings = {
+        "BIGCRAWL_HOST_DELAY": 0,
+        "BIGCRAWL_PARTITIONS": 2,
+        "BIGCRAWL_STORE_URL": f"file://{tmp_path / 'store'}",
+    }
+    with (
+        no_strays_below(tmp_path),
+        serving() as url,
+        Crawl(tmp_path / "crawl", [f"{url}/"], settings) as crawl,
+    ):
+        assert crawl.run(300) == 0
+        crawl.frontier("copies", str(tmp_path / "here.jsonl"))
+        state = tmp_path / "crawl" / "state" / crawl.name
+        for directory in state.glob("p0*"):
+            directory.rename(tmp_path / directory.name)
+        found = crawl.asked("copies", str(tmp_path / "stored.jsonl"))
+        assert (found["exact"], found["elsewhere"]) == (len(COPIES) - 1, 0)
+        lines = [sorted((tmp_path / name).read_text().splitlines()) for name in ("here.jsonl", "stored.jsonl")]
+        assert lines[0] == lines[1]
+        assert not list(state.glob("export-*"))
+        assert not list(state.glob("p0*")), "what a node has is changed by nodes alone"
+        crawl.settings["BIGCRAWL_STORE_URL"] = None
+        said = crawl.frontier("copies", str(tmp_path / "none.jsonl")).stdout
+    assert "partitions have no files here and may know more" in said

@@ -28,7 +28,10 @@ def fetched_from(url: str, directory: Path) -> Path:
 
 
 def test_a_crawl_pauses_while_files_that_wait_fill_the_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Two lines say so, when it begins and ends; then the crawl goes on, and all pages are in the store at its end."""
+    """Two lines say so, when it begins and ends; then the crawl goes on, and all pages are in the store at its end.
+
+    An operator's pause that began meanwhile stays until the operator ends it.
+    """
     warc = tmp_path / "crawl" / "warc"
     warc.mkdir(parents=True)
     left = pages(warc)
@@ -50,7 +53,15 @@ def test_a_crawl_pauses_while_files_that_wait_fill_the_disk(tmp_path: Path, monk
             wait_until(lambda: "the crawl pauses until there is room" in crawl.log.read_text(), "it pauses")
             wait_until(lambda: "WARC files are not uploaded" in crawl.log.read_text(), "it says why")
             assert left.exists()
+            crawl.frontier("pause")
+            wait_until(lambda: "nothing moves: it is paused" in crawl.log.read_text(), "the node obeys")
+            fetched = len(web.exchanges())
             server.become("")
+            wait_until(lambda: "has room again" in crawl.log.read_text(), "there is room")
+            lines = crawl.log.read_text().count("nothing moves: it is paused") + 3
+            wait_until(lambda: crawl.log.read_text().count("nothing moves: it is paused") >= lines, "it stays")
+            assert len(web.exchanges()) == fetched
+            crawl.frontier("resume")
             assert crawl.wait(300) == 0
             said = crawl.log.read_text()
         assert f"WARC files are not uploaded to {url}: " in said

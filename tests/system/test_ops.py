@@ -27,6 +27,7 @@ from tests.support.servers import ops_files
 from tests.support.servers.image import Container, Image
 from tests.support.servers.ops_files import OPS
 from tests.support.servers.s3_server import new_bucket, s3_server
+from tests.unit.page_store.test_uploads import in_store
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -298,6 +299,7 @@ class Pods(Nodes):
             **ops_files.pod_environment(name),
             **store,
             "BIGCRAWL_STORE_URL": os.environ["TEST_BUCKET"],
+            "BIGCRAWL_WARC_STORE_URL": f"{os.environ['TEST_BUCKET']}/pages",
             "BIGCRAWL_METRICS_ADDRESS": "127.0.0.1",
         }
 
@@ -350,8 +352,12 @@ def test_pods_with_disks_of_their_own_are_updated_one_by_one(
         for name in names:
             assert running[name].wait(600) == 0, running[name].log.read_text()
         assert web.report(delay_ms=250).ok, str(web.report(delay_ms=250))
+        # What a pod had no time to move waits on its volume.
+        stored = list(in_store(f"{os.environ['TEST_BUCKET']}/pages"))
+        assert [file for file in stored if file.endswith(".warc.gz")]
         for name in names:
-            assert list((pods.volume(name) / "warc").glob("*.warc.gz")), name
+            waiting = [path.name for path in (pods.volume(name) / "warc").glob("*.warc.gz")]
+            assert [file for file in (*stored, *waiting) if f"-{name}" in file and file.endswith(".warc.gz")], name
 
 
 def test_a_signal_without_a_handler_ends_a_node_in_its_container(image: Image, tmp_path: Path) -> None:

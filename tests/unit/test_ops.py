@@ -99,6 +99,8 @@ def test_each_node_has_a_lasting_name_of_its_own() -> None:
 def test_nodes_that_share_no_disk_have_a_store() -> None:
     """Those of Kubernetes have a disk each; those of one machine have one together, and need none."""
     assert NODES["kubernetes"]["BIGCRAWL_STORE_URL"].startswith("s3://")
+    assert NODES["kubernetes"]["BIGCRAWL_WARC_STORE_URL"].startswith("s3://")
+    assert NODES["kubernetes"]["BIGCRAWL_WARC_STORE_URL"] != NODES["kubernetes"]["BIGCRAWL_STORE_URL"]
     volumes = {str(compose()["services"][name]["volumes"][0]) for name in ("node1", "node2", "node3")}
     assert volumes == {"crawl:/var/lib/bigcrawl"}
     assert "BIGCRAWL_STORE_URL" not in NODES["node1"]

@@ -1,4 +1,4 @@
-"""`scrapy frontier copies FILE`: the pages that are copies of others, as the partitions' files list them.
+"""`scrapy frontier copies FILE`: the pages that are copies of others, as the partitions' newest files list them.
 
 A line of the file is {"page": ..., "original": ..., "kind": "exact" | "near", "content": ...}: keys of URLs, and of
 the body, in hexadecimal digits. A page that is visited again has a line for each of its contents that was a copy.
@@ -7,13 +7,16 @@ the body, in hexadecimal digits. A page that is visited again has a line for eac
 from __future__ import annotations
 
 import asyncio
+import shutil
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
+from bigcrawl.commands.moving.export import place_for_links
 from bigcrawl.commands.moving.export_file import new_file
+from bigcrawl.commands.moving.newest_files import newest_files
 from bigcrawl.commands.opened_crawl import opened, server_of
 from bigcrawl.commands.result import Result
-from bigcrawl.content.copies import EXACT
+from bigcrawl.content.copies import COPIES, EXACT
 from bigcrawl.scheduler.partition.reader import read_copies_of
 
 if TYPE_CHECKING:
@@ -23,7 +26,11 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from bigcrawl.commands.moving.export_file import Line, LineWriter
+    from bigcrawl.commands.opened_crawl import OpenedCrawl
     from bigcrawl.config import Config
+
+
+_REMEDY: Final = "call it on a machine that has them, or with the crawl's BIGCRAWL_STORE_URL"
 
 
 def copies(config: Config, words: Sequence[str], opts: argparse.Namespace) -> Result:
@@ -32,14 +39,14 @@ def copies(config: Config, words: Sequence[str], opts: argparse.Namespace) -> Re
     Raises:
         ConfigError: there is no such crawl, or the file exists or cannot be written.
         CorruptionError: a file of the crawl is damaged.
-        TransientStoreError: Redis or the disk failed. No file is left.
+        TransientStoreError: Redis, the disk or the store failed. No file is left.
     """
     path = Path(words[0])
     with server_of(config) as server, new_file(path) as writer:
         found = asyncio.run(_copies(config, server, writer))
     text = f"{path}: {found['exact']:,} exact, {found['near']:,} near"
     if found["elsewhere"]:
-        text += f"; {found['elsewhere']} partitions have no files here and may know more"
+        text += f"; {found['elsewhere']} partitions have no files here and may know more: {_REMEDY}"
     return Result({"file": str(path), "crawl": config.crawl.name, **found}, text)
 
 
@@ -47,15 +54,30 @@ async def _copies(config: Config, server: str, writer: LineWriter) -> dict[str, 
     """Write all lines. Memory: 28 bytes a copy of one partition."""
     found = {"exact": 0, "near": 0, "elsewhere": 0}
     async with opened(config, server) as crawl:
-        for partition in range(crawl.partitions):
-            rows = read_copies_of(crawl.directory(partition))
-            if rows is None:
-                found["elsewhere"] += 1
-                continue
-            for line in lines_of(rows):
-                writer.write(line)
-                found[line["kind"]] += 1
+        with place_for_links(config.crawl.crawl_dir) as place:
+            for partition in range(crawl.partitions):
+                rows = await asyncio.to_thread(_rows, crawl, partition, place)
+                if rows is None:
+                    committed = await crawl.client.command("HGET", crawl.keys(partition).state, "committed")
+                    found["elsewhere"] += committed is not None
+                    continue
+                for line in lines_of(rows):
+                    writer.write(line)
+                    found[line["kind"]] += 1
     return found
+
+
+def _rows(crawl: OpenedCrawl, partition: int, place: Path) -> npt.NDArray[Any] | None:
+    """The copies that the newest files of a partition list; None without files."""
+    fetched = place / f"p{partition:04d}"
+    try:
+        return read_copies_of(newest_files(crawl, partition, fetched, _is_of_copies))
+    finally:
+        shutil.rmtree(fetched, ignore_errors=True)
+
+
+def _is_of_copies(name: str) -> bool:
+    return name.startswith(f"{COPIES.prefix}-")
 
 
 def lines_of(rows: npt.NDArray[Any]) -> Iterator[Line]:

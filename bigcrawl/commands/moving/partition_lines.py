@@ -15,11 +15,11 @@ from typing import TYPE_CHECKING
 
 from bigcrawl.commands.moving.contents import Contents
 from bigcrawl.commands.moving.export_file import data_line, rows_line, url_line
+from bigcrawl.commands.moving.newest_files import newest_files
 from bigcrawl.drum.files import DiskFiles
 from bigcrawl.drum.format import Records
 from bigcrawl.exceptions import BigcrawlError, ConfigError
 from bigcrawl.redisdb.replies import pairs_of
-from bigcrawl.scheduler.partition.copies import newest_of, put_back
 from bigcrawl.scheduler.partition.fold.imported_rows import rows_to_export
 from bigcrawl.scheduler.partition.manifest import NO_INBOX_ID
 from bigcrawl.scheduler.records.contents import found_by_partition, pack_contents
@@ -37,8 +37,6 @@ from bigcrawl.scheduler.records.inbox_entry import (
 from bigcrawl.scheduler.records.member import unpack_member
 from bigcrawl.scheduler.records.outcomes import AGAIN, CODES, FETCHED, last_of_each, unpack_outcomes
 from bigcrawl.scheduler.records.queued_url import UNCHECKED, QueuedUrl, decode_batch
-from bigcrawl.store.objects import Objects
-from bigcrawl.store.series import PointSeries
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterator
@@ -133,16 +131,10 @@ def _contents(crawl: OpenedCrawl, partition: int, place: Path) -> Contents | Non
     """The newest files: those in the state directory, or those in the store."""
     shutil.rmtree(place, ignore_errors=True)
     place.mkdir(parents=True, mode=0o700)
-    directory, files = crawl.directory(partition), DiskFiles()
-    if crawl.config.store.url:
-        series = PointSeries(Objects(crawl.config.store.url), f"{crawl.config.crawl.name}/p{partition:04d}")
-        stored, local = series.find_newest(), newest_of(directory, files)
-        if stored is not None and (local is None or local < stored):
-            directory = place / "fetched"
-            put_back(directory, stored[0], files, series.fetch)
+    directory = newest_files(crawl, partition, place)
     links = place / "links"
     links.mkdir(mode=0o700)
-    return Contents.of(directory, links, files)
+    return Contents.of(directory, links, DiskFiles())
 
 
 async def _hot(crawl: OpenedCrawl, partition: int) -> list[QueuedUrl]:

@@ -1,20 +1,24 @@
-"""`scrapy frontier warc repair`: cut damaged WARC files back to the records before the damage, and index them."""
+"""`scrapy frontier warc repair`: cut damaged WARC files back to the records before the damage, and index them.
+
+Files of writers that died are closed.
+"""
 
 from __future__ import annotations
 
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
-from bigcrawl.commands.pages.files import FULL, files_of
+from bigcrawl.commands.pages.files import FULL, directory_of, files_of
 from bigcrawl.commands.result import Result
 from bigcrawl.exceptions import TransientStoreError
 from bigcrawl.page_index.index_files import CDXJ, index_file, remove_indexes
-from bigcrawl.warc.files import OPEN_SUFFIX, OsFiles, locked
+from bigcrawl.warc.files import OPEN_SUFFIX, WARC_SUFFIX, OsFiles, locked
 from bigcrawl.warc.recovery import recover_file
 from bigcrawl.warc.verification import verify
 
 if TYPE_CHECKING:
     import argparse
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
     from pathlib import Path
 
     from bigcrawl.config import Config
@@ -23,44 +27,82 @@ if TYPE_CHECKING:
 def repair_files(config: Config, words: Sequence[str], opts: argparse.Namespace) -> Result:
     """Repair WARC files that are damaged: what a start does with a file whose writer died, and an index after it.
 
+    Without names, that is done with each file whose writer has died, too. A running node holds locks on its files.
     Whole records whose digest is wrong are left: there is nothing to cut. So are files that others are at work on.
 
     Raises:
         ConfigError: a file is not there.
-        TransientStoreError: the disk is full; the file is as it was, or ends in ``.open`` and is repaired by the next
+        TransientStoreError: the disk is full; the file is as it was, or ends in ``.open``, for another call or the next
             start.
     """
-    files, kinds = OsFiles(config.crawl.warc_mode), config.crawl.warc_indexes or (CDXJ,)
-    repaired: list[dict[str, Any]] = []
-    left: list[str] = []
+    repair = _Repair(config)
+    were_open = [] if words else sorted(directory_of(config).glob(f"*{WARC_SUFFIX}{OPEN_SUFFIX}"))
     for path in files_of(config, words):
-        try:
-            if verify(path)[1] is None:
-                continue
-            opened, problem = _opened(path, files)
-            if problem:
-                left.append(problem)
-                continue
-            found = recover_file(opened, remove_indexes=remove_indexes, files=files)
-            if found is None:
-                left.append(f"{opened}: somebody else has it open")
-                continue
-            repaired.append({"file": str(path), "records": found.kept_records, "cut_bytes": found.cut_bytes})
-            if found.kept_records:
-                index_file(found.path, kinds, config.crawl.warc_mode)
-                if wrong := verify(found.path)[1]:
-                    left.append(f"{path}: {wrong}; bring back a copy of it")
-        except FileNotFoundError:  # an uploader has moved it
-            continue
-        except OSError as error:
-            problem = f"{path} cannot be repaired: {error.strerror or error}"
-            if error.errno in FULL:
-                raise TransientStoreError(problem) from error
-            left.append(problem if path.exists() else f"{problem}; it ends in {OPEN_SUFFIX} now, for the next start")
+        repair.of_sealed(path)
+    for path in were_open:
+        repair.of_open(path)
+    repaired, left = repair.repaired, repair.left
     lines = [f"{one['file']}: {one['records']:,} records kept, {one['cut_bytes']:,} bytes cut off" for one in repaired]
     lines += left
     lines.append(f"{len(repaired):,} files repaired; what was cut off and is no blank is beside them, as .damaged")
     return Result({"repaired": repaired, "left": left}, "\n".join(lines), 1 if left else 0)
+
+
+class _Repair:
+    """What was repaired, and why other files were not.
+
+    Its methods raise TransientStoreError if the disk is full.
+    """
+
+    def __init__(self, config: Config) -> None:
+        self._files = OsFiles(config.crawl.warc_mode)
+        self._kinds = config.crawl.warc_indexes or (CDXJ,)
+        self._mode = config.crawl.warc_mode
+        self.repaired: list[dict[str, Any]] = []
+        self.left: list[str] = []
+
+    def of_sealed(self, path: Path) -> None:
+        """Repair a complete file, if it is damaged."""
+        with self._noting(path):
+            if verify(path)[1] is None:
+                return
+            opened, problem = _opened(path, self._files)
+            if problem:
+                self.left.append(problem)
+            elif not self._recover(opened):
+                self.left.append(f"{opened}: somebody else has it open")
+
+    def of_open(self, path: Path) -> None:
+        """Close a file whose writer has died; one that is written, or was closed meanwhile, is left."""
+        with self._noting(path):
+            self._recover(path)
+
+    def _recover(self, opened: Path) -> bool:
+        """Do what a start does, and index the file. Return whether it was ours."""
+        found = recover_file(opened, remove_indexes=remove_indexes, files=self._files)
+        if found is None:
+            return False
+        path = opened.with_name(opened.name.removesuffix(OPEN_SUFFIX))
+        self.repaired.append({"file": str(path), "records": found.kept_records, "cut_bytes": found.cut_bytes})
+        if found.kept_records:
+            index_file(path, self._kinds, self._mode)
+            if wrong := verify(path)[1]:
+                self.left.append(f"{path}: {wrong}; bring back a copy of it")
+        return True
+
+    @contextmanager
+    def _noting(self, path: Path) -> Iterator[None]:
+        """Note why a file could not be repaired."""
+        try:
+            yield
+        except FileNotFoundError:  # an uploader has moved it, or a node has closed it
+            return
+        except OSError as error:
+            problem = f"{path} cannot be repaired: {error.strerror or error}"
+            if error.errno in FULL:
+                raise TransientStoreError(problem) from error
+            is_there = path.exists()
+            self.left.append(problem if is_there else f"{problem}; it ends in {OPEN_SUFFIX} now, for the next start")
 
 
 def _opened(path: Path, files: OsFiles) -> tuple[Path, str]:

@@ -2,9 +2,19 @@
 
 from __future__ import annotations
 
+import time
+
 import pytest
 
-from bigcrawl.listings.sitemaps import LOCATION_BYTES_MAX, SLICE_BYTES, UTF16_BYTES, SitemapEntry, entries, is_index
+from bigcrawl.listings.sitemaps import (
+    LOCATION_BYTES_MAX,
+    REFERENCES_MAX,
+    SLICE_BYTES,
+    UTF16_BYTES,
+    SitemapEntry,
+    entries,
+    is_index,
+)
 
 
 def read(body: bytes, most: int = 100) -> list[SitemapEntry]:
@@ -89,3 +99,26 @@ def test_count_is_bounded(most: int) -> None:
 def test_kind_is_told_by_the_root(body: bytes, answer: bool | None) -> None:
     """An index, a sitemap, or neither."""
     assert is_index(body) is answer
+
+
+@pytest.mark.parametrize("reference", [b"&amp;", b"&amp;amp;", b"&#38;", b"&a"], ids=bytes.decode)
+def test_locations_of_references_cost_in_proportion(reference: bytes) -> None:
+    """What is read of eight times as many costs some eight times as much, and not sixty-four."""
+
+    def cost_s(count: int) -> float:
+        body, costs = b"<urlset><url><loc>" + reference * count + b"</loc></url>", []
+        for _ in range(5):
+            began = time.process_time()
+            list(entries(body, 50_000))
+            costs.append(time.process_time() - began)
+        return min(costs)
+
+    assert cost_s(8_000) < 24 * cost_s(1_000)
+
+
+def test_references_that_cost_are_counted() -> None:
+    """Those but for `&amp;`, over all locations: once there are too many, no further slice is read."""
+    costly = b"<url><loc>/%b</loc></url>" % (b"&#38;" * (SLICE_BYTES // 5))
+    assert costly.count(b"&") > REFERENCES_MAX * 7
+    assert len(read(b"<urlset>" + costly * 3, 7)) == 1
+    assert len(read(b"<urlset>" + costly.replace(b"&#38;", b"&amp;") * 3, 7)) == 3

@@ -125,3 +125,22 @@ def test_a_url_that_is_made_to_cost_costs_little(url: bytes) -> None:
     began = time.process_time()
     assert search_key(url)
     assert time.process_time() - began < 10  # a quadratic way takes minutes
+
+
+@pytest.mark.parametrize(
+    "piece",
+    [b"cfid=", b"cfid=a&", b"cfid=1&cftoken=", b"sid=", b"sid=" + b"a" * 31, b"aspsessionid", b"%63fid=", b"%0acfid="],
+    ids=bytes.decode,
+)
+def test_what_looks_like_sessions_costs_in_proportion(piece: bytes) -> None:
+    """Eight times as many cost some eight times as much, and not sixty-four."""
+
+    def cost_s(pieces: int) -> float:
+        url, costs = b"http://a/?" + piece * pieces, []
+        for _ in range(5):
+            began = time.process_time()
+            search_key(url)
+            costs.append(time.process_time() - began)
+        return min(costs)
+
+    assert cost_s(8_000) < 24 * cost_s(1_000)

@@ -150,7 +150,7 @@ def test_a_store_that_hangs_ends_the_process_and_nothing_is_lost(tmp_path: Path,
     server.become("hang")
     status, told = ended(started(tmp_path, url, "--stall", "3"))
     assert status == 2
-    assert told == [{"error": f"nothing has moved for 3 s: {url}, or the disk, does not answer"}]
+    assert told == [{"error": f"nothing has moved for 3 s: {url}, or the disk, does not answer", "at": path.name}]
     assert by_name(*tmp_path.iterdir()) == expected
     server.become("")
     assert ended(started(tmp_path, url))[0] == 0
@@ -316,3 +316,22 @@ def test_a_store_that_takes_nothing_is_asked_twice(tmp_path: Path, url: str, ser
     asked = {where for _, where in server.seen}
     assert len([path for path in paths if any(path.name in where for where in asked)]) == 2
     assert all(path.exists() for path in paths)
+
+
+def test_whoever_begins_behind_files_that_the_store_refuses_moves_the_others(tmp_path: Path) -> None:
+    """Two side by side end a process, which says at which; with more refusals allowed it gets to the others itself."""
+    (tmp_path / "warc").mkdir()
+    (tmp_path / "store").mkdir()
+    paths = [pages(tmp_path / "warc", URLS[: 1 + number]) for number in range(5)]
+    for path in paths[:2]:
+        (tmp_path / "store" / path.name).mkdir()
+    url, moved = f"file://{tmp_path}/store", []
+    status, told = ended(started(tmp_path / "warc", url))
+    assert (status, [line["at"] for line in told]) == (1, [paths[1].name])
+    status, told = ended(started(tmp_path / "warc", url, f"--after={paths[1].name}"))
+    moved = [line["path"] for line in told if "path" in line]
+    assert (status, moved, told[-1]["at"]) == (1, list(map(str, paths[2:])), paths[1].name)
+    more = pages(tmp_path / "warc", URLS[:2])
+    status, told = ended(started(tmp_path / "warc", url, "--refusals", "3"))
+    assert (status, told[0]["path"]) == (1, str(more))
+    assert all(path.exists() for path in paths[:2])

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, cast
+
+from scrapy.core.engine import ExecutionEngine
 
 from bigcrawl.pipelines.engine_pause import EnginePause
 
@@ -11,7 +13,7 @@ from bigcrawl.pipelines.engine_pause import EnginePause
 class Engine:
     """What a pause needs of Scrapy's engine."""
 
-    paused = False
+    paused: object = False
 
     def pause(self) -> None:
         self.paused = True
@@ -65,3 +67,31 @@ def test_a_second_reason_pauses_an_engine_that_the_operator_let_go_on() -> None:
     assert engine.paused
     pause.end("a")
     assert not engine.paused
+
+
+def test_a_pause_by_the_operator_that_begins_during_ours_stays() -> None:
+    """Whatever reasons come and go, until the operator ends it."""
+    engine, pause = paused_by()
+    pause.begin("a")
+    engine.pause()
+    pause.begin("b")
+    pause.end("a")
+    pause.end("b")
+    assert engine.paused is True
+    engine.unpause()
+    pause.begin("a")
+    assert engine.paused
+    pause.end("a")
+    assert not engine.paused
+
+
+def test_scrapys_engine_keeps_its_flag_as_it_is_set() -> None:
+    """So that a pause of ours is told from one by somebody else."""
+    engine = ExecutionEngine.__new__(ExecutionEngine)
+    engine.paused = False
+    pause = EnginePause(cast("Any", SimpleNamespace(engine=engine)))
+    pause.begin("a")
+    assert engine.paused is cast("Any", pause)
+    engine.pause()
+    pause.end("a")
+    assert engine.paused is True

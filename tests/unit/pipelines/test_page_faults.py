@@ -110,7 +110,13 @@ def repair(path: Path) -> None:
     assert [each["file"] for each in found.data["repaired"]] == [str(path)]
 
 
-@pytest.mark.parametrize("way", [repair, open_again], ids=lambda way: way.__name__)
+def repair_open(path: Path) -> None:
+    """Do the same with a file whose writer has died."""
+    path.rename(f"{path}.open")
+    repair(path)
+
+
+@pytest.mark.parametrize("way", [repair, open_again, repair_open], ids=lambda way: way.__name__)
 @pytest.mark.parametrize("harm", [_cut, _spoil, _empty, _garble], ids=lambda harm: harm.__name__)
 def test_a_damaged_file_is_told_and_repaired(
     tmp_path: Path, harm: Callable[[Path], None], way: Callable[[Path], None]
@@ -143,6 +149,27 @@ def test_a_repair_writes_over_no_file_that_is_open(tmp_path: Path) -> None:
     assert (found.status, found.data["repaired"]) == (1, [])
     assert "move one of the two away" in found.data["left"][0]
     assert (path.read_bytes(), opened.read_bytes()) == (before, b"what a writer has written")
+
+
+def test_a_repair_closes_files_whose_writers_have_died_and_no_others(tmp_path: Path) -> None:
+    """A writer that lives goes on; with a name, that file alone is looked at."""
+    dead, other = sealed(tmp_path, "a", 0, is_open=True), sealed(tmp_path, "b", 10)
+    dead.write_bytes(dead.read_bytes()[:-150])
+    asked(tmp_path, "index")
+    writer = WarcWriter(tmp_path, "c", "n")
+    writer.write(exchange(20))
+    assert asked(tmp_path, "repair", str(other)).data == {"repaired": [], "left": []}
+    found = asked(tmp_path, "repair")
+    closed = dead.with_name(dead.name.removesuffix(".open"))
+    assert found.status == 0
+    assert [each["file"] for each in found.data["repaired"]] == [str(closed)]
+    assert is_found(tmp_path, 0)
+    assert [path.name[0] for path in tmp_path.glob("*.open")] == ["c"]
+    writer.write(exchange(21))
+    writer.close()
+    asked(tmp_path, "index")
+    assert asked(tmp_path, "verify").status == 0
+    assert all(is_found(tmp_path, number) for number in (20, 21))
 
 
 def test_a_repair_leaves_a_file_that_somebody_is_at_work_on(tmp_path: Path) -> None:

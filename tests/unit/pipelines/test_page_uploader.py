@@ -138,6 +138,21 @@ def test_a_file_that_the_store_never_takes_is_no_reason_to_wait(world: World) ->
     assert not uploader.staying
 
 
+def test_files_that_the_store_always_refuses_keep_no_others(world: World) -> None:
+    """However many there are, side by side: the next process begins behind the one at which the last one ended."""
+    world.store.mkdir()
+    refused = [world.pages(URLS[:2]) for _ in range(5)]
+    for path in refused:
+        (world.store / path.name).mkdir()
+    others = [world.pages(URLS[:1]) for _ in range(2)]
+    uploader = world.uploader()
+    uploader.start()
+    wait_until(lambda: not any(path.exists() for path in others), "the others are moved")
+    uploader.end(LONG_S)
+    assert [note.path for note in world.notes if note] == others
+    assert all(path.exists() for path in refused)
+
+
 def test_a_process_that_takes_long_is_left_to_finish(
     world: World, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -163,7 +178,7 @@ def test_a_process_that_takes_long_is_left_to_finish(
     for pid in (first, last):
         os.kill(int(pid), signal.SIGKILL)
     assert uploader._left
-    uploader._left.wait(LONG_S)
+    uploader._left._process.wait(LONG_S)
     uploader._thread.join(LONG_S)
     assert len(log.read_text().splitlines()) == 2, "the uploader starts no third one"
 

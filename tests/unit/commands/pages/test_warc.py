@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from bigcrawl.commands.frontier import parse_action, run_action
+from bigcrawl.commands.pages import upload
 from bigcrawl.config import pages as config_pages
 from bigcrawl.config import read_config
 from bigcrawl.exceptions import BigcrawlError, ConfigError, CorruptionError, TransientStoreError
@@ -20,6 +21,7 @@ from bigcrawl.page_index.index_files import index_file, index_path
 from bigcrawl.warc.origins import Origins
 from bigcrawl.warc.records import new_record_id
 from bigcrawl.warc.segments import WarcWriter
+from tests.support.servers.s3_server import FaultyS3, new_bucket
 from tests.unit.page_index.test_index_files import URLS, warc_file
 from tests.unit.warc.reading import exchange
 
@@ -172,6 +174,23 @@ def test_complete_files_are_moved_to_the_store(tmp_path: Path) -> None:
     assert found.status == 1
     assert "has another file of this name" in found.text
     assert second.exists()
+
+
+def test_a_store_that_does_not_answer_holds_no_upload_for_good(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It accepts the connection and is silent: the command says so after a while, and nothing is lost."""
+    monkeypatch.setattr(upload, "STALL_S", 3.0)
+    path = warc_file(tmp_path)
+    index_file(path, ["cdxj"])
+    kept = path.read_bytes()
+    with FaultyS3() as server:
+        url = f"{new_bucket(server.url, monkeypatch)}/pages"
+        server.become("hang")
+        with pytest.raises(TransientStoreError, match=f"0 files were moved; nothing has moved for 3 s: {url}"):
+            asked(tmp_path, "upload", BIGCRAWL_WARC_STORE_URL=url)
+        assert path.read_bytes() == kept
+        server.become("")
+        assert asked(tmp_path, "upload", BIGCRAWL_WARC_STORE_URL=url).data["files"] == 1
+    assert not path.exists()
 
 
 def test_parquet_is_made_when_it_is_asked_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

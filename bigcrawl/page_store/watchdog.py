@@ -1,0 +1,40 @@
+"""Ends the process if its store stops to answer: a call of it may hang without an error."""
+
+from __future__ import annotations
+
+import os
+import threading
+import time
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+GAVE_UP: Final = 2
+
+
+class Watchdog:
+    """Ends the process with status `GAVE_UP` if nothing has moved for so long.
+
+    Args:
+        stall_s: how long.
+        tell: called before the process ends.
+    """
+
+    def __init__(self, stall_s: float, tell: Callable[[], object]) -> None:
+        self._stall_s = stall_s
+        self._tell = tell
+        self._moved_s = time.monotonic()
+        threading.Thread(target=self._watch, name="bigcrawl-watchdog", daemon=True).start()
+
+    def note_progress(self) -> None:
+        """Begin to count anew."""
+        self._moved_s = time.monotonic()
+
+    def _watch(self) -> None:
+        while (left_s := self._moved_s + self._stall_s - time.monotonic()) > 0:
+            time.sleep(left_s)
+        try:
+            self._tell()
+        finally:
+            os._exit(GAVE_UP)
