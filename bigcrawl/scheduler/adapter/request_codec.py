@@ -20,7 +20,7 @@ from bigcrawl.exceptions import RequestNotStorableError
 from bigcrawl.given import no_method, odd_name, whole_number
 from bigcrawl.revisiting.hints import CHANGEFREQS
 from bigcrawl.scheduler.adapter.values import NOT_STORABLE, culprit, packed, unpacked
-from bigcrawl.scheduler.records.member import _clamped
+from bigcrawl.scheduler.records.member import clamped
 from bigcrawl.scheduler.records.queued_url import LISTED_SHIFT, TRAP_SHIFT, UNCHECKED, QueuedUrl
 from bigcrawl.url.canonical import canonicalize, host_of
 
@@ -77,7 +77,7 @@ def encode_request(
     body = _packed_body(request.url, depth, payload)
     key = key_of(canonical, request.method, request.body, jar_bytes(jar))
     flags = (0 if checked else UNCHECKED) | (marks(canonical, depth) << TRAP_SHIFT if marks else 0)
-    return QueuedUrl(key, host_of(canonical), _clamped(priority), flags, body), canonical
+    return QueuedUrl(key, host_of(canonical), clamped(priority), flags, body), canonical
 
 
 def encode_stored(
@@ -107,7 +107,7 @@ def encode_stored(
     if fields.get("dont_filter"):
         meta[ENTRY] = entry
     depth = meta.get("depth", 0)
-    priority = _clamped(int(fields.get("priority") or 0))
+    priority = clamped(int(fields.get("priority") or 0))
     whole = {**fields, "meta": meta, "method": method}
     body = _packed_body(str(url), depth if type(depth) is int else 0, _payload_of(whole, str(url), priority))
     key = key_of(canonical, method, data, jar_bytes(meta.get(ENTRY)))
@@ -147,7 +147,7 @@ def links_encoder(links: Links, depth: int, marks: Marks | None = None) -> Calla
             any of its URLs is noted anywhere.
     """
     after_url = links_tail(links, depth)
-    priority = _clamped(links.priority)
+    priority = clamped(links.priority)
     listed = CHANGEFREQS.index(links.changefreq) << LISTED_SHIFT
 
     def encode(key: UrlKey, url: str) -> QueuedUrl:

@@ -14,7 +14,7 @@ from bigcrawl.revisiting.hints import PERIODS_S
 from bigcrawl.revisiting.policies import NEVER, RevisitPolicy, WaitBounds
 from bigcrawl.revisiting.visit import NO_ANSWER, Visit, VisitFormatError, next_visit
 from bigcrawl.scheduler.records.body import for_revisit, look_at_link, visit_in
-from bigcrawl.scheduler.records.member import _clamped
+from bigcrawl.scheduler.records.member import clamped
 from bigcrawl.scheduler.records.queued_url import ASKED, UNCHECKED, QueuedUrl, listed_in
 from bigcrawl.scheduler.records.revisits import Revisit
 
@@ -124,5 +124,5 @@ def _revisit(held: HeldUrl, visit: Visit) -> Revisit:
     _, _, priority = look_at_link(body)
     fields = held.fields
     # With its first priority, which failures lower.
-    url = QueuedUrl(fields.key, held.host, _clamped(priority), fields.flags & ~(UNCHECKED | ASKED), body)
+    url = QueuedUrl(fields.key, held.host, clamped(priority), fields.flags & ~(UNCHECKED | ASKED), body)
     return Revisit(visit.due_s, visit.number, url)

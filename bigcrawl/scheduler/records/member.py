@@ -9,11 +9,10 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import msgpack
 
-from bigcrawl.scheduler.records.body import _new_tuple
-
 if TYPE_CHECKING:
     from bigcrawl.scheduler.records.queued_url import QueuedUrl
 
+_new_tuple = tuple.__new__  # the named tuple's own constructor is Python
 _ORDER_BITS = 33  # of a sequence number inside an order: 8.6e9 URLs a partition before equal priorities mix
 PRIORITY_MAX = (1 << 19) - 1  # order = -priority * 2^33 + seq stays exact in a double's 53 bits
 
@@ -63,8 +62,9 @@ def order_of(priority: int, seq: int) -> int:
 
 def priority_after_failure(priority: int) -> int:
     """Return the priority after a failed try: behind all untried URLs, and behind those with fewer tries."""
-    return _clamped(min(priority, 0) - 1)
+    return clamped(min(priority, 0) - 1)
 
 
-def _clamped(priority: int) -> int:
+def clamped(priority: int) -> int:
+    """Return a priority between -`PRIORITY_MAX` and `PRIORITY_MAX`, the nearest to the one given."""
     return max(-PRIORITY_MAX, min(PRIORITY_MAX, priority))
