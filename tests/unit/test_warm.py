@@ -102,3 +102,16 @@ def test_it_dies_with_the_test_run(tmp_path: Path) -> None:
         assert Path(f"/proc/{pid}").exists()
         tests.kill()
     wait_until(lambda: not Path(f"/proc/{pid}").exists(), "the command is gone")
+
+
+def test_it_reads_what_it_is_sent(tmp_path: Path) -> None:
+    """A pipe instead of an empty input, and its end."""
+    (tmp_path / "program.py").write_text("import sys; print(sys.stdin.read().upper(), end='')")
+    process = warm.start(["program"], cwd=tmp_path, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+    assert process.stdin is not None
+    assert process.stdout is not None
+    with process.stdin, process.stdout:
+        process.stdin.write(b"sent")
+        process.stdin.close()
+        assert process.stdout.read() == b"SENT"
+    assert process.wait(300) == 0

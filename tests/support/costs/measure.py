@@ -1,14 +1,15 @@
-"""Has inputs measured by a process of their own."""
+"""Has inputs measured by a process of their own, one for each target: no target finds what another left in memory."""
 
 from __future__ import annotations
 
 import json
 import subprocess
-import sys
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from tests.support.costs.worker import CPU_S_MAX, LENGTH, MEMORY_MB_MAX, READY
+from tests.support.running import warm
 
 if TYPE_CHECKING:
     from types import TracebackType
@@ -56,8 +57,8 @@ class Measure:
         return Cost(**json.loads(answer))
 
     def _begin(self) -> subprocess.Popen[bytes]:
-        command = [sys.executable, "-m", "tests.support.costs.worker", self.target]
-        self._worker = subprocess.Popen(command, cwd=PROJECT, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+        words = ["tests.support.costs.worker", self.target]
+        self._worker = warm.start(words, cwd=PROJECT, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
         assert self._worker.stdout is not None
         assert self._worker.stdout.readline() == READY, "the worker does not start"
         return self._worker
@@ -66,4 +67,8 @@ class Measure:
         worker, self._worker = self._worker, None
         if worker is not None:
             worker.kill()
-            worker.communicate()
+            worker.wait()
+            for pipe in (worker.stdin, worker.stdout):
+                assert pipe is not None
+                with suppress(BrokenPipeError):  # what it did not read
+                    pipe.close()

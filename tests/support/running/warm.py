@@ -32,13 +32,14 @@ _SERVER = Path(__file__).with_name("warm_server.py")
 def start(
     words: Sequence[str | os.PathLike[str]],
     *,
+    stdin: int = subprocess.DEVNULL,
     stdout: int | IO[Any] | None = None,
     stderr: int | IO[Any] | None = None,
     cwd: Path | None = None,
     env: Mapping[str, str] | None = None,
 ) -> subprocess.Popen[bytes]:
-    """Start `python -m WORDS`, killed when the test run dies; the options are Popen's, and stdin is empty."""
-    return _Warm([os.fspath(word) for word in words], stdout, stderr, cwd or Path.cwd(), env or os.environ)
+    """Start `python -m WORDS`, killed when the test run dies; the options are Popen's, and stdin may be a PIPE."""
+    return _Warm([os.fspath(word) for word in words], stdin, stdout, stderr, cwd or Path.cwd(), env or os.environ)
 
 
 def run(
@@ -66,6 +67,7 @@ class _Warm(subprocess.Popen[bytes]):
     def __init__(
         self,
         words: list[str],
+        stdin: int,
         stdout: int | IO[Any] | None,
         stderr: int | IO[Any] | None,
         cwd: Path,
@@ -80,12 +82,18 @@ class _Warm(subprocess.Popen[bytes]):
         mine = [its_status_fd]
         self._status = os.fdopen(status_fd, "rb", buffering=0)
         try:
-            mine.append(empty := os.open(os.devnull, os.O_RDONLY))
+            if stdin == subprocess.PIPE:
+                its_input, write_fd = os.pipe()
+                self.stdin = os.fdopen(write_fd, "wb")
+            else:
+                assert stdin == subprocess.DEVNULL
+                its_input = os.open(os.devnull, os.O_RDONLY)
+            mine.append(its_input)
             if stdout == subprocess.PIPE:
                 read_fd, stdout = os.pipe()
                 mine.append(stdout)
                 self.stdout = os.fdopen(read_fd, "rb")
-            _ask(told, [empty, _fd(stdout, 1), _fd(stderr, 2), its_status_fd])
+            _ask(told, [its_input, _fd(stdout, 1), _fd(stderr, 2), its_status_fd])
         finally:
             for fd in mine:
                 os.close(fd)
