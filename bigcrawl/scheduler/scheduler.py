@@ -24,7 +24,7 @@ from scrapy.utils.reactor import is_reactor_installed
 
 from bigcrawl.clock import SystemClock
 from bigcrawl.config import read_config
-from bigcrawl.exceptions import BigcrawlError, RequestNotStorableError
+from bigcrawl.exceptions import BigcrawlError
 from bigcrawl.politeness.addresses import AddressGuard
 from bigcrawl.politeness.dns_shared import join_dns, leave_dns
 from bigcrawl.scheduler.adapter.digests import warn_if_edited
@@ -40,7 +40,6 @@ from bigcrawl.scheduler.adapter.values import note_modules
 from bigcrawl.scheduler.node.engine_side import EngineSide
 from bigcrawl.scheduler.node.loops.memory import tame_memory, untrack_async_generators
 from bigcrawl.scheduler.node.watchdog import Watchdog
-from bigcrawl.url.canonical import UrlError
 
 if TYPE_CHECKING:
     from typing import Self
@@ -174,16 +173,7 @@ class Scheduler(BaseScheduler):
         return bool(self.started) or not (self.node.finished and self.config.crawl.close_when_empty)
 
     def enqueue_request(self, request: Request) -> bool:
-        try:
-            return self.intake.take_request(request)
-        except UrlError as error:
-            self._drops.count_dropped(f"url-{error.reason}", str(error))
-        except RequestNotStorableError as error:
-            self._drops.count_dropped("not-storable", str(error), about=error.key_path)
-        except Exception:
-            logger.exception("a request could not be queued: %(request)s", {"request": request})
-            self._drops.count_dropped("error", "")
-        return False
+        return self.intake.enqueue(request)
 
     def next_request(self) -> Request | None:
         node = self.node

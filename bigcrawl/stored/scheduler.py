@@ -26,7 +26,7 @@ from scrapy.utils.defer import deferred_from_coro
 from scrapy.utils.reactor import is_reactor_installed
 
 from bigcrawl.config import read_config
-from bigcrawl.exceptions import BigcrawlError, ConfigError, RequestNotStorableError
+from bigcrawl.exceptions import BigcrawlError, ConfigError
 from bigcrawl.politeness.addresses import AddressGuard
 from bigcrawl.scheduler.adapter.drops import Drops
 from bigcrawl.scheduler.adapter.engine_probe import EngineProbe
@@ -196,16 +196,7 @@ class StoredScheduler(BaseScheduler):
         return is_more_to_come or bool(self._engines) or self._is_stuck()
 
     def enqueue_request(self, request: Request) -> bool:
-        try:
-            return self.intake.take_request(request)
-        except UrlError as error:
-            self._drops.count_dropped(f"url-{error.reason}", str(error))
-        except RequestNotStorableError as error:
-            self._drops.count_dropped("not-storable", str(error), about=error.key_path)
-        except Exception:
-            logger.exception("a request could not be queued: %(request)s", {"request": request})
-            self._drops.count_dropped("error", "")
-        return False
+        return self.intake.enqueue(request)
 
     def next_request(self) -> Request | None:
         try:
