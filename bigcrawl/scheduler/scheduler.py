@@ -173,7 +173,7 @@ class Scheduler(BaseScheduler):
         return bool(self.started) or not (self.node.finished and self.config.crawl.close_when_empty)
 
     def enqueue_request(self, request: Request) -> bool:
-        return self._drops.take_or_count(self.intake.take_request, request)
+        return self.intake.enqueue(request)
 
     def next_request(self) -> Request | None:
         node = self.node

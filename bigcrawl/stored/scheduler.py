@@ -196,7 +196,7 @@ class StoredScheduler(BaseScheduler):
         return is_more_to_come or bool(self._engines) or self._is_stuck()
 
     def enqueue_request(self, request: Request) -> bool:
-        return self._drops.take_or_count(self.intake.take_request, request)
+        return self.intake.enqueue(request)
 
     def next_request(self) -> Request | None:
         try:

@@ -5,15 +5,10 @@ from __future__ import annotations
 import logging
 from typing import TYPE_CHECKING, Any
 
-from bigcrawl.exceptions import RequestNotStorableError
 from bigcrawl.scheduler.records.queued_url import TRAP_SHIFT
-from bigcrawl.url.canonical import UrlError
 from bigcrawl.url.shape import kinds_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from scrapy import Request
     from scrapy.crawler import Crawler
 
 logger = logging.getLogger(__name__)
@@ -38,19 +33,6 @@ class Drops:
             self.report_once(about, message)
         elif message:
             logger.debug("dropped: %(message)s", {"message": message})
-
-    def take_or_count(self, take: Callable[[Request], bool], request: Request) -> bool:
-        """Return what `take` says of a request. If it raises, count the request as dropped, and return False."""
-        try:
-            return take(request)
-        except UrlError as error:
-            self.count_dropped(f"url-{error.reason}", str(error))
-        except RequestNotStorableError as error:
-            self.count_dropped("not-storable", str(error), about=error.key_path)
-        except Exception:
-            logger.exception("a request could not be queued: %(request)s", {"request": request})
-            self.count_dropped("error", "")
-        return False
 
     def count_undiscovered(self, urls: int) -> None:
         """Count links that are not queued because discovery is off."""

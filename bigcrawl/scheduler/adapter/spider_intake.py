@@ -9,7 +9,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary, WeakSet
 
-from bigcrawl.exceptions import TransientStoreError
+from bigcrawl.exceptions import RequestNotStorableError, TransientStoreError
 from bigcrawl.revisiting.policies import NEVER
 from bigcrawl.scheduler.adapter.digests import start_digest
 from bigcrawl.scheduler.adapter.request_codec import ENTRY, ONCE, encode_request, links_encoder
@@ -132,6 +132,22 @@ class SpiderIntake:
                 if node.pld_of(host_of(url)) == pld:
                     own.append((node.keys.of_url(url), int(at_s)))
         node.ownership.listed.note(own)
+
+    def enqueue(self, request: Request) -> bool:
+        """Take a request from the engine, as `take_request` does. Raises nothing: one that cannot be taken is counted.
+
+        An exception that reached the engine could hang it so that even SIGTERM would not end it.
+        """
+        try:
+            return self.take_request(request)
+        except UrlError as error:
+            self._drops.count_dropped(f"url-{error.reason}", str(error))
+        except RequestNotStorableError as error:
+            self._drops.count_dropped("not-storable", str(error), about=error.key_path)
+        except Exception:
+            logger.exception("a request could not be queued: %(request)s", {"request": request})
+            self._drops.count_dropped("error", "")
+        return False
 
     def take_request(self, request: Request) -> bool:
         """Take a request from the engine: a link, a start request, or the next try of a URL in process.

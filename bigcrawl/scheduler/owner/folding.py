@@ -17,11 +17,8 @@ from typing import TYPE_CHECKING, Any
 
 from bigcrawl.exceptions import BigcrawlError
 from bigcrawl.histogram import Histogram
-from bigcrawl.redisdb.keys import partition_keys
 from bigcrawl.redisdb.reply_errors import RedisRefusedError
 from bigcrawl.scheduler.budgets.traps import trap_change_text
-from bigcrawl.scheduler.records.contents import found_by_partition, pack_contents
-from bigcrawl.scheduler.records.inbox_entry import CONTENTS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Sequence
@@ -32,6 +29,7 @@ if TYPE_CHECKING:
     from bigcrawl.scheduler.budgets.traps import TrapRules
     from bigcrawl.scheduler.gates.delays import Paces
     from bigcrawl.scheduler.owner.crawl_budgets import CrawlBudgets
+    from bigcrawl.scheduler.owner.found_copies import FoundSender
     from bigcrawl.scheduler.owner.hot.hot_share import HotShare, Lateness
     from bigcrawl.scheduler.owner.owned_partition import OwnedPartition
     from bigcrawl.scheduler.owner.owned_table import OwnedTable
@@ -56,11 +54,10 @@ class Folding:
 
     Args:
         client: of the crawl's Redis.
-        crawl: its name.
-        partitions: how many it has.
         clock: of the node.
         step_ms: how long keys gather while there is enough to fetch.
         table: the partitions.
+        found_sender: tells other partitions what the steps find of near copies.
         thread: does the file work.
         hot_share: how many URLs of a host may be hot.
         crawl_budgets: the budgets of PLDs.
@@ -74,11 +71,10 @@ class Folding:
     def __init__(
         self,
         client: RedisClient,
-        crawl: str,
-        partitions: int,
         clock: Clock,
         step_ms: int,
         table: OwnedTable,
+        found_sender: FoundSender,
         thread: FileThread,
         hot_share: HotShare,
         crawl_budgets: CrawlBudgets,
@@ -89,11 +85,10 @@ class Folding:
         listed: ListedPages,
     ) -> None:
         self._client = client
-        self._crawl = crawl
-        self._partitions = partitions
         self._clock = clock
         self._step_ms = step_ms
         self._table = table
+        self._found_sender = found_sender
         self._thread = thread
         self._hot_share = hot_share
         self._crawl_budgets = crawl_budgets
@@ -119,7 +114,7 @@ class Folding:
         Raises:
             TransientStoreError: Redis is unreachable, or the disk is full. Nothing is lost.
         """
-        untold = await self._tell_found()
+        untold = await self._found_sender.send()
         refused = await self._admit_pending() or untold
         behind = frozenset(self._unconfirmed)
         now_ms = self._clock.monotonic_ms()
@@ -134,19 +129,18 @@ class Folding:
 
     def _due(self, now_ms: int, *, starved: bool, idle: bool) -> list[OwnedPartition]:
         """The partitions to step now. Those that have waited longest come first, so that each gets its turn."""
-        sound = self._table.sound
-        revisit = {owned for owned in sound if owned.schedule.has_due_revisit(self._client.now_ms() // 1000)}
-        restless = [o for o in sound if o.inbox.has_urls or o.schedule.waiting or o in revisit]
+        now_s = self._client.now_ms() // 1000
+        looks_for_outcomes = idle or now_ms >= self._outcomes_look_ms
+        if looks_for_outcomes:
+            self._outcomes_look_ms = now_ms + OUTCOMES_LOOK_MS
+        step_ms = self._step_ms
         due = [
             owned
-            for owned in restless
-            if owned.schedule.wants_step(now_ms, self._step_ms, starved=starved, has_due=owned in revisit)
+            for owned in self._table.by_number.values()
+            if owned.schedule.wants_step(now_ms, step_ms, starved=starved, now_s=now_s)
+            or (looks_for_outcomes and owned.schedule.wants_outcomes(now_ms, step_ms, idle=idle))
         ]
-        if idle or now_ms >= self._outcomes_look_ms:
-            self._outcomes_look_ms = now_ms + OUTCOMES_LOOK_MS
-            wanting = [owned for owned in sound if owned.schedule.wants_outcomes(now_ms, self._step_ms, idle=idle)]
-            due += [owned for owned in wanting if owned not in due]
-        return sorted(due, key=_stepped_ms)[:STEPS_AT_ONCE]
+        return sorted([owned for owned in due if not owned.is_damaged], key=_stepped_ms)[:STEPS_AT_ONCE]
 
     async def _step_each(
         self, shares: dict[OwnedPartition, int], behind: Collection[OwnedPartition], now_ms: int
@@ -163,7 +157,7 @@ class Folding:
             calls += [(owned, call) for call in owned.after_step(step, len(inboxes[owned]), now_ms)]
             for change in step.trap_changes:
                 logger.info("%(change)s", {"change": trap_change_text(change, self._traps)})
-        await self._tell_found()  # what was committed is noted by now, whatever becomes of this
+        await self._found_sender.send(steps)  # what was committed is noted by now, whatever becomes of this
         await self._table.run(calls)
         self._confirm([owned for owned in due if owned not in behind])
         if self._paces.are_scaled:
@@ -201,33 +195,6 @@ class Folding:
                 hosts = list({url.host for url in step.batch.urls})
                 found |= zip(hosts, self._crawl_budgets.budgets_of(owned.disk, hosts), strict=True)
         return found
-
-    # --- what other partitions are told
-
-    async def _tell_found(self) -> RedisRefusedError | None:
-        """Send what steps have found of near copies to the inboxes of their contents' partitions.
-
-        Returns:
-            The error if Redis refuses them, for instance because it is out of memory; all are sent again.
-        """
-        now_ms = self._clock.monotonic_ms()
-        unsent = {owned: rows for owned in self._table.sound if (rows := owned.found.unsent)}
-        if unsent:
-            by_home = found_by_partition(b"".join(unsent.values()), self._partitions)
-            inboxes = {home: partition_keys(self._crawl, home).inbox for home in by_home}
-            packed = {home: pack_contents(found=rows) for home, rows in by_home.items()}
-            try:
-                await self._client.commands([("XADD", inboxes[h], "*", CONTENTS, packed[h]) for h in by_home])
-            except RedisRefusedError as error:
-                return error
-            for home in by_home:
-                if (owned := self._table.by_number.get(home)) is not None:
-                    owned.note_outcomes()
-        for owned, rows in unsent.items():
-            owned.found.note_sent(rows, now_ms)
-        for owned in self._table.sound:
-            owned.found.forget_old(now_ms)
-        return None
 
     # --- admissions that Redis may not have
 

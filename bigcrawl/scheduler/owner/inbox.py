@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from bigcrawl.redisdb.scripts import PartitionView, Value
-    from bigcrawl.scheduler.partition.partition import Partition
 
 _ONE_FIELD = 2  # its name and its value
 _NO_ORDER = id_order(NO_INBOX_ID)
@@ -126,39 +125,6 @@ class MovedUrls:
         return [
             (host, order) for _, entry_id, host, orders in self._moves if id_order(entry_id) <= upto for order in orders
         ]
-
-
-class FoundCopies:
-    """Rows about near copies that a partition's steps have found, for the partitions of their contents.
-
-    The manifest keeps them until they were sent and a Redis that forgets its last seconds has them. If their owner dies
-    before that, the next one sends them again, which changes nothing.
-    """
-
-    def __init__(self, disk: Partition) -> None:
-        self._disk = disk
-        self._sent: deque[tuple[int, bytes]] = deque()
-        self._sent_bytes = 0
-
-    def __repr__(self) -> str:
-        return f"<FoundCopies unsent={len(self.unsent)}>"
-
-    @property
-    def unsent(self) -> bytes:
-        """The rows that this owner has not sent yet, packed."""
-        return self._disk.untold[self._sent_bytes :]
-
-    def note_sent(self, rows: bytes, now_ms: int) -> None:
-        """Redis has these rows, the first that were unsent."""
-        self._sent.append((now_ms, rows))
-        self._sent_bytes += len(rows)
-
-    def forget_old(self, now_ms: int) -> None:
-        """Have the manifest forget what was sent so long ago that Redis keeps it."""
-        while self._sent and self._sent[0][0] < now_ms - KEEP_ENDED_MS:
-            rows = self._sent.popleft()[1]
-            self._sent_bytes -= len(rows)
-            self._disk.note_told(rows)
 
 
 def _entry(entry_id: str, fields: Any) -> InboxEntry:

@@ -13,11 +13,12 @@ import logging
 from typing import TYPE_CHECKING, Any
 
 from bigcrawl.scheduler.owner.durability import Durability
+from bigcrawl.scheduler.owner.found_copies import FoundCopies
 from bigcrawl.scheduler.owner.hot.admit_calls import admit_call
 from bigcrawl.scheduler.owner.hot.due_heap import NEVER_MS
 from bigcrawl.scheduler.owner.hot.hot_set import AwayHosts, HotSet
 from bigcrawl.scheduler.owner.hot.taking import Taking
-from bigcrawl.scheduler.owner.inbox import FoundCopies, InboxReader, MovedUrls
+from bigcrawl.scheduler.owner.inbox import InboxReader, MovedUrls
 from bigcrawl.scheduler.owner.publishing import Publishing
 from bigcrawl.scheduler.owner.step_schedule import StepSchedule
 

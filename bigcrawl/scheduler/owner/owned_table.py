@@ -27,6 +27,7 @@ class OwnedTable:
 
     Attributes:
         by_number: the partitions, by number. Only this class changes it.
+        claims: how many partitions were claimed until now.
     """
 
     def __init__(self, client: RedisClient, held: HeldUrls, damaged: DamagedPartitions) -> None:
@@ -34,6 +35,7 @@ class OwnedTable:
         self._held = held
         self._damaged = damaged
         self.by_number: dict[int, OwnedPartition] = {}
+        self.claims = 0
 
     def __repr__(self) -> str:
         return f"<OwnedTable of {len(self.by_number)}>"
@@ -47,9 +49,14 @@ class OwnedTable:
         """Whether the partition is still owned, in the same epoch."""
         return self.by_number.get(owned.keys.partition) is owned
 
+    def has_sound(self, owned: OwnedPartition) -> bool:
+        """Whether the partition is still owned, in the same epoch, and without damage."""
+        return self.has(owned) and not owned.is_damaged
+
     def put(self, owned: OwnedPartition) -> None:
         """Add a partition, or replace the same one of an earlier epoch."""
         self.by_number[owned.keys.partition] = owned
+        self.claims += 1
 
     def remove(self, owned: OwnedPartition) -> None:
         """Remove a partition that was released, unless it was claimed again."""

@@ -19,6 +19,7 @@ from bigcrawl.scheduler.owner.claims import CLAIMED_AT_ONCE, Claims
 from bigcrawl.scheduler.owner.damaged import DamagedPartitions
 from bigcrawl.scheduler.owner.durable_rounds import DURABLE_AT_ONCE, DurableRounds
 from bigcrawl.scheduler.owner.folding import Folding
+from bigcrawl.scheduler.owner.found_copies import FoundSender
 from bigcrawl.scheduler.owner.hot.hot_share import HotShare, Lateness
 from bigcrawl.scheduler.owner.node_store import NodeStore
 from bigcrawl.scheduler.owner.opening import Opener
@@ -128,11 +129,10 @@ class Ownership:
         self.listed = ListedPages(config.revisits, client.now_ms)
         self._folding = Folding(
             client,
-            config.crawl.name,
-            config.crawl.partitions,
             clock,
             frontier.step_ms,
             table,
+            FoundSender(client, config.crawl.name, config.crawl.partitions, clock, table),
             thread,
             self.hot_share,
             crawl_budgets,

@@ -49,34 +49,42 @@ class StepSchedule:
         """Whether the last step found nothing to do, and nothing has changed since."""
         return self._stalled_at is not None
 
-    def has_due_revisit(self, now_s: int) -> bool:
-        """Whether the time of a URL's next visit has come."""
-        return self._next_revisit_s <= now_s
-
-    def wants_step(self, now_ms: int, step_ms: int, *, starved: bool = False, has_due: bool = False) -> bool:
+    def wants_step(self, now_ms: int, step_ms: int, *, starved: bool = False, now_s: int = 0) -> bool:
         """Whether a step is due: keys wait, or the hot set runs low while URLs wait on disk.
 
         A step costs about the same for ten keys as for a thousand, so it waits for keys to gather. It waits `step_ms`
         if the hot set is well filled, one second if the hot set is low or many keys have gathered, and 20 ms if the
         node is `starved` and this partition has almost nothing to fetch. If only extra URLs wait on disk, a smaller
-        hot set counts as well filled. If the next visit of URLs is due (`has_due`), they count as waiting.
+        hot set counts as well filled. URLs whose next visit is due at `now_s` count as waiting.
+
+        This is asked of every partition ten times a second, so what decides most often comes first.
         """
-        inbox, hot_set = self._inbox, self._hot
+        waited_ms, inbox = now_ms - self.stepped_ms, self._inbox
+        if waited_ms < step_ms and waited_ms < (STARVED_STEP_MS if starved else LOW_STEP_MS):
+            return False
+        has_due = self._next_revisit_s <= now_s
+        if not (inbox.has_urls or self.waiting > 0 or has_due):
+            return False
+        hot_set = self._hot
         hot = hot_set.urls_of_others
         hot_max = hot_set.urls_max // hot_set.extra_divisor if self._has_only_extra else hot_set.urls_max
-        runs_low = self.waiting > 0 and hot <= hot_max // 2
-        # If only hosts with full shares wait, there is nothing to admit until one of their URLs has ended.
-        runs_low = runs_low and (self._stalled_at is None or hot < self._stalled_at)
-        runs_low = runs_low or (has_due and hot <= hot_max // 2)
-        if not (inbox.has_urls or runs_low):
+        runs_low = hot <= hot_max // 2
+        if not (inbox.has_urls or (runs_low and (has_due or self._may_admit(hot)))):
             return False
         if starved and hot < max(1, hot_max // 8):
             step_ms = min(step_ms, STARVED_STEP_MS)
-        elif hot <= hot_max // 2 or inbox.unfolded_urls >= UNFOLDED_URLS_MAX:
+        elif runs_low or inbox.unfolded_urls >= UNFOLDED_URLS_MAX:
             step_ms = min(step_ms, LOW_STEP_MS)
         elif hot <= hot_set.urls_max // 2:
             step_ms = min(step_ms, LOW_STEP_MS * hot_set.extra_divisor)
-        return now_ms - self.stepped_ms >= step_ms
+        return waited_ms >= step_ms
+
+    def _may_admit(self, hot: int) -> bool:
+        """Whether a step may find URLs to admit, while so many are hot.
+
+        If only hosts with full shares wait, there is nothing to admit until one of their URLs has ended.
+        """
+        return self.waiting > 0 and (self._stalled_at is None or hot < self._stalled_at)
 
     def wants_outcomes(self, now_ms: int, step_ms: int, *, idle: bool = False) -> bool:
         """Whether a step is due for entries without URLs, which usually wait for the next step that has URLs.

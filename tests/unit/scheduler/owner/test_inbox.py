@@ -2,18 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from bigcrawl.redisdb.scripts import PartitionView
-from bigcrawl.scheduler.owner.inbox import FoundCopies, InboxReader
-from bigcrawl.scheduler.records.contents import FOUND
-from bigcrawl.scheduler.records.held_urls import KEEP_ENDED_MS
-from tests.unit.content.pages import edited, page
-from tests.unit.content.test_near_copies import rows_of
-from tests.unit.scheduler.partition.test_contents import Steps
-
-if TYPE_CHECKING:
-    from pathlib import Path
+from bigcrawl.scheduler.owner.inbox import InboxReader
 
 
 def view(inbox_id: str, *, appended: int, folded_urls: int = 0, folded: str = "0-0") -> PartitionView:
@@ -127,27 +117,3 @@ def test_what_was_noted_during_one_step_is_read_by_the_next() -> None:
     inbox.command("1-0", 10)
     inbox.note_step("1-0", len(inbox.parse([])))
     assert (inbox.has_urls, inbox.has_others, inbox.has_more) == (False, False, False)
-
-
-def test_found_copies_are_kept_until_redis_cannot_forget_them(tmp_path: Path) -> None:
-    """What was sent is not sent again by this owner, but by the next one, as long as Redis may forget it."""
-    steps = Steps(tmp_path / "p0000")
-    keys = {1: 10, 2: 20, 3: 30}
-    sketched = {n: rows_of((n, edited(page(1), n, 4)), contents=keys).tobytes() for n in keys}
-    steps.step(sketched=sketched[1] + sketched[2])
-    found = FoundCopies(steps.partition)
-    first = found.unsent
-    assert len(first) == FOUND.itemsize
-    found.note_sent(first, 1_000)
-    assert (found.unsent, steps.partition.untold) == (b"", first)
-    steps.step(sketched=sketched[3])
-    second = found.unsent
-    assert len(second) == FOUND.itemsize
-    assert FoundCopies(steps.partition).unsent == first + second, "as the next owner would send them"
-    found.forget_old(1_000 + KEEP_ENDED_MS)
-    assert steps.partition.untold == first + second
-    found.forget_old(1_001 + KEEP_ENDED_MS)
-    assert (found.unsent, steps.partition.untold) == (second, second)
-    found.note_sent(second, 9_000)
-    steps.step((70, 1))
-    assert steps.partition.untold == second
