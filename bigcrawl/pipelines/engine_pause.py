@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
     from scrapy.crawler import Crawler
+
+_OURS: Final = int(True)  # as good as True to whoever looks, and another object
 
 
 class EnginePause:
@@ -14,7 +16,7 @@ class EnginePause:
     A pause by the operator stays in force, whether it began before ours or during it. If the operator ends a pause, the
     next reason begins one.
 
-    The engine has one flag, `paused`. It is this object while the pause is ours alone, and True once somebody else has
+    The engine has one flag, `paused`. It is `_OURS` while the pause is ours alone, and True once somebody else has
     paused the engine.
     """
 
@@ -30,12 +32,12 @@ class EnginePause:
         engine: Any = self._crawler.engine
         if not engine.paused:
             engine.pause()
-            engine.paused = self
+            engine.paused = _OURS
         self._reasons.add(reason)
 
     def end(self, reason: str) -> None:
         """Go on, unless there are other reasons."""
         self._reasons.discard(reason)
         engine: Any = self._crawler.engine
-        if engine.paused is self and not self._reasons:
+        if engine.paused is _OURS and not self._reasons:
             engine.unpause()

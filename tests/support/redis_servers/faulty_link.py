@@ -11,13 +11,16 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 BYTES_AT_ONCE = 1 << 16
+REPLIES_MIN = 50
 
 
 class FaultyLink:
     """Passes bytes on between `url` and the server at a unix socket.
 
     Once in `every_s`, for `silent_s`, nothing comes back. Connections that lost something are closed then. What they
-    sent meanwhile reaches the server at once, or, where the link is late, `late_s` after that.
+    sent meanwhile reaches the server at once, or, where the link is late, `late_s` after that. A machine may be so busy
+    that a crawl has less than `REPLIES_MIN` replies in `every_s`; the silence waits for them then, or the crawl would
+    never get on.
 
     Attributes:
         lost: connections that lost something.
@@ -29,6 +32,7 @@ class FaultyLink:
         self._every_s, self._silent_s, self._late_s = every_s, silent_s, late_s
         self._is_silent = False
         self._is_cut = False
+        self._replies = 0  # since the last silence
         self._broken: set[asyncio.StreamWriter] = set()
         self._writers: set[asyncio.StreamWriter] = set()
         self._held: dict[asyncio.StreamWriter, bytearray] = {}  # by the connection to the server
@@ -64,6 +68,9 @@ class FaultyLink:
         self.url = f"redis://127.0.0.1:{server.sockets[0].getsockname()[1]}/0"
         self._ready.set()
         while not await self._stopped_within(self._every_s):
+            if self._replies < REPLIES_MIN and not self._is_cut:
+                continue
+            self._replies = 0
             self._is_silent = True
             await self._stopped_within(self._silent_s)
             self._is_silent = False
@@ -118,6 +125,7 @@ class FaultyLink:
             if self._is_silent or self._is_cut or writer in self._broken:
                 self._break(writer)
             elif not writer.is_closing():
+                self._replies += 1
                 writer.write(data)
 
     def _close_broken(self) -> None:

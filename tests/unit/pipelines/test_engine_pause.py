@@ -87,11 +87,12 @@ def test_a_pause_by_the_operator_that_begins_during_ours_stays() -> None:
 
 def test_scrapys_engine_keeps_its_flag_as_it_is_set() -> None:
     """So that a pause of ours is told from one by somebody else."""
-    engine = ExecutionEngine.__new__(ExecutionEngine)
+    engine: Any = ExecutionEngine.__new__(ExecutionEngine)
     engine.paused = False
     pause = EnginePause(cast("Any", SimpleNamespace(engine=engine)))
     pause.begin("a")
-    assert engine.paused is cast("Any", pause)
+    assert engine.paused
+    assert engine.paused is not True
     engine.pause()
     pause.end("a")
     assert engine.paused is True
