@@ -287,7 +287,7 @@ class WarcPipeline:
                 raise
             self._note_written()
             self._stats_buffer.inc_value("bigcrawl/warc/records", written.records)
-            self._stats_buffer.inc_value("bigcrawl/warc/bytes", written.bytes)
+            self._stats_buffer.inc_value("bigcrawl/warc/bytes", written.size)
             if written.origin is not None:
                 self._stats_buffer.inc_value("bigcrawl/warc/copies")
             self._last = written

@@ -48,13 +48,13 @@ class Written:
 
     Attributes:
         records: with a new file's warcinfo.
-        bytes: compressed.
+        size: in bytes, compressed.
         origin: the record that the item refers to for its body; None: it has its own.
         payload: the SHA-1 of the response's body; empty for a note.
     """
 
     records: int
-    bytes: int
+    size: int
     origin: Origin | None = None
     payload: bytes = b""
 
