@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from bigcrawl.drum.bucket import Kind
+from bigcrawl.drum.format import are_ascending
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -51,10 +52,22 @@ def find_and_add(table: Bucket, keys: KeyArray, pages: KeyArray, commit: Callabl
 
     Cost: one look-up in the map for each distinct content.
     """
-    distinct, first, whose = np.unique(keys, return_index=True, return_inverse=True)
-    found, originals = table.values(distinct)
-    originals[~found] = pages[first[~found]]
-    if not found.all():
-        commit(table.put(distinct[~found], originals[~found]))
-    of_each = originals[whose]
-    return np.where(of_each == pages, np.uint64(NO_PAGE), of_each)
+    if are_ascending(keys):  # one or two come at a time, and sorting them would take most of the time
+        of_each = _originals_of(table, keys, pages, commit)
+    else:
+        distinct, first, whose = np.unique(keys, return_index=True, return_inverse=True)
+        of_each = _originals_of(table, distinct, pages[first], commit)[whose]
+    of_each[of_each == pages] = NO_PAGE
+    return of_each
+
+
+def _originals_of(
+    table: Bucket, contents: KeyArray, pages: KeyArray, commit: Callable[[ApplyResult], None]
+) -> KeyArray:
+    """Return the page that has each of the ascending contents first; a new content is added, and its page is that."""
+    found, originals = table.values(contents)
+    is_new = ~found
+    if is_new.any():
+        originals[is_new] = pages[is_new]
+        commit(table.put(contents[is_new], originals[is_new]))
+    return originals

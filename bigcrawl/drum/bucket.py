@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from bigcrawl.drum.batch import Batch
-from bigcrawl.drum.format import Records
+from bigcrawl.drum.format import Records, are_ascending
 from bigcrawl.drum.memtable import EMPTY_MEMTABLE, MEMTABLE_KEYS_MAX, Memtable
 from bigcrawl.drum.merge_policy import runs_to_merge
 from bigcrawl.drum.record_merge import kept_of, merge_ascending, newest_of, rest_of
@@ -152,6 +152,15 @@ class Bucket:
         """The committed state."""
         return self._state
 
+    def fork(self) -> Bucket:
+        """Return a bucket in this state, for results that this one is not to adopt.
+
+        Cost: 0.5 us; a step forks a dozen, most of which it leaves as they are, and `copy.copy` takes 5 us for each.
+        """
+        other = Bucket.__new__(Bucket)
+        other.__dict__.update(self.__dict__)
+        return other
+
     def check(self, keys: KeyArray) -> KeyMask:
         """Return which keys are present. Keys may be in any order and repeat."""
         distinct, back = np.unique(keys, return_inverse=True)
@@ -159,11 +168,16 @@ class Bucket:
 
     def values(self, keys: KeyArray) -> tuple[KeyMask, ValueArray]:
         """Return which keys are in a map, and their values, zero for others. Keys may be in any order and repeat."""
-        distinct, back = np.unique(keys, return_inverse=True)
-        found, values = self._find(distinct)
+        if are_ascending(keys):
+            found, values = self._find(keys)
+        else:
+            distinct, back = np.unique(keys, return_inverse=True)
+            found, values = self._find(distinct)
+            if values is not None:
+                found, values = found[back], values[back]
         if values is None:
             raise ContractError(f"{self!r} is a set; it has no values")
-        return found[back], values[back]
+        return found, values
 
     def records(self) -> Iterator[Records]:
         """Yield all keys with their values, ascending, in chunks of bounded size. Reads all runs."""

@@ -72,7 +72,7 @@ if TYPE_CHECKING:
     from bigcrawl.config import Config
     from bigcrawl.page_index.index_files import Indexed
     from bigcrawl.warc.files import Files
-    from bigcrawl.warc.records import Origin
+    from bigcrawl.warc.segments import Written
 
 logger = logging.getLogger(__name__)
 
@@ -128,7 +128,7 @@ class WarcPipeline:
         self._is_hanging = False
         self._record_ids: WeakKeyDictionary[Request, bytes] = WeakKeyDictionary()  # of requests that are not over yet
         self._originals: WeakKeyDictionary[Request, str] = WeakKeyDictionary()  # of copies
-        self._last_origin: Origin | None = None  # of what was written last
+        self._last: Written | None = None  # what was written last
         self._retry: CallLaterResult | None = None
         self._recovery: Deferred[None] | None = None
         self._stop_recovery = Event()
@@ -226,10 +226,8 @@ class WarcPipeline:
                 return
             record_id = self._record_ids[request] = new_record_id()
             self._write(_exchange(request, response, self._clock.now_ms(), record_id, self._download_ms(request)))
-            origin = self._last_origin
-            # A body that came with an error before was seen by no spider.
-            if origin is not None and not self._unwritten and origin.status == response.status:
-                self._originals[request] = origin.url
+            if self._last is not None and not self._unwritten:
+                self._note_last(request, response, self._last)
         except Exception:
             self._stats_buffer.inc_value("bigcrawl/warc/write_errors")
             logger.exception("%(url)s is not stored", {"url": request.url})
@@ -251,6 +249,15 @@ class WarcPipeline:
     def original_of(self, request: Request) -> str:
         """The URL of a page with the status and body of the answer to a request; empty if none is known."""
         return self._originals.get(request, "")
+
+    def _note_last(self, request: Request, response: Response, written: Written) -> None:
+        """Note what is known of a response's body, now that it was written."""
+        origin, frontier = written.origin, frontier_of(self._crawler)
+        # A body that came with an error before was seen by no spider.
+        if origin is not None and origin.status == response.status:
+            self._originals[request] = origin.url
+        if frontier is not None:
+            frontier.started.note_payload(request, response.body, written.payload)
 
     def _download_ms(self, request: Request) -> int:
         """How long the fetch took: until the last byte by the frontier, until the first one by Scrapy's handlers."""
@@ -280,10 +287,10 @@ class WarcPipeline:
                 raise
             self._note_written()
             self._stats_buffer.inc_value("bigcrawl/warc/records", written.records)
-            self._stats_buffer.inc_value("bigcrawl/warc/bytes", written.bytes)
+            self._stats_buffer.inc_value("bigcrawl/warc/bytes", written.size)
             if written.origin is not None:
                 self._stats_buffer.inc_value("bigcrawl/warc/copies")
-            self._last_origin = written.origin
+            self._last = written
         self._go_on()
 
     def _note_written(self) -> None:

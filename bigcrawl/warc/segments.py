@@ -48,13 +48,15 @@ class Written:
 
     Attributes:
         records: with a new file's warcinfo.
-        bytes: compressed.
+        size: in bytes, compressed.
         origin: the record that the item refers to for its body; None: it has its own.
+        payload: the SHA-1 of the response's body; empty for a note.
     """
 
     records: int
-    bytes: int
+    size: int
     origin: Origin | None = None
+    payload: bytes = b""
 
 
 class _Segment:
@@ -213,6 +215,7 @@ class WarcWriter:
         try:
             segment = self._segment = self._segment or self._create_segment()
             origin: Origin | None = None
+            payload = b""
             if isinstance(item, Exchange):
                 payload, origin = self._origins.look_up(item, segment)
                 records = exchange_records(item, segment.warcinfo_id, payload=payload, origin=origin)
@@ -230,7 +233,7 @@ class WarcWriter:
         if segment.size >= self._bytes_max:
             self._segment = None
             self._seal_in(segment.seal)
-        return Written(len(records), len(data), origin=origin)
+        return Written(len(records), len(data), origin, payload)
 
     def syncing(self) -> Callable[[], None]:
         """Return what forces everything written to the current file to the medium, for the thread that seals files.

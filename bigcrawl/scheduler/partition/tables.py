@@ -29,7 +29,6 @@ docs/file-formats.md. Then raise the version of the manifest's log.
 
 from __future__ import annotations
 
-from copy import copy
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -116,7 +115,7 @@ class Tables:
 
     def fork(self) -> Tables:
         """Return a copy to change. This one stays as it is."""
-        return Tables(self._epoch, map(copy, self._all))
+        return Tables(self._epoch, [bucket.fork() for bucket in self._all])
 
     def states(self) -> TableStates:
         """Return the states for the manifest."""

@@ -62,6 +62,7 @@ class HeldUrl:
     fetched_bytes: int = 0
     retry_after_ms: int = 0  # the delay that its response asked for
     pld_rows: bytes = b""  # rows to send with its outcome: what its page shows about its PLD
+    payload: tuple[bytes, bytes] | None = None  # its answer's body, and the SHA-1; while the engine has its request
     content: int = 0  # the key of what its page contains, see `bigcrawl.content.exact_copies`
     content_rows: tuple[ContentRow, ...] = ()  # what to tell of it; empty when it was told, or there is nothing
     next_try: bytes = b""
@@ -86,6 +87,11 @@ class HeldUrl:
     def owes_content(self) -> bool:
         """Whether it has ended for good, and what its page contains was not told yet."""
         return bool(self.content_rows) and self.end is not None and not self.end.member
+
+    def sha1_of(self, body: bytes) -> bytes | None:
+        """The SHA-1 of a body if it is that of its answer; None if it was unpacked since, or not stored."""
+        payload = self.payload
+        return payload[1] if payload is not None and payload[0] is body else None
 
     # --- at the gates
 
@@ -210,6 +216,10 @@ class HeldUrl:
         """Its page shows this about its PLD."""
         self.pld_rows = rows
 
+    def note_payload(self, body: bytes, sha1: bytes) -> None:
+        """Its answer has this body, with this SHA-1."""
+        self.payload = body, sha1
+
     def note_content(self, content: int, rows: tuple[ContentRow, ...]) -> None:
         """Its page contains this, of which partitions are told with these rows."""
         self.content = content
@@ -238,6 +248,7 @@ class HeldUrl:
     def finish(self, now_ms: int) -> None:
         """The engine is done with it."""
         self.ended_ms = now_ms
+        self.payload = None
 
     # --- its end
 

@@ -96,6 +96,28 @@ def test_nothing_holds_before_it_is_committed(tmp_path: Path) -> None:
     assert bucket_in(tmp_path, SET, bucket.state).check(keys_of(1, 2, 3)).tolist() == [False, True, True]
 
 
+def test_a_fork_goes_its_own_way(tmp_path: Path) -> None:
+    """It has the state of the bucket, and what either adopts later is not in the other."""
+    bucket = bucket_in(tmp_path)
+    add(bucket, keys_of(1))
+    fork = bucket.fork()
+    assert fork.state == bucket.state
+    assert add(fork, keys_of(1, 2)) == [False, True]
+    assert bucket.check(keys_of(1, 2)).tolist() == [True, False]
+    assert add(bucket, keys_of(3)) == [True]
+    assert fork.check(keys_of(1, 2, 3)).tolist() == [True, True, False]
+
+
+def test_values_are_found_in_any_order(tmp_path: Path) -> None:
+    """Of ascending keys, and of others; those that are not there have zero."""
+    bucket = bucket_in(tmp_path, COUNTS)
+    apply(bucket, (1, UPDATE, 10), (3, UPDATE, 30))
+    for keys in ((), (3,), (1, 2, 3), (3, 2, 1), (3, 3, 1), (2, 2)):
+        found, values = bucket.values(keys_of(*keys))
+        assert found.tolist() == [key in {1, 3} for key in keys]
+        assert values.tolist() == [{1: 10, 3: 30}.get(key, 0) for key in keys]
+
+
 def test_it_agrees_with_a_set_over_many_merges(tmp_path: Path) -> None:
     """Small and large batches, reopened in between, are answered as a Python set would."""
     random = np.random.default_rng(7)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import errno
+import hashlib
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
@@ -30,7 +31,9 @@ class Desk:
 
     def __init__(self, directory: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         config = SimpleNamespace(crawl=SimpleNamespace(warc_sync_s=0.001), politeness=SimpleNamespace(obey_robots=True))
-        started = SimpleNamespace(download_ms_of=lambda request: 7)
+        self.payloads: list[tuple[str, bytes, bytes]] = []  # what the frontier was told: URL, body and SHA-1
+        tell = lambda request, *payload: self.payloads.append((request.url, *payload))  # noqa: E731
+        started = SimpleNamespace(download_ms_of=lambda request: 7, note_payload=tell)
         frontier = SimpleNamespace(config=config, started=started)
         monkeypatch.setattr(warc, "frontier_of", lambda crawler: frontier)
         self.disk, self.clock = Medium(), ManualClock(1_700_000_000_000)
@@ -54,6 +57,24 @@ class Desk:
         """URLs in the files that are closed, in order."""
         records = [record for path in sorted(self.directory.glob("*.gz")) for record in read_checked(path)]
         return [record.headers["WARC-Target-URI"] for record in records if record.type == "response"]
+
+
+def test_the_frontier_is_told_the_digest_of_a_body_that_was_written(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """So that it is computed once. Nobody knows that of a body that waits for room on the disk."""
+
+    async def scenario() -> None:
+        at = Desk(tmp_path, monkeypatch)
+        at.store(0)
+        at.disk.room = 0
+        at.store(1)
+        at.disk.room = None
+        await at.until(at.pipeline.is_flushed)
+        await at.pipeline.close_spider()
+        assert at.payloads == [("http://a.example/0", b"page", hashlib.sha1(b"page", usedforsecurity=False).digest())]
+
+    asyncio.run(scenario())
 
 
 def test_page_is_safe_when_it_is_synced(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

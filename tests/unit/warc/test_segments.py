@@ -70,7 +70,7 @@ def test_file_is_open_while_written_and_sealed_on_close(tmp_path: Path) -> None:
     writer = WarcWriter(tmp_path, "my crawl", "node/1", clock=ManualClock(1_700_000_000_123))
     written = writer.write(exchange(1))
     assert names(tmp_path) == ["my_crawl-20231114221320123-00000-node_1.warc.gz.open"]
-    assert (written.records, written.bytes) == (3, writer.open_path.stat().st_size)  # type: ignore[union-attr]
+    assert (written.records, written.size) == (3, writer.open_path.stat().st_size)  # type: ignore[union-attr]
     assert writer.write(exchange(2)).records == 2
     writer.close()
     assert names(tmp_path) == ["my_crawl-20231114221320123-00000-node_1.warc.gz"]
@@ -125,7 +125,7 @@ def test_disk_that_fills_up_at_any_byte_leaves_whole_records(tmp_path: Path) -> 
     """However many bytes of an exchange fit, none stay, the caller is told, and the next try is whole."""
     files = FailingFiles()
     writer = WarcWriter(tmp_path, "c", "n", files=files)
-    size = writer.write(exchange(0)).bytes + writer.write(exchange(1)).bytes
+    size = writer.write(exchange(0)).size + writer.write(exchange(1)).size
     path = writer.open_path
     assert path
     for room in itertools.count():

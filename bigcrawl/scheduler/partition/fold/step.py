@@ -289,12 +289,14 @@ class StepFold:
     def _check_urls(self, entries: Sequence[InboxEntry]) -> None:
         """Look up all URLs of the entries in URLSeen, and add the new ones."""
         urls, rejected = decode_entries(entries, self._set_aside)
+        self.rejected += rejected
+        if not urls:  # many steps only admit, or fold outcomes
+            return
         tables = self._state.tables
         result = check_seen(tables.seen, urls)
         tables.commit(tables.seen, result)
         self.new = [url for url, is_new in zip(urls, result.new.tolist(), strict=True) if is_new]
         self.duplicates = len(urls) - len(self.new)
-        self.rejected += rejected
 
     def _merge_rows(self, entries: Sequence[InboxEntry]) -> None:
         """Merge rows from another crawl, after the URLs: those that waited there had been seen there."""

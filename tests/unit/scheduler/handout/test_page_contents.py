@@ -41,6 +41,21 @@ def seen_row(url: HeldUrl, body: bytes) -> ContentRow:
     return ContentRow(key_of(body) % PARTITIONS, pack_seen(key_of(body), url.fields.key))
 
 
+def test_a_stored_body_is_not_digested_again_while_the_engine_has_it() -> None:
+    """Its digest is that of the very object; an unpacked body has its own, and nothing of it is kept afterwards."""
+    contents = PageContents(HeldUrls(), Sent(), PARTITIONS, has_sketches=False)
+    url, stored, unpacked = held_url(3), page(1), page(2)
+    url.note_payload(stored, hashlib.sha1(unpacked, usedforsecurity=False).digest())
+    contents.note(url, stored, is_text=True)
+    assert url.content == key_of(unpacked), "what the storage said"
+    contents.note(url, unpacked, is_text=True)
+    assert url.content == key_of(unpacked)
+    contents.note(url, bytes(bytearray(stored)), is_text=True)
+    assert url.content == key_of(stored), "equal bytes are another object, and are digested"
+    url.finish(0)
+    assert url.sha1_of(stored) is None
+
+
 def test_a_row_leaves_when_its_page_is_safe_and_goes_before_its_end() -> None:
     """Not before, and once; the page is acknowledged when Redis has the row."""
     held, storage, sent = HeldUrls(), SimpleNamespace(pages=1, safe_pages=0), Sent(offered=7)
