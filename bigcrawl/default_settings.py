@@ -1207,7 +1207,7 @@ TABLE: tuple[Setting | str, ...] = (
         "BIGCRAWL_DASHBOARD_TOKEN_FILE",
         None,
         str,
-        "File that holds the token, and nothing else, in the place of BIGCRAWL_DASHBOARD_TOKEN: command lines can be "
+        "File that holds the token, and nothing else, instead of BIGCRAWL_DASHBOARD_TOKEN: command lines can be "
         "read by other users of the machine.",
     ),
     Setting(

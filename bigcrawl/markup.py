@@ -200,7 +200,7 @@ def resolved(text: str) -> str:
         return text
     if "&amp;" not in text:
         return _replace_references(_meant, text)
-    # None is longer than the piece that it stands in: each begins with an ampersand.
+    # No reference is longer than the piece that it is in: each begins with an ampersand.
     return "&".join([_replace_references(_meant, part) if "&" in part else part for part in text.split("&amp;")])
 
 

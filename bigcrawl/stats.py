@@ -60,7 +60,7 @@ SCRAPY_STATS: tuple[Stat, ...] = (
         "URLs",
         "URLs dropped before they reached the frontier.",
         "middlewares/links.py, middlewares/link_checks.py, middlewares/redirects.py, scheduler/adapter/drops.py, "
-        "scheduler/adapter/spider_intake.py, scheduler/scheduler.py, stored/scheduler.py",
+        "scheduler/adapter/spider_intake.py",
         (
             ("depth", "links deeper than Scrapy's DEPTH_LIMIT"),
             ("url", "a link that is not an http or https URL, or cannot be joined with its base"),
@@ -199,7 +199,7 @@ SCRAPY_STATS: tuple[Stat, ...] = (
         "stored/intake.py, stored/pages.py, stored/scheduler.py",
         (
             ("not-stored", "it is in none of the files, counted for each link"),
-            ("damaged", "the record is cut off, cannot be unpacked, or is none"),
+            ("damaged", "the record is cut off, cannot be unpacked, or is not a WARC record"),
             ("too-large", "larger than DOWNLOAD_MAXSIZE"),
             ("no-original", "a copy by reference, and the page that it refers to is in none of the files"),
         ),

@@ -56,7 +56,7 @@ ACTIONS: Final[dict[str, Action]] = {
         0,
         0,
         "looking.history.history",
-        "show how the crawl went since its begin",
+        "show how the crawl went since its start",
         ("", "--hours 6 --rows 36", "--json"),
         "looking.history.add_options",
     ),

@@ -36,10 +36,10 @@ def warc_indexes(kinds: Sequence[str]) -> tuple[str, ...]:
 
 
 def read_warc_store_url(value: Mapping[str, Any]) -> str | None:
-    """Return where WARC files go once they are full; None: they stay.
+    """Return the URL of the store to which full WARC files are moved; None if they stay.
 
     Raises:
-        ConfigError: it is of no kind that we know, its package is missing, there are no files, or it is where they are.
+        ConfigError: its scheme is unknown, its package is missing, no WARC files are written, or it is their directory.
     """
     url: str | None = value["BIGCRAWL_WARC_STORE_URL"] or None
     if url is None:
@@ -63,7 +63,7 @@ def read_warc_store_url(value: Mapping[str, Any]) -> str | None:
 
 
 def _is_one_place(one: str, other: str) -> bool:
-    """Whether two names are of one directory, by links or mounts, too; it need not be there yet."""
+    """Whether two paths lead to the same directory, also through links or mounts. It need not exist yet."""
     first, second = Path(one).expanduser(), Path(other).expanduser()
     try:
         return first.samefile(second)

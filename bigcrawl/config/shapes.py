@@ -74,12 +74,12 @@ class StoreConfig:
 
 @dataclass(frozen=True, slots=True)
 class SourceConfig:
-    """Stored pages that are read in the place of fetching.
+    """Stored pages that are read instead of fetching.
 
     Attributes:
         pattern: of WARC files; empty if pages are fetched.
         until: digits of a time; empty: none.
-        has_all: whether the spider is given all pages, or those that it asks for.
+        has_all: whether the spider is given all pages, or only those that it asks for.
         concurrency: how many it is given at a time.
     """
 

@@ -91,7 +91,7 @@ class Access:
 
 
 def _name_of(host: str) -> str | None:
-    """Return the name or address in a Host header, without port; None if it is none."""
+    """Return the name or address in a Host header, without port; None if the header is malformed."""
     try:
         split = urlsplit(f"//{host}")
         _ = split.port

@@ -38,8 +38,8 @@ class Look:
         words_max: how many the asker may add; none if words change something.
         kept_s: how long its result is given again.
         reads_files: whether it may wait for the disk of the state directory.
-        read: answers in the place of an action, given configuration and options.
-        ask: answers in the place of an action that is asked for often, given the crawl that is kept open.
+        read: answers instead of an action, given configuration and options.
+        ask: answers instead of an action that is asked for often, given the crawl that is kept open.
     """
 
     options: tuple[str, ...] = ()
@@ -111,7 +111,7 @@ def change_of(name: str, body: bytes) -> ActionCall:
     """Return the call that a body asks for: JSON such as `{"words": ["example.com"], "options": {"urls": 5}}`.
 
     Raises:
-        ConfigError: it is none, or the action has no such option.
+        ConfigError: the request is malformed, or the action has no such option.
     """
     try:
         told = json.loads(body or b"{}")

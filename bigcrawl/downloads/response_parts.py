@@ -29,7 +29,7 @@ def title(name: bytes) -> bytes:
 
 @lru_cache(10_000)
 def address(text: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address:
-    """Return an address without its zone; raises ValueError if it is none."""
+    """Return an IP address without its zone. Raises ValueError if the text is not one."""
     return ipaddress.ip_address(text.partition("%")[0])
 
 

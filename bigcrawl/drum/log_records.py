@@ -39,7 +39,7 @@ def encode_header(magic: bytes, version: int) -> bytes:
 
 
 def check_header(path: str | PathLike[str], data: bytes, magic: bytes, version: int, oldest: int | None = None) -> None:
-    """Check that a log, or its first bytes, begins with this magic and version, or a version from `oldest` on.
+    """Check that a log begins with this magic and a version from `oldest` to this one. Its first bytes are enough.
 
     Raises:
         CorruptionError: it does not; `OtherVersionError` if only the version differs.

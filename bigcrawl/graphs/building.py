@@ -4,10 +4,10 @@ Names and edges are sorted on disk (`bigcrawl.page_index.sorted_lines`), edges b
 
 1. `add` takes the edges of one name: its name and theirs, and each edge as the keys of its ends;
 2. `nodes` numbers the sorted names, and notes the number of each key;
-3. `edges` puts numbers in the place of keys: edges sorted by target, beside the numbers by key; then so by source; and
+3. `edges` replaces keys by numbers: edges sorted by target, beside the numbers by key; then so by source; and
    sorted by both, equal ones become one.
 
-Names that are added again and again, and edges of them, are put together in memory first.
+Repeated names and edges are first merged in memory.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 BYTES_MAX: Final = 32 << 20
 """Memory for one sort; there are two at a time, for each graph."""
-_TOGETHER_MAX: Final = 1 << 17  # names, and edges, that are put together before they go to a sort
+_TOGETHER_MAX: Final = 1 << 17  # names, and edges, that are merged in memory before they are sorted
 _KEY_CHARS: Final = 16
 _SOURCE, _TARGET = b"1", b"0"
 
@@ -48,7 +48,7 @@ class Edge(NamedTuple):
 
 
 class GraphBuilder:
-    """See the module. Not thread-safe; `add` comes first, then `nodes` once to its end, then `edges` once.
+    """See the module. Not thread-safe. Call `add` first, then exhaust `nodes` once, then `edges` once.
 
     Args:
         directory: where runs of the sorts lie; they have no names, so nothing is left of them if the process dies.

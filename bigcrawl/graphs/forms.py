@@ -35,7 +35,7 @@ class Form(Protocol):
     def add_node(self, node: Node) -> None: ...
 
     def begin_edges(self, nodes: int) -> None:
-        """All nodes were added, so many."""
+        """All nodes were added; `nodes` is their number."""
 
     def add_edge(self, edge: Edge) -> None: ...
 
@@ -57,7 +57,7 @@ def file_names(name: str, form: str) -> tuple[str, str]:
 
 
 def write_graph(graph: GraphBuilder, directory: Path, name: str, forms: Sequence[str], mode: int) -> int:
-    """Write a graph in each of the forms; return the number of edges. Each file is whole, or is as it was.
+    """Write a graph in each of the forms; return the number of edges. After a failure each file is new or unchanged.
 
     Raises:
         OSError: the disk refuses.
@@ -143,7 +143,7 @@ class _Parquet:
         self._edges.end()
 
     def close(self) -> None:
-        """Close the tables, whole or not: otherwise they would write to files that are closed."""
+        """Close the tables, complete or not. Otherwise they would later write to closed files."""
         self._nodes.close()
         self._edges.close()
 

@@ -1,4 +1,4 @@
-"""The links of a stored page, as a crawl takes them: of HTML, of a redirect, without those that it must not follow."""
+"""The links of a stored page that a crawl would follow: in HTML, or the target of a redirect."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class LinkReader:
     Args:
         agent: the product token that directives to robots may name.
         obeys_nofollow: whether links that are marked so are left out.
-        body_bytes_max: to which a body may unpack; a larger one has no links.
+        body_bytes_max: a body that unpacks to more than this has no links.
     """
 
     def __init__(self, agent: str, body_bytes_max: int, *, obeys_nofollow: bool) -> None:
@@ -52,7 +52,7 @@ class LinkReader:
         return [] if NOFOLLOW in directives_for(self._agent, tags, found.metas) else found.urls
 
     def _unpacked(self, page: StoredPage) -> StoredPage:
-        """Return a page without content encodings; its body is empty if it has too many, or is not packed so."""
+        """Return a page without content encodings. Its body is empty if it has too many, or cannot be unpacked."""
         headers = dict(page.headers)
         packed = headers.pop(b"Content-Encoding", ())
         encodings = [name for header in packed for word in header.split(b",") if (name := word.strip().lower())]

@@ -17,7 +17,7 @@ NEW_SUFFIX = ".new"
 
 @contextmanager
 def written_whole(path: Path, mode: int) -> Iterator[BinaryIO]:
-    """Give a file to write to, which takes the place of `path` at the end. Raises OSError; then `path` is as it was."""
+    """Yield a file to write to, which replaces `path` at the end. If OSError is raised, `path` is unchanged."""
     files = OsFiles(mode)
     new = path.with_name(path.name + NEW_SUFFIX)
     files.remove(new)

@@ -23,7 +23,7 @@ ELEMENTS_MAX: Final = 200_000
 
 SLICE_BYTES: Final = 64 << 10
 SILENT_SLICES_MAX: Final = 4  # within one tag; a tag of megabytes would take a second
-VALUE_CHARS_MAX: Final = 8 << 10  # a longer URL is none
+VALUE_CHARS_MAX: Final = 8 << 10  # a longer URL is ignored
 TITLE_CHARS_MAX: Final = 500
 FEEDS_OF_PAGE_MAX: Final = 20
 _ROOT_BYTES: Final = 64 << 10
@@ -76,7 +76,7 @@ def feeds_of_page(text: str) -> list[str]:
 
 
 def entries(body: bytes, most: int) -> Iterator[list[FeedEntry]]:
-    """Yield the entries of a feed that have a URL, slice by slice, at most so many; a list may be empty."""
+    """Yield the entries of a feed that have a URL, slice by slice, at most `most` in all; a list may be empty."""
     reader, body = _Reader(), body[:FEED_BYTES_MAX]
     for at in range(0, len(body), SLICE_BYTES):
         goes_on = reader.read(body[at : at + SLICE_BYTES])
@@ -88,7 +88,7 @@ def entries(body: bytes, most: int) -> Iterator[list[FeedEntry]]:
 
 
 class _Reader:
-    """Reads a feed by and by."""
+    """Reads a feed slice by slice."""
 
     def __init__(self) -> None:
         self._found: list[FeedEntry] = []
@@ -115,7 +115,7 @@ class _Reader:
         self._silent += 1
         try:
             self._parser.Parse(part, False)
-        except (expat.ExpatError, _EnoughError, ValueError, LookupError):  # the last two: an encoding that is none
+        except (expat.ExpatError, _EnoughError, ValueError, LookupError):  # the last two: an unknown encoding
             return False
         return self._silent < SILENT_SLICES_MAX
 

@@ -15,7 +15,7 @@ SLICE_BYTES: Final = 32 << 10
 """What is read at a time: some thousand entries."""
 
 LOCATION_BYTES_MAX: Final = 64 << 10
-"""A longer location is none: no setting allows a longer URL. So much is read beyond a slice's end."""
+"""A longer location is ignored: no setting allows a longer URL. This much is read beyond a slice's end."""
 
 UTF16_BYTES: Final = 128 << 10  # decoded at a time
 HINT_BYTES_MAX: Final = 64
@@ -81,11 +81,11 @@ def entries(body: bytes, most: int) -> Iterator[list[SitemapEntry]]:
 
 
 class _Reader:
-    """Reads a sitemap by and by.
+    """Reads a sitemap slice by slice.
 
     Args:
         body: in an encoding that has ASCII.
-        most: entries that are wanted; with them grows what is looked at.
+        most: how many entries are wanted. The amount of text that is looked at grows with it.
     """
 
     def __init__(self, body: bytes, most: int) -> None:
@@ -102,7 +102,7 @@ class _Reader:
         return self._at >= len(self._body) or min(self._looks, self._openings, self._references) <= 0
 
     def read(self, most: int) -> list[SitemapEntry]:
-        """Read a slice. Return the entries that end in it, at most so many."""
+        """Read a slice. Return the entries that end in it, at most `most` of them."""
         found: list[SitemapEntry] = []
         end, limit = self._at + SLICE_BYTES, self._at + SLICE_BYTES + LOCATION_BYTES_MAX
         self._openings -= self._body.count(b"<", self._at, end)

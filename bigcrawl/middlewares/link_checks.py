@@ -106,7 +106,7 @@ class LinkChecks:
         return bool(rule)
 
     def share_pld(self, url: str, other: str) -> bool:
-        """Whether two URLs, in any spelling, are of one pay-level domain; False if one cannot be crawled."""
+        """Whether two URLs, however spelled, belong to the same pay-level domain; False if one cannot be crawled."""
         one, two = _canonical(url), _canonical(other)
         return one is not None and two is not None and self._pld_of(host_of(one)) == self._pld_of(host_of(two))
 

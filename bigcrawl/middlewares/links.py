@@ -152,9 +152,9 @@ class LinksMiddleware:
     def _is_copy(self, response: Response) -> bool:
         """Whether a page has the body of another page of its pay-level domain.
 
-        The same URL may have been fetched again, by a node's death. And a page of another domain says nothing about
-        this one: whoever publishes somebody else's page under a name of his own, and is asked first, would keep its
-        links from being followed.
+        The same URL does not count: it may have been fetched again after a node's death. Nor does a page of another
+        domain: somebody could publish a copy of another site's page, have it fetched first, and so keep the links of
+        the genuine page from being followed.
         """
         storage, request = storage_of(self._crawler), response.request
         original = storage.original_of(request) if storage is not None and request is not None else ""

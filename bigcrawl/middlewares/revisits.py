@@ -67,7 +67,7 @@ class _Middleware:
             self._stats_buffer.inc_value("bigcrawl/visits/unchanged")
             return True
         if after is None:
-            return False  # this is no page
+            return False  # the request is not for a page
         if before is None:
             change = "added"
             self._stats_buffer.inc_value("bigcrawl/visits/added")

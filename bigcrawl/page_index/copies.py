@@ -4,10 +4,10 @@ All records with a payload's digest are brought together by sorting. The first r
 body. Every other response is to refer to it, and so is every ``revisit`` of this payload that refers to another record.
 Then no record refers to a record that has no body, and a second search finds nothing.
 
-Only what was checked counts: files must be sound, so that no body is dropped for one that is damaged. A body stays to
-which a record refers that is not to be changed: one of another file, or of one that is damaged. Bodies of less
-than `COPY_BYTES_MIN` bytes and those that are not whole stay. So does every payload whose digest bodies of different
-length have, which an enemy may have made.
+Files must be checked before, so that no body is dropped in favour of a damaged one. A body stays if a record refers to
+it that is not to be changed, because its file is damaged or was not named. Bodies of less than `COPY_BYTES_MIN` bytes
+and incomplete ones stay. So do all bodies of a digest that bodies of different lengths share: an enemy may have made
+them.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ _DIGEST: Final = b"sha1:"
 class _Found(NamedTuple):
     """A record of a payload; all numbers are in decimal, with leading zeros.
 
-    Of one that is kept, only its id is known: somebody refers to it.
+    Of a record that must be kept because another refers to it, only the id is known.
     """
 
     digest: bytes
@@ -50,10 +50,10 @@ class _Found(NamedTuple):
 
 
 class Copies:
-    """What is to be changed in each file.
+    """Finds the records of each file that should become references.
 
     Args:
-        directory: where lines wait that memory does not hold.
+        directory: for lines that do not fit into memory.
     """
 
     def __init__(self, directory: Path) -> None:
@@ -85,7 +85,7 @@ class Copies:
                 self._found.add(line)
 
     def keep_originals(self, path: Path) -> None:
-        """Keep the bodies to which a file's records refer, up to its damage; the file itself is not to be changed.
+        """Keep the bodies to which the records of a file refer that will not be changed, up to its damage, if any.
 
         Raises:
             OSError: it cannot be read, or there is no room.
@@ -97,7 +97,7 @@ class Copies:
                     self._found.add(line)
 
     def find(self) -> None:
-        """Find what is to be changed; to be called once, after the last file.
+        """Find what should be changed. Call it once, after the last file.
 
         Raises:
             OSError: there is no room.
@@ -130,7 +130,7 @@ class Copies:
 
 
 def by_file(lines: Iterable[bytes]) -> Iterator[tuple[int, Iterator[Reference]]]:
-    """Yield the number of each file with changes, and these by offset; each is read before the next."""
+    """Yield the number of each file with changes, and its changes by offset. Use each up before asking for the next."""
     for number, group in groupby(lines, lambda line: line.partition(b" ")[0]):
         yield int(number), map(_reference_of, group)
 

@@ -2,7 +2,7 @@
 
 Guarantees:
     An index with its name is complete, and describes the file of its name. Whoever rewrites a file removes it first.
-    Nobody makes indexes of a file that somebody else is making them of, on this machine or over NFS.
+    Two processes never index the same file at the same time, on this machine or over NFS.
 """
 
 from __future__ import annotations
@@ -85,13 +85,13 @@ def remove_indexes(path: Path, files: Files | None = None) -> None:
 
 
 def index_file(path: Path, kinds: Sequence[str], mode: int = FILE_MODE, files: Files | None = None) -> Indexed | None:
-    """Make indexes of a sealed file, in the place of those that are there. None if somebody else is making them.
+    """Make the indexes of a sealed file, replacing existing ones. None if another process is making them.
 
     Args:
         path: of the file.
         kinds: keys of `SUFFIXES`.
         mode: permissions of the indexes.
-        files: writes them, in the place of `OsFiles(mode)`.
+        files: writes them; by default `OsFiles(mode)`.
 
     Raises:
         OSError: the file cannot be read, or the disk is full; no index has changed.
@@ -117,10 +117,10 @@ def index_file(path: Path, kinds: Sequence[str], mode: int = FILE_MODE, files: F
 
 
 def is_current(path: Path) -> bool:
-    """Whether the CDXJ of a WARC file is what would be made of the file now.
+    """Whether the CDXJ of a WARC file is equal to one that is made now.
 
     Raises:
-        OSError: one of the two cannot be read, or there is no room for what sorting takes.
+        OSError: one of the two cannot be read, or there is no room for sorting.
 
     Cost: that of `index_file`.
     """

@@ -21,7 +21,7 @@ def captures(directory: Path, url: str, damaged: list[Path] | None = None) -> li
     Args:
         directory: of the CDXJ files.
         url: in any spelling.
-        damaged: receives the files that cannot be read or are no CDXJ, as far as that was met; they are passed over.
+        damaged: receives the files that were found to be unreadable or no CDXJ; they are skipped.
 
     Cost: some 20 reads of a few hundred bytes in each file.
     """

@@ -10,7 +10,7 @@ _parts_of = re.compile(rb"(\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2})(?:\.(\d{1,9}))?Z
 
 
 def to_ms(date: bytes) -> int | None:
-    """Return milliseconds since the epoch of a ``WARC-Date``; None if it is no time."""
+    """Return milliseconds since the epoch of a ``WARC-Date``; None if it is not a valid time."""
     found = _parts_of(date)
     seconds = _to_seconds(found[1]) if found else None
     if found is None or seconds is None:

@@ -30,10 +30,10 @@ class PageRecord(NamedTuple):
         size: bytes of the member.
         fields: of the record's head; names in lower case, here and below.
         status: of the HTTP message; 0 if it has none.
-        body_bytes: of the body in the record; -1 if that cannot be told.
+        body_bytes: of the body in the record; -1 if unknown.
         http: fields of the HTTP head.
         request: fields of the request's HTTP head; empty if the request is elsewhere.
-        notes: fields of its notes that stand directly behind it.
+        notes: fields of its metadata record, if that follows directly.
     """
 
     kind: bytes
@@ -48,7 +48,7 @@ class PageRecord(NamedTuple):
 
 
 def page_records(path: Path) -> Iterator[PageRecord]:
-    """Yield the captures of a file, in its order. The answer to a HEAD is none: it would be replayed as an empty page.
+    """Yield the captures of a file, in its order, without answers to HEAD: they would be replayed as empty pages.
 
     Raises:
         CorruptionError: as `record_heads`; the captures before the damage were yielded.

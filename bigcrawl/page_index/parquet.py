@@ -1,7 +1,7 @@
 """Parquet files: one row a capture, in the order of its WARC file, for questions about a crawl (extra `parquet`).
 
-The columns are those of `SCHEMA`; docs/file-formats.md says what each holds. What a record does not say is null. A row
-says where its record is, so that the page itself can be read.
+The columns are those of `SCHEMA`; docs/file-formats.md describes each. Values that a record does not have are null. A
+row says where its record is, so that the page itself can be read.
 
 Memory: that of `_ROWS_MAX` rows, or of `_TEXT_BYTES_MAX` bytes of text if pages have long addresses.
 """
@@ -65,7 +65,7 @@ class ParquetIndex:
     """The Parquet file of one WARC file, while it is being made.
 
     Args:
-        directory: where what is compressed waits; it has no name, so nothing is left of it if the process dies.
+        directory: for a temporary file without a name, so that nothing is left if the process dies.
         filename: of the WARC file.
     """
 
@@ -145,7 +145,7 @@ def outcome_of(page: PageRecord) -> str:
     """Return what became of a fetch that was answered, by what its record says.
 
     ``ok``, ``copy`` (stored by reference), ``truncated`` (its body is not whole), ``unchanged`` (304), ``redirect``,
-    ``client-error``, ``server-error``; ``other`` for what is no answer of HTTP.
+    ``client-error``, ``server-error``; ``other`` for anything but an HTTP response.
     """
     if page.kind == b"response" and b"warc-truncated" in page.fields:
         return "truncated"
@@ -162,13 +162,13 @@ def outcome_of(page: PageRecord) -> str:
 
 
 def _type(page: PageRecord) -> str | None:
-    """Return the media type that the server told, of a copy too; None if it told none."""
+    """Return the media type that the server sent, for copies too; None if it sent none."""
     told = media_type(page._replace(kind=b"response"))
     return None if told == "unk" else told[:_TOLD_CHARS_MAX].lower()
 
 
 def _length(page: PageRecord) -> int | None:
-    """Return the bytes of the body, as they came; of a copy, whose body is elsewhere, those that the server told."""
+    """Return the length of the body as received; for a copy, whose body is elsewhere, the Content-Length."""
     if page.kind != b"revisit":
         return page.body_bytes if page.body_bytes >= 0 else None
     told = page.http.get(b"content-length", b"")
@@ -176,7 +176,7 @@ def _length(page: PageRecord) -> int | None:
 
 
 def _language(told: bytes) -> str | None:
-    """Return the first language that the server told."""
+    """Return the first language in Content-Language."""
     return decoded(told.partition(b",")[0].strip()).lower()[:_TOLD_CHARS_MAX] or None
 
 
@@ -185,7 +185,7 @@ def _told(value: bytes | None) -> str | None:
 
 
 def _number(told: bytes | None) -> int | None:
-    """Return a number of 32 bits, the nearest to what is told; None if nothing or no number is."""
+    """Return the 32-bit number nearest to the one in a text; None if the text is not a number."""
     digits = told.removeprefix(b"-") if told else b""
     if told is None or not digits.isdigit() or len(digits) > _DIGITS_MAX:
         return None
@@ -193,7 +193,7 @@ def _number(told: bytes | None) -> int | None:
 
 
 def _host(url: str) -> str | None:
-    """Return the host of a URL; None if it has none, as in files of others."""
+    """Return the host of a URL; None if it has none, as in files of other crawlers."""
     if not url.startswith(("http://", "https://")):
         return None
     try:

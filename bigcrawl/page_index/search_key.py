@@ -2,9 +2,9 @@
 
 ``https://www.Example.com:443/A/?b=2&a=1`` has the key ``com,example)/a?a=1&b=2``: the host reversed, so that captures
 of a domain stand together; the scheme, ``www.`` and session ids dropped, case folded, and the query sorted, so that
-spellings of one page meet. Replay computes the same key of what it is asked for; so the rules are those of the
-Wayback Machine, to the byte, whether or not we would have chosen them. pywb has them from the package ``surt``, with
-which the tests compare.
+spellings of one page meet. Replay computes the same key for the URL that it is asked for. So the rules are exactly
+those of the Wayback Machine, whether or not we would have chosen them. pywb has them from the package ``surt``, and the
+tests compare ours with that package.
 
 Differs from it in three cases: a host is never looked up in DNS, a URL that is escaped more than `_ROUNDS` times over
 stays escaped, and of a path with more than `_SESSIONS_LOOKED_AT` sessions only the last are looked at.
@@ -76,7 +76,7 @@ def search_key(url: bytes) -> bytes:
 
 
 def _general_key(url: bytes) -> bytes:
-    """Return the key of any URL, also of what is none."""
+    """Return the key of any text, whether it is a URL or not."""
     url = re.sub(rb"[\n\r\t]", b"", url.strip())
     if not url:
         return b"-"

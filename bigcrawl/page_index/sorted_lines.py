@@ -1,7 +1,7 @@
 """Sorts lines with bounded memory: runs of sorted lines on disk, merged at the end.
 
-Many runs are merged into one of the next level, and many of those again, so that a line is written as many times as
-there are levels: twice for 64 times the memory, three times for 4,096 times.
+Every 64 runs of a level are merged into one run of the next level. So a line is written once per level: twice if the
+lines take 64 times the memory, three times if they take 4,096 times.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ class SortedLines:
             self._end_run()
 
     def __iter__(self) -> Iterator[bytes]:
-        """Return all lines, sorted; those that are equal stay all. To be called once, after the last `add`."""
+        """Return all lines, sorted; duplicates are kept. Call it once, after the last `add`."""
         self._lines.sort()
         runs = (run for level in self._levels for run in level)
         return heapq.merge(*map(_from_start, runs), self._lines)

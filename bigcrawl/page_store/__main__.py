@@ -1,4 +1,4 @@
-"""``python -m bigcrawl.page_store``: uploads the WARC files of a directory, in a process of its own, of low priority.
+"""``python -m bigcrawl.page_store``: uploads the WARC files of a directory, in a process of low priority.
 
 It prints a JSON object for each file, and goes on if nobody reads it. The last one says why it failed, and at which
 file, if it did. The exit status is 0 if the store took all that it was offered, 1 if it refused or failed, and 2 if it

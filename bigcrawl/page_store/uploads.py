@@ -1,4 +1,4 @@
-"""Uploads WARC files: each is in the store, whole and compared, before it is removed here."""
+"""Uploads WARC files. Each is removed here only once the store has it, complete and compared."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ class Uploaded(NamedTuple):
     """What became of one file.
 
     Attributes:
-        path: where the WARC file was, or is if there was a problem.
+        path: of the WARC file, which is still there if there was a problem.
         bytes: of it and its indexes.
         was_there: whether the store had the WARC file already, from a process that was killed.
-        problem: why it stays here; empty if it does not.
+        problem: why it stays here; empty if it was moved.
     """
 
     path: Path
@@ -74,8 +74,8 @@ class Uploads:
             after: the name of a file. Those behind it come first.
 
         Raises:
-            TransientStoreError: the store refuses a file or fails, told once others were tried; all files that are not
-                in it are here.
+            TransientStoreError: the store refuses a file or fails; raised after others were tried. Files that are not
+                in the store are still here.
             OSError: the directory cannot be read.
         """
         until_s = time.monotonic() + wait_s
@@ -112,7 +112,7 @@ class Uploads:
         return done
 
     def upload(self, path: Path) -> Uploaded | None:
-        """Upload a WARC file with its indexes; None if others have it locked, it is gone, or has no index yet.
+        """Upload a WARC file with its indexes. None if it is locked elsewhere, is gone, or has no index yet.
 
         Raises:
             TransientStoreError: the store refuses or fails; nothing is removed.
@@ -143,7 +143,7 @@ class Uploads:
             if not held:
                 self._put(path)
             files = OsFiles()
-            for each in (*indexes, path):  # a WARC file without index is indexed again: costly, and no harm
+            for each in (*indexes, path):  # a WARC file without index is indexed again: costly, but harmless
                 files.remove(each)
             files.sync_directory(path.parent)
         return Uploaded(path, size, was_there=bool(held))
@@ -156,7 +156,7 @@ class Uploads:
                 return
             store.remove(path.name)  # it was not there before
         except TransientStoreError:
-            _read_through(path, store.note_progress)  # or it is the disk, which must not keep other files
+            _read_through(path, store.note_progress)  # if the disk fails here, other files must not wait for this one
             raise
         _read_through(path, store.note_progress)
         raise TransientStoreError(f"the store {store.url} has not the bytes of {path.name} that were sent")

@@ -1,4 +1,4 @@
-"""Whether files that wait for a store fill the disk, looked at in a thread of its own: a disk may hang."""
+"""Watches whether files that wait for a store fill the disk, in a thread of its own, because a disk may hang."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ class DiskUse:
 
     Args:
         directory: of the WARC files.
-        percent_max: how full the disk may be while files wait. A disk that something else fills is not complained of.
-        staying: names of files that the store will never take, and that therefore do not wait. May change.
+        percent_max: how full the disk may be while files wait. If no files wait, the disk may be full of other things.
+        staying: names of files that the store will never take, so that waiting for them would never end. May change.
 
     Attributes:
-        complaint: what is too full, as a sentence; empty if nothing is. As of the last look.
+        complaint: a sentence that says what is too full; empty if nothing is. As of the last look.
     """
 
     def __init__(self, directory: Path, percent_max: int, staying: Container[str] = ()) -> None:
@@ -38,7 +38,7 @@ class DiskUse:
         return f"<DiskUse {self.complaint!r}>"
 
     def start(self) -> None:
-        """Begin to look, every second."""
+        """Look every second from now on."""
         threading.Thread(target=self._watch, name="warc-disk-use", daemon=True).start()
 
     def stop(self) -> None:
@@ -50,7 +50,7 @@ class DiskUse:
             try:
                 self.complaint = self._look()
             except OSError:
-                self.complaint = ""  # whoever writes there tells what is wrong
+                self.complaint = ""  # whatever writes there reports what is wrong
             self._is_over.wait(LOOK_S)
 
     def _look(self) -> str:
@@ -65,7 +65,7 @@ class DiskUse:
 
 
 def percent_used(directory: Path) -> float:
-    """How full a disk is, as `df` counts: what only root may use is left out.
+    """How full a disk is, counted as `df` does, without the space that only root may use.
 
     Raises:
         OSError: it cannot be read.

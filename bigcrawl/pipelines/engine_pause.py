@@ -36,7 +36,7 @@ class EnginePause:
         self._reasons.add(reason)
 
     def end(self, reason: str) -> None:
-        """Go on, unless there are other reasons."""
+        """Let the engine go on, unless there are other reasons."""
         self._reasons.discard(reason)
         engine: Any = self._crawler.engine
         if engine.paused is _OURS and not self._reasons:

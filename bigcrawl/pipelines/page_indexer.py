@@ -3,10 +3,10 @@
 Large files are indexed by a process of their own, one at a time and at low priority, because a gibibyte takes some 20
 seconds of CPU, during which Python threads would slow the crawl's own. Small ones take some milliseconds in a thread,
 unless Parquet is to be made: what that imports would stay in the node's memory.
-Neither delays a page: nothing waits for an index. A file whose index is not made, because the disk is full or the
-process dies, is tried again every five minutes. If the node is killed, the file is indexed after the next start.
+Nothing waits for an index, so neither delays a page. If an index is not made, because the disk is full or the process
+dies, it is tried again every five minutes. If the node is killed, the file is indexed after the next start.
 
-At the end of a crawl a process that still works is left to finish, in a session of its own.
+A process that is still working at the end of the crawl is left to finish, in a session of its own.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 SMALL_BYTES: Final = 4 << 20
-AGAIN_S: Final = 300.0  # until a file is tried again: what a large one costs must not add up
+AGAIN_S: Final = 300.0  # until a file is tried again: a large one is too costly to be tried often
 _REMEDY: Final = "the next start makes it, or `scrapy frontier warc index`"
 
 
@@ -77,7 +77,7 @@ class PageIndexer:
                 self.add(path)
 
     def end(self, within_s: float) -> None:
-        """Wait at most so long for what is left; a process that is at work then is left to finish."""
+        """Wait for what is left, but not longer than this. A process that is still working then is left to finish."""
         self._waiting.put(None)
         if self._thread.ident is None:
             return
@@ -106,7 +106,7 @@ class PageIndexer:
                 self._try_again(path)
                 continue
             if indexed is None and path.exists() and not self._is_indexed(path):
-                self._try_again(path)  # somebody else makes it, and may fail
+                self._try_again(path)  # another process is making it, and may fail
                 continue
             self._again_s.pop(path, None)
             if indexed is None:

@@ -57,19 +57,19 @@ class PageShipping:
         return f"<PageShipping {self._uploader!r}>"
 
     def begin(self) -> None:
-        """Begin with files of earlier runs."""
+        """Start, with the files of earlier runs."""
         if self._uploader is not None:
             self._uploader.start()
             self._disk.start()
             self._look()
 
     def look(self) -> None:
-        """Ship what is in the directory now. From any thread; raises nothing."""
+        """Ship the files that are in the directory now. May be called from any thread; raises nothing."""
         if self._uploader is not None:
             self._uploader.look()
 
     async def end(self, within_s: float) -> None:
-        """Ship what is left, and wait at most so long; a process that is at work then is left to finish."""
+        """Ship what is left, but wait no longer than this. A process that is still working then is left to finish."""
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
@@ -94,7 +94,7 @@ class PageShipping:
             self._pause.end(_REASON)
 
     def _count_uploads(self) -> None:
-        """Count files and failures, in the only thread in which stats may be changed."""
+        """Count files and failures. Runs in the crawl's thread, the only one that may change stats."""
         stats = self._crawler.stats
         while self._uncounted:
             done = self._uncounted.popleft()

@@ -388,7 +388,7 @@ class WarcPipeline:
         self._shipping.look()
 
     def _note_sealed(self, path: Path) -> None:
-        """Have a file indexed, and then shipped. Called where it was sealed."""
+        """Have a file indexed, and then shipped. Called in the thread that sealed it."""
         self._indexer.add(path)
         self._shipping.look()
 

@@ -1,12 +1,13 @@
-"""What a site says of its pages, in a sitemap or a feed: how often they change, and when they have changed last.
+"""What a site says of its pages, in a sitemap or a feed: how often they change, and when they last changed.
 
-A hint is worth one visit. How often a page changes counts as one comparison that has found a change, at the interval
-that the site names. When it has changed brings a visit sooner, but none that the policy would not bear: see
-`RevisitPolicy.soonest_s`. So a site's word moves a page by a factor of `TRUST` at most, and visits soon outweigh it.
+A hint is worth one visit. If the site names an interval of changes, that counts as one comparison that found a change
+after this interval. If it names the time of the last change, the next visit may come sooner, but no sooner than the
+policy allows: see `RevisitPolicy.soonest_s`. So a site's word moves a page by a factor of `TRUST` at most, and visits
+soon outweigh it.
 
-A page that waits and may be brought forward is looked at on its way: first when it may be visited at the soonest, and
-then each time that it has waited twice as long. So news wait at most as long again as their page had waited, and a
-look costs no fetch.
+A page that may be brought forward is looked at while it waits: first at the earliest time at which it may be visited,
+and then each time that it has waited twice as long. So a change is noticed at the latest when the page has waited as
+long again as before the change. A look costs no fetch.
 """
 
 from __future__ import annotations
@@ -31,12 +32,12 @@ PERIODS_S: Final = (0, 1, _HOUR_S, _DAY_S, 7 * _DAY_S, 30 * _DAY_S, 365 * _DAY_S
 
 
 def changefreq_of(written: str, age_s: float | None) -> str:
-    """Return how often a page changes by what its site says: one of `CHANGEFREQS`.
+    """Return how often a page changes according to its site: one of `CHANGEFREQS`.
 
     Args:
-        written: what a sitemap says; anything but one of its words counts as nothing.
-        age_s: how long ago the page has changed, if the site says that. Without a word, a page that has not changed
-            for so long is taken to change as rarely.
+        written: the changefreq of a sitemap; anything but one of the defined words is ignored.
+        age_s: how long ago the page last changed, if the site says so. Without a valid changefreq, the page is assumed
+            to change about once in this time.
     """
     word = written.strip().lower()
     if word in CHANGEFREQS[1:]:
@@ -48,12 +49,12 @@ def changefreq_of(written: str, age_s: float | None) -> str:
 
 
 def with_hint(history: History, period_s: float) -> History:
-    """Return the history with a site's word as one more comparison, of a page that takes so long to change."""
+    """Return the history with one more comparison: the site's word that the page takes this long to change."""
     return with_comparison(history, round(period_s), changed=True)
 
 
 def next_look_s(last_s: int, soonest_s: int, due_s: int, now_s: int) -> int:
-    """Return when to look at a page that waits, and is listed by its site; `due_s` for its visit.
+    """Return when to look next at a waiting page that its site lists; `due_s` if only at its visit.
 
     Args:
         last_s: when its content was last known.

@@ -1,13 +1,12 @@
 """How long to wait before a page is visited again: four rules, of which a setting chooses one.
 
     periodic      the same wait for every page
-    change-rate   as long as the page takes to change, on the average
+    change-rate   as long as the page takes to change, on average
     quality       the same; but a page that is not important is taken to change no faster than the median page
     freshness     so that all pages together are as fresh as possible, with one visit in the mean wait for each
 
-A page is taken to change at least once in twice the time for which it was watched. So a page that has not changed yet
-is visited at times that double. What its site says of it counts as one visit (`hints`). All waits lie between two
-bounds.
+A page is assumed to change at least once in twice the time for which it was watched. So the waits of a page that has
+not changed yet double. What its site says of it counts as one visit (`hints`). All waits lie between two bounds.
 Source: Nexplorer §3.2 (periodic, by change), the system-design note 003 (quality beside the rate: spam changes all the
 time), and for `freshness` see `bigcrawl.revisiting.allocation`.
 """
@@ -81,10 +80,10 @@ class RevisitPolicy:
         return self._bounded(1 / rate)
 
     def soonest_s(self, wait_s: int, *, is_important: bool = False) -> int:
-        """Return after how many seconds a page may be visited that waits so long, if its site says that it has changed.
+        """Return after how many seconds a page with this wait may be visited if its site says that it has changed.
 
-        That is an eighth of the wait. With `quality`, an ordinary page is visited no sooner than the median page. One
-        that is important is visited at once, after the shortest wait, and with `periodic` none is brought forward.
+        An important page may be visited after the shortest wait, any other one after an eighth of its own wait; with
+        `quality`, no sooner than the median page. With `periodic`, no page is brought forward.
         """
         if self._rule == PERIODIC:
             return wait_s
@@ -94,7 +93,7 @@ class RevisitPolicy:
         return min(wait_s, self._bounded(least_s))
 
     def _believed_s(self, hinted_s: float, is_important: bool) -> float:
-        """How long a page takes to change by its site's word, as far as that is believed."""
+        """How long a page takes to change according to its site, within the bounds of what is believed."""
         usual_s = self._bounds.usual_s
         least_s = self._bounds.shortest_s if is_important else usual_s / TRUST
         return min(max(hinted_s, least_s), usual_s * TRUST)

@@ -60,13 +60,13 @@ class Visit(NamedTuple):
     Attributes:
         number: how often the page was visited, whatever came of it; every visit has a higher one.
         first_s: when it was found, in seconds since 1970, like all times here.
-        last_s: when its content was last known.
-        changed_s: when its content, or that it is gone, was first seen as it is now.
+        last_s: when a visit last brought its content, or confirmed it.
+        changed_s: when its present content, or its absence, was first seen.
         due_s: when it is to be visited next.
-        is_gone: whether the page is not there any more.
-        digest: of its body; that before it was gone.
-        etag: of that body; empty without.
-        modified: its Last-Modified; empty without.
+        is_gone: whether the page no longer exists.
+        digest: of its body, or of its last one if it is gone.
+        etag: of that body; empty if it had none.
+        modified: the Last-Modified of that body; empty if it had none.
         history: for the estimate of its rate of change.
         soonest_s: from when it may be visited if its site says that it has changed; 0: when it is due.
     """
@@ -135,7 +135,7 @@ def next_visit(
         now_s: the time of the visit. It may lie before the last one if a clock was set.
         policy: decides about the wait.
         is_important: see `RevisitPolicy.wait_s`.
-        hinted_s: see there.
+        hinted_s: likewise.
     """
     is_page = answer.status in _OK and bool(answer.digest)
     etag, modified = _kept(answer.etag), _kept(answer.modified)

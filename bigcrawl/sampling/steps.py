@@ -74,5 +74,5 @@ def _step_of(line: str, where: str) -> WalkStep:
     except (ValueError, TypeError, KeyError, RecursionError) as error:
         raise ConfigError(f"{where} is no step of a walk ({error}): {_REMEDY}") from None
     if any(type(key) is not int or not 0 <= key <= KEY_MAX for key in (walk, number, asked, found, *step.links)):
-        raise ConfigError(f"{where} has a number that is none: {_REMEDY}")
+        raise ConfigError(f"{where} has a value that is not a number: {_REMEDY}")
     return step

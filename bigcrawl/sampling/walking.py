@@ -1,7 +1,7 @@
-"""The choices of random walks: where each begins, where it goes on, and where it ends. The same each time it is asked.
+"""The choices of random walks: where each begins, where it goes on, and where it ends.
 
-A choice is a function of the walk, its step and the seed of the dice. So a step that is repeated after a crash goes on
-as before, and nodes need no state in common.
+A choice is a function of the walk, its step and the seed of the random numbers. So a step that is repeated after a
+crash chooses the same, and nodes share no state.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ class Walking(NamedTuple):
     Attributes:
         walks: 1 to `WALKS_MAX`.
         restart: the probability with which a walk ends at each page, 0.01 to 1.
-        seed: of the dice; another one makes other walks.
+        seed: of the random numbers; another seed makes other walks.
     """
 
     walks: int
@@ -36,10 +36,10 @@ class Walking(NamedTuple):
 
     @classmethod
     def given(cls, walks: int | str, restart: float | str, seed: int | str) -> Self:
-        """Return the walks of a spider's arguments.
+        """Return the walks that a spider's arguments describe.
 
         Raises:
-            ConfigError: an argument is no number, or out of bounds.
+            ConfigError: an argument is not a number, or is out of bounds.
         """
         try:
             found = cls(int(walks), float(restart), str(seed))
@@ -63,5 +63,5 @@ class Walking(NamedTuple):
 
 
 def choices(links: Iterable[str]) -> list[str]:
-    """Return what a walk chooses from: distinct canonical URLs in the order of their keys, at most `LINKS_MAX`."""
+    """Return the URLs that a walk chooses from: canonical ones, each once, ordered by key, at most `LINKS_MAX`."""
     return sorted(set(links), key=PUBLIC_KEYS.of_url)[:LINKS_MAX]

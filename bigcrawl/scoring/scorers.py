@@ -76,7 +76,7 @@ def make_scorer(scorer: Any, topic: str) -> Scorer:
         topic: words with blanks between them.
 
     Raises:
-        ConfigError: there is neither, a word is none, or the path leads to nothing that can be called.
+        ConfigError: there is neither, a word is not one, or the path leads to nothing that can be called.
     """
     if not scorer:
         return KeywordScorer(topic.split())

@@ -17,7 +17,7 @@ _WEIGHT: Final = 6  # of a sitemap's priority, 0 to 1, above 0.5
 
 
 def seconds_of(written: str) -> float | None:
-    """Return the time of a date of a feed (RFC 822, ISO 8601) or a sitemap (W3C); None if it is none."""
+    """Return the time of a date of a feed (RFC 822, ISO 8601) or a sitemap (W3C); None if it is not a date."""
     text = written.strip()
     return _read_date(text) if 0 < len(text) <= DATE_CHARS_MAX else None
 
@@ -34,9 +34,10 @@ def _read_date(text: str) -> float | None:
 
 
 def modified_s(written: str, now_s: float) -> int | None:
-    """Return when a page was changed at the latest, by what its site writes; None if that is no date, or ahead of now.
+    """Return the latest time at which a page may have changed, from a date of its site.
 
-    A date without a time of day may be its last second, and no page was changed after now.
+    None if that is not a date, or more than a day ahead. A date without a time of day counts as its last second. No
+    time returned is after now.
     """
     at_s = seconds_of(written)
     if at_s is None or at_s > now_s + DAY_S:

@@ -63,11 +63,11 @@ class RecrawlSpider(BroadSpider):
 
     @property
     def follows_moved_pages(self) -> bool:
-        """Whether it is given a page that redirects for good now, to say so, and follows it itself."""
+        """Whether the spider itself gets pages that now redirect permanently. It reports them, and follows them."""
         return self._gives_changes
 
     async def parse(self, response: Response, **kwargs: Any) -> AsyncIterator[Any]:
-        """Follow the links of a page that is new or has changed, and say so if that is wanted."""
+        """Follow the links of a page that is new or has changed, and report the change if changes are wanted."""
         visit = response.meta.get("bigcrawl_visit")
         if visit is not None and self._gives_changes:
             yield {"url": response.url, **visit}

@@ -1,4 +1,4 @@
-"""Spiders that take URLs and JSON from a list in Redis while they run, in the place of those of scrapy-redis.
+"""Spiders that take URLs and JSON from a list in Redis while they run, instead of those of scrapy-redis.
 
     redis-cli lpush quotes:start_urls http://a.example/
     redis-cli lpush quotes:start_urls '{"url": "http://a.example/", "meta": {"job": 7}}'

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 SEEDS_PER_BATCH: Final = 1_000
-_TOLD_MAX: Final = 5  # lines that are left out and named; a file of garbage must not fill the log
+_TOLD_MAX: Final = 5  # skipped lines that are logged; a file of garbage must not fill the log
 
 
 class Seeds:
@@ -28,7 +28,7 @@ class Seeds:
         text: URLs with spaces between them, or the name of a file.
 
     Raises:
-        ConfigError: what was given is neither.
+        ConfigError: the text is neither.
     """
 
     def __init__(self, given: str | PathLike[str] | Iterable[str]) -> None:
@@ -45,7 +45,7 @@ class Seeds:
 
     @property
     def is_missing(self) -> bool:
-        """Whether they are a file that is not here."""
+        """Whether they are in a file that does not exist on this machine."""
         return bool(self.text) and not self._are_urls and not self._file.exists()
 
     @property
@@ -60,7 +60,7 @@ class Seeds:
             return ""
 
     def lines(self) -> Iterator[str]:
-        """Yield the seeds as text, whether they are URLs or not.
+        """Yield the seeds as text, valid URLs or not.
 
         Raises:
             ConfigError: there is no such file, or it cannot be read.
@@ -78,7 +78,7 @@ class Seeds:
                     yield text
 
     def batches(self) -> Iterator[list[str]]:
-        """Yield canonical URLs, some at a time; others are logged and left out. Raises what `lines` raises."""
+        """Yield canonical URLs in batches; invalid ones are logged and skipped. Raises what `lines` raises."""
         batch: list[str] = []
         refused = 0
         for number, line in enumerate(self.lines(), 1):

@@ -62,5 +62,5 @@ class SiteSpider(BroadSpider):
 
 
 def _number(written: str | int) -> str | int:
-    """Return the number that a command line has as text; what is none stays, for the check of the rules to name it."""
+    """Return the number that a command line gives as text. Any other text is returned as it is: the rules refuse it."""
     return int(written) if isinstance(written, str) and written.isdecimal() else written

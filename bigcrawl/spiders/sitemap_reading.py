@@ -29,7 +29,7 @@ logger = logging.getLogger(__name__)
 
 SITEMAP_URLS_MAX, SITEMAP_BYTES_MAX = 50_000, 50 << 20  # of one sitemap, by the protocol
 BATCH_URLS: Final = 1_000
-LOCATION_CHARS_MAX: Final = 2_048  # by the protocol; what changes at a longer one is not heard
+LOCATION_CHARS_MAX: Final = 2_048  # by the protocol; changes of a page with a longer one are not noticed
 _GZIP: Final = b"\x1f\x8b\x08"
 _NO_GZIP: Final = (ValueError, OSError, EOFError, zlib.error)
 
@@ -55,9 +55,9 @@ async def sitemap_links(response: Response, ratio_max: int, callback: str) -> As
 
 
 def _batches(found: Sequence[SitemapEntry], base: str, now_s: float) -> Iterator[Links]:
-    """Yield entries as links: those of one priority, that change equally often, together; the highest first.
+    """Yield entries as links, one batch for each priority and frequency of change, highest priority first.
 
-    The first says how many locations were too long to be links.
+    The first batch says how many locations were too long to be links.
     """
     left_out = LeftOut(too_long=sum(entry.is_too_long for entry in found))
     join, modified = Joiner(base), {}

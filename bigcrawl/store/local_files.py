@@ -1,4 +1,4 @@
-"""Writes files of a store that is a directory: fsspec would show them half-written."""
+"""Writes files of a store that is a directory, because fsspec would show them half-written."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def write_whole(path: Path, pieces: Iterable[bytes], mode: int = FILE_MODE) -> N
     """Write a file under another name, sync it, and rename it. Its directory must exist.
 
     Raises:
-        OSError: the disk refuses; the file is as it was.
+        OSError: the disk refuses; the file is unchanged.
     """
     temporary = path.with_name(f".{path.name}{TEMPORARY}{os.getpid()}-{threading.get_ident()}")
     try:

@@ -11,14 +11,14 @@ DRIVERS: Final = {"s3": "s3fs", "s3a": "s3fs", "gs": "gcsfs", "gcs": "gcsfs", "a
 
 
 def open_file_system(url: str, setting: str) -> tuple[Any, str]:
-    """Return the file system of a URL, and the path in it; nothing is asked of it yet.
+    """Return the file system of a URL, and the path in it, without calling it yet.
 
     Args:
         url: such as s3://bucket/path.
-        setting: whose value it is, for messages.
+        setting: the setting that has this URL, for messages.
 
     Raises:
-        ConfigError: a package is missing, or the URL is of no kind that fsspec knows.
+        ConfigError: a package is missing, or fsspec does not know the URL's scheme.
     """
     driver = DRIVERS.get(url.partition("://")[0], "")
     try:

@@ -1,6 +1,6 @@
 """Whole files by name below one URL, larger than memory. A file becomes visible at once, or not at all.
 
-Whether the store has the very bytes of a local file is asked in the cheapest way that proves it:
+Whether the store has exactly the bytes of a local file is found out in the cheapest way that proves it:
 
 | store | how |
 |---|---|
@@ -8,7 +8,7 @@ Whether the store has the very bytes of a local file is asked in the cheapest wa
 | Google Cloud Storage | the MD5 |
 | any other answer, and directories | the bytes are read back |
 
-Calls block for as long as the store does. So they belong into a process that may be killed at any point, and
+Calls block for as long as the store does. So make them in a process that may be killed at any point;
 `note_progress` tells its watchdog that the store still works.
 """
 
@@ -45,15 +45,15 @@ class WholeFiles:
     """
 
     def __init__(self, url: str, setting: str, note_progress: Callable[[], object] | None = None) -> None:
-        """Open the store; nothing is asked of it yet.
+        """Open the store, without calling it yet.
 
         Args:
             url: s3://, gs:// or file://.
-            setting: whose value it is, for messages.
-            note_progress: called with each part that the store has taken or given.
+            setting: the setting that has this URL, for messages.
+            note_progress: called after each part that was written or read.
 
         Raises:
-            ConfigError: a package is missing, or the URL is of another kind.
+            ConfigError: a package is missing, or the URL has another scheme.
         """
         self.url = url
         self._fs, self._root = open_file_system(url, setting)
@@ -64,7 +64,7 @@ class WholeFiles:
         return f"<WholeFiles {self.url}>"
 
     def holds(self, name: str, path: Path) -> bool | None:
-        """Whether a file has the bytes of a local one; None if there is no such file.
+        """Whether a file of the store has the bytes of a local one; None if it does not exist.
 
         Raises:
             OSError: the local file cannot be read.
@@ -80,14 +80,14 @@ class WholeFiles:
         return self._reads_the_same(name, path, size) if agrees is None else agrees
 
     def is_same(self, name: str, path: Path) -> bool:
-        """Whether a file is a local one under another path, by links or mounts: if one is removed, so are both."""
+        """Whether a file of the store is the local file itself, through links or mounts: removing one removes both."""
         with self._translated(name):
             return self._kind == "file" and (held := Path(self._root, name)).exists() and held.samefile(path)
 
     def put(self, name: str, path: Path) -> None:
-        """Write a file with the bytes of a local one, in the place of the one that is there.
+        """Copy a local file into the store, replacing any file of that name.
 
-        Nobody else may write a file of this name meanwhile.
+        The caller makes sure that nobody else writes a file of this name meanwhile.
         """
         if self._kind == "file":
             with self._translated(name):
@@ -153,7 +153,7 @@ def _kind_of(fs: Any, url: str, setting: str) -> str:
 
 
 def _agrees(kind: str, told: dict[str, Any], path: Path, note_progress: Callable[[], object]) -> bool | None:
-    """Whether what a store tells of a file fits the local one; None if it does not say."""
+    """Whether the checksums that a store reports for a file match the local one; None if it reports none."""
     if kind == "s3":
         # Another ETag may be that of an encrypted file, or of one sent in other parts.
         return str(told.get("ETag", "")).strip('"') in _etags(path, note_progress) or None
@@ -186,4 +186,4 @@ def _parts(path: Path) -> Iterator[bytes]:
 
 
 def _ignore() -> None:
-    """Do nothing; nobody watches."""
+    """Do nothing: no watchdog is at work."""

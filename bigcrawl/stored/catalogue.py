@@ -3,9 +3,9 @@
 It is made from the indexes (CDXJ) of WARC files; a file without one is read itself. Arrays hold it: 45 bytes a page,
 whatever the length of URLs, which are known by 64-bit marks of this process.
 
-Of several answers of a URL the last one is taken, as the crawl left it; a 304 is none, it says that the one before
-still holds. Pages are in the order of their files, those of several nodes by time: a node writes a page when its fetch
-has ended, and then gives it to the spider.
+If a URL has several answers, the last one is its page. A 304 does not count, because it confirms the answer before it.
+The pages of one node are in the order in which it wrote them: when the fetch had ended, and before the spider got the
+page. Pages of several nodes are merged by time.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ _COPY, _IS_ROBOTS, _UNUSABLE = 1, 2, 4  # flags of a capture
 
 
 class Place(NamedTuple):
-    """Where a capture is.
+    """Where a capture is stored.
 
     Attributes:
         path: its file.
@@ -70,7 +70,7 @@ class _Row(NamedTuple):
 
 
 class _Part(NamedTuple):
-    """The captures of one file, by offset. `times` never go back: they say when the page was written."""
+    """The captures of one file, by offset. `times` never decrease: they say when each page was written."""
 
     marks: npt.NDArray[np.uint64]
     times: npt.NDArray[np.int64]
@@ -84,7 +84,7 @@ class Catalogue:
 
     Attributes:
         keys: make the marks of URLs.
-        captures: how many answers are stored, those included that are not the last of their URL.
+        captures: how many answers are stored, including those that are not the last of their URL.
     """
 
     def __init__(self, paths: list[Path], parts: list[_Part], keys: Keys) -> None:
@@ -116,7 +116,7 @@ class Catalogue:
         return len(self._by_rank)
 
     def ranks(self, canonicals: Collection[str]) -> Ranks:
-        """Return the ranks of the pages of canonical URLs; -1 for one that is not stored. Cost: 0.5 us each."""
+        """Return the ranks of the pages of canonical URLs, -1 where none is stored. Cost: 0.5 us each."""
         if not len(self):
             return np.full(len(canonicals), -1, np.int64)
         urls = self._urls_of(self.keys.marks_of(canonicals))
@@ -131,11 +131,12 @@ class Catalogue:
         return self._place(int(self._by_rank[rank]))
 
     def answers(self, canonical: str, near: str = "") -> Iterator[Place]:
-        """Yield all stored answers of a URL, whatever they are: the last one first, or those near a time.
+        """Yield all stored answers of a URL, of any kind and status: the last one first, or those near a time.
 
         Args:
             canonical: the URL.
-            near: a time in digits, as in an index. The first one written since then comes first, then its neighbours.
+            near: a time in digits, as in an index. The first answer written since then comes first, then its
+                neighbours.
         """
         url = int(self._urls_of(self.keys.marks_of((canonical,)))[0])
         if url < 0:
@@ -147,7 +148,7 @@ class Catalogue:
             yield from (self._place(capture) for capture in pair if capture is not None)
 
     def pages_but_robots(self) -> npt.NDArray[np.bool_]:
-        """Return which pages are no robots.txt, by rank."""
+        """Return which pages are not a robots.txt, by rank."""
         found: npt.NDArray[np.bool_] = np.equal(self._flags[self._by_rank] & _IS_ROBOTS, 0)
         return found
 
@@ -167,8 +168,8 @@ def read_catalogue(paths: list[Path], until: str = "") -> Catalogue:
     """Read the indexes of WARC files, and the files that have none.
 
     Args:
-        paths: of the files, at least one; of equal times, what is in an earlier one comes first.
-        until: digits of a time; what was captured later is not taken. Empty: none.
+        paths: of the files, at least one. Captures of the same time are in the order of their files.
+        until: digits of a time; later captures are left out. Empty: none are.
 
     Raises:
         ConfigError: a file cannot be read.

@@ -1,4 +1,4 @@
-"""Says which stored pages are copies of others, as the storage of the crawl did when it wrote them."""
+"""Tells which stored pages are copies of others, as the page storage of the crawl did when it wrote them."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 class StoredCopies:
-    """Stands for the storage of pages in a run that stores none: a `NotingStorage`."""
+    """Takes the place of the page storage in a run that stores none; a `NotingStorage`."""
 
     def __init__(self) -> None:
         self._originals: WeakKeyDictionary[Request, str] = WeakKeyDictionary()
@@ -35,7 +35,7 @@ class StoredCopies:
         return True
 
     def note_page(self, request: Request, fields: Mapping[str, str]) -> None:
-        """Keep nothing: the notes of the crawl are in its files."""
+        """Do nothing: what the crawl noted is in its files."""
 
     def original_of(self, request: Request) -> str:
         """The URL of the page to which the answer refers for its body; empty if it refers to none."""

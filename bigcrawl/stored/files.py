@@ -1,4 +1,4 @@
-"""Which WARC files are the source."""
+"""The WARC files that BIGCRAWL_SOURCE names."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _GZIP: Final = b"\x1f\x8b"
 
 
 def source_files(pattern: str) -> list[Path]:
-    """Return the files that a pattern names, by name; those in it, if it names a directory.
+    """Return the files that match a pattern, by name. If it is a directory, return the WARC files in it.
 
     Raises:
         ConfigError: there are none, or one of them cannot be read or is not compressed.

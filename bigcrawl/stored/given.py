@@ -1,4 +1,4 @@
-"""The requests that the engine works on, of a run over stored pages."""
+"""The requests that the engine is working on, in a run over stored pages."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 class GivenRequests(StartedRequests):
-    """Knows which requests were given to the engine. What the downloader reports of them concerns nobody."""
+    """Knows which requests were given to the engine. It ignores what the downloader reports about them."""
 
     def __init__(self, probe: EngineProbe) -> None:
         super().__init__(probe, SystemClock(), 0)
@@ -36,10 +36,10 @@ class GivenRequests(StartedRequests):
         self._given[request] = None
 
     def forget_ended(self) -> None:
-        """Forget the requests that the engine is done with."""
+        """Forget the requests that the engine has finished."""
         for request in [request for request in self._given if self._probe.has_ended(request)]:
             del self._given[request]
 
     def is_handed_out(self, request: Request) -> bool:
-        """Whether a request was given to the engine, and is not over."""
+        """Whether a request was given to the engine and has not ended."""
         return request in self._given

@@ -1,4 +1,4 @@
-"""The download handler of stored pages: it opens no connection, and is all that stands for http and https."""
+"""The download handler of stored pages. It opens no connection, and is the only handler for http and https."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 class PageNotStoredError(IgnoreRequest):
-    """Nobody has stored the answer to a request."""
+    """The answer to a request is not stored."""
 
 
 class StoredPagesHandler:
@@ -47,8 +47,8 @@ class StoredPagesHandler:
         """Return the stored answer.
 
         Raises:
-            PageNotStoredError: there is none that can be read.
-            StopDownload: a receiver of signals wants the download to fail.
+            PageNotStoredError: no answer is stored that can be read.
+            StopDownload: a receiver of signals made the download fail.
         """
         frontier = frontier_of(self._crawler)
         page = frontier.page_of(request) if isinstance(frontier, StoredScheduler) else None
@@ -59,7 +59,7 @@ class StoredPagesHandler:
         return self._shown(request, response, page)
 
     def _shown(self, request: Request, response: Response, page: StoredPage) -> Response:
-        """Tell receivers of signals what arrives; what they stop is cut there."""
+        """Send the signals of a download. A download that a receiver stops is cut there."""
         fields: dict[str, Any] = {"request": request, "spider": self._crawler.spider}
         stop = self._send(signals.headers_received, headers=response.headers, body_length=len(page.body), **fields)
         if stop is not None:

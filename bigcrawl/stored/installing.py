@@ -1,4 +1,4 @@
-"""Settings of a run over stored pages. What the add-on sets for every crawl is set before."""
+"""Settings of a run over stored pages, besides those that the add-on has set for every crawl before."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _INSTEAD: Final = {
 
 
 def install(settings: BaseSettings) -> None:
-    """Put stored pages in the place of the network, whatever the project has there."""
+    """Have requests answered by stored pages instead of the network, whatever handlers the project has set."""
     for name, value in _INSTEAD.items():
         settings.set(name, value, max(settings.getpriority(name) or 0, 15))
     handlers = settings["DOWNLOAD_HANDLERS"]
@@ -38,7 +38,7 @@ def install(settings: BaseSettings) -> None:
 
 
 def _keep_cookies_at_home() -> None:
-    """Have Scrapy's cookies use the list of public suffixes that is installed; they would fetch a newer one."""
+    """Have Scrapy's cookies use the installed list of public suffixes, instead of fetching a newer one."""
     extract = getattr(cookies, "_split_domain", None)
     if isinstance(extract, TLDExtract):
         extract.suffix_list_urls = ()

@@ -33,7 +33,7 @@ SITEMAPS: Final = b"sitemaps"
 
 
 class StoredIntake(SpiderIntake):
-    """The intake of a run over stored pages. What is not stored is counted, and a URL is asked for once."""
+    """The intake of a run over stored pages. It counts URLs that are not stored, and asks for each URL once."""
 
     def __init__(
         self, config: Config, given: GivenRequests, shutdown: Shutdown, drops: Drops, crawler: Crawler
@@ -53,7 +53,7 @@ class StoredIntake(SpiderIntake):
         self.asked_at = monotonic()
 
     def open(self, catalogue: Catalogue, wanted: WantedPages) -> None:
-        """Take what is asked for from now on."""
+        """Take links and requests from now on."""
         self._catalogue, self._wanted = catalogue, wanted
         self.is_starting = not self._skips_start
         self.asked_at = monotonic()
@@ -83,7 +83,10 @@ class StoredIntake(SpiderIntake):
         return wanted.ask(found, links_tail(links, depth))
 
     def take_request(self, request: Request) -> bool:
-        """Ask for the page of a request; False if it is not stored, or was asked for before. Raises as its base."""
+        """Ask for the page of a request. Return False if it is not stored or was asked for before.
+
+        Raises what `SpiderIntake.take_request` raises.
+        """
         catalogue, wanted, spider = self._catalogue, self._wanted, self._crawler.spider
         if catalogue is None or wanted is None or spider is None:
             return False
@@ -111,7 +114,7 @@ class StoredIntake(SpiderIntake):
         return True
 
     def _template(self, request: Request, spider: Spider, canonical: str) -> bytes:
-        """Return what the request has beside its URL; all of it, if its URL is spelled in another way."""
+        """Return the bytes of the request without its URL, or with it if its URL is not spelled canonically."""
         queued, _ = encode_request(
             request, spider, key_of=self._key_of_nothing, checked=True, url_bytes_max=self._url_bytes
         )
@@ -146,7 +149,7 @@ class StoredIntake(SpiderIntake):
     # --- start requests
 
     def tell_sitemaps(self, tell: Telling) -> None:
-        """Have `tell` called with the URL of each stored robots.txt that names sitemaps, and with their URLs."""
+        """Call `tell` with the URL of each stored robots.txt that names sitemaps, and with the sitemaps' URLs."""
         self.tell = tell
 
     async def claim_start(self) -> bool:

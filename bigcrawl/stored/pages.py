@@ -1,4 +1,4 @@
-"""Reads a stored page: its answer, its request and its notes, which stand one behind the other."""
+"""Reads a stored page: the records of its answer, its request and its metadata, which follow each other in a file."""
 
 from __future__ import annotations
 
@@ -27,12 +27,12 @@ if TYPE_CHECKING:
 FILES_OPEN_MAX: Final = 64
 ORIGINALS_TRIED_MAX: Final = 64
 """Answers of one URL that are read to find the one to which a copy refers."""
-_BEHIND_BYTES: Final = 4_096  # what a request and its notes take nearly always
+_BEHIND_BYTES: Final = 4_096  # nearly always enough for a request and its metadata
 _UNPACKED_BYTES: Final = 1 << 16  # at first: room for much more costs as much as unpacking a page
 _HEADS_BYTES_MAX: Final = 1 << 20  # of a record, besides its body
 _URL_BYTES_MAX: Final = 1 << 20
 _HEAD_END: Final = b"\r\n\r\n"
-# What the download handlers say of an answer that is not whole, see `bigcrawl.pipelines.warc`.
+# How the download handlers mark an incomplete answer, see `bigcrawl.pipelines.warc`.
 _FLAGS: Final = {
     b"length": "truncated",
     b"time": "truncated-time",
@@ -52,23 +52,23 @@ class UnreadablePageError(BigcrawlError):
 
 
 class Answers(Protocol):
-    """Where answers of URLs are stored; `Catalogue` is one."""
+    """Finds the stored answers of URLs, as `Catalogue` does."""
 
     def answers(self, canonical: str, near: str = "") -> Iterator[Place]:
-        """Yield the stored answers of a URL, the last one first, or those first that were written near a time."""
+        """Yield the stored answers of a URL: the last one first, or beginning with those written near a time."""
 
 
 @dataclass(slots=True)
 class StoredPage:
-    """An answer, with what is known of its request.
+    """An answer, with what is stored about its request.
 
     Attributes:
-        url: that was fetched, as stored.
+        url: as it is stored.
         status: of the answer.
         protocol: HTTP/1.1, h2 ...
         headers: by names in Scrapy's case.
         body: as it was sent, without chunks.
-        flags: those that the download handler gave it.
+        flags: those that the download handler set.
         ip: the server's address; empty if it is not stored.
         method: of the request; GET if there is none.
         request_body: of the request.
@@ -94,11 +94,11 @@ class StoredPage:
 
 
 class PageReader:
-    """Reads pages, in any order; in that of a file it reads ahead as the system does.
+    """Reads pages in any order. The order of a file is fastest.
 
     Args:
-        answers: where the originals of copies are found.
-        body_bytes_max: a longer body is refused; 0: none is.
+        answers: finds the originals of copies.
+        body_bytes_max: a longer body is refused; 0 means no limit.
     """
 
     def __init__(self, answers: Answers, body_bytes_max: int) -> None:
@@ -115,24 +115,24 @@ class PageReader:
             os.close(self._files.popitem()[1])
 
     def read(self, place: Place) -> StoredPage:
-        """Return the page that is stored there.
+        """Return the page that is stored at a place.
 
         Raises:
-            UnreadablePageError: its record is damaged or too large, or refers to one that is not there.
+            UnreadablePageError: its record is damaged or too large, or refers to a record that is missing.
 
         Cost: 0.1 ms for a page of 21 KB.
         """
         records = self._records(place)
         fields, block = _divided(next(records), place)
         page = _page(fields, block, place)
-        with suppress(UnreadablePageError):  # what stands behind a page may be cut off, and the page whole
+        with suppress(UnreadablePageError):  # records behind a whole page may be cut off
             _add_companions(page, fields.get(b"warc-record-id", b""), records)
         if fields.get(b"warc-type") == b"revisit":
             self._complete(page, fields, place)
         return page
 
     def _complete(self, page: StoredPage, fields: dict[bytes, bytes], place: Place) -> None:
-        """Give a copy the body of its original; one that says that a page had not changed becomes that page."""
+        """Give a copy the body of its original. A 304 is replaced by the page that had not changed."""
         original = self._original(page, fields, place)
         page.body = original.body
         if not page.status or page.status == 304:
@@ -157,7 +157,7 @@ class PageReader:
         raise UnreadablePageError(copy, "no-original", f"is a copy of {canonical}, which is in none of the files")
 
     def _records(self, place: Place) -> Iterator[bytes]:
-        """Yield the record of a place, and those behind it as far as they are needed; each at most so long."""
+        """Yield the record of a place, and those behind it as far as the caller asks; each is bounded in length."""
         data = self._bytes_at(place, min(place.size, self._bytes_max) + _BEHIND_BYTES, place.offset)
         if not data:
             raise _cut_off(place)
@@ -206,7 +206,7 @@ def _cut_off(place: Place) -> UnreadablePageError:
 
 
 def _divided(record: bytes, place: Place) -> tuple[dict[bytes, bytes], bytes]:
-    """Return the fields of a record, and its block."""
+    """Return the header fields of a record, and its block."""
     head, end, block = record.partition(_HEAD_END)
     fields = head_fields(head)
     length = fields.get(b"content-length", b"")
@@ -238,7 +238,7 @@ def _page(fields: dict[bytes, bytes], block: bytes, place: Place) -> StoredPage:
 
 
 def _add_companions(page: StoredPage, record_id: bytes, records: Iterator[bytes]) -> None:
-    """Add what the records behind a page say, those that belong to it: its request, its notes."""
+    """Add what the next records say, if they are the page's request and metadata."""
     for record in records:
         head, _, rest = record.partition(_HEAD_END)
         fields = head_fields(head)

@@ -1,13 +1,13 @@
 """Scrapy's scheduler for stored pages, and the frontier that the middlewares see.
 
-Pages are given in the order of the crawl. The next one comes when the engine is done with the one before (with the
-oldest of BIGCRAWL_SOURCE_CONCURRENCY): only then is known what it asks for. So each page is asked
-for by the request that asked for it in the crawl. (Pages that arrive together are parsed together, and which of them is
-the first to ask for a third is chance. So of requests made at about the same time, the one is taken whose URL, depth
-and Referer are stored with the page.)
-While the spider makes its start requests, no page is given, unless they do not come for a second: it may wait for one.
+Pages are given in the order of the crawl. The next page is given when the engine has finished the one before (or the
+oldest of BIGCRAWL_SOURCE_CONCURRENCY), because only then are all links of that page known. So the request that gets a
+page is the one that got it in the crawl. In a crawl, pages that arrive together are parsed together, and it is chance
+which of them asks for another page first. So among requests made at about the same time, the one is chosen whose URL,
+depth and Referer are stored with the page.
 
-Nothing is kept: a run that is stopped begins anew.
+No page is given while the spider makes its start requests, unless it makes none for a second: it may be waiting for a
+page. Nothing is saved: a run that was stopped starts from the beginning.
 """
 
 from __future__ import annotations
@@ -225,7 +225,7 @@ class StoredScheduler(BaseScheduler):
         return None
 
     def _waits_for_start(self) -> bool:
-        """Whether the spider makes its start requests, and has made one lately; if so, it is asked again in time."""
+        """Whether the spider is making start requests and has made one lately. If so, the engine asks again in time."""
         left_s = self._asked.asked_at + START_PATIENCE_S - monotonic()
         if not self._asked.is_starting or left_s <= 0:
             return False
@@ -234,14 +234,14 @@ class StoredScheduler(BaseScheduler):
         return True
 
     def _is_stuck(self) -> bool:
-        """Whether the disk has no room for items. They wait in memory, so no page is given; the engine asks again."""
+        """Whether the disk is too full for items, which then wait in memory. No page is given until it has room."""
         feeds = feeds_of(self._crawler)
         return feeds is not None and feeds.is_stuck and not feeds.flush()
 
     # --- pages
 
     def page_of(self, request: Request) -> StoredPage | None:
-        """The stored answer to a request, whoever makes it; None if there is none that can be read."""
+        """The stored answer to any request; None if none can be read."""
         page = self._pages.pop(request, None)
         if page is not None or self._catalogue is None:
             return page
@@ -252,7 +252,7 @@ class StoredScheduler(BaseScheduler):
         return None
 
     def _request_of(self, wanted: Wanted) -> Request | None:
-        """The request for a page, which is read now; None, counted, if it cannot be read or run."""
+        """Read a page, and return the request for it. None, which is counted, if one of the two cannot be decoded."""
         page = self._read(wanted.rank)
         spider = self._crawler.spider
         if page is None or spider is None:
@@ -276,7 +276,7 @@ class StoredScheduler(BaseScheduler):
         return request
 
     def _that_answers(self, request: Request, page: StoredPage) -> StoredPage | None:
-        """The page, or an earlier answer of its URL, that answers a request with this method and body."""
+        """The page, or an earlier answer of its URL, whose request had this method and body."""
         if page.method == request.method and page.request_body == request.body:
             return page
         assert self._catalogue is not None
@@ -289,7 +289,7 @@ class StoredScheduler(BaseScheduler):
         return None
 
     def _read(self, rank: int) -> StoredPage | None:
-        """A page; None, counted and told once for each file, if it cannot be read."""
+        """A page; None if it cannot be read, which is counted, and logged once for each file."""
         assert self._catalogue is not None
         assert self._reader is not None
         place = self._catalogue.place(rank)
@@ -308,7 +308,7 @@ class StoredScheduler(BaseScheduler):
         return None
 
     def _tell_sitemaps(self, wanted: Wanted) -> bool:
-        """Begin to tell the spider of the sitemaps of a robots.txt; False if it cannot be read."""
+        """Begin to give the spider the sitemaps that a robots.txt names. False if it cannot be read."""
         page, tell = self._read(wanted.rank), self._asked.tell
         if page is None or tell is None:
             return False
@@ -317,13 +317,13 @@ class StoredScheduler(BaseScheduler):
 
 
 def agrees(request: Request, page: StoredPage) -> bool:
-    """Whether a request is the one that a page answered, as far as is stored: its URL, its depth, and who led there."""
+    """Whether a page may be the answer to this request: its URL, depth and Referer are those stored with the page."""
     led = (request.meta.get("redirect_urls") or [""])[-1] or (request.headers.get(b"Referer") or b"").decode("latin-1")
     return request.url.partition("#")[0] == page.url and request.meta.get("depth", 0) == page.depth and led == page.via
 
 
 def _decoded(template: bytes, page: StoredPage, spider: Spider) -> Request:
-    """The request with a template for a stored page. Raises ValueError, and what classes of the spider raise."""
+    """The request that a template makes for a stored page. Raises ValueError, and what the spider's classes raise."""
     if template == UNASKED:
         url = canonicalize(page.url, URL_BYTES_MAX)
         return Request(url, meta={"depth": page.depth or 0, "verbatim_url": True})

@@ -1,4 +1,4 @@
-"""Reads the sitemaps that a stored robots.txt names, as the crawl did when it had fetched the file."""
+"""Gives a spider the sitemaps that a stored robots.txt names, as the crawl did when it had fetched the file."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ _REDIRECT: Final = range(300, 400)
 
 
 class SitemapTelling:
-    """Tells a spider of sitemaps, one robots.txt at a time.
+    """Tells a spider which sitemaps there are, one robots.txt at a time.
 
     Args:
-        wake: called when one is done.
+        wake: called when a robots.txt is done.
     """
 
     def __init__(self, crawler: Crawler, agent: str, wake: Callable[[], None]) -> None:
@@ -44,7 +44,7 @@ class SitemapTelling:
         return self._task is not None and not self._task.done()
 
     def begin(self, robots_url: str, tell: Telling) -> None:
-        """Tell of the sitemaps of a robots.txt."""
+        """Tell the spider the sitemaps of a robots.txt."""
         self._task = asyncio.ensure_future(self._run(robots_url, tell))
         self._task.add_done_callback(lambda _: self._wake())
 

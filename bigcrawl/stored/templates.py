@@ -1,12 +1,12 @@
-"""What requests have beside their URLs, once for all requests that are alike."""
+"""Templates: everything in a request but its URL, stored once for all requests that are alike."""
 
 from __future__ import annotations
 
 
 class Templates:
-    """Numbers templates, and keeps each as long as something has its number.
+    """Numbers templates, and keeps each while its number is in use.
 
-    A crawl has few: a callback, a depth. So what waits takes four bytes a page, however many pages wait.
+    A crawl has few, such as one for each callback and depth. So a page that waits takes only four bytes, for a number.
     """
 
     def __init__(self) -> None:
@@ -41,7 +41,7 @@ class Templates:
         return self._texts[number]
 
     def take(self, number: int) -> bytes:
-        """Return the template of a number, which one use less has now; after the last one it is forgotten."""
+        """Return the template of a number, and count one use. After its last use a template is forgotten."""
         text = self._texts[number]
         self._uses[number] -= 1
         if not self._uses[number]:

@@ -8,12 +8,12 @@ The state of a page is four bytes, whether it is asked for or not:
 | n + 1 | it is asked for, with template n | `pop`; another `ask` changes nothing, unless n is the default |
 | 2^32 - 1 | it was given | never |
 
-A page behind the last one given is found by looking along the states. One that is asked for later than its place waits
-in a heap, as do requests beside the first one for a page.
+The next page is found by scanning the states from the last page given on. Pages that are asked for after their place
+has passed wait in a heap. So do further requests for the same page.
 
-The crawl heard one of those that ask for a page first, and pages that arrive together are parsed together. So who asks
-within `TOGETHER` pages after the first one may have been it: its template is kept, too, until the page is given, and
-what is stored with the page decides.
+In the crawl, only the first request for a page was fetched. Pages that arrive together are parsed together, so that
+first request may be any that comes within `TOGETHER` pages after the first one here. All their templates are kept until
+the page is given, and what is stored with the page decides between them.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
 _GIVEN: Final = (1 << 32) - 1
-_FIRST_STRETCH: Final = 16  # states looked at together: the next page is near nearly always
+_FIRST_STRETCH: Final = 16  # states scanned at once at first: the next page is nearly always close
 _STRETCH: Final = 4_096
 TOGETHER: Final = 128
 """Pages that may be parsed at the same time in a crawl: twice as many as are fetched by default."""
@@ -46,7 +46,7 @@ class Wanted(NamedTuple):
     Attributes:
         rank: of the page.
         template: of its request.
-        others: templates of other requests that may have been the first.
+        others: templates of other requests that may have been the first one in the crawl.
     """
 
     rank: int
@@ -83,7 +83,7 @@ class WantedPages:
         return bool(self._waiting or self._more)
 
     def want_all(self, pages: npt.NDArray[np.bool_], template: bytes) -> None:
-        """Ask for all of these pages, by rank, with a template that gives way to that of another `ask`."""
+        """Ask for all of these pages, by rank. A later `ask` replaces this template by its own."""
         count = int(np.count_nonzero(pages))
         if count:
             self._default = self._templates.number(template, count) + 1
@@ -91,7 +91,7 @@ class WantedPages:
             self._waiting += count
 
     def ask(self, ranks: Sequence[int], template: bytes) -> int:
-        """Ask for pages that nobody has asked for; return how many of them."""
+        """Ask for pages, unless they were asked for before. Return how many were not."""
         states = self._states[np.asarray(ranks, np.int64)].tolist()  # each alone would cost three times as much
         asked = 0
         for rank, state in zip(ranks, states, strict=True):
@@ -105,12 +105,12 @@ class WantedPages:
         return asked
 
     def ask_besides(self, rank: int, template: bytes) -> None:
-        """Ask for a page, whoever has asked for it; it comes once for each such call, in their order."""
+        """Ask for a page even if it was asked for before. It is given once for each such call, in their order."""
         self._asked += 1
         heapq.heappush(self._more, (rank, self._asked, template))
 
     def pop(self) -> Wanted | None:
-        """Return the first page that is asked for; None: there is none. Cost: 1 us, and 1 ns a page passed over."""
+        """Return the first page that is asked for; None if there is none. Cost: 1 us, and 1 ns a page skipped."""
         first = self._first() if self._waiting else None
         if self._more and (first is None or self._more[0][0] < first):
             rank, _, template = heapq.heappop(self._more)

@@ -5,7 +5,7 @@ What a power cut leaves of them, on any file system that keeps the order of a di
 - the bytes of a file up to its last `sync`, and of later ones any part;
 - the names of a directory as of its last `sync_directory`, and of later changes those before some moment.
 
-So a file is forced to the medium first, then its name; and what it takes the place of is removed after both.
+So a file is forced to the medium first, then its name, and the file that it replaces is removed after both.
 """
 
 from __future__ import annotations
@@ -120,7 +120,7 @@ def lock_named(fd: int, path: Path) -> bool:
 
 @contextmanager
 def written_through(files: Files, path: Path) -> Iterator[BinaryIO]:
-    """Create a file and yield it for writing; it is on the medium when the block has ended, but for its name."""
+    """Create a file and yield it for writing. After the block its bytes are on the medium, but perhaps not its name."""
     fd = files.create(path)
     try:
         with io.BufferedWriter(_Raw(files, fd), _BUFFER_BYTES) as file:
@@ -146,7 +146,7 @@ class _Raw(io.RawIOBase):
 
 @contextmanager
 def locked(path: Path) -> Iterator[bool]:
-    """Lock a sealed file, as who indexes, uploads or rewrites it does; False if that is done already, or it is gone.
+    """Lock a sealed file, as is done to index, upload or rewrite it. Yield False if it is locked already, or gone.
 
     Raises:
         OSError: the file cannot be opened.

@@ -1,10 +1,10 @@
-"""Where payloads are stored that were written lately, so that a copy can refer to its original (content-seen).
+"""Remembers where recent payloads are stored, so that a copy can refer to its original (content-seen).
 
-A payload is known by all 160 bits of its SHA-1 and its length. What is remembered was written before, by the same
-writer: into the same file, so that whatever cuts the original off cuts off the copy behind it; or into an earlier one
-that is sealed, and so on the medium. Between the last record of a file and its sealing, its records are no originals:
-after a power cut, the next file might have kept more. The least recently used payload is forgotten first. A copy whose
-original is not known is stored whole.
+A payload is identified by its length and all 160 bits of its SHA-1. A copy refers only to records that its own writer
+wrote before: to one in the same file, so that damage that cuts off the original cuts off the copy behind it too, or to
+one in an earlier file that is sealed, and so on the medium. Between the last record of a file and its sealing, its
+records are not referred to: after a power cut, the next file might have kept more. The least recently used payload is
+forgotten first. A copy whose original is not known is stored whole.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ class Origins:
     def look_up(self, exchange: Exchange, file: File) -> tuple[bytes, Origin | None]:
         """Return the SHA-1 of an exchange's payload, and the record that has this payload; None if none is known.
 
-        The exchange is about to be written to `file`. A body that is incomplete is nobody's copy.
+        The exchange is about to be written to `file`. An incomplete body is never a copy.
         """
         payload = payload_sha1(exchange)
         key = payload, len(exchange.response_body)

@@ -42,7 +42,7 @@ def find_page(directory: Path, is_wanted: Callable[[str], bool], ended_s: float)
 
     Cost: reads all files written to since then, some 3 s a gibibyte; 64 KiB of memory.
     """
-    # First those being written: one that gets its final name meanwhile is found under that.
+    # Files being written come first: one that gets its final name meanwhile is found under that.
     paths = [path for end in (f"{WARC_SUFFIX}{OPEN_SUFFIX}", WARC_SUFFIX) for path in directory.glob(f"*{end}")]
     pages = (_last_in(path, is_wanted, ended_s - _MARGIN_S) for path in paths)
     return max(filter(None, pages), key=lambda page: page.date, default=None)

@@ -8,8 +8,8 @@ A whole member that cannot be unpacked does not come from a killed writer, but f
 case everything from it on is first copied next to the file, as ``<name>.damaged``, unless it is all zeros (blocks that
 were allocated and never written). A number follows if there is such a file of an earlier time.
 
-A file that loses bytes may have an index, if it was complete once and was given back its ``.open`` by hand. The index
-goes first: it would describe what is not there.
+A file may have an index if it was complete once and got its ``.open`` back by hand. If bytes are cut off such a file,
+the index is removed first, because it would describe records that are gone.
 
 Memory: that of `members`.
 """
@@ -99,7 +99,7 @@ def recover_file(
     """Close one ``.open`` file, as `recover` does. None if it is in use, or gone.
 
     Raises:
-        OSError: the disk refuses, or the final name is taken; the file is as it was, or shorter.
+        OSError: the disk refuses, or the final name is taken; the file is unchanged, or shorter.
     """
     files = files or OsFiles()
     try:
@@ -177,7 +177,7 @@ def _keep_damaged(file: BinaryIO, offset: int, target: Path, files: Files) -> No
         if not copy.exists():
             break
         if _is_rest(file, offset, copy):
-            return  # kept already, by a recovery that did not come to its end
+            return  # kept already, by a recovery that was interrupted
         copy = target.with_name(f"{target.name}{DAMAGED_SUFFIX}.{number}")
     new = copy.with_name(copy.name + _NEW_SUFFIX)
     files.remove(new)
@@ -195,7 +195,7 @@ def _keep_damaged(file: BinaryIO, offset: int, target: Path, files: Files) -> No
 
 
 def _is_rest(file: BinaryIO, offset: int, copy: Path) -> bool:
-    """Whether a file has what another has from an offset on."""
+    """Whether a file is equal to another one from an offset on."""
     if copy.stat().st_size != os.fstat(file.fileno()).st_size - offset:
         return False
     file.seek(offset)

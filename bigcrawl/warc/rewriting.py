@@ -1,4 +1,4 @@
-"""Writes a WARC file anew, with some of its records as references to other records; all others stay byte for byte."""
+"""Rewrites a WARC file with some of its records as references to other records; all others stay byte for byte."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _REPLACED: Final = frozenset(
 
 
 class Reference(NamedTuple):
-    """A record that is to become a ``revisit``, or is one, and what it is to refer to.
+    """A record that will become a ``revisit``, or is one already, and the record that it will refer to.
 
     Attributes:
         offset: of its gzip member.
@@ -44,14 +44,14 @@ class Reference(NamedTuple):
 
 
 def rewrite(path: Path, file: BinaryIO, references: Iterator[Reference]) -> tuple[int, int]:
-    """Write a WARC file into another one; return how many records were changed, and how many could not be.
+    """Copy a WARC file with changes; return how many records were changed, and how many could not be.
 
-    A record stays as it is if there is none at the offset, or if its heads are longer than `_HEADS_BYTES_MAX`.
+    A reference is not carried out if no record is at its offset, or if its heads are longer than `_HEADS_BYTES_MAX`.
 
     Args:
         path: of the WARC file.
-        file: takes the other one.
-        references: by offset.
+        file: the new file, open for writing.
+        references: in the order of their offsets.
 
     Raises:
         CorruptionError: the file is damaged.

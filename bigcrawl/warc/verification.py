@@ -23,8 +23,8 @@ def verify(path: str | Path) -> tuple[int, str | None]:
     """Count the whole, well-formed records from the start of a file, and describe the first problem.
 
     Checks that each gzip member unpacks to exactly one record with correct length, block digest and payload digest;
-    digests other than SHA-1 are not looked at. Returns the count and the problem with its offset, or None if the file
-    is sound. A file without a record is not: no writer completes one.
+    digests other than SHA-1 are ignored. Returns the count and the problem with its offset, or None if the file is
+    sound. A file without records is not sound: no writer completes one.
 
     Raises:
         OSError: the file cannot be read.

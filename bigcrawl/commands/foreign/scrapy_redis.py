@@ -47,7 +47,7 @@ class ScrapyRedis:
         """Name the keys.
 
         Raises:
-            ConfigError: the spider is not named, or the URL is none of a Redis.
+            ConfigError: the spider is not named, or the URL does not lead to a Redis.
         """
         self._url = url
         keys = (opts.queue_key, opts.dupefilter_key)

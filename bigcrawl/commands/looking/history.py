@@ -1,4 +1,4 @@
-"""`scrapy frontier history`: how the crawl went since its begin, as rates over time."""
+"""`scrapy frontier history`: how the crawl went since its start, as rates over time."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""When a page is visited next, and why: what `scrapy frontier explain` finds out of a crawl that visits pages again.
+"""When a page is visited next, and why, for `scrapy frontier explain` in a crawl that visits pages again.
 
 What is known of a page travels with its URL. So it is read where the URL is: in Redis, in the inbox, or in a queue of
 its partition on disk, which are read through for it.
@@ -31,9 +31,9 @@ class NextVisit(NamedTuple):
     """What is known of a page that is visited again.
 
     Attributes:
-        visit: what is known after its last visit; None if it was visited, and where it waits now is not known.
+        visit: what is known after its last visit; None if it was visited, but was not found where it should wait.
         flags: of its URL.
-        waits: whether it waits for the time of its next visit; else that has come, and it is on its way.
+        waits: whether the time of its next visit has not come yet; otherwise it is on its way.
     """
 
     visit: Visit | None
@@ -46,7 +46,7 @@ async def find_next_visit(
 ) -> NextVisit | None:
     """Return what is known of the next visit of a URL's page; None if it was not visited, or is not visited again.
 
-    Cost: nothing if it was not; else all that waits in its partition may be read, some seconds for a million URLs.
+    Cost: nothing in those cases. Otherwise all waiting URLs of its partition may be read: some seconds for a million.
 
     Raises: as `read_partition`.
     """
@@ -71,7 +71,7 @@ def _of_body(body: bytes, flags: int, *, waits: bool) -> NextVisit | None:
 
 
 def next_visit_data(found: NextVisit | None, rule: str, now_ms: int) -> dict[str, Any] | None:
-    """Return it for programs; `rule` is the policy of the settings."""
+    """Return a next visit as JSON for programs; `rule` is the policy of the settings."""
     if found is None:
         return None
     visit = found.visit
@@ -96,7 +96,7 @@ def next_visit_data(found: NextVisit | None, rule: str, now_ms: int) -> dict[str
 
 
 def next_visit_rows(data: dict[str, Any] | None) -> dict[str, str]:
-    """Return it as lines of an explanation."""
+    """Return a next visit as lines of an explanation."""
     if data is None:
         return {}
     if data["due"] is None:

@@ -1,4 +1,4 @@
-"""`scrapy frontier warc compact`: drop bodies that WARC files have more than once.
+"""`scrapy frontier warc compact`: drop bodies that are stored more than once in WARC files.
 
 For each file that has copies:
 
@@ -6,10 +6,10 @@ For each file that has copies:
 2. the new file is checked record by record, synced, and indexed;
 3. the indexes of the old file are removed, the new file takes its name, and then the new indexes theirs.
 
-A crash leaves the old file or the new one, both whole, at worst without an index, which the next start makes. What is
-in the directory beside it is removed by the next call. Records that refer to a copy are changed first, in a round of
-their own, so that at no time a record refers to one without a body. Those of files that are not named, or damaged, are
-not changed; a body to which one of them refers stays.
+A crash leaves the old file or the new one, complete, at worst without an index, which the next start makes. The next
+call removes what is left in the directory beside it. Records that refer to a copy are changed first, in a round of
+their own, so that no record ever refers to one without a body. Records of damaged files, and of files that were not
+named, are not changed, and the bodies to which they refer stay.
 """
 
 from __future__ import annotations
@@ -42,11 +42,11 @@ _ROOM: Final = ".compacting"
 
 
 def compact_files(config: Config, words: Sequence[str], opts: argparse.Namespace) -> Result:
-    """Store bodies once that are in several records of some files, and say what that saved.
+    """Keep one of several equal bodies in the named files, and print how much that saved.
 
     Raises:
-        ConfigError: a file is not there, they are in several directories, or another call is at work.
-        TransientStoreError: the disk refuses; every file is as it was, or compacted.
+        ConfigError: a file is missing, the files are in several directories, or another call is at work.
+        TransientStoreError: the disk refuses; each file is either unchanged or compacted.
     """
     paths = files_of(config, words)
     if not paths:
@@ -87,7 +87,7 @@ class _Compaction:
             self._redirected = self._change_all(found.redirected)
             if not self._redirected and not self._left:
                 self._copies = self._change_all(found.referred)
-        if self._redirected and not self._left:  # offsets are others now
+        if self._redirected and not self._left:  # the first round has moved records
             with closing(self._found()) as found:
                 self._copies = self._change_all(found.referred)
 
@@ -136,7 +136,7 @@ class _Compaction:
         return sum(self._change(self._paths[number], references) for number, references in by_file(lines))
 
     def _change(self, path: Path, references: Iterator[Reference]) -> int:
-        """Write a file anew, check it, and put it in the place of the old one; return how many records have changed."""
+        """Rewrite a file, check the new one, and replace the old one by it; return how many records have changed."""
         with locked(path) as is_ours:
             if not is_ours:
                 self._left[path] = f"{path}: somebody else is at work on it, or it is gone; call again"

@@ -30,12 +30,12 @@ _NEW_SUFFIX: Final = ".new"
 def extract_page(config: Config, words: Sequence[str], opts: argparse.Namespace) -> Result:
     """Show where a page is stored and its HTTP head; with `--to`, write its body, as the server sent it.
 
-    A file that is there is replaced once the whole body is written beside it; what fails before leaves it as it was.
+    An existing file is replaced only after the whole body was written beside it. Any failure leaves it unchanged.
 
     Raises:
-        ConfigError: the URL is none, or no index has it.
-        CorruptionError: the record is damaged, or its index is of another file.
-        TransientStoreError: the file cannot be read, or the body not be written.
+        ConfigError: the URL is invalid, or no index has it.
+        CorruptionError: the record is damaged, or its index belongs to another file.
+        TransientStoreError: the file cannot be read, or the body cannot be written.
     """
     directory = directory_of(config)
     try:
@@ -45,7 +45,7 @@ def extract_page(config: Config, words: Sequence[str], opts: argparse.Namespace)
     found = _chosen(directory, url, opts.at, config.crawl.warc_store_url)
     is_copy = found.mime == REVISIT
     page = source = _extracted(directory, found, None if is_copy else opts.to)
-    if is_copy:  # of a record that is none
+    if is_copy:  # a copy of a copy
         found = _original(directory, page)
         source = _extracted(directory, found, opts.to)
     head = decoded(page.http_head or source.http_head)

@@ -28,7 +28,7 @@ FULL: Final = frozenset((errno.ENOSPC, errno.EDQUOT, errno.EFBIG))
 
 
 def verify_files(config: Config, words: Sequence[str], opts: argparse.Namespace) -> Result:
-    """Read WARC files, check each record's length and digests, and whether the index is the file's.
+    """Read WARC files, and check each record's length and digests, and whether the index matches the file.
 
     Raises:
         ConfigError: a file is not there.
@@ -69,11 +69,11 @@ def verify_files(config: Config, words: Sequence[str], opts: argparse.Namespace)
 
 
 def index_again(config: Config, words: Sequence[str], opts: argparse.Namespace) -> Result:
-    """Make the indexes of WARC files, in the place of those that are there. One that cannot be read holds up no other.
+    """Make the indexes of WARC files, replacing existing ones. A file that cannot be read does not stop the others.
 
     Raises:
-        ConfigError: a file is not there, or there is no pyarrow.
-        TransientStoreError: the disk is full; files before that are indexed.
+        ConfigError: a file or pyarrow is missing.
+        TransientStoreError: the disk is full; the files before that are indexed.
     """
     kinds = config.crawl.warc_indexes or (CDXJ,)
     if opts.parquet:

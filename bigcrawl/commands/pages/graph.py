@@ -90,7 +90,7 @@ def _written(config: Config, directory: Path, catalogue: Catalogue, opts: argpar
 def _fill(
     config: Config, catalogue: Catalogue, graphs: dict[str, GraphBuilder], stack: ExitStack
 ) -> tuple[int, list[str]]:
-    """Add the links of all pages but robots.txt. Return how many, and what is wrong with those that cannot be read."""
+    """Add the links of all pages except robots.txt. Return how many pages, and why some could not be read."""
     reader = stack.enter_context(closing(PageReader(catalogue, DOWNLOAD_MAXSIZE)))
     links = LinkReader(
         agent_token(config.politeness.agent), DOWNLOAD_MAXSIZE, obeys_nofollow=config.politeness.obey_nofollow

@@ -24,7 +24,7 @@ _REFUSALS_MAX: Final = 20  # in a row; nobody calls again in a while, as a node 
 
 
 def upload_files(config: Config, words: Sequence[str], opts: argparse.Namespace) -> Result:
-    """Move complete WARC files and their indexes to the store, and say what is left here, and why.
+    """Move complete WARC files and their indexes to the store, and print which ones stay here, and why.
 
     A store that does not answer holds it for `STALL_S` at most.
 

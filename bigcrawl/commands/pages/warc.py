@@ -42,12 +42,12 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 def warc(config: Config, words: Sequence[str], opts: argparse.Namespace) -> Result:
     """Check WARC files, index or repair them, drop copies, move them to a store, or get a page out.
 
-    Damage makes the exit status 1.
-    Works while the crawl runs: it looks at files that are complete, and a node never changes one. `compact` is best
-    called when it does not: a node may refer to a body that is dropped meanwhile, until the next call.
+    The exit status is 1 if a file is damaged.
+    Works while the crawl runs: it looks only at complete files, and a node never changes one. Call `compact` when no
+    node runs, if possible: a node may refer to a body that is being dropped. The next call mends such a reference.
 
     Raises:
-        ConfigError: a word is wrong, or a file or page is not there.
+        ConfigError: an argument is wrong, or a file or page does not exist.
         TransientStoreError: the disk or the store refuses.
     """
     verb, *rest = words

@@ -28,7 +28,7 @@ def pause(config: Config, words: Sequence[str], opts: argparse.Namespace) -> Res
     """Pause the crawl, or what is named: nodes, hosts, PLDs; in force on every node within a second.
 
     Raises:
-        ConfigError: the crawl does not exist, or a name is none; nothing was changed.
+        ConfigError: the crawl does not exist, or a name is invalid; nothing was changed.
         TransientStoreError: Redis does not answer.
     """
     return _change(config, words, on=True)

@@ -27,7 +27,7 @@ class PutTallies(NamedTuple):
 
 
 def put_tallies(keys: CrawlKeys, node: str, tallies: bytes, *, is_first: bool = False) -> Call[PutTallies]:
-    """Write what a node has counted since its begin, in the place of what it wrote before."""
+    """Write what a node has counted since its start, replacing what it wrote before."""
 
     def parse(reply: int) -> PutTallies:
         return PutTallies(reply != -1, reply == 0, max(0, reply))

@@ -158,7 +158,7 @@ def links_encoder(links: Links, depth: int, marks: Marks | None = None) -> Calla
 
 
 def links_tail(links: Links, depth: int) -> bytes:
-    """Return what the bodies of a batch's URLs have in common: all that stands after the URL. Raises as above."""
+    """Return the part that the bodies of a batch's URLs have in common: everything after the URL. Raises as above."""
     source = next(iter(links.urls), "(no URL)")
     return tail_of(_packed_body(source, depth, _links_payload(links)), source)
 

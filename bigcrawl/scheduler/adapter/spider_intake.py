@@ -106,7 +106,7 @@ class SpiderIntake:
         for at in node.outbox.remember_each(keys.marks_of(urls)):
             try:
                 queued = encode(keys.of_url(urls[at]), urls[at])
-            except (ValueError, IndexError):  # the caller says that it is canonical, but it is no URL
+            except (ValueError, IndexError):  # not a URL, although the caller passed it as canonical
                 self._drops.count_dropped("url", urls[at])
                 continue
             node.offer(queued)
@@ -118,7 +118,7 @@ class SpiderIntake:
         return offered
 
     def note_modified(self, modified: Mapping[str, int], found_at: str) -> None:
-        """A page says when pages of its own pay-level domain were changed, by canonical URL. Others are left out.
+        """Note when pages changed, by canonical URL, as the page at `found_at` says. Other sites' pages are ignored.
 
         Cost: 2 us a page.
         """
@@ -128,7 +128,7 @@ class SpiderIntake:
         pld = node.pld_of(host_of(canonicalize(found_at)))
         own: list[tuple[int, int]] = []
         for url, at_s in modified.items():
-            with suppress(ValueError, IndexError):  # the spider says that it is canonical, but it is no URL
+            with suppress(ValueError, IndexError):  # not a URL, although the spider passed it as canonical
                 if node.pld_of(host_of(url)) == pld:
                     own.append((node.keys.of_url(url), int(at_s)))
         node.ownership.listed.note(own)

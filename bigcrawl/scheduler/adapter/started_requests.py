@@ -203,7 +203,7 @@ class StartedRequests:
             self._running = held
 
     def note_page(self, response: Response) -> None:
-        """The spider is given this page, without content encoding. Cost: that of `PageContents.note`."""
+        """Note the page that the spider is about to get, without content encoding. Cost: as `PageContents.note`."""
         node = self._node
         if node is not None and node.contents is not None and response.status == 200:
             held = self.held_of(response.request)

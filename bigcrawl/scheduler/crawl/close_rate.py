@@ -1,8 +1,8 @@
 """Finds out that a crawl has become too slow to go on: fewer pages a second than BIGCRAWL_CLOSE_RATE for a while.
 
 Every node measures the whole crawl, by the rates that all nodes report with their heartbeats. So nothing is asked of
-Redis, and whichever node finds it first decides for all. Time in which the crawl was not to be faster does not count:
-a pause, of the crawl or of a node whose disk is full, a speed below the limit, a Redis that was away.
+Redis, and whichever node finds it first decides for all. Time does not count in which the crawl could not be faster:
+while it or a node with a full disk was paused, while its speed was limited to less, and while Redis was away.
 
 Source: PolyBot §4.1, whose operators ended crawls when the rate had fallen.
 """

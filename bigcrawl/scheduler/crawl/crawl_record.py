@@ -84,7 +84,7 @@ async def open_record(client: RedisClient, config: CrawlConfig, objects: Objects
 async def _open(
     client: RedisClient, config: CrawlConfig, objects: Objects | None, stored: dict[str, bytes]
 ) -> CrawlRecord:
-    """Open the record, of which Redis had `stored`."""
+    """Open the record, given the fields that Redis has of it."""
     key = CrawlKeys(config.name).crawl
     wanted = _fixed_fields(config)
     path = config.crawl_dir / RECORD_FILE

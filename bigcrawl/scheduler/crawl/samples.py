@@ -35,7 +35,7 @@ ROWS_MAX: Final = FRESH + OLD_MAX + 1
 class Samples:
     """Takes samples for one node.
 
-    What a node keeps at its begin stands until ten seconds of the clock are over, unless it ends before.
+    The sample that a node keeps at its start stands until ten seconds of the clock are over, unless it ends before.
     """
 
     def __init__(self, client: RedisClient, crawl: str, partitions: int, membership: Membership) -> None:
@@ -66,7 +66,7 @@ class Samples:
             await self.keep(await survey(self._client, self._crawl, self._partitions), reports)
 
     async def keep(self, seen: Survey, reports: Mapping[str, Mapping[str, Any]]) -> None:
-        """Keep a survey as the sample of this time, in the place of another one.
+        """Keep a survey as the sample of this time, replacing another one.
 
         Raises:
             TransientStoreError: Redis is away. Nothing is raised if it refuses the sample, for want of memory.

@@ -1,6 +1,6 @@
 """What nodes count for the crawl's report, in Redis: one value a node, and one of all nodes that are gone.
 
-A node writes all that it has counted since its begin, every ten seconds and when it leaves. So a repeat changes
+A node writes all that it has counted since its start, every ten seconds and when it leaves. So a repeat changes
 nothing, and a killed node loses the counts of its last ten seconds. These counts are for people: no failure of theirs
 is a trouble, and nothing waits for them.
 """

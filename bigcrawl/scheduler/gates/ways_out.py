@@ -34,7 +34,7 @@ class NotesFetches(Protocol):
     """Measures the gaps at hosts; in a node, `handout.host_gaps.HostGaps`."""
 
     def fetching(self, host: str) -> AbstractContextManager[None]:
-        """A robots.txt of the host is fetched, or a URL is asked by HEAD; then the host rests, whatever came of it."""
+        """Fetch a robots.txt of the host, or ask for a URL by HEAD, in this block. Then the host rests in any case."""
 
 
 class SetsAside(Protocol):

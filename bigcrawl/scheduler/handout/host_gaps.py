@@ -56,9 +56,9 @@ class HostGaps:
 
     @contextmanager
     def fetching(self, host: str) -> Iterator[None]:
-        """A robots.txt of the host is fetched, or a URL is asked by HEAD; its end counts if it is given up, too.
+        """Fetch a robots.txt of the host, or ask for a URL by HEAD, in this block. Its end counts even if it fails.
 
-        A rest that the answer asks for, and that is longer, is not counted here.
+        If the answer asks for a longer rest, that is not counted here.
         """
         self.note_start(host, self._clock.monotonic_ms())
         try:

@@ -36,7 +36,7 @@ class EngineSide:
         on_fatal: ends the crawl because of an error that waiting does not solve.
         wake: makes the engine ask for URLs now.
         break_off: gives up the fetches under way.
-        is_paused: returns whether the engine asks for nothing, because a disk is full or an operator wants it.
+        is_paused: returns whether the engine is paused, because a disk is full or by an operator's order.
         note_limit: called with each new limit on concurrent fetches.
         revive_server: starts the embedded Redis again if it died; None if Redis is an operator's.
         storage: where pages are stored; None if they are not.

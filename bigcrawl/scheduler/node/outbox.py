@@ -6,9 +6,9 @@ A batch keeps its number until Redis has taken it, so that a repeat after a lost
 number n only after n-1: when Redis refuses a command of a pipeline, those behind it wait for it. Batches of the last
 seconds are kept, for a Redis that forgets them.
 
-If an inbox lacks even the batch before the first one that waits, Redis has lost more than is kept here, or did not hear
-from this node for a day. Nobody knows what n-1 was, so the node begins a new session of that inbox, with numbers from
-1. After that Redis takes nothing of earlier sessions, and a late message does no harm.
+If an inbox lacks even the batch before the first one that waits, Redis has lost more than is kept here, or has not
+heard from this node for a day. Nobody knows what n-1 was, so the node begins a new session of that inbox, with numbers
+from 1. After that Redis accepts nothing of earlier sessions, so a late message does no harm.
 """
 
 from __future__ import annotations
@@ -72,7 +72,7 @@ class _Batch:
 
     @property
     def weight(self) -> int:
-        """How many URLs it counts for while its owner has not merged it; a vote or row takes about as much of Redis."""
+        """How many URLs it counts as until its owner has merged it. A vote or row takes about as much room as a URL."""
         return self.urls + len(self.votes) // VOTE_BYTES + rows_in(self.contents)
 
 
@@ -188,7 +188,7 @@ class Outbox:
         return flushed
 
     def take_told_partitions(self) -> set[int]:
-        """Take the partitions that have got nothing but rows about contents since the last call."""
+        """Return, once, the partitions that have got only rows about contents since the last call."""
         told, self._told_partitions = self._told_partitions, set()
         return told
 

@@ -52,8 +52,8 @@ class OwnedPartition(Taking):
         points: what the store has of it; None if the crawl has no store.
         suspects: URLs that may have killed a node, by sequence number.
         moved: URLs that were moved back to the inbox lately.
-        found: near copies that other partitions are to be told of.
-        publishing: what Redis is told of its counts.
+        found: near copies that other partitions must be told about.
+        publishing: tells Redis its counts.
         draining: whether to release it as soon as the node holds none of its URLs.
         is_damaged: whether a file is damaged, so that no work is done on it.
         admitted: the number of the last admit batch that Redis has confirmed.
@@ -83,7 +83,7 @@ class OwnedPartition(Taking):
             keys: its keys in Redis.
             identity: this node, the epoch, and the generation.
             disk: the partition, opened in that epoch.
-            due_heap: gets the partition whenever it is due at another time.
+            due_heap: has the partitions by when they are due; this one enters it.
             hot_urls: its share of the hot set.
             connections: how many connections a host may have at a time.
             loss_ms: how much Redis may forget.

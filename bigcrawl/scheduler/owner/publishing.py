@@ -33,7 +33,7 @@ class Publishing:
         durability: Durability,
         points: StoredPoints | None,
     ) -> None:
-        """All of them are read only. `points` is None if the crawl has no store."""
+        """Begin. The arguments are only read, never changed. `points` is None if the crawl has no store."""
         self._keys = keys
         self._disk = disk
         self._schedule = schedule

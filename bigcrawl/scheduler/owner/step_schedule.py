@@ -25,7 +25,7 @@ class StepSchedule:
         waiting: URLs on disk that a step may admit, as counted after the last step.
         withheld: the other URLs on disk. They have no budget, or the crawl does not wait for their host.
         revisits: URLs on disk that wait for the time of their next visit.
-        overdue_revisits: those of them that the last step has left although their time has come.
+        overdue_revisits: those that the last step left waiting although their time had come.
         stepped_ms: when the last step ended, on the monotonic clock.
     """
 

@@ -37,7 +37,7 @@ class CommittedFiles:
     """
 
     def __init__(self, directory: Path, own: EpochDirectory, log: ManifestLog, manifest: Manifest) -> None:
-        """Begin with the first manifest of an epoch, which is in its log."""
+        """Begin with the first manifest of an epoch, which its log holds already."""
         self.own = own
         self.manifest = manifest
         self.durable: Manifest | None = None
@@ -54,7 +54,7 @@ class CommittedFiles:
     # --- committing
 
     def commit(self, manifest: Manifest, batch: AdmitBatch | None = None) -> None:
-        """Append a manifest with the next number, and its batch. Batches that are not needed any more are left out."""
+        """Append a manifest with the next number, and its batch. Batches that are no longer needed are left out."""
         number, durable = self.manifest.number + 1, self.durable.number if self.durable else 0
         manifest = replace(manifest, number=number, durable=durable, retained=self._still_retained())
         self.manifest = self._log.append(manifest, encode_admit_batch(batch) if batch else b"")

@@ -134,7 +134,7 @@ def read_plds(
 
 
 class Waiting(NamedTuple):
-    """A URL that waits in a queue on disk; `for_time` says that it waits for the time of its next visit."""
+    """A URL that waits in a queue on disk; `for_time` says whether it waits for the time of its next visit."""
 
     url: QueuedUrl
     for_time: bool

@@ -1,7 +1,7 @@
-"""When pages were changed, as their own sites say in sitemaps and feeds that this node has read (before step 5).
+"""When pages changed, according to the sitemaps and feeds of their own sites that this node has read (before step 5).
 
-A partition's sites are fetched by its owner, so what a site says of its pages is read where it is needed, and not sent
-anywhere. It is kept in memory: it is a hint, and a node that starts visits pages when they are due.
+A partition's sites are fetched by its owner. So the owner is the node that reads what a site says of its pages, and
+nothing needs to be sent. It is only a hint, so it is kept in memory: without it, pages are visited when they are due.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ PAGES_MAX: Final = 1 << 17
 
 
 class ListedPages(BoundedDict[int, int]):
-    """Seconds since 1970 by URL key, of pages that were changed lately; read by the thread of the steps, too."""
+    """By URL key, when pages changed lately, in seconds since 1970. The thread that steps partitions reads it too."""
 
     def __init__(self, config: RevisitConfig, now_ms: Callable[[], int]) -> None:
         super().__init__(PAGES_MAX)
@@ -29,7 +29,7 @@ class ListedPages(BoundedDict[int, int]):
         self._now_ms = now_ms
 
     def note(self, pages: Iterable[tuple[int, int]]) -> None:
-        """Note when pages were changed: key and time of each. What no page has been waiting for so long is left out."""
+        """Note the key and time of change of pages, except for changes longer ago than any page waits."""
         since_s = self._now_ms() // 1000 - self._lately_s
         for key, modified_s in pages:
             if modified_s >= since_s:

@@ -1,8 +1,8 @@
-"""Looks at pages that wait for their next visit, and are listed by their site: has the site said that they changed?
+"""Looks at pages that wait for their next visit and are listed by their site: has the site said that they changed?
 
-A page that is listed comes up before it is due, as `bigcrawl.revisiting.hints` says. If its site has said meanwhile
-that it was changed after its last visit, it is visited now; else it waits on. Only what a node has read of sitemaps
-and feeds since it started is known here: without it a page is visited when it is due.
+A listed page is looked at before it is due, at the times that `bigcrawl.revisiting.hints` computes. If its site has
+said meanwhile that it changed after its last visit, it is visited now; otherwise it goes on waiting. Only what this
+node has read in sitemaps and feeds since its start is known here.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ Modified: TypeAlias = "Mapping[int, int]"
 
 NOTHING_LISTED: Final[Modified] = MappingProxyType({})
 
-_EARLY = 16  # a queue by time lets a URL go up to a sixteenth of its wait too early
+_EARLY = 16  # a queue by time may release a URL up to a sixteenth of its wait too early
 
 
 def first_look_s(revisit: Revisit, modified: Modified) -> int:
@@ -52,5 +52,5 @@ def _listed_visit(url: QueuedUrl, modified: Modified) -> Visit | None:
     try:
         visit = Visit.unpack(visit_in(url.body))
     except (ValueError, VisitFormatError):
-        return None  # it is visited as for the first time
+        return None  # it will be visited as if for the first time
     return visit if visit.last_s < visit.soonest_s < visit.due_s else None

@@ -1,18 +1,18 @@
 """URLs that wait on disk for the time of their next visit (step 6).
 
 They are in queues by time, `due-<level>-<n>`. A URL that waits at least 2^l and less than 2^(l + 1) seconds is put into
-a queue of level l - 3, whose queues each cover 2^(l - 3) seconds, the n-th from n * 2^(l - 3) on. A queue is due in the
-middle of what it covers. So a visit is early or late by at most a sixteenth of its wait, a URL is written once however
-long it waits, and there are at most 16 queues a level: some 80 for waits between a day and a month. Waits below 16
-seconds are in queues of 2 seconds each.
+level l - 3. Each queue of that level covers 2^(l - 3) seconds, the n-th one from n * 2^(l - 3) on. A queue is due in
+the middle of the time that it covers. So a visit is early or late by at most a sixteenth of its wait, a URL is written
+once however long it waits, and a level has at most 16 queues: some 80 for waits between a day and a month. Waits below
+16 seconds are in queues of 2 seconds each.
 
     arriving           due-<level>-<n>       its middle lies behind `released_s`
     due-<level>-<n>    placed as arriving    its middle has come; a portion in each step, earliest first
 
-A page that its site lists is put where it is looked at next, before it is due (`queues.looks`).
+A page that its site lists is put into the queue of the time at which it is looked at next (`queues.looks`).
 
-`released_s` never moves back. It keeps a queue that is emptied, and whose name must not be used again, from getting
-further URLs, also if a clock is set back.
+`released_s` never decreases, even if a clock is set back. So a queue that was emptied gets no further URLs: its name
+must not be used again.
 """
 
 from __future__ import annotations

@@ -85,7 +85,7 @@ class HeldUrl:
 
     @property
     def owes_content(self) -> bool:
-        """Whether it has ended for good, and what its page contains was not told yet."""
+        """Whether it has ended for good, and partitions were not told yet what its page contains."""
         return bool(self.content_rows) and self.end is not None and not self.end.member
 
     def sha1_of(self, body: bytes) -> bytes | None:
@@ -108,7 +108,7 @@ class HeldUrl:
         self.stage = Stage.ROBOTS
 
     def note_asked(self, rest_ms: int) -> None:
-        """A HEAD was sent in its place, and is not sent again; its host rests for so long."""
+        """Note that a HEAD was sent in its place, and is not sent again. Its host rests for this time."""
         self.fields = self.fields._replace(flags=self.fields.flags | ASKED)
         self.rest_after_head_ms = rest_ms
 
@@ -203,13 +203,13 @@ class HeldUrl:
         self.outcome = outcome
 
     def note_download(self, outcome: str, download_ms: int, body_bytes: int = 0) -> None:
-        """A download of it has ended, and took so long; bodies add up where it is downloaded more than once."""
+        """Note the end of a download and the time it took. If it is downloaded more than once, the bytes add up."""
         self.outcome = outcome
         self.download_ms = download_ms
         self.fetched_bytes += body_bytes
 
     def note_retry_after(self, retry_after_ms: int) -> None:
-        """Its host has asked to be left alone for so long; 0 if it has not."""
+        """Note for how long its host has asked to be left alone; 0 if it has not."""
         self.retry_after_ms = retry_after_ms
 
     def note_pld_rows(self, rows: bytes) -> None:
@@ -221,12 +221,12 @@ class HeldUrl:
         self.payload = body, sha1
 
     def note_content(self, content: int, rows: tuple[ContentRow, ...]) -> None:
-        """Its page contains this, of which partitions are told with these rows."""
+        """Note the key of its page's content, and the rows that tell partitions of it."""
         self.content = content
         self.content_rows = rows
 
     def note_content_offered(self, offered: int) -> None:
-        """Its rows are in the outbox, which has been offered so much by now."""
+        """Note that its rows are in the outbox; `offered` is how much the outbox had been offered then."""
         self.content_rows = ()
         self.offered_at_end = offered
 
@@ -253,7 +253,7 @@ class HeldUrl:
     # --- its end
 
     def note_end(self, end: Ended, *, offered: int, pages: int) -> None:
-        """It has ended; the outbox had been offered so many URLs, and the page storage so many pages."""
+        """Note its end, and how many URLs the outbox and how many pages the storage had been offered by then."""
         self.stage = Stage.ENDED
         self.end = end
         self.offered_at_end = offered

@@ -96,7 +96,7 @@ class HeldUrls:
     def acknowledgeable(self, flushed: int) -> list[HeldUrl]:
         """Return the ended URLs whose links and pages are safe, oldest first. They stay until `forget`.
 
-        A page that has become safe since `safe_with_content` waits until its contents were told.
+        A page that has become safe since the last call of `safe_with_content` waits: its content was not told yet.
         """
         ready = []
         safe_pages = self._storage.safe_pages if self._storage else 0

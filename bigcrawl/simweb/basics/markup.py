@@ -133,7 +133,7 @@ def render_notice(status: int, href: str | None = None) -> bytes:
 
 
 def in_own_words(page: bytes, draw: int) -> bytes:
-    """Return a page with other words: its letters are exchanged, between tags only. Cost: some 100 us."""
+    """Return a page with different words: letters between tags are exchanged. Cost: some 100 us."""
     letters = list(range(ord("a"), ord("z") + 1))
     Random(draw).shuffle(letters)
     table = bytes(letters[byte - ord("a")] if ord("a") <= byte <= ord("z") else byte for byte in range(256))
@@ -141,7 +141,7 @@ def in_own_words(page: bytes, draw: int) -> bytes:
 
 
 def with_changed_words(page: bytes, draw: int, words_max: int) -> bytes:
-    """Return a page some of whose words are others, up to `words_max` of them, in its last paragraphs' text."""
+    """Return a page with up to `words_max` of its words replaced, in the text of its last paragraphs."""
     rng = Random(draw)
     words = [match.span() for match in _words.finditer(page, page.rindex(b"<p>", 0, len(page) // 2) + 3)]
     for start, end in sorted(rng.sample(words, rng.randint(1, words_max)), reverse=True):

@@ -1,7 +1,7 @@
 """Feeds: an RSS and an Atom one on each host, which its front page names.
 
-They announce pages to which nothing else leads, and if pages of the web change, the host's news with the times of their
-latest changes. The newest entry comes first, so the feeds change as the news do.
+They announce pages to which nothing else leads. If pages of the web change, they also announce the host's news, with
+the times of their latest changes. The newest entry comes first, so the feeds change when the news do.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ FEEDS: Final = 2
 ANNOUNCED: Final = 6
 NEWS_MAX: Final = 20
 _TYPES: Final = ("application/rss+xml", "application/atom+xml")
-_NEWEST_MS: Final = 1_767_225_600_000  # 2026-01-01: when what does not change was announced at the latest
+_NEWEST_MS: Final = 1_767_225_600_000  # 2026-01-01: pages that do not change were announced before
 _YEAR_MS: Final = 31_536_000_000
 _HEAD: Final = '<?xml version="1.0" encoding="UTF-8"?>\n'
 
@@ -40,7 +40,7 @@ def announced_in(number: int) -> range:
 
 
 def announced_ms(seed: int, host: int, number: int) -> int:
-    """Return when a host's page was announced that does not change: a whole second of the year 2025."""
+    """Return when a host announced a page that does not change: a whole second of the year 2025."""
     return (_NEWEST_MS - mix(seed ^ mix(host ^ mix(number))) % _YEAR_MS) // 1000 * 1000
 
 

@@ -1,7 +1,7 @@
 """Sitemaps: an index of gzipped lists. They name front pages, and mapped pages to which nothing else leads.
 
-If pages of the web change, the first list names the host's news too, and says when each has changed and how often it
-does. One host in `LIARS_EVERY` says of its mapped pages, which never change, that they always do, and just have.
+If pages of the web change, the first list also names the host's news, and says when each last changed and how often it
+does. One host in `LIARS_EVERY` lies: it says that its mapped pages, which never change, always do, and just did.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ def index_of_sitemaps(urls: Iterable[str]) -> bytes:
 
 
 class Listed(NamedTuple):
-    """A page in a list; `changefreq` and the time of its change are empty and 0 if the site does not say."""
+    """A page in a list. `changefreq` is empty, and the time of its change 0, if the site does not say."""
 
     url: str
     changefreq: str = ""

@@ -14,7 +14,7 @@ TAKE_MAX = 64
 
 
 class Taking:
-    """The base class of a partition that is taken from; nothing but its methods here changes these attributes.
+    """The base class of a partition that URLs are taken from. Only its methods change these attributes.
 
     Attributes:
         due_ms: when a host of the partition may next be taken, on the monotonic clock.
@@ -22,7 +22,7 @@ class Taking:
     """
 
     def __init__(self, due_heap: DueHeap[Any], due_ms: int) -> None:
-        """Enter the heap, which gets the partition whenever it is due at another time. `NEVER_MS`: no URL waits."""
+        """Enter the heap, and again whenever the partition becomes due at another time; `NEVER_MS` if no URL waits."""
         self._due_heap = due_heap
         self.due_ms = NEVER_MS
         self._due_by_ms = NEVER_MS  # the earliest time that was noted since Redis was asked last
