@@ -5,6 +5,8 @@
 #                     without which no public address is asked; ARGS="-s NAME=VALUE ..." for scrapy; FRESH=1 begins
 #                     a finished crawl anew; without SEEDS a small web of its own, offline
 #   make test         the tests: no root, nothing but this machine
+#   make test-long    the tests that take longest for what they ask, which make test leaves out
+#   make test-all     both in one run
 #   make test-pythons PYTHONS="python3.12 python3.13"   unit and side-by-side tests on each of these, each in its own .venv
 #   make check        what every change must pass: ruff, mypy, nothing unused, the tests
 #   make docs         the reference pages, written from the tables of settings, stats, keys and commands
@@ -65,7 +67,7 @@ CORPORA := build/corpora
 unexport PYTHONDONTWRITEBYTECODE
 
 .DELETE_ON_ERROR:
-.PHONY: help venv crawl test test-pythons check lint check-system test-fault test-hostile mutation clean
+.PHONY: help venv crawl test test-long test-all test-pythons check lint check-system test-fault test-hostile mutation clean
 .PHONY: bench bench-dns bench-frontier bench-memory bench-drum_speed bench-drum_cost bench-beast bench-spam bench-merges bench-backlog bench-best_first bench-focused bench-sampling bench-order bench-metrics bench-watching bench-nodes bench-speed bench-crowd bench-recrawl bench-content bench-paired bench-stored bench-page_table bench-durability
 
 help:
@@ -107,6 +109,14 @@ $(REWRITTEN): $(STAMP)
 test: $(STAMP) $(REWRITTEN)
 	@$(PY) -m pytest -q $(WORKERS) $(PYTEST_ARGS) $(TESTS)
 
+test-long: $(STAMP) $(REWRITTEN)
+	@$(PY) -m pytest -q -m long $(WORKERS) $(PYTEST_ARGS) $(TESTS)
+
+# What pyproject.toml leaves out, with the long ones: they cost another run 4 CPU-seconds a worker, and this one nothing.
+WITH_LONG := -m "not benchmark and not system and not fault"
+test-all: $(STAMP) $(REWRITTEN)
+	@$(PY) -m pytest -q $(WITH_LONG) $(WORKERS) $(PYTEST_ARGS) $(TESTS)
+
 lint: $(STAMP)
 	@$(PY) -m ruff check --quiet .
 	@$(PY) -m ruff format --quiet --check . || { echo "run: $(PY) -m ruff format ." >&2; exit 1; }
@@ -117,7 +127,7 @@ test-pythons:
 	@test -n "$(PYTHONS)" || { echo 'say which: make test-pythons PYTHONS="python3.12 python3.13"' >&2; exit 1; }
 	@failed=; for python in $(PYTHONS); do \
 	    echo "== $$python"; \
-	    $(MAKE) --no-print-directory test PYTHON=$$python VENV=.venvs/$$(echo $$python | tr / _) \
+	    $(MAKE) --no-print-directory test-all PYTHON=$$python VENV=.venvs/$$(echo $$python | tr / _) \
 	        TESTS="$(or $(TESTS),tests/unit tests/integration/stock)" || failed="$$failed $$python"; \
 	done; test -z "$$failed" || { echo "failed on:$$failed" >&2; exit 1; }
 
@@ -136,7 +146,7 @@ check-system: $(STAMP) $(REWRITTEN) system
 	@$(MAKE) --no-print-directory -j 2 --output-sync=target system-crawls system-redis
 
 system-redis: $(STAMP) $(REWRITTEN)
-	@BIGCRAWL_TEST_REDIS_BINARY=$$(command -v redis-server) $(PY) -m pytest -q -n 2 --dist loadfile $(PYTEST_ARGS) \
+	@BIGCRAWL_TEST_REDIS_BINARY=$$(command -v redis-server) $(PY) -m pytest -q $(WITH_LONG) -n 2 --dist loadfile $(PYTEST_ARGS) \
 	    tests/contract tests/unit/redisdb tests/property/test_frontier_machine.py
 
 system-crawls: $(STAMP) $(REWRITTEN)
@@ -157,7 +167,7 @@ site: docs
 SCRAPY_TESTS := tests/unit tests/integration/scrapy_compat tests/integration/test_examples.py
 .PHONY: test-scrapy
 test-scrapy:
-	@scripts/test_scrapy $(PYTHON) $(WORKERS) $(PYTEST_ARGS) $(or $(TESTS),$(SCRAPY_TESTS))
+	@scripts/test_scrapy $(PYTHON) $(WITH_LONG) $(WORKERS) $(PYTEST_ARGS) $(or $(TESTS),$(SCRAPY_TESTS))
 
 .PHONY: unused coverage
 unused: $(STAMP)
@@ -165,7 +175,7 @@ unused: $(STAMP)
 
 coverage: $(STAMP)
 	@rm -rf build/coverage && mkdir -p build/coverage
-	@$(PY) -m coverage run -m pytest -q $(WORKERS) $(PYTEST_ARGS) $(TESTS) || touch build/coverage/failed
+	@$(PY) -m coverage run -m pytest -q $(WITH_LONG) $(WORKERS) $(PYTEST_ARGS) $(TESTS) || touch build/coverage/failed
 	@$(PY) -m coverage combine --quiet
 	@$(PY) -m coverage html --quiet
 	@$(PY) -m coverage report --format=total | sed 's/$$/ % of lines and branches: build\/coverage\/html\/index.html/'
@@ -181,7 +191,7 @@ dist: $(STAMP)
 SIZED_TESTS := tests/property tests/unit/scheduler/crawl/test_assignment.py tests/unit/scheduler/partition/fold/test_ends.py
 test-fault: $(STAMP)
 	@$(PY) -m pytest -q -m fault $(PYTEST_ARGS) $(TESTS)
-	@$(PY) -m pytest -q --hypothesis-profile=large $(PYTEST_ARGS) $(or $(TESTS),$(SIZED_TESTS))
+	@$(PY) -m pytest -q --hypothesis-profile=large $(WITH_LONG) $(PYTEST_ARGS) $(or $(TESTS),$(SIZED_TESTS))
 
 mutation: $(STAMP)
 	@$(PY) -m pip install --quiet --disable-pip-version-check --editable '.[mutation]'

@@ -29,7 +29,9 @@ def test_crawl_installs_what_it_needs_alone(tmp_path: Path) -> None:
     assert "[dev]" not in said
 
 
-@pytest.mark.parametrize("target", ["venv", "test", "lint", "test-fault", "bench", "bench-dns", "bench-hostile"])
+@pytest.mark.parametrize(
+    "target", ["venv", "test", "test-long", "lint", "test-fault", "bench", "bench-dns", "bench-hostile"]
+)
 def test_other_commands_bring_the_rest_once(tmp_path: Path, target: str) -> None:
     """Tests, lint and benchmarks add their tools when they are called, and not again."""
     venv = tmp_path / "venv"

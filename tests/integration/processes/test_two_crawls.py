@@ -63,7 +63,13 @@ LATE_S = 0.5  # a busy machine sends or reads a request that much later than the
 
 
 @pytest.mark.timeout(300)
-@pytest.mark.parametrize(("first_s", "second_s"), [(1.2, 1.2), (1.6, 0.8)], ids=["alike", "different"])
+@pytest.mark.parametrize(
+    ("first_s", "second_s"),
+    [
+        pytest.param(1.2, 1.2, id="alike", marks=pytest.mark.long("the same with one gap instead of two")),
+        pytest.param(1.6, 0.8, id="different"),
+    ],
+)
 def test_two_crawls_keep_the_gap_of_a_server(tmp_path: Path, first_s: float, second_s: float) -> None:
     """Hosts of their own PLDs on one address; one crawl has two nodes. The longer gap and the longer delay hold."""
     pages = {f"{host}/": '<a href="/1">1</a>' for host in HOSTS} | {f"{host}/1": "page" for host in HOSTS}
