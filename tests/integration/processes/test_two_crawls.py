@@ -27,7 +27,7 @@ def test_two_crawls_on_the_same_hosts_keep_their_delay(tmp_path: Path) -> None:
     """Both start at once; each fetches all pages, and no two fetches of a host crowd."""
     with (
         no_strays_below(tmp_path),
-        SimulatedWeb(tmp_path / "web", hosts=8, pages=15) as web,
+        SimulatedWeb(tmp_path / "web", hosts=8, pages=10) as web,
         PrivateRedis() as server,
     ):
         settings = {
@@ -58,7 +58,7 @@ def test_two_crawls_on_the_same_hosts_keep_their_delay(tmp_path: Path) -> None:
 
 
 ADDRESS = "127.0.0.31"
-HOSTS = tuple(f"www{number}.example{number}.org" for number in range(4))
+HOSTS = tuple(f"www{number}.example{number}.org" for number in range(3))
 LATE_S = 0.5  # a busy machine sends or reads a request that much later than the one before; no gate can see that
 
 

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 SETTINGS = {"BIGCRAWL_PARTITIONS": 8, "BIGCRAWL_HOST_DELAY": 0.1, "BIGCRAWL_LEASE_SECONDS": 5}
-HOSTS, PAGES = 12, 25
+HOSTS, PAGES = 12, 15
 
 
 @contextmanager
