@@ -5,6 +5,8 @@
 #                     without which no public address is asked; ARGS="-s NAME=VALUE ..." for scrapy; FRESH=1 begins
 #                     a finished crawl anew; without SEEDS a small web of its own, offline
 #   make test         the tests: no root, nothing but this machine
+#   make test-long    the tests that take longest for what they ask, which make test leaves out
+#   make test-all     both in one run
 #   make test-pythons PYTHONS="python3.12 python3.13"   unit and side-by-side tests on each of these, each in its own .venv
 #   make check        what every change must pass: ruff, mypy, nothing unused, the tests
 #   make docs         the reference pages, written from the tables of settings, stats, keys and commands
@@ -38,13 +40,13 @@
 #   make bench-recrawl   20,000 pages visited twice; rates of change, freshness, and what a site's word is worth; 5 minutes
 #   make bench-speed  whether a crawl keeps to the speed it is told, on one node and on two; 8 minutes
 #
-# PYTHON chooses the interpreter of a new environment, TESTS and PYTEST_ARGS what pytest runs. `make test` runs six files
+# PYTHON chooses the interpreter of a new environment, TESTS and PYTEST_ARGS what pytest runs. `make test` runs ten files
 # of tests at a time, because most of a crawl's test is waiting, and others among the crawls; WORKERS= runs one by one.
 
 PYTHON ?= python3
 VENV ?= .venv
 TESTS ?=
-WORKERS ?= -n 6 --dist loadfile --no-loadscope-reorder
+WORKERS ?= -n 10 --dist loadfile --no-loadscope-reorder
 PYTEST_ARGS ?=
 PYTHONS ?=
 SEEDS ?=
@@ -65,7 +67,7 @@ CORPORA := build/corpora
 unexport PYTHONDONTWRITEBYTECODE
 
 .DELETE_ON_ERROR:
-.PHONY: help venv crawl test test-pythons check lint check-system test-fault test-hostile mutation clean
+.PHONY: help venv crawl test test-long test-all test-pythons check lint check-system test-fault test-hostile mutation clean
 .PHONY: bench bench-dns bench-frontier bench-memory bench-drum_speed bench-drum_cost bench-beast bench-spam bench-merges bench-backlog bench-best_first bench-focused bench-sampling bench-order bench-metrics bench-watching bench-nodes bench-speed bench-crowd bench-recrawl bench-content bench-paired bench-stored bench-page_table bench-durability
 
 help:
@@ -93,7 +95,7 @@ $(CRAWL_STAMP): pyproject.toml setup.py
 crawl: $(CRAWL_STAMP)
 	@$(PY) -m bigcrawl.main_job --seeds "$(SEEDS)" --contact "$(CONTACT)" $(if $(FRESH),--fresh) -- $(ARGS)
 
-# pytest rewrites the asserts of each test file once and keeps the outcome. In a new checkout each of six workers would
+# pytest rewrites the asserts of each test file once and keeps the outcome. In a new checkout each of ten workers would
 # do it for all of them, 20 CPU-seconds each: two processes share the files before.
 REWRITTEN := tests/__pycache__/.rewritten
 .PHONY: rewritten
@@ -104,8 +106,19 @@ $(REWRITTEN): $(STAMP)
 	@find tests -name 'test_*.py' | sort | xargs -P 2 -n 300 $(PY) -m pytest --collect-only -qq >/dev/null || true
 	@mkdir -p $(@D) && touch $@
 
+# Tests sync tens of thousands of files, and ask nothing of the disk that these lie on.
+IN_MEMORY := TMPDIR=$$(scripts/temporary)
+
 test: $(STAMP) $(REWRITTEN)
-	@$(PY) -m pytest -q $(WORKERS) $(PYTEST_ARGS) $(TESTS)
+	@$(IN_MEMORY) $(PY) -m pytest -q $(WORKERS) $(PYTEST_ARGS) $(TESTS)
+
+test-long: $(STAMP) $(REWRITTEN)
+	@$(IN_MEMORY) $(PY) -m pytest -q -m long $(WORKERS) $(PYTEST_ARGS) $(TESTS)
+
+# What pyproject.toml leaves out, with the long ones: they cost another run 4 CPU-seconds a worker, and this one nothing.
+WITH_LONG := -m "not benchmark and not system and not fault"
+test-all: $(STAMP) $(REWRITTEN)
+	@$(IN_MEMORY) $(PY) -m pytest -q $(WITH_LONG) $(WORKERS) $(PYTEST_ARGS) $(TESTS)
 
 lint: $(STAMP)
 	@$(PY) -m ruff check --quiet .
@@ -117,7 +130,7 @@ test-pythons:
 	@test -n "$(PYTHONS)" || { echo 'say which: make test-pythons PYTHONS="python3.12 python3.13"' >&2; exit 1; }
 	@failed=; for python in $(PYTHONS); do \
 	    echo "== $$python"; \
-	    $(MAKE) --no-print-directory test PYTHON=$$python VENV=.venvs/$$(echo $$python | tr / _) \
+	    $(MAKE) --no-print-directory test-all PYTHON=$$python VENV=.venvs/$$(echo $$python | tr / _) \
 	        TESTS="$(or $(TESTS),tests/unit tests/integration/stock)" || failed="$$failed $$python"; \
 	done; test -z "$$failed" || { echo "failed on:$$failed" >&2; exit 1; }
 
@@ -135,12 +148,16 @@ system:
 check-system: $(STAMP) $(REWRITTEN) system
 	@$(MAKE) --no-print-directory -j 2 --output-sync=target system-crawls system-redis
 
+# What asks a Redis; the others there are about stores, and about the text of scripts.
 system-redis: $(STAMP) $(REWRITTEN)
-	@BIGCRAWL_TEST_REDIS_BINARY=$$(command -v redis-server) $(PY) -m pytest -q -n 2 --dist loadfile $(PYTEST_ARGS) \
+	@$(IN_MEMORY) BIGCRAWL_TEST_REDIS_BINARY=$$(command -v redis-server) \
+	    $(PY) -m pytest -q $(WITH_LONG) -n 2 --dist loadfile $(PYTEST_ARGS) \
+	    --ignore=tests/contract/test_store.py --ignore=tests/contract/test_whole_files.py \
+	    --ignore=tests/unit/redisdb/test_lua_contract.py \
 	    tests/contract tests/unit/redisdb tests/property/test_frontier_machine.py
 
 system-crawls: $(STAMP) $(REWRITTEN)
-	@$(PY) -m pytest -q -m system -n 4 --dist loadgroup --no-loadscope-reorder $(PYTEST_ARGS) $(or $(TESTS),tests/system)
+	@$(PY) -m pytest -q -m system -n 6 --dist loadgroup --no-loadscope-reorder $(PYTEST_ARGS) $(or $(TESTS),tests/system)
 
 test-hostile: $(STAMP)
 	@scripts/install_system
@@ -157,7 +174,7 @@ site: docs
 SCRAPY_TESTS := tests/unit tests/integration/scrapy_compat tests/integration/test_examples.py
 .PHONY: test-scrapy
 test-scrapy:
-	@scripts/test_scrapy $(PYTHON) $(WORKERS) $(PYTEST_ARGS) $(or $(TESTS),$(SCRAPY_TESTS))
+	@scripts/test_scrapy $(PYTHON) $(WITH_LONG) $(WORKERS) $(PYTEST_ARGS) $(or $(TESTS),$(SCRAPY_TESTS))
 
 .PHONY: unused coverage
 unused: $(STAMP)
@@ -165,7 +182,7 @@ unused: $(STAMP)
 
 coverage: $(STAMP)
 	@rm -rf build/coverage && mkdir -p build/coverage
-	@$(PY) -m coverage run -m pytest -q $(WORKERS) $(PYTEST_ARGS) $(TESTS) || touch build/coverage/failed
+	@$(PY) -m coverage run -m pytest -q $(WITH_LONG) $(WORKERS) $(PYTEST_ARGS) $(TESTS) || touch build/coverage/failed
 	@$(PY) -m coverage combine --quiet
 	@$(PY) -m coverage html --quiet
 	@$(PY) -m coverage report --format=total | sed 's/$$/ % of lines and branches: build\/coverage\/html\/index.html/'
@@ -181,7 +198,7 @@ dist: $(STAMP)
 SIZED_TESTS := tests/property tests/unit/scheduler/crawl/test_assignment.py tests/unit/scheduler/partition/fold/test_ends.py
 test-fault: $(STAMP)
 	@$(PY) -m pytest -q -m fault $(PYTEST_ARGS) $(TESTS)
-	@$(PY) -m pytest -q --hypothesis-profile=large $(PYTEST_ARGS) $(or $(TESTS),$(SIZED_TESTS))
+	@$(PY) -m pytest -q --hypothesis-profile=large $(WITH_LONG) $(PYTEST_ARGS) $(or $(TESTS),$(SIZED_TESTS))
 
 mutation: $(STAMP)
 	@$(PY) -m pip install --quiet --disable-pip-version-check --editable '.[mutation]'

@@ -27,6 +27,7 @@ def web(tmp_path: Path) -> Iterator[SimulatedWeb]:
         yield served
 
 
+@pytest.mark.long("two runs of two nodes; test_copies has a run of one")
 def test_copies_on_other_nodes_and_in_earlier_runs_are_known(tmp_path: Path, web: SimulatedWeb) -> None:
     """Though a node is killed and all are stopped once: all but one of equal pages, and nearly so of similar ones."""
     bodies = bodies_of(web)

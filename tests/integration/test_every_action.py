@@ -10,6 +10,8 @@ import json
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final, NamedTuple
 
+import pytest
+
 from bigcrawl.commands.actions import ACTIONS
 from bigcrawl.redisdb.keys import CrawlKeys
 from tests.integration.watching.test_dashboard import ask, port_in
@@ -124,6 +126,7 @@ def test_every_action_has_a_row() -> None:
     assert set(CALLS) | {SERVES} == set(ACTIONS) == set(WRONG)
 
 
+@pytest.mark.long("a process for each of all commands, twice; each has tests of its own")
 def test_every_action_works_on_a_live_crawl_and_refuses_wrong_words(tmp_path: Path) -> None:
     """A right call exits with 0 and prints one JSON object; a wrong one prints one line, and sets nothing."""
     with (

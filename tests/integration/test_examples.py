@@ -148,6 +148,7 @@ def test_focused_crawl_fetches_what_the_topic_leads_to_first(project: Path, site
     )
 
 
+@pytest.mark.long("trains a model; the focused example is the same with words")
 def test_learned_crawl_fetches_what_its_model_takes_for_the_topic_first(
     project: Path, site: Site, redis_url: str
 ) -> None:
@@ -163,6 +164,7 @@ def test_learned_crawl_fetches_what_its_model_takes_for_the_topic_first(
     assert last["/bee"] < last["/car"]
 
 
+@pytest.mark.long("two crawls; tests/integration/stock compares more")
 def test_moved_spider_gives_what_it_gave_on_scrapys_scheduler(project: Path, site: Site, redis_url: str) -> None:
     """With the add-on and without it the items are the same, and so are the pages."""
     words = ("-a", f"start={site.url}/page/1.html")
@@ -221,6 +223,7 @@ def test_news_are_the_entries_of_a_feed_and_their_pages(project: Path, site: Sit
     assert len(site.asked) == len(set(site.asked)) == 5
 
 
+@pytest.mark.long("fetches a page sixty times")
 def test_walks_say_how_many_pages_there_are(project: Path, site: Site, redis_url: str) -> None:
     """The steps are fetched again and again, and the command reads what the example wrote."""
     options = ("-a", f"seeds={site.url}/index.html", "-a", "walks=60")
@@ -245,6 +248,7 @@ def test_fresh_are_pages_that_are_new_or_have_changed(project: Path, site: Site,
     assert all(site.asked.count(url.removeprefix(site.url)) == 3 for url in pages)
 
 
+@pytest.mark.long("five crawls, and a library that is dear to import")
 def test_words_and_texts_are_those_of_stored_pages(project: Path, site: Site, redis_url: str) -> None:
     """One spider fetches pages, others read them again: nothing is asked for twice, and menus are no text."""
     own = {"BIGCRAWL_REDIS_URL": redis_url, "BIGCRAWL_CRAWL": "essay"}

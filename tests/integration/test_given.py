@@ -151,6 +151,7 @@ def test_start_requests_with_other_cookie_jars_are_other_requests(tmp_path: Path
 
 
 @pytest.mark.timeout(300)
+@pytest.mark.long("waits until an entry was tried so often as to be told")
 def test_crawl_with_an_entry_that_cannot_be_read_says_so_until_it_is_dropped(
     tmp_path: Path, redis_url: str, crawl_name: str
 ) -> None:

@@ -8,6 +8,7 @@ import sys
 from collections import Counter
 from typing import TYPE_CHECKING
 
+import pytest
 import redis
 from queuelib import LifoDiskQueue
 from scrapy import Request
@@ -94,6 +95,9 @@ def pages(web: SimulatedWeb) -> Counter[str]:
     return Counter(f"http://{one.host}:{web.saved.port}{one.target}" for one in exchanges)
 
 
+@pytest.mark.long(
+    "a crawl by scrapy-redis, which starts cold, and one that goes on; tests/unit/commands/foreign reads the same"
+)
 def test_crawl_of_scrapy_redis_goes_on_here(tmp_path: Path, redis_url: str, crawl_name: str) -> None:
     """By the origin's log: every page once. What cannot be read is told, and the import may be repeated."""
     directory = tmp_path / "spiders"

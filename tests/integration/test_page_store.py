@@ -6,6 +6,8 @@ import gzip
 from collections import Counter
 from typing import TYPE_CHECKING
 
+import pytest
+
 from tests.support.crawling.crawls import Crawl, SimulatedWeb
 from tests.support.crawling.everything import stored
 from tests.support.crawling.verdicts import assert_complete
@@ -16,8 +18,6 @@ from tests.unit.page_store.test_uploads import in_store, pages
 if TYPE_CHECKING:
     from pathlib import Path
 
-    import pytest
-
 
 def fetched_from(url: str, directory: Path) -> Path:
     """A directory with what the store has."""
@@ -27,6 +27,7 @@ def fetched_from(url: str, directory: Path) -> Path:
     return directory
 
 
+@pytest.mark.long("waits until an upload that was refused is tried again; another one here is not refused")
 def test_a_crawl_pauses_while_files_that_wait_fill_the_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Two lines say so, when it begins and ends; then the crawl goes on, and all pages are in the store at its end.
 

@@ -28,6 +28,7 @@ SETTINGS = {
 }
 
 
+@pytest.mark.long("waits for several visits; test_recrawl and the sitemap of one page here have the same")
 def test_pages_are_visited_again_as_their_sitemaps_say(tmp_path: Path) -> None:
     """News come before pages of which nothing is said; so does a liar, and not before an eighth of the usual wait."""
     revisits = {"BIGCRAWL_REVISIT": "change-rate", "BIGCRAWL_REVISIT_SECONDS": 24, "BIGCRAWL_REVISIT_VISITS_MAX": 2}
@@ -120,6 +121,7 @@ def test_a_page_that_its_sitemap_calls_changed_is_visited_before_it_is_due(origi
         assert origin.asked.count("/sitemap.xml") > 1
 
 
+@pytest.mark.long("waits for several visits; the sitemap of one page here has the same")
 def test_feeds_are_read_again_and_announce_what_has_changed(tmp_path: Path) -> None:
     """A feed that has changed is parsed again, so its news are items again; all pages have their visits."""
     items = tmp_path / "items.jsonl"

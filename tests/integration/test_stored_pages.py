@@ -70,8 +70,12 @@ def over(pages: Path, directory: Path, seeds: list[str], spider: str, **more: An
     [
         ("noting", {}, FEATURES),
         ("noting", {"sitemaps": "1", "scope": "host"}, "sitemaps,robots"),
-        ("noting_focused", {"topic": "the a*"}, "plain"),
-        ("noting_rules", {}, "plain,redirects,charsets"),
+        pytest.param(
+            "noting_focused", {"topic": "the a*"}, "plain", marks=pytest.mark.long("another spider of the same pages")
+        ),
+        pytest.param(
+            "noting_rules", {}, "plain,redirects,charsets", marks=pytest.mark.long("another spider of the same pages")
+        ),
     ],
 )
 def test_items_are_those_of_the_crawl(
@@ -202,6 +206,7 @@ def test_graph_is_that_of_the_web(tmp_path: Path, redis_url: str) -> None:
     assert hosts == sorted({urlsplit(name).hostname or "" for name in names})
 
 
+@pytest.mark.long("a crawl of two nodes, and another over its pages; others here have those of one")
 def test_pages_of_two_nodes_are_one_crawl(tmp_path: Path, redis_url: str) -> None:
     """Their files are read side by side, by time; a page comes also if the one that leads to it comes later."""
     with SimulatedWeb(tmp_path / "web", hosts=12, pages=12) as web:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import os
 import re
 import subprocess
 import sys
@@ -29,7 +30,9 @@ def test_crawl_installs_what_it_needs_alone(tmp_path: Path) -> None:
     assert "[dev]" not in said
 
 
-@pytest.mark.parametrize("target", ["venv", "test", "lint", "test-fault", "bench", "bench-dns", "bench-hostile"])
+@pytest.mark.parametrize(
+    "target", ["venv", "test", "test-long", "lint", "test-fault", "bench", "bench-dns", "bench-hostile"]
+)
 def test_other_commands_bring_the_rest_once(tmp_path: Path, target: str) -> None:
     """Tests, lint and benchmarks add their tools when they are called, and not again."""
     venv = tmp_path / "venv"
@@ -45,11 +48,27 @@ def test_asserts_are_rewritten_once_and_not_by_each_worker(tmp_path: Path) -> No
     """In a new checkout, before the workers start; a second `make test` starts them at once."""
     venv, done = tmp_path / "venv", tmp_path / "done"
     said = would_run("test", venv, f"REWRITTEN={done}")
-    assert said.index("--collect-only") < said.index("-n 6")
+    assert said.index("--collect-only") < said.index("-n 10")
     venv.mkdir()
     for stamp in (venv / ".installed-crawl", venv / ".installed", done):
         stamp.touch()
     assert "--collect-only" not in would_run("test", venv, f"REWRITTEN={done}")
+
+
+def temporary(memory: Path, **environment: str) -> str:
+    """Where tests would write, if that were the directory in memory."""
+    command = [PROJECT / "scripts" / "temporary", memory]
+    environment = {"PATH": os.environ["PATH"], **environment}
+    return subprocess.run(command, env=environment, capture_output=True, text=True, check=True).stdout.strip()
+
+
+def test_tests_write_to_memory_where_there_is_room(tmp_path: Path) -> None:
+    """Where there is none, or no such directory, to the usual one; what the user has chosen is kept."""
+    assert temporary(tmp_path) in (str(tmp_path), "/tmp")  # noqa: S108 - as the disk has room
+    assert temporary(tmp_path / "missing") == "/tmp"  # noqa: S108 - the usual one
+    assert temporary(tmp_path, TMPDIR="/chosen") == "/chosen"
+    for target in ("test", "test-long", "test-all"):
+        assert "TMPDIR=$(scripts/temporary)" in would_run(target, tmp_path / "venv")
 
 
 def test_package_imports_what_a_crawl_installs() -> None:

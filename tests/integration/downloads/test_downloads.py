@@ -23,7 +23,8 @@ _ROWS = {
     "handled": tables.HANDLED,
     "handled_otherwise": tables.HANDLED,
 }
-_RUNS = tuple(_ROWS)
+BARE = pytest.mark.long("rows of the run that is watched, without anybody who watches")
+_RUNS = (pytest.param("bare", marks=BARE), *(name for name in _ROWS if name != "bare"))
 _COUNTED = ("downloader/", "retry/", "httpcompression/", "httpcache/", "httperror/", "file_", "item_", "response_")
 
 if TYPE_CHECKING:
@@ -101,6 +102,7 @@ def _request_bytes(hit: Hit) -> int:
 
 
 @_by_name(tables.CASES)
+@BARE
 def test_row_is_as_in_scrapy(bare: Pair, case: Case) -> None:
     """A project that has no component of its own."""
     _compare(bare, case)
@@ -150,7 +152,7 @@ def test_stats_are_as_in_scrapy(run: str, request: pytest.FixtureRequest) -> Non
     assert not lines, "\n".join(lines)
 
 
-@pytest.mark.parametrize("run", ["bare", "surrounded"])
+@pytest.mark.parametrize("run", [pytest.param("bare", marks=BARE), "surrounded"])
 def test_large_bodies_are_warned_of_as_in_scrapy(run: str, request: pytest.FixtureRequest) -> None:
     """DOWNLOAD_WARNSIZE and DOWNLOAD_MAXSIZE: one line for each body that is too large."""
     stock, ours = (side.log.count("larger than download ") for side in request.getfixturevalue(run))
@@ -158,7 +160,7 @@ def test_large_bodies_are_warned_of_as_in_scrapy(run: str, request: pytest.Fixtu
     assert ours == stock
 
 
-@pytest.mark.parametrize("run", ["bare", "watched", "surrounded"])
+@pytest.mark.parametrize("run", [pytest.param("bare", marks=BARE), "watched", "surrounded"])
 def test_tunnels_are_asked_for_as_in_scrapy(run: str, request: pytest.FixtureRequest) -> None:
     """A proxy gets the same CONNECTs; how many depends on which connections were kept."""
     stock, ours = (

@@ -81,7 +81,7 @@ def let_time_pass(crawl: Crawl, host: str, ms: int) -> None:
         client.hincrby(record, "failed", -ms)
 
 
-@pytest.mark.parametrize("status", [429, 503])
+@pytest.mark.parametrize("status", [429, pytest.param(503, marks=pytest.mark.long("the other status"))])
 def test_retry_after_is_kept_by_all_urls_of_the_host(tmp_path: Path, status: int) -> None:
     """Two refusals in a row: the host is silent for as long as it asked, then all its pages come; nobody else waits."""
     refusals = [2, 3]

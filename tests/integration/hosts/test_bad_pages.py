@@ -47,7 +47,7 @@ def answer(path: str) -> Answer:
     return {"/busy": (503, {}), "/broken": (500, {})}.get(path, (200, {}))
 
 
-@pytest.mark.parametrize("bad_first", [True, False])
+@pytest.mark.parametrize("bad_first", [True, pytest.param(False, marks=pytest.mark.long("the other order"))])
 def test_bad_pages_hold_up_nobody(tmp_path: Path, *, bad_first: bool) -> None:
     """A 503, a 500, a page that never ends and a dead port, before or behind the good ones: no back-off at all."""
     with no_strays_below(tmp_path), serving("127.0.62.1", answer) as host, silent_port("127.0.62.1") as port:
@@ -73,7 +73,7 @@ def test_bad_pages_hold_up_nobody(tmp_path: Path, *, bad_first: bool) -> None:
         assert {one["host_state"] for one in said.values()} == {"well"}
 
 
-@pytest.mark.parametrize("status", [429, 503])
+@pytest.mark.parametrize("status", [503, pytest.param(429, marks=pytest.mark.long("the other status"))])
 def test_host_that_fails_page_after_page_is_left_alone(tmp_path: Path, status: int) -> None:
     """Without any Retry-After: after a few pages at most it has its back-off, and nothing of it is lost."""
     backoff_s = 5

@@ -6,6 +6,8 @@ import time
 from collections import Counter
 from typing import TYPE_CHECKING
 
+import pytest
+
 from bigcrawl.url.canonical import host_of
 from tests.support.crawling.crawls import Crawl, SimulatedWeb, second_process_of, shares
 from tests.support.crawling.verdicts import assert_complete
@@ -14,6 +16,10 @@ from tests.support.running.processes import no_strays_below, wait_until
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
+
+pytestmark = pytest.mark.long(
+    "counts the pages of two spans of ten seconds; other tests here keep to delays and spaces on two nodes"
+)
 
 HEARD_MS = 1_000
 LATE_MS = 1_000  # a busy machine's log has the last starts at the old speed that much later

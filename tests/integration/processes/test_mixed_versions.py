@@ -16,6 +16,8 @@ from tests.support.running.processes import no_strays_below, wait_until
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+pytestmark = pytest.mark.long("two more nodes that start cold; test_membership has who may join")
+
 PACKAGE = Path(__file__).parents[3] / "bigcrawl"
 MAJOR, MINOR, PATCH = __version__.split(".")[:3]
 NEXT_PATCH = f"{MAJOR}.{MINOR}.{int(PATCH) + 1}"

@@ -5,11 +5,15 @@ from __future__ import annotations
 import time
 from typing import TYPE_CHECKING
 
+import pytest
+
 from tests.support.crawling.crawls import Crawl, SimulatedWeb, second_process_of
 from tests.support.running.processes import wait_until
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+pytestmark = pytest.mark.long("waits for what does not happen; test_dashboard pauses a crawl, too")
 
 OBEYED_S = 3.0  # a second, and what is under way
 

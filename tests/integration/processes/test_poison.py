@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
 
 @pytest.mark.timeout(600)
+@pytest.mark.long("four starts of a crawl; tests/unit/commands/repairing has the orders")
 def test_dead_letters_are_queued_again_or_dropped_by_hand(tmp_path: Path) -> None:
     """One that is mended is fetched after all; one that is dropped stays unfetched; others are known to be none."""
     with no_strays_below(tmp_path), NotedSite() as site:

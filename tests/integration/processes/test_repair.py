@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING
 
+import pytest
+
 from tests.support.crawling.crawls import Crawl, SimulatedWeb
 from tests.support.crawling.verdicts import assert_complete
 from tests.support.redis_servers.redis_server import PrivateRedis
@@ -69,6 +71,7 @@ def test_damaged_partition_is_repaired_while_the_crawl_runs(tmp_path: Path) -> N
     assert_complete(report, may_repeat)
 
 
+@pytest.mark.long("waits for a lease to end; a damage without loss is repaired here, too")
 def test_loss_is_told_before_and_is_not_larger(tmp_path: Path) -> None:
     """Of a stopped crawl: what neither files nor Redis have is counted; a partition without a sound state stays."""
     with (

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import pytest
+
 from tests.support.crawling.crawls import Crawl, SimulatedWeb, second_process_of, shares
 from tests.support.crawling.verdicts import assert_complete
 from tests.support.running.processes import no_strays_below, wait_until
@@ -12,6 +14,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 
+@pytest.mark.long("another crawl of two processes to its end")
 def test_second_process_joins_without_the_seeds_file(tmp_path: Path) -> None:
     """The first has read it. Before any node has, a missing file is an error that names it."""
     settings = {"BIGCRAWL_HOST_DELAY": 0.2, "BIGCRAWL_PARTITIONS": 16}

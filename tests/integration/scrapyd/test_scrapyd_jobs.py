@@ -6,6 +6,8 @@ import re
 from collections import Counter
 from typing import TYPE_CHECKING
 
+import pytest
+
 from tests.support.crawling.crawls import SimulatedWeb, shares
 from tests.support.crawling.scrapyd_node import ScrapydCrawl
 from tests.support.crawling.verdicts import assert_complete
@@ -14,6 +16,10 @@ from tests.support.running.processes import no_strays_below, wait_until
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+pytestmark = pytest.mark.long(
+    "two crawls, each with several scrapyd jobs that wait for delays; test_scrapyd_egg has one job"
+)
 
 FOR_EVER_S = 3_600  # far longer than the test waits
 SETTINGS = {"BIGCRAWL_HOST_DELAY": 0.2, "BIGCRAWL_PARTITIONS": 16, "BIGCRAWL_NODE": "node"}

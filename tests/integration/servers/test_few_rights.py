@@ -32,6 +32,7 @@ def refused(server: PrivateRedis) -> list[tuple[str, str]]:
 
 
 @pytest.mark.timeout(600)
+@pytest.mark.long("every command on a crawl of two nodes; test_rights has what a node may do")
 def test_few_rights_suffice_for_two_nodes_a_takeover_and_each_command(tmp_path: Path, server: PrivateRedis) -> None:
     """A node joins, one is killed, the other takes over and ends the crawl; each command does its work."""
     with no_strays_below(tmp_path), SimulatedWeb(tmp_path / "web", hosts=16, pages=20) as web:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import time
 from typing import TYPE_CHECKING
 
+import pytest
+
 from tests.support.crawling.crawls import Crawl, SimulatedWeb, second_process_of
 from tests.support.crawling.verdicts import refetched_without_cause
 from tests.support.redis_servers.redis_cluster import PrivateCluster
@@ -12,6 +14,8 @@ from tests.support.running.processes import no_strays_below, wait_until
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+pytestmark = pytest.mark.long("a crawl through the death of a master; tests/unit/redisdb has one for each call")
 
 DELAY_MS = 100
 SETTINGS = {

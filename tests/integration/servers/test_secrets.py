@@ -8,6 +8,8 @@ import urllib.request
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+import pytest
+
 from tests.integration.watching.test_dashboard import QUESTIONS, ask, port_in
 from tests.support.crawling.crawls import Crawl, SimulatedWeb, second_process_of
 from tests.support.redis_servers.redis_server import PrivateRedis
@@ -15,6 +17,10 @@ from tests.support.running.processes import wait_until
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+pytestmark = pytest.mark.long(
+    "every command and every page of a crawl; test_metrics and test_report look for secrets, too"
+)
 
 SECRETS = {
     "redis": "s3cret-redis",

@@ -139,7 +139,9 @@ def test_process_ends_as_on_stock_scrapy(table: tuple[Side, Side]) -> None:
     assert [side.status for side in table] == [0, 0]
 
 
-@pytest.mark.parametrize("runner", RUNNERS)
+@pytest.mark.parametrize(
+    "runner", [RUNNERS[0], *(pytest.param(each, marks=pytest.mark.long("another runner")) for each in RUNNERS[1:])]
+)
 def test_runner_of_the_documentation_works(both: Callable[..., tuple[Side, Side]], runner: str) -> None:
     """Each of Scrapy's four; with uvloop installed, which a runner's own event loop is not: it is kept, in one line."""
     case = Case("plain")

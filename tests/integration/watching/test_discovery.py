@@ -6,6 +6,7 @@ import re
 from typing import TYPE_CHECKING
 
 from tests.support.crawling.crawls import Crawl, SimulatedWeb
+from tests.support.crawling.explained import explained
 from tests.support.running.processes import wait_until
 
 if TYPE_CHECKING:
@@ -29,7 +30,7 @@ def test_crawl_without_discovery_drains_and_ends(tmp_path: Path) -> None:
     """
     settings = {"BIGCRAWL_PARTITIONS": 4, "BIGCRAWL_HOST_DELAY": 0.2}
     with (
-        SimulatedWeb(tmp_path / "web", hosts=6, pages=60) as web,
+        SimulatedWeb(tmp_path / "web", hosts=6, pages=30) as web,
         Crawl(tmp_path / "crawl", web.seeds, settings) as crawl,
     ):
         crawl.start()
@@ -52,7 +53,7 @@ def test_crawl_without_discovery_drains_and_ends(tmp_path: Path) -> None:
         assert after["finished"]
         assert after["urls"]["seen"] < len(web.expected()), "the web has more than was found"
         assert after["urls"]["seen"] - seen <= 40, "what was in the outbox, and redirects, and one by hand"
-        missing = next(each for each in web.expected() if crawl.asked("explain", each)["where"] == "nowhere")
+        missing = next(url for url, said in explained(crawl, web.expected()).items() if said["where"] == "nowhere")
         assert "discovery is off since" in crawl.frontier("explain", missing).stdout
 
         assert crawl.asked("discovery", "on")["is_on"]

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 SETTINGS = {"BIGCRAWL_PARTITIONS": 8, "BIGCRAWL_HOST_DELAY": 0.1, "BIGCRAWL_LEASE_SECONDS": 5}
-HOSTS, PAGES = 12, 25
+HOSTS, PAGES = 12, 15
 
 
 @contextmanager
@@ -78,6 +78,7 @@ def test_stopped_crawl_goes_on_under_another_name(tmp_path: Path) -> None:
             assert new.status()["urls"]["seen"] >= len(web.expected())
 
 
+@pytest.mark.long("two crawls to their end; a stopped and a killed one are exported here, too")
 def test_running_crawl_is_exported(tmp_path: Path) -> None:
     """The copy finds every page; the crawl itself is not disturbed."""
     file = tmp_path / "old.jsonl"
@@ -111,6 +112,7 @@ def test_killed_crawl_is_exported_and_imported_twice(tmp_path: Path) -> None:
         assert report.overlap + again <= taken + 64
 
 
+@pytest.mark.long("two crawls to their end; a stopped and a killed one are exported here, too")
 def test_crawl_with_a_store_is_exported_where_its_files_are_not(tmp_path: Path) -> None:
     """The newest points and the inbox are enough."""
     file = tmp_path / "old.jsonl.zst"

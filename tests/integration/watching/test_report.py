@@ -31,6 +31,9 @@ def tables_of(report: dict[str, Any]) -> dict[str, dict[str, list[Any]]]:
     return {name: {row[0]: row[1:] for row in table["rows"]} for name, table in report["tables"].items()}
 
 
+FEW = {"BIGCRAWL_PARTITIONS": 8}
+
+
 class Odd(BaseHTTPRequestHandler):
     """A site whose pages claim to be odd things."""
 
@@ -80,7 +83,7 @@ def test_report_agrees_with_the_origins_log(tmp_path: Path, web: SimulatedWeb) -
     crawl = Crawl(
         tmp_path / "crawl",
         web.seeds,
-        {"BIGCRAWL_HOST_DELAY": 0.05, "BIGCRAWL_REPORT_DIR": written, "BIGCRAWL_SERVER_DELAY": 0.01},
+        {**FEW, "BIGCRAWL_HOST_DELAY": 0.05, "BIGCRAWL_REPORT_DIR": written, "BIGCRAWL_SERVER_DELAY": 0.01},
     )
     assert crawl.run() == 0
     by_node = json.loads((written / "report.json").read_text())
@@ -113,7 +116,7 @@ def test_report_of_a_running_crawl_has_no_secret(tmp_path: Path, web: SimulatedW
     with PrivateRedis() as server:
         server.client.config_set("requirepass", SECRET)
         url = server.url.replace("unix://", f"unix://:{SECRET}@")
-        settings = {"BIGCRAWL_REDIS_URL": url, "BIGCRAWL_HOST_DELAY": 0.05, "BIGCRAWL_CLOSE": "forever"}
+        settings = {**FEW, "BIGCRAWL_REDIS_URL": url, "BIGCRAWL_HOST_DELAY": 0.05, "BIGCRAWL_CLOSE": "forever"}
         crawl = Crawl(tmp_path / "crawl", web.seeds, settings)
         crawl.start()
 
@@ -138,7 +141,7 @@ def test_report_of_a_running_crawl_has_no_secret(tmp_path: Path, web: SimulatedW
 def test_odd_answers_are_counted_as_what_they_are(tmp_path: Path) -> None:
     """Packed pages by their encoding and unpacked size, types that are none by what is wrong; nothing of it is HTML."""
     with odd_site() as site:
-        crawl = Crawl(tmp_path / "crawl", [site], {"BIGCRAWL_HOST_DELAY": 0.01})
+        crawl = Crawl(tmp_path / "crawl", [site], {**FEW, "BIGCRAWL_HOST_DELAY": 0.01})
         assert crawl.run() == 0
     report = crawl.asked("report", str(tmp_path / "report"))
     tables = tables_of(report)
@@ -155,7 +158,7 @@ def test_a_crawl_that_is_stopped_writes_none(tmp_path: Path, web: SimulatedWeb) 
     """Whoever stops it may not wait; and a directory that cannot be written is told in one line."""
     (tmp_path / "file").write_text("")
     crawl = Crawl(
-        tmp_path / "crawl", web.seeds, {"BIGCRAWL_REPORT_DIR": tmp_path / "file", "BIGCRAWL_HOST_DELAY": 0.02}
+        tmp_path / "crawl", web.seeds, {**FEW, "BIGCRAWL_REPORT_DIR": tmp_path / "file", "BIGCRAWL_HOST_DELAY": 0.02}
     )
     crawl.start()
     wait_until(lambda: len(web.exchanges()) > 10, "pages are fetched")

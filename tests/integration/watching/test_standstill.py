@@ -4,11 +4,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import pytest
+
 from tests.support.crawling.crawls import Crawl, SimulatedWeb
 from tests.support.running.processes import wait_until
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+pytestmark = pytest.mark.long("six states of a crawl one after the other; tests/unit/commands/looking has each reason")
 
 
 def test_operator_asks_why_nothing_moves(tmp_path: Path) -> None:

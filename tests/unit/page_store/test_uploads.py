@@ -157,7 +157,13 @@ def test_a_store_that_hangs_ends_the_process_and_nothing_is_lost(tmp_path: Path,
     assert in_store(url) == expected
 
 
-@pytest.mark.parametrize("request_number", range(12))
+@pytest.mark.parametrize(
+    "request_number",
+    [
+        pytest.param(number, marks=pytest.mark.long("requests between those of other rows") if number % 3 else ())
+        for number in range(12)
+    ],
+)
 def test_a_process_killed_at_any_request_leaves_what_the_next_one_moves(
     tmp_path: Path, url: str, server: FaultyS3, request_number: int
 ) -> None:
