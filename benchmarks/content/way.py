@@ -12,7 +12,7 @@ from benchmarks.content.pages import page
 from bigcrawl.redisdb.scripts import Ended
 from bigcrawl.scheduler.handout.page_contents import PageContents
 from bigcrawl.scheduler.partition.partition import Partition, PartitionLimits
-from bigcrawl.scheduler.records.contents import ContentRow, pack_contents
+from bigcrawl.scheduler.records.contents import KINDS, ContentRow, pack_contents
 from bigcrawl.scheduler.records.held import HeldUrl
 from bigcrawl.scheduler.records.held_urls import HeldUrls
 from bigcrawl.scheduler.records.inbox_entry import InboxEntry
@@ -42,16 +42,15 @@ class _Rows:
 
     def __init__(self) -> None:
         self.offered = 0
-        self.waiting: dict[int, tuple[bytearray, bytearray]] = defaultdict(lambda: (bytearray(), bytearray()))
+        self.waiting: dict[int, list[bytearray]] = defaultdict(lambda: [bytearray() for _ in KINDS])
 
     def offer_content(self, row: ContentRow) -> None:
         self.offered += 1
-        seen, sketched = self.waiting[row.partition]
-        seen.extend(row.seen)
-        sketched.extend(row.sketched)
+        partition, rows, kind = row
+        self.waiting[partition][kind] += rows
 
     def take(self) -> dict[int, bytes]:
-        packed = {number: pack_contents(bytes(seen), bytes(rows)) for number, (seen, rows) in self.waiting.items()}
+        packed = {number: pack_contents(*rows) for number, rows in self.waiting.items()}
         self.waiting.clear()
         return packed
 

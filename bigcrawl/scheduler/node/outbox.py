@@ -22,7 +22,7 @@ from bigcrawl.redisdb import scripts
 from bigcrawl.redisdb.keys import partition_keys
 from bigcrawl.scheduler.node.recent_keys import RecentKeys
 from bigcrawl.scheduler.node.unfolded import Unfolded
-from bigcrawl.scheduler.records.contents import pack_contents, rows_in
+from bigcrawl.scheduler.records.contents import KINDS, pack_contents, rows_in
 from bigcrawl.scheduler.records.queued_url import QueuedUrl, encode_batch
 from bigcrawl.scheduler.records.votes import VOTE_BYTES
 
@@ -99,7 +99,7 @@ class Outbox:
         self._clock = clock
         self._waiting: dict[int, list[QueuedUrl]] = {}
         self._waiting_bytes = 0
-        self._contents: dict[int, tuple[bytearray, bytearray]] = {}  # rows that wait: seen, sketched
+        self._contents: dict[int, list[bytearray]] = {}  # rows that wait, by kind
         self._unsent: deque[_Batch] = deque()
         self._unsent_bytes = 0
         self._sent: deque[tuple[int, _Batch]] = deque()
@@ -139,12 +139,17 @@ class Outbox:
 
     def offer_content(self, row: ContentRow) -> None:
         """Take a row about the content of a page; O(1), no I/O, never refused."""
-        waiting = self._contents.get(row.partition)
+        partition, rows, kind = row
+        waiting = self._contents.get(partition)
         if waiting is None:
-            waiting = self._contents[row.partition] = (bytearray(), bytearray())
-        waiting[0].extend(row.seen)
-        waiting[1].extend(row.sketched)
+            waiting = self._contents[partition] = [bytearray() for _ in KINDS]
+        waiting[kind] += rows
         self.offered += 1
+
+    def offer_hint(self, row: ContentRow) -> None:
+        """Take a row that may be lost, unless the outbox is full."""
+        if not self.is_full:
+            self.offer_content(row)
 
     def remember_each(self, keys: KeyArray) -> list[int]:
         """Remember the keys of checked URLs, all different. Return the positions of those that were not offered lately.
@@ -236,8 +241,8 @@ class Outbox:
         edges = self._link_graph.take(partition) if self._link_graph is not None else b""
         votes = self._votes.take(partition) if self._votes is not None else b""
         session = self._sessions.get(partition, 1)
-        rows = self._contents.pop(partition, None)
-        contents = pack_contents(bytes(rows[0]), bytes(rows[1])) if rows is not None else b""
+        rows = self._contents.pop(partition, ())
+        contents = pack_contents(*rows)
         data = b"" if contents and not urls else encode_batch(urls)
         batch = _Batch(partition, session, number, data, len(urls), edges, votes, contents, self._sealed)
         self._unsent.append(batch)

@@ -19,8 +19,9 @@ from bigcrawl.exceptions import BigcrawlError
 from bigcrawl.histogram import Histogram
 from bigcrawl.redisdb.keys import partition_keys
 from bigcrawl.redisdb.reply_errors import RedisRefusedError
+from bigcrawl.scheduler.budgets.mirrors import mirror_change_text
 from bigcrawl.scheduler.budgets.traps import trap_change_text
-from bigcrawl.scheduler.records.contents import found_by_partition, pack_contents
+from bigcrawl.scheduler.records.contents import found_by_partition, pack_contents, rows_by_partition
 from bigcrawl.scheduler.records.inbox_entry import CONTENTS
 
 if TYPE_CHECKING:
@@ -29,15 +30,15 @@ if TYPE_CHECKING:
     from bigcrawl.clock import Clock
     from bigcrawl.redisdb import scripts
     from bigcrawl.redisdb.client import RedisClient
-    from bigcrawl.scheduler.budgets.traps import TrapRules
     from bigcrawl.scheduler.gates.delays import Paces
     from bigcrawl.scheduler.owner.crawl_budgets import CrawlBudgets
     from bigcrawl.scheduler.owner.hot.hot_share import HotShare, Lateness
     from bigcrawl.scheduler.owner.owned_partition import OwnedPartition
     from bigcrawl.scheduler.owner.owned_table import OwnedTable
     from bigcrawl.scheduler.partition.file_work import FileThread
-    from bigcrawl.scheduler.partition.partition import Step
+    from bigcrawl.scheduler.partition.partition import PartitionLimits, Step
     from bigcrawl.scheduler.queues.listed_pages import ListedPages
+    from bigcrawl.scheduler.records.contents import ContentRow
     from bigcrawl.scheduler.records.inbox_entry import InboxEntry
 
 logger = logging.getLogger(__name__)
@@ -65,10 +66,11 @@ class Folding:
         hot_share: how many URLs of a host may be hot.
         crawl_budgets: the budgets of PLDs.
         paces: gets the budgets of hosts whose URLs are admitted.
-        traps: when a PLD is caught as a trap.
+        limits: when a PLD is a trap or a mirror, among others.
         late_ms: returns how long hosts wait after they are due.
         lateness: limits extra URLs according to `late_ms`.
         listed: when pages were changed, as their sites say.
+        offer_hint: takes rows for other partitions, which may be lost.
     """
 
     def __init__(
@@ -83,10 +85,11 @@ class Folding:
         hot_share: HotShare,
         crawl_budgets: CrawlBudgets,
         paces: Paces,
-        traps: TrapRules,
+        limits: PartitionLimits,
         late_ms: Callable[[], float],
         lateness: Lateness,
         listed: ListedPages,
+        offer_hint: Callable[[ContentRow], None],
     ) -> None:
         self._client = client
         self._crawl = crawl
@@ -98,10 +101,11 @@ class Folding:
         self._hot_share = hot_share
         self._crawl_budgets = crawl_budgets
         self._paces = paces
-        self._traps = traps
+        self._limits = limits
         self._late_ms = late_ms
         self._lateness = lateness
         self._listed = listed
+        self._offer_hint = offer_hint
         self._unconfirmed: set[OwnedPartition] = set()  # partitions with an admit batch that Redis may not have
         self.step_times = Histogram()  # of the file work of each; the worker thread writes it
         self._outcomes_look_ms = 0  # when to look for them again, on the monotonic clock
@@ -161,8 +165,7 @@ class Folding:
         calls: list[tuple[OwnedPartition, scripts.Call[Any]]] = []
         for owned, step in steps.items():
             calls += [(owned, call) for call in owned.after_step(step, len(inboxes[owned]), now_ms)]
-            for change in step.trap_changes:
-                logger.info("%(change)s", {"change": trap_change_text(change, self._traps)})
+            self._tell(step)
         await self._tell_found()  # what was committed is noted by now, whatever becomes of this
         await self._table.run(calls)
         self._confirm([owned for owned in due if owned not in behind])
@@ -170,6 +173,16 @@ class Folding:
             self._paces.note(await self._thread.run(lambda: self._budgets_of(steps)))
         self._table.set_damaged_apart(due, results)
         return sum(len(step.batch.urls) for step in steps.values() if step.batch)
+
+    def _tell(self, step: Step) -> None:
+        """Log which budgets are lowered from now on, and offer what other partitions are to know of PLDs."""
+        for trap in step.trap_changes:
+            logger.info("%(change)s", {"change": trap_change_text(trap, self._limits.traps)})
+        for mirror in step.mirror_changes:
+            logger.info("%(change)s", {"change": mirror_change_text(mirror, self._limits.mirrors)})
+        for kind, rows in step.told:
+            for row in rows_by_partition(kind, rows, self._partitions):
+                self._offer_hint(row)
 
     def _fold_of(self, owned: OwnedPartition, inbox: list[InboxEntry], *, may_admit: bool) -> Callable[[], Step]:
         """A step for the worker thread, with copies of what the loop may change meanwhile."""

@@ -31,14 +31,19 @@ from bigcrawl.scheduler.partition.opening import Opened, open_epoch
 from bigcrawl.scheduler.partition.takeover import is_unused, verify_newest
 from bigcrawl.scheduler.queues.epoch_directory import list_committed, list_epochs
 from bigcrawl.scheduler.queues.looks import NOTHING_LISTED
+from bigcrawl.scheduler.records.contents import RowKind
 from bigcrawl.scheduler.records.inbox_entry import InboxEntry
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
     from pathlib import Path
+    from typing import Any
+
+    import numpy.typing as npt
 
     from bigcrawl.drum.files import Files
     from bigcrawl.exceptions import CorruptionError
+    from bigcrawl.scheduler.budgets.mirrors import MirrorChange
     from bigcrawl.scheduler.budgets.traps import TrapChange
     from bigcrawl.scheduler.partition.copies import PartitionCopy
     from bigcrawl.scheduler.partition.fold.budget_source import Budgets, PldKeyOf, PldOf, Withholds
@@ -60,6 +65,9 @@ class Step(NamedTuple):
         duplicates: how many URLs had been seen before.
         rejected: how many inbox entries could not be decoded and were set aside.
         trap_changes: PLDs that were caught as traps, or freed.
+        mirror_changes: PLDs that were found to be mirrors, or none any longer.
+        told: rows about what PLDs have in common, for the inboxes of other partitions. Those that are lost are missed,
+            and nothing else.
     """
 
     batch: AdmitBatch | None
@@ -67,6 +75,8 @@ class Step(NamedTuple):
     duplicates: int
     rejected: int
     trap_changes: tuple[TrapChange, ...] = ()
+    mirror_changes: tuple[MirrorChange, ...] = ()
+    told: tuple[tuple[RowKind, npt.NDArray[Any]], ...] = ()
 
 
 class Partition(PartitionFigures):
@@ -209,11 +219,13 @@ class Partition(PartitionFigures):
             fresh = entries_after([e if isinstance(e, InboxEntry) else InboxEntry(*e) for e in inbox], self.inbox_id)
             work = self._state.fork()
             source = self._sources.begin(work.turns, self.admitted)
-            fold = StepFold(work, self._kept.own.set_aside)
+            fold = StepFold(work, self._kept.own.set_aside, self._limits.mirrors)
             fold.read(fresh, source, now_s, self._modified)
             chosen = fold.choose(source, room, hot, self._limits, away, extra_room)
             batch = AdmitBatch(self.batch_number + 1, self.admitted, chosen) if chosen else None
-            step = Step(batch, len(fold.new), fold.duplicates, fold.rejected, fold.trap_changes)
+            told = ((RowKind.COUNTED, fold.counted), (RowKind.SHARED, fold.shared))
+            changes = fold.trap_changes, fold.mirror_changes
+            step = Step(batch, len(fold.new), fold.duplicates, fold.rejected, *changes, told)
             if has_changed := bool(fresh) or work.differs(self._state):
                 self._commit_step(step, work, fresh[-1][0] if fresh else self.inbox_id, fold)
             self._sources.end(is_committed=has_changed)
@@ -241,6 +253,7 @@ class Partition(PartitionFigures):
             rejected=before.rejected + step.rejected,
             exact_copies=before.exact_copies + fold.copies.exact,
             near_copies=before.near_copies + fold.copies.near,
+            mirrors=before.mirrors + fold.mirrors,
             untold=self.untold + fold.found,
         )
         self._kept.commit(after, batch)
