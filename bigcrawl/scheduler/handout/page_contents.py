@@ -1,6 +1,7 @@
 """What fetched pages contain, on the way to the partitions of their contents (steps 13 and 14). Memory only.
 
     page given to its spider -> rows at its held URL -> [page safe] -> outbox -> inboxes of its content's partitions
+                             -> a hint, if its content is a sample -> outbox -> inbox of its PLD's partition
 
 Rows leave the node only once their page is stored, so an original is always a page that the crawl has. Then they go
 with the next batches, and the page is acknowledged after them, in the round trip in which it would be acknowledged
@@ -41,6 +42,9 @@ class TakesContents(Protocol):
 
     def offer_content(self, row: ContentRow) -> None:
         """Take a row for a partition."""
+
+    def offer_hint(self, row: ContentRow) -> None:
+        """Take a row that may be lost."""
 
 
 class PageContents:
@@ -91,7 +95,7 @@ class PageContents:
         if self._has_sketches and is_text and content not in self._sent:
             rows += self._sketch_rows(content, page, body)
         if self._pld_key_of is not None and is_sample(content):
-            rows += self._sample_rows(self._pld_key_of(held.host), content)
+            self._offer_sample(self._pld_key_of(held.host), content)
         held.note_content(content, rows)
 
     def _sketch_rows(self, content: int, page: int, body: bytes) -> tuple[ContentRow, ...]:
@@ -104,12 +108,12 @@ class PageContents:
             for band in sketch.bands.tolist()
         )
 
-    def _sample_rows(self, pld: int, content: int) -> tuple[ContentRow, ...]:
-        """The row of a sample, unless its PLD had it lately: an error page at many URLs counts once."""
+    def _offer_sample(self, pld: int, content: int) -> None:
+        """Offer the row of a sample, unless its PLD had it lately: an error page at many URLs counts once."""
         sample = pld, content
-        is_new = sample not in self._sampled
+        if sample not in self._sampled:
+            self._outbox.offer_hint(ContentRow(pld % self._partitions, pack_sampled(*sample), RowKind.SAMPLED))
         self._sampled.remember(sample, None)
-        return (ContentRow(pld % self._partitions, pack_sampled(*sample), RowKind.SAMPLED),) if is_new else ()
 
     def send_safe(self) -> None:
         """Offer the rows of ended URLs whose pages are safe to the outbox. Cost: 1 us each."""

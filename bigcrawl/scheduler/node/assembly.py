@@ -137,7 +137,14 @@ class Parts:
         self.wildcards = WildcardDns(config.traps.wildcard_hosts, self.dns.lookup, crawl.pld_key) if has_traps else None
         urls_max = config.frontier.outbox_urls_max
         self.outbox = Outbox(
-            self.node_id, config.crawl.name, urls_max, self.clock, self.link_graph, partitions, self.votes
+            self.node_id,
+            config.crawl.name,
+            urls_max,
+            self.clock,
+            self.link_graph,
+            partitions,
+            self.votes,
+            config.frontier.step_ms // 2,
         )
         self.outbox.tell_sent_to(self._count_sent)
 

@@ -37,9 +37,6 @@ from bigcrawl.scheduler.records.inbox_entry import InboxEntry
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
     from pathlib import Path
-    from typing import Any
-
-    import numpy.typing as npt
 
     from bigcrawl.drum.files import Files
     from bigcrawl.exceptions import CorruptionError
@@ -76,7 +73,7 @@ class Step(NamedTuple):
     rejected: int
     trap_changes: tuple[TrapChange, ...] = ()
     mirror_changes: tuple[MirrorChange, ...] = ()
-    told: tuple[tuple[RowKind, npt.NDArray[Any]], ...] = ()
+    told: tuple[tuple[RowKind, Sequence[tuple[int, ...]]], ...] = ()
 
 
 class Partition(PartitionFigures):
@@ -223,7 +220,8 @@ class Partition(PartitionFigures):
             fold.read(fresh, source, now_s, self._modified)
             chosen = fold.choose(source, room, hot, self._limits, away, extra_room)
             batch = AdmitBatch(self.batch_number + 1, self.admitted, chosen) if chosen else None
-            told = ((RowKind.COUNTED, fold.counted), (RowKind.SHARED, fold.shared))
+            found = (RowKind.COUNTED, fold.counted), (RowKind.SHARED, fold.shared)
+            told = tuple((kind, rows) for kind, rows in found if rows)
             changes = fold.trap_changes, fold.mirror_changes
             step = Step(batch, len(fold.new), fold.duplicates, fold.rejected, *changes, told)
             if has_changed := bool(fresh) or work.differs(self._state):

@@ -30,6 +30,8 @@ from bigcrawl.content import near_copies
 from bigcrawl.exceptions import BigcrawlError
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     import numpy.typing as npt
 
     from bigcrawl.drum.format import KeyArray
@@ -71,7 +73,7 @@ class ContentRow(NamedTuple):
     """Packed rows of one kind for a partition."""
 
     partition: int
-    rows: bytes
+    rows: bytes | bytearray
     kind: RowKind = RowKind.SEEN
 
 
@@ -133,12 +135,20 @@ def found_by_partition(found: bytes, partitions: int) -> dict[int, bytes]:
     return {int(home): rows[homes == home].tobytes() for home in np.unique(homes)}
 
 
-def rows_by_partition(kind: RowKind, rows: Rows, partitions: int) -> list[ContentRow]:
-    """Divide rows `counted` among the partitions of their contents, or rows `shared` among those of their PLDs."""
-    if not len(rows):
-        return []
-    homes = rows["pld" if kind == RowKind.SHARED else "content"] % np.uint64(partitions)
-    return [ContentRow(int(home), rows[homes == home].tobytes(), kind) for home in np.unique(homes)]
+def rows_by_partition(kind: RowKind, rows: Iterable[tuple[int, ...]], partitions: int) -> list[ContentRow]:
+    """Pack rows `counted` for the partitions of their contents, or rows `shared` for those of their PLDs.
+
+    Args:
+        kind: `RowKind.COUNTED` or `RowKind.SHARED`.
+        rows: with the fields of that kind; the first one names the partition.
+        partitions: how many there are.
+    """
+    pack = _TOLD_ROWS[kind].pack
+    packed: dict[int, bytes] = {}
+    for row in rows:
+        home = row[0] % partitions
+        packed[home] = packed.get(home, b"") + pack(*row)
+    return [ContentRow(home, some, kind) for home, some in packed.items()]
 
 
 def rows_in(packed: bytes) -> int:
@@ -171,4 +181,5 @@ def unpack_contents(data: bytes) -> ContentRows:
     return ContentRows(*kinds)
 
 
+_TOLD_ROWS: Final = {RowKind.COUNTED: struct.Struct("<QQIB"), RowKind.SHARED: struct.Struct("<QIQB")}
 _NOTHING: Final = tuple(np.empty(0, dtype=kind) for kind in KINDS)

@@ -39,8 +39,6 @@ from bigcrawl.scheduler.queues.parked_queues import ParkedQueues
 from bigcrawl.scheduler.queues.turns import Turns
 from bigcrawl.scheduler.queues.votes import added_votes, with_received
 from bigcrawl.scheduler.records.contents import (
-    COUNTED,
-    SHARED,
     ContentRows,
     ContentsFormatError,
     pack_found,
@@ -69,6 +67,7 @@ if TYPE_CHECKING:
     from bigcrawl.scheduler.budgets.traps import TrapChange
     from bigcrawl.scheduler.partition.fold.admission import PartitionLimits
     from bigcrawl.scheduler.partition.fold.budget_source import BudgetSource
+    from bigcrawl.scheduler.partition.fold.mirroring import Hint, Sample
     from bigcrawl.scheduler.partition.fold.pld_records import InDegreeRise
     from bigcrawl.scheduler.partition.manifest import Manifest
     from bigcrawl.scheduler.queues.epoch_directory import EpochDirectory
@@ -160,8 +159,8 @@ class StepFold:
         self.trap_changes: tuple[TrapChange, ...] = ()
         self.copies = NO_COPIES
         self.found = b""
-        self.counted = np.empty(0, dtype=COUNTED)
-        self.shared = np.empty(0, dtype=SHARED)
+        self.counted: list[Sample] = []
+        self.shared: list[Hint] = []
         self.mirrors = 0
         self.mirror_changes: tuple[MirrorChange, ...] = ()
 
@@ -295,7 +294,7 @@ class StepFold:
         if not arrived:
             return
         tables = self._state.tables
-        rows = ContentRows(*map(np.concatenate, zip(*arrived, strict=True)))
+        rows = ContentRows(*map(_together, zip(*arrived, strict=True)))
         seen, sketched, found = rows[:3]
         if len(seen):
             self.copies += find_exact(tables.contents, tables.copies, seen["content"], seen["page"], tables.commit)
@@ -369,3 +368,9 @@ class StepFold:
         if chosen and source.counts_votes:
             return with_received(state.tables.votes, chosen)
         return chosen
+
+
+def _together(some: Sequence[npt.NDArray[Any]]) -> npt.NDArray[Any]:
+    """Concatenate the rows of a kind, of which most entries have none."""
+    there = [rows for rows in some if len(rows)]
+    return np.concatenate(there) if len(there) > 1 else there[0] if there else some[0]

@@ -62,14 +62,16 @@ def test_what_was_found_is_told_once_to_each_contents_partition() -> None:
 
 def test_what_plds_have_in_common_goes_to_the_partition_of_its_key() -> None:
     """What was counted to that of the content, what is shared to that of the PLD."""
-    counted = np.array([(21, 7, 1, 3), (33, 7, 2, 3), (11, 7, 3, 3)], dtype=COUNTED)
+    counted = [(21, 7, 1, 3), (33, 7, 2, 3), (11, 7, 3, 3)]
+    packed = np.array(counted, dtype=COUNTED)
     assert rows_by_partition(RowKind.COUNTED, counted, 10) == [
-        ContentRow(1, counted[[0, 2]].tobytes(), RowKind.COUNTED),
-        ContentRow(3, counted[[1]].tobytes(), RowKind.COUNTED),
+        ContentRow(1, packed[[0, 2]].tobytes(), RowKind.COUNTED),
+        ContentRow(3, packed[[1]].tobytes(), RowKind.COUNTED),
     ]
-    shared = np.array([(7, 1, 22, 4)], dtype=SHARED)
-    assert rows_by_partition(RowKind.SHARED, shared, 10) == [ContentRow(7, shared.tobytes(), RowKind.SHARED)]
-    assert rows_by_partition(RowKind.SHARED, shared[:0], 10) == []
+    shared = [(7, 1, 22, 4)]
+    whole = np.array(shared, dtype=SHARED).tobytes()
+    assert rows_by_partition(RowKind.SHARED, shared, 10) == [ContentRow(7, whole, RowKind.SHARED)]
+    assert rows_by_partition(RowKind.SHARED, [], 10) == []
 
 
 def test_what_is_no_whole_rows_is_refused() -> None:
