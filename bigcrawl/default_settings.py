@@ -591,6 +591,25 @@ TABLE: tuple[Setting | str, ...] = (
         2,
         1_000_000,
     ),
+    Setting(
+        "BIGCRAWL_TRAP_MIRROR_SHARE",
+        0.8,
+        float,
+        "A domain is taken for a mirror when at least this share of its contents is also on a domain with more "
+        "in-links. 0: mirrors are not looked for. Needs `BIGCRAWL_CONTENT_SEEN`.",
+        "of 1",
+        0,
+        1,
+    ),
+    Setting(
+        "BIGCRAWL_TRAP_MIRROR_DIVISOR",
+        20,
+        int,
+        "Divides the budget of a mirror, which stays at least 1.",
+        "times",
+        1,
+        1_000_000,
+    ),
     "The hot set in Redis",
     Setting(
         "BIGCRAWL_HOT_URLS",

@@ -366,6 +366,14 @@ CRAWL_COUNTERS: tuple[Stat, ...] = (
         "Further pages with nearly the text of another page, see `BIGCRAWL_CONTENT_SEEN`.",
         "trim_partition.lua",
     ),
+    Stat(
+        "mirrors",
+        "gauge",
+        "PLDs",
+        "Pay-level domains whose budget is lowered because their pages are those of others, see "
+        "`BIGCRAWL_TRAP_MIRROR_SHARE`.",
+        "trim_partition.lua",
+    ),
     Stat("manifest", "counter", "manifests", "Number of the last committed manifest.", "trim_partition.lua"),
     Stat("chosen", "counter", "batches", "Number of the last admit batch of a committed step.", "trim_partition.lua"),
     # --- queued

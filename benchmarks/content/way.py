@@ -10,18 +10,22 @@ from typing import Final, NamedTuple
 
 from benchmarks.content.pages import page
 from bigcrawl.redisdb.scripts import Ended
+from bigcrawl.scheduler.budgets.mirrors import NO_MIRRORS, MirrorRules
 from bigcrawl.scheduler.handout.page_contents import PageContents
 from bigcrawl.scheduler.partition.partition import Partition, PartitionLimits
-from bigcrawl.scheduler.records.contents import ContentRow, pack_contents
+from bigcrawl.scheduler.records.contents import KINDS, ContentRow, pack_contents, rows_by_partition
 from bigcrawl.scheduler.records.held import HeldUrl
 from bigcrawl.scheduler.records.held_urls import HeldUrls
 from bigcrawl.scheduler.records.inbox_entry import InboxEntry
 from bigcrawl.scheduler.records.member import Member
+from bigcrawl.url.key import PUBLIC_KEYS
 
 PARTITIONS: Final = 16
 BODIES: Final = 64
 PAGES_A_BATCH: Final = 640  # what a node fetches in two seconds, or in one step of its partitions
-BATCHES: Final = 12
+BATCHES: Final = 25
+BATCHES_A_HINT: Final = 5  # hints wait ten seconds by default
+PLDS: Final = 200  # of the pages of a batch
 
 
 class Way(NamedTuple):
@@ -42,35 +46,52 @@ class _Rows:
 
     def __init__(self) -> None:
         self.offered = 0
-        self.waiting: dict[int, tuple[bytearray, bytearray]] = defaultdict(lambda: (bytearray(), bytearray()))
+        self.waiting: dict[int, list[bytearray]] = defaultdict(lambda: [bytearray() for _ in KINDS])
+        self.hints: list[ContentRow] = []
 
     def offer_content(self, row: ContentRow) -> None:
         self.offered += 1
-        seen, sketched = self.waiting[row.partition]
-        seen.extend(row.seen)
-        sketched.extend(row.sketched)
+        partition, rows, kind = row
+        self.waiting[partition][kind] += rows
 
-    def take(self) -> dict[int, bytes]:
-        packed = {number: pack_contents(bytes(seen), bytes(rows)) for number, (seen, rows) in self.waiting.items()}
+    def offer_hint(self, row: ContentRow) -> None:
+        self.hints.append(row)
+
+    def take(self, *, with_hints: bool) -> dict[int, bytes]:
+        if with_hints:
+            for row in self.hints:
+                self.offer_content(row)
+            self.hints.clear()
+        packed = {number: pack_contents(*rows) for number, rows in self.waiting.items()}
         self.waiting.clear()
         return packed
 
 
-def measure(*, has_sketches: bool) -> Way:
-    """Take pages all of whose contents differ to 16 partitions, batch by batch; the best batch counts."""
+def measure(*, has_sketches: bool = False, has_mirrors: bool = False, plds_alike: int = 1) -> Way:
+    """Take pages to 16 partitions, batch by batch; the best batch counts.
+
+    Args:
+        has_sketches: whether near copies are looked for.
+        has_mirrors: whether mirrors are.
+        plds_alike: how many PLDs have each content.
+    """
     bodies = [page(seed) for seed in range(BODIES)]
     rows, held = _Rows(), HeldUrls()
-    contents = PageContents(held, rows, PARTITIONS, has_sketches=has_sketches)
+    pld_key_of = PUBLIC_KEYS.of_pld if has_mirrors else None
+    contents = PageContents(held, rows, PARTITIONS, has_sketches=has_sketches, pld_key_of=pld_key_of)
     noted: list[float] = []
     packed: list[float] = []
     merged: list[float] = []
     with tempfile.TemporaryDirectory(prefix="bigcrawl-bench-") as directory:
-        limits = PartitionLimits(host_hot_max=1)
+        limits = PartitionLimits(host_hot_max=1, mirrors=MirrorRules(0.8, 20) if has_mirrors else NO_MIRRORS)
         partitions = [Partition.open(Path(directory) / f"p{n}", 1, limits) for n in range(PARTITIONS)]
         for batch in range(BATCHES):
             urls = [_url(batch * PAGES_A_BATCH + n + 1) for n in range(PAGES_A_BATCH)]
-            # No two contents are the same, so each is sketched.
-            pages = [b"%b<p>%x" % (bodies[n % BODIES], url.seq) for n, url in enumerate(urls)]
+            # As different as PLDs are, so each is sketched.
+            pages = [
+                b"%b<p>%x" % (bodies[n // plds_alike % BODIES], (url.seq - 1) // plds_alike)
+                for n, url in enumerate(urls)
+            ]
             for url in urls:
                 held.add(url)
             marks = [time.process_time_ns()]
@@ -81,10 +102,13 @@ def measure(*, has_sketches: bool) -> Way:
                 held.end(url, Ended(url.seq, 0), 0)
             marks.append(time.process_time_ns())
             contents.send_safe()
-            entries = rows.take()
+            entries = rows.take(with_hints=batch % BATCHES_A_HINT == BATCHES_A_HINT - 1)
             marks.append(time.process_time_ns())
             for number, data in entries.items():
-                partitions[number].step([InboxEntry(f"{batch + 1}-0", contents=data)], 0, {})
+                step = partitions[number].step([InboxEntry(f"{batch + 1}-0", contents=data)], 0, {})
+                for kind, told in step.told:
+                    for row in rows_by_partition(kind, told, PARTITIONS):
+                        rows.offer_hint(row)
             marks.append(time.process_time_ns())
             held.forget(urls, 0)
             for times, at in (noted, 0), (packed, 2), (merged, 3):
@@ -94,5 +118,5 @@ def measure(*, has_sketches: bool) -> Way:
 
 
 def _url(number: int) -> HeldUrl:
-    fields = Member(number, number, 0, 0, 0, b"")
-    return HeldUrl(0, "a.example", 0, b"%d:" % number, fields, "http://a.example/", "http://a.example")
+    fields, host = Member(number, number, 0, 0, 0, b""), f"site{number % PLDS}.example"
+    return HeldUrl(0, host, 0, b"%d:" % number, fields, f"http://{host}/", f"http://{host}")

@@ -79,6 +79,7 @@ def read_budget(value: Mapping[str, Any]) -> BudgetConfig:
 
 
 def read_traps(value: Mapping[str, Any]) -> TrapConfig:
+    looks_for_mirrors = value["BIGCRAWL_TRAPS"] and value["BIGCRAWL_CONTENT_SEEN"] != "off"
     return TrapConfig(
         share=value["BIGCRAWL_TRAP_SHARE"] if value["BIGCRAWL_TRAPS"] else 0.0,
         same_share=value["BIGCRAWL_TRAP_SAME_SHARE"],
@@ -89,6 +90,8 @@ def read_traps(value: Mapping[str, Any]) -> TrapConfig:
         hops=value["BIGCRAWL_TRAP_HOPS"],
         parameters=value["BIGCRAWL_TRAP_PARAMETERS"],
         wildcard_hosts=value["BIGCRAWL_TRAP_WILDCARD_HOSTS"],
+        mirror_share=value["BIGCRAWL_TRAP_MIRROR_SHARE"] if looks_for_mirrors else 0.0,
+        mirror_divisor=value["BIGCRAWL_TRAP_MIRROR_DIVISOR"],
     )
 
 

@@ -194,7 +194,10 @@ class PolitenessConfig:
 
 @dataclass(frozen=True, slots=True)
 class TrapConfig:
-    """Which URLs are trap-shaped, and their effect on a PLD's budget; `share` is 0 if traps are off."""
+    """Which URLs are trap-shaped, and their effect on a PLD's budget; `share` is 0 if traps are off.
+
+    So is `mirror_share` if mirrors are not looked for.
+    """
 
     share: float
     same_share: float
@@ -205,6 +208,8 @@ class TrapConfig:
     hops: int
     parameters: int
     wildcard_hosts: int
+    mirror_share: float
+    mirror_divisor: int
 
 
 @dataclass(frozen=True, slots=True)

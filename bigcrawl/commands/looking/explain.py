@@ -219,6 +219,7 @@ def said_of(found: Found, partitions: int, traps: TrapConfig) -> dict[str, Any]:
         "pld_over_budget": found.disk.is_over_budget if found.disk else None,
         "shape": kinds_of(Shapes(traps).marks(place.url)) if traps.share else [],
         "trap": _trap(found.disk, traps),
+        "mirror": _mirror(found.disk, traps),
         "inbox_is_whole": found.trace.is_whole,
         "rejected": view.count("rejected"),
     }
@@ -245,6 +246,14 @@ def _trap(disk: UrlOnDisk | None, traps: TrapConfig) -> dict[str, Any] | None:
     if disk is None or disk.trap is None or not traps.share:
         return None
     return {**disk.trap._asdict(), "budget_divided_by": traps.divisor if disk.trap.is_caught else 1}
+
+
+def _mirror(disk: UrlOnDisk | None, traps: TrapConfig) -> dict[str, Any] | None:
+    """Return what the URL's PLD shares with greater PLDs, if it has samples and mirrors are looked for."""
+    if disk is None or disk.mirror is None or not traps.mirror_share:
+        return None
+    divisor = traps.mirror_divisor if disk.mirror.is_mirror else 1
+    return {**disk.mirror._asdict(), "other": f"{disk.mirror.other:016x}", "budget_divided_by": divisor}
 
 
 def where(found: Found) -> str:

@@ -7,6 +7,7 @@ from typing import Any
 from bigcrawl.commands.looking.filters import filter_rows
 from bigcrawl.commands.looking.next_visit import next_visit_rows
 from bigcrawl.commands.steering.discovery import discovery_text
+from bigcrawl.scheduler.budgets.mirrors import MirrorVerdict, mirror_verdict_text
 from bigcrawl.scheduler.budgets.traps import TrapVerdict, trap_verdict_text
 
 _WHERE = {
@@ -48,6 +49,8 @@ def explanation_text(data: dict[str, Any]) -> str:
         rows["deaths"] = _deaths_text(data)
     if data["shape"] or data["trap"]:
         rows["trap"] = _trap_text(data)
+    if data["mirror"] and data["mirror"]["shared"]:
+        rows["mirror"] = _mirror_text(data["mirror"])
     if data.get("blacklisted"):
         address = f", which has its address {data['blacklisted_address']}" if data["blacklisted_address"] else ""
         rows["blacklist"] = f"covers it, by the entry {data['blacklisted']}{address}: it is kept and not fetched"
@@ -118,6 +121,14 @@ def _trap_text(data: dict[str, Any]) -> str:
     if not trap["is_caught"]:
         return f"{shape}its PLD is not taken for one: {said}"
     return f"{shape}its PLD is taken for one and has its budget divided by {trap['budget_divided_by']}: {said}"
+
+
+def _mirror_text(mirror: dict[str, Any]) -> str:
+    """Describe what the URL's PLD shares with greater ones, and whether it is taken for a mirror."""
+    verdict = MirrorVerdict(mirror["is_mirror"], mirror["shared"], mirror["weighed"], int(mirror["other"], 16))
+    divided = f" and has its budget divided by {mirror['budget_divided_by']}" if verdict.is_mirror else ""
+    is_one = "taken" if verdict.is_mirror else "not taken"
+    return f"its PLD is {is_one} for one{divided}: {mirror_verdict_text(verdict)}"
 
 
 def _place_in_queue(data: dict[str, Any]) -> str:

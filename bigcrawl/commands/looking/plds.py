@@ -1,7 +1,7 @@
 """`scrapy frontier plds`: the pay-level domains (PLDs) with most pages, as nodes have counted them.
 
-Each node keeps the 512 PLDs with most of its pages, and sends its counts every ten seconds. In-degrees and traps are
-read from the partitions' files, of the PLDs that are listed only.
+Each node keeps the 512 PLDs with most of its pages, and sends its counts every ten seconds. In-degrees, traps and
+mirrors are read from the partitions' files, of the PLDs that are listed only.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ from bigcrawl.drum.format import KEY_TYPE
 from bigcrawl.exceptions import BigcrawlError
 from bigcrawl.redisdb.keys import CrawlKeys
 from bigcrawl.scheduler.budgets.in_degrees import Ranks, sum_published
+from bigcrawl.scheduler.budgets.lowered import divided
 from bigcrawl.scheduler.budgets.policies import make_policy
-from bigcrawl.scheduler.budgets.traps import divided
 from bigcrawl.scheduler.crawl.shared_tallies import read_pages_by_pld
 from bigcrawl.scheduler.partition.reader import PldsOnDisk, read_plds
 from bigcrawl.scheduler.rules.budget_rules import merge_rules
@@ -52,10 +52,14 @@ class TopPld(NamedTuple):
 
 
 class PldsInFiles(NamedTuple):
-    """What partitions' files say of PLDs, by name: in-degrees, and which are traps. `partitions` are those read."""
+    """What partitions' files say of PLDs, by name: in-degrees, and which are traps or mirrors.
+
+    `partitions` are those read.
+    """
 
     in_degrees: dict[str, int]
     caught: set[str]
+    mirrors: set[str]
     partitions: dict[int, PldsOnDisk]
 
 
@@ -112,7 +116,7 @@ def _look_up(
     files = read_files(crawl, [row.name for row in rows])
     found = []
     for pld in top_plds(crawl, rows, files.in_degrees, counts):
-        budget, set_by = _budget(crawl, pld, book, is_trap=pld.name in files.caught)
+        budget, set_by = _budget(crawl, pld, book, files)
         found.append(
             {
                 "pld": pld.name,
@@ -127,17 +131,22 @@ def _look_up(
     return found
 
 
-def _budget(crawl: OpenedCrawl, pld: TopPld, book: RuleBook, *, is_trap: bool) -> tuple[int | None, str | None]:
+def _budget(crawl: OpenedCrawl, pld: TopPld, book: RuleBook, files: PldsInFiles) -> tuple[int | None, str | None]:
     """Return the URLs a turn that are in force for a PLD, and what sets them; None if there is no budget."""
     by_hand = book.for_host(pld.name).budget
     if by_hand is not None:
         return by_hand.value, f"rule {by_hand.rule}"
     if pld.budget is None:
         return None, None
-    if not (is_trap and crawl.config.traps.share):
-        return pld.budget, "policy"
-    divisors = np.array([crawl.config.traps.divisor], dtype=np.uint32)
-    return int(divided(np.array([pld.budget], dtype=np.uint32), divisors)[0]), "trap"
+    traps = crawl.config.traps
+    lowered = {"policy": 1}
+    if pld.name in files.caught and traps.share:
+        lowered["trap"] = traps.divisor
+    if pld.name in files.mirrors and traps.mirror_share:
+        lowered["mirror"] = traps.mirror_divisor
+    set_by = max(lowered, key=lowered.__getitem__)
+    divisors = np.array([lowered[set_by]], dtype=np.uint32)
+    return int(divided(np.array([pld.budget], dtype=np.uint32), divisors)[0]), set_by
 
 
 def read_files(crawl: OpenedCrawl, names: Iterable[str], partitions: Iterable[int] = ()) -> PldsInFiles:
@@ -148,7 +157,7 @@ def read_files(crawl: OpenedCrawl, names: Iterable[str], partitions: Iterable[in
     by_partition: dict[int, list[str]] = {number: [] for number in partitions}
     for name in names:
         by_partition.setdefault(crawl.url_keys.partition_of(name, crawl.partitions), []).append(name)
-    files = PldsInFiles({}, set(), {})
+    files = PldsInFiles({}, set(), set(), {})
     for number, some in sorted(by_partition.items()):
         keys = [crawl.url_keys.of_pld(name) for name in some]
         with suppress(BigcrawlError):  # a damaged file; `verify` names it
@@ -158,6 +167,8 @@ def read_files(crawl: OpenedCrawl, names: Iterable[str], partitions: Iterable[in
                 files.in_degrees.update(zip(some, found.in_degrees.tolist(), strict=True))
                 traps = zip(some, found.traps, strict=True)
                 files.caught.update(name for name, trap in traps if trap is not None and trap.is_caught)
+                mirrors = zip(some, found.mirrors, strict=True)
+                files.mirrors.update(name for name, mirror in mirrors if mirror is not None and mirror.is_mirror)
     return files
 
 

@@ -174,6 +174,7 @@ def _status(config: Config, seen: Survey, nodes: dict[str, dict[str, Any]], *, f
         "pages": seen.pages,
         "bytes": seen.counts["bytes"],
         "copies": {"exact": seen.counts["exact_copies"], "near": seen.counts["near_copies"]},
+        "mirrors": seen.counts["mirrors"],
         "pages_per_s": round(sum(report.get("rate", 0.0) for report in nodes.values()), 1),
         "outcomes": {name: count for name, count in sorted(seen.counts.items()) if ":" in name},
     }
@@ -228,6 +229,8 @@ def overview_lines(status: dict[str, Any]) -> list[str]:
         lines.append(f"discovery   off since {status['discovery']['off_from']}: links found since are not queued")
     if any((copies := status["copies"]).values()):
         lines.append(f"copies      {copies['exact']:,} exact, {copies['near']:,} near: see scrapy frontier copies")
+    if mirrors := status["mirrors"]:
+        lines.append(f"mirrors     {mirrors:,} PLDs have lower budgets for it: see scrapy frontier budget PLD")
     if damaged := status["partitions"]["damaged"]:
         lines.append(
             f"damaged     {damaged} partitions, where {urls['damaged']:,} URLs wait: see scrapy frontier repair"

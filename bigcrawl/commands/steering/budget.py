@@ -18,6 +18,7 @@ from bigcrawl.exceptions import ConfigError
 from bigcrawl.redisdb.keys import CrawlKeys
 from bigcrawl.redisdb.replies import pairs_of
 from bigcrawl.scheduler.budgets.in_degrees import Ranks, sum_published
+from bigcrawl.scheduler.budgets.mirrors import mirror_verdict_text
 from bigcrawl.scheduler.budgets.policies import make_policy
 from bigcrawl.scheduler.budgets.traps import trap_verdict_text
 from bigcrawl.scheduler.node.control import BUDGETED
@@ -134,11 +135,13 @@ async def read_budget(crawl: OpenedCrawl, name: str) -> dict[str, Any]:
     return {
         **data,
         "pld": pld,
+        "pld_key": f"{key:016x}",
         "in_degree": in_degree,
         "rank_at_worst": int(ranks.worst(degrees)[0]) if in_degree and ranks.total else None,
         "ranked_plds": ranks.total,
         "budget_by_policy": by_policy,
         "trap": _trap(disk, crawl.config.traps),
+        "mirror": _mirror(disk, crawl.config.traps),
         "limits": {
             "bytes" if field == "fetched_bytes" else field: {"value": limit.value, "rule": limit.rule}
             for field, limit in limits._asdict().items()
@@ -152,6 +155,13 @@ def _trap(disk: UrlOnDisk | None, traps: TrapConfig) -> str | None:
     if disk is None or disk.trap is None or not disk.trap.is_caught or not traps.share:
         return None
     return f"divided by {traps.divisor}, unless it is set by hand: {trap_verdict_text(disk.trap)}"
+
+
+def _mirror(disk: UrlOnDisk | None, traps: TrapConfig) -> str | None:
+    """Return what a mirror's budget is divided by, and why; None if the PLD is not taken for one."""
+    if disk is None or disk.mirror is None or not disk.mirror.is_mirror or not traps.mirror_share:
+        return None
+    return f"divided by {traps.mirror_divisor}, unless it is set by hand: {mirror_verdict_text(disk.mirror)}"
 
 
 def _keys(crawl: OpenedCrawl) -> CrawlKeys:
@@ -170,6 +180,8 @@ def budget_text(data: dict[str, Any]) -> str:
         rows["policy"] = f"{data['policy']}: {_a_turn(data['budget_by_policy'])}"
     if data.get("trap"):
         rows["trap"] = data["trap"]
+    if data.get("mirror"):
+        rows["mirror"] = data["mirror"]
     rows["by hand"] = _rule_text(data["rule_by_hand"], "no rule")
     rows["settings"] = _rule_text(data["rule_of_settings"], "no rule")
     if "pld" in data:

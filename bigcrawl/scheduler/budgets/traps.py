@@ -7,7 +7,8 @@ weighs the marks and begins a new window.
     free      -> caught    the share of marked URLs in a window is at least BIGCRAWL_TRAP_SHARE
     caught    -> free      the share in a window is smaller
 
-A PLD is also caught by what nodes observe in its pages and names: `budgets.same_content`, `budgets.wildcard_dns`.
+A PLD is also caught by what nodes observe in its pages and names: `budgets.same_content`, `budgets.wildcard_dns`. One
+whose pages are those of another PLD is no trap but a mirror, see `budgets.mirrors`.
 
 The budget of a caught PLD is divided by BIGCRAWL_TRAP_DIVISOR, but not below 1. A budget set by hand is not changed. A
 PLD gets a record in the table `traps` with its first marked URL, so most PLDs have none. A step without records and
@@ -222,9 +223,3 @@ def note_wildcards(table: Bucket, plds: KeyArray, found: npt.NDArray[np.integer]
         return None
     records["caught"] = caught
     return plds[changed], records[changed]
-
-
-def divided(budgets: npt.NDArray[np.uint32], divisors: DivisorArray) -> npt.NDArray[np.uint32]:
-    """Return the divided budgets; those above 0 stay at least 1."""
-    fewer: npt.NDArray[np.uint32] = np.minimum(budgets, np.maximum(budgets // divisors, 1))
-    return fewer

@@ -1,6 +1,7 @@
 """What fetched pages contain, on the way to the partitions of their contents (steps 13 and 14). Memory only.
 
     page given to its spider -> rows at its held URL -> [page safe] -> outbox -> inboxes of its content's partitions
+                             -> a hint, if its content is a sample -> outbox -> inbox of its PLD's partition
 
 Rows leave the node only once their page is stored, so an original is always a page that the crawl has. Then they go
 with the next batches, and the page is acknowledged after them, in the round trip in which it would be acknowledged
@@ -16,14 +17,20 @@ from typing import TYPE_CHECKING, Final, Protocol
 from bigcrawl.bounded import BoundedDict
 from bigcrawl.content.exact_copies import content_key
 from bigcrawl.content.sketches import sketch_of
-from bigcrawl.scheduler.records.contents import ContentRow, pack_seen, pack_sketched
+from bigcrawl.scheduler.budgets.mirrors import is_sample
+from bigcrawl.scheduler.records.contents import ContentRow, RowKind, pack_sampled, pack_seen, pack_sketched
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from bigcrawl.scheduler.records.held import HeldUrl
     from bigcrawl.scheduler.records.held_urls import HeldUrls
 
 SENT_MAX: Final = 1 << 16
 """Contents remembered whose sketches were sent, some 8 MB."""
+
+SAMPLES_MAX: Final = 1 << 16
+"""Samples of PLDs remembered that were sent, some 10 MB: what a PLD has on many pages counts once."""
 
 
 class TakesContents(Protocol):
@@ -36,6 +43,9 @@ class TakesContents(Protocol):
     def offer_content(self, row: ContentRow) -> None:
         """Take a row for a partition."""
 
+    def offer_hint(self, row: ContentRow) -> None:
+        """Take a row that may be lost."""
+
 
 class PageContents:
     """Makes the rows of pages, and passes on those of pages that are safe.
@@ -45,14 +55,25 @@ class PageContents:
         outbox: where rows leave the node.
         partitions: of the crawl.
         has_sketches: whether near copies are looked for.
+        pld_key_of: the key of a host's PLD; None if mirrors are not looked for.
     """
 
-    def __init__(self, held: HeldUrls, outbox: TakesContents, partitions: int, *, has_sketches: bool) -> None:
+    def __init__(
+        self,
+        held: HeldUrls,
+        outbox: TakesContents,
+        partitions: int,
+        *,
+        has_sketches: bool,
+        pld_key_of: Callable[[str], int] | None = None,
+    ) -> None:
         self._held = held
         self._outbox = outbox
         self._partitions = partitions
         self._has_sketches = has_sketches
+        self._pld_key_of = pld_key_of
         self._sent: BoundedDict[int, None] = BoundedDict(SENT_MAX)  # contents
+        self._sampled: BoundedDict[tuple[int, int], None] = BoundedDict(SAMPLES_MAX)  # PLDs and contents
 
     def __repr__(self) -> str:
         return f"<PageContents partitions={self._partitions} sent={len(self._sent)}>"
@@ -75,6 +96,8 @@ class PageContents:
         rows: tuple[ContentRow, ...] = (ContentRow(content % self._partitions, pack_seen(content, page)),)
         if self._has_sketches and is_text and content not in self._sent:
             rows += self._sketch_rows(content, page, body)
+        if self._pld_key_of is not None and is_sample(content):
+            self._offer_sample(self._pld_key_of(held.host), content)
         held.note_content(content, rows)
 
     def _sketch_rows(self, content: int, page: int, body: bytes) -> tuple[ContentRow, ...]:
@@ -83,9 +106,16 @@ class PageContents:
             return ()
         packed = sketch.packed.tobytes()
         return tuple(
-            ContentRow(band % self._partitions, b"", pack_sketched(band, content, page, packed))
+            ContentRow(band % self._partitions, pack_sketched(band, content, page, packed), RowKind.SKETCHED)
             for band in sketch.bands.tolist()
         )
+
+    def _offer_sample(self, pld: int, content: int) -> None:
+        """Offer the row of a sample, unless its PLD had it lately: an error page at many URLs counts once."""
+        sample = pld, content
+        if sample not in self._sampled:
+            self._outbox.offer_hint(ContentRow(pld % self._partitions, pack_sampled(*sample), RowKind.SAMPLED))
+        self._sampled.remember(sample, None)
 
     def send_safe(self) -> None:
         """Offer the rows of ended URLs whose pages are safe to the outbox. Cost: 1 us each."""
@@ -98,5 +128,6 @@ class PageContents:
             held.note_content_offered(outbox.offered)
 
     def send_again(self) -> None:
-        """Redis may have forgotten rows: make all sketches from now on, even of contents whose rows were sent."""
+        """Redis may have forgotten rows: send all of what comes from now on, even of contents whose rows were sent."""
         self._sent.clear()
+        self._sampled.clear()

@@ -125,9 +125,8 @@ class Parts:
         """The parts that discovered URLs pass on their way out of the node."""
         config, crawl = self.config, self.crawl
         # Without budgets nobody needs traps, and only some prioritizers need in-degrees.
-        has_budgets = config.budget.policy != NO_POLICY
-        needs_links = has_budgets or counts_links(config.frontier.prioritizer)
-        has_traps = has_budgets and bool(config.traps.share)
+        needs_links = self._has_budgets or counts_links(config.frontier.prioritizer)
+        has_traps = self._has_budgets and bool(config.traps.share)
         partitions = config.crawl.partitions
         self.link_graph = LinkGraph(crawl.pld_of, crawl.pld_key, partitions) if needs_links else None
         has_ranks = needs_ranks(config.frontier.prioritizer)
@@ -138,9 +137,23 @@ class Parts:
         self.wildcards = WildcardDns(config.traps.wildcard_hosts, self.dns.lookup, crawl.pld_key) if has_traps else None
         urls_max = config.frontier.outbox_urls_max
         self.outbox = Outbox(
-            self.node_id, config.crawl.name, urls_max, self.clock, self.link_graph, partitions, self.votes
+            self.node_id,
+            config.crawl.name,
+            urls_max,
+            self.clock,
+            self.link_graph,
+            partitions,
+            self.votes,
+            config.frontier.step_ms // 2,
         )
         self.outbox.tell_sent_to(self._count_sent)
+
+    @property
+    def _has_budgets(self) -> bool:
+        return self.config.budget.policy != NO_POLICY
+
+    def _pld_key_of_host(self, host: str) -> int:
+        return self.crawl.pld_key(self.crawl.pld_of(host))
 
     def _key_of_url(self, canonical: str) -> int:
         return self.crawl.keys.of_url(canonical)
@@ -162,8 +175,11 @@ class Parts:
         )
         seen, partitions = self.config.frontier.content_seen, self.config.crawl.partitions
         held, has_sketches = self.handout.held, seen == "near"
+        pld_key_of = self._pld_key_of_host if self._has_budgets and self.config.traps.mirror_share else None
         self.contents = (
-            PageContents(held, self.outbox, partitions, has_sketches=has_sketches) if seen != "off" else None
+            PageContents(held, self.outbox, partitions, has_sketches=has_sketches, pld_key_of=pld_key_of)
+            if seen != "off"
+            else None
         )
         self.workload = Workload(self.config.frontier, self.handout, self.outbox)
 
@@ -184,6 +200,7 @@ class Parts:
             file_work,
             self.reputation,
             self.paces,
+            self.outbox.offer_hint,
             self.objects,
         )
 

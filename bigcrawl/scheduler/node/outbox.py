@@ -1,6 +1,7 @@
 """Links leave a node (step 3): discovered URLs wait here, and are sent to inboxes in numbered batches.
 
-So do rows about the contents of pages, for the partitions of their contents.
+So do rows about the contents of pages, for the partitions of their contents. Hints, which may be lost, wait longer than
+anything else, because a step that reads one costs little less than one that reads many.
 
 A batch keeps its number until Redis has taken it, so that a repeat after a lost reply is recognised. An inbox takes
 number n only after n-1: when Redis refuses a command of a pipeline, those behind it wait for it. Batches of the last
@@ -22,7 +23,7 @@ from bigcrawl.redisdb import scripts
 from bigcrawl.redisdb.keys import partition_keys
 from bigcrawl.scheduler.node.recent_keys import RecentKeys
 from bigcrawl.scheduler.node.unfolded import Unfolded
-from bigcrawl.scheduler.records.contents import pack_contents, rows_in
+from bigcrawl.scheduler.records.contents import ContentRow, RowKind, pack_contents, rows_in
 from bigcrawl.scheduler.records.queued_url import QueuedUrl, encode_batch
 from bigcrawl.scheduler.records.votes import VOTE_BYTES
 
@@ -33,7 +34,6 @@ if TYPE_CHECKING:
     from bigcrawl.drum.format import KeyArray
     from bigcrawl.redisdb.client import RedisClient
     from bigcrawl.scheduler.node.link_graph import LinkGraph, PageVotes
-    from bigcrawl.scheduler.records.contents import ContentRow
 
 BATCH_URLS_MAX = 2_000  # bounds a message to some 200 KB
 BATCH_BYTES_MAX = 1 << 18  # the same for large requests, before compression; a larger request goes alone
@@ -92,14 +92,19 @@ class Outbox:
         link_graph: LinkGraph | None = None,
         partitions: int = 1,
         votes: PageVotes | None = None,
+        hints_ms: int = 0,
     ) -> None:
+        """Send to `partitions` inboxes. Hints wait `hints_ms` for others."""
         self._node = node
         self._crawl = crawl
         self._urls_max = urls_max
         self._clock = clock
         self._waiting: dict[int, list[QueuedUrl]] = {}
         self._waiting_bytes = 0
-        self._contents: dict[int, tuple[bytearray, bytearray]] = {}  # rows that wait: seen, sketched
+        self._contents: dict[int, list[bytearray]] = {}  # rows that wait, by kind
+        self._hints: dict[int, list[bytearray]] = {}  # the same of hints
+        self._hints_ms = hints_ms
+        self._hinted_ms = 0  # when hints were sent last
         self._unsent: deque[_Batch] = deque()
         self._unsent_bytes = 0
         self._sent: deque[tuple[int, _Batch]] = deque()
@@ -139,12 +144,13 @@ class Outbox:
 
     def offer_content(self, row: ContentRow) -> None:
         """Take a row about the content of a page; O(1), no I/O, never refused."""
-        waiting = self._contents.get(row.partition)
-        if waiting is None:
-            waiting = self._contents[row.partition] = (bytearray(), bytearray())
-        waiting[0].extend(row.seen)
-        waiting[1].extend(row.sketched)
+        _add_row(self._contents, row)
         self.offered += 1
+
+    def offer_hint(self, row: ContentRow) -> None:
+        """Take a row that may be lost, unless the outbox is full. It is not counted, and nothing waits for it."""
+        if not self.is_full:
+            _add_row(self._hints, row)
 
     def remember_each(self, keys: KeyArray) -> list[int]:
         """Remember the keys of checked URLs, all different. Return the positions of those that were not offered lately.
@@ -212,6 +218,7 @@ class Outbox:
 
     def _seal(self) -> None:
         """Turn waiting URLs into numbered batches."""
+        self._mind_hints()
         waiting, self._waiting = self._waiting, {}
         is_small = self._waiting_bytes <= BATCH_BYTES_MAX
         for partition, urls in waiting.items():
@@ -230,14 +237,25 @@ class Outbox:
         if not self._unsent:
             self.flushed = self._sealed
 
+    def _mind_hints(self) -> None:
+        """Let hints go with the next batches, if they have waited for others long enough."""
+        now_ms = self._clock.monotonic_ms()
+        if not self._hints or now_ms - self._hinted_ms < self._hints_ms:
+            return
+        hints, self._hints, self._hinted_ms = self._hints, {}, now_ms
+        for partition, rows_by_kind in hints.items():
+            for kind, rows in zip(RowKind, rows_by_kind, strict=True):
+                if rows:
+                    _add_row(self._contents, ContentRow(partition, rows, kind))
+
     def _add_batch(self, partition: int, urls: Sequence[QueuedUrl]) -> None:
         number = self._numbers.get(partition, 0) + 1
         self._numbers[partition] = number
         edges = self._link_graph.take(partition) if self._link_graph is not None else b""
         votes = self._votes.take(partition) if self._votes is not None else b""
         session = self._sessions.get(partition, 1)
-        rows = self._contents.pop(partition, None)
-        contents = pack_contents(bytes(rows[0]), bytes(rows[1])) if rows is not None else b""
+        rows = self._contents.pop(partition, ())
+        contents = pack_contents(*rows)
         data = b"" if contents and not urls else encode_batch(urls)
         batch = _Batch(partition, session, number, data, len(urls), edges, votes, contents, self._sealed)
         self._unsent.append(batch)
@@ -307,6 +325,13 @@ class Outbox:
             if self._sent[0][0] >= now_ms - keep_ms:
                 return
             self._sent_bytes -= self._sent.popleft()[1].size
+
+
+def _add_row(waiting: dict[int, list[bytearray]], row: ContentRow) -> None:
+    rows_by_kind = waiting.get(row.partition)
+    if rows_by_kind is None:
+        rows_by_kind = waiting[row.partition] = [bytearray() for _ in RowKind]
+    rows_by_kind[row.kind] += row.rows
 
 
 def _to_nobody(_partition: int, _urls: int) -> None:

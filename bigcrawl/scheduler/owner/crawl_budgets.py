@@ -16,8 +16,8 @@ import numpy as np
 from bigcrawl.redisdb.keys import CrawlKeys
 from bigcrawl.scheduler.budgets.allowances import make_budgets
 from bigcrawl.scheduler.budgets.in_degrees import EMPTY_COUNTS, Ranks, sum_published
+from bigcrawl.scheduler.budgets.lowered import divided
 from bigcrawl.scheduler.budgets.policies import NO_POLICY, make_policy
-from bigcrawl.scheduler.budgets.traps import divided
 from bigcrawl.scheduler.queues.prioritizers import (
     Prioritizing,
     as_given,
@@ -169,7 +169,7 @@ class CrawlBudgets:
             return [0] * len(hosts)
         plds = np.array([self.pld_key(self.pld_of(host)) for host in hosts], dtype=np.uint64)
         budgets = self.budgets.budgets(plds, partition.in_degrees(plds))
-        divisors = partition.trap_divisors(plds)
+        divisors = partition.budget_divisors(plds)
         found: list[int] = (budgets if divisors is None else divided(budgets, divisors)).tolist()
         return found
 

@@ -18,7 +18,9 @@ from typing import TYPE_CHECKING, Any
 from bigcrawl.exceptions import BigcrawlError
 from bigcrawl.histogram import Histogram
 from bigcrawl.redisdb.reply_errors import RedisRefusedError
+from bigcrawl.scheduler.budgets.mirrors import mirror_change_text
 from bigcrawl.scheduler.budgets.traps import trap_change_text
+from bigcrawl.scheduler.records.contents import rows_by_partition
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Sequence
@@ -26,7 +28,6 @@ if TYPE_CHECKING:
     from bigcrawl.clock import Clock
     from bigcrawl.redisdb import scripts
     from bigcrawl.redisdb.client import RedisClient
-    from bigcrawl.scheduler.budgets.traps import TrapRules
     from bigcrawl.scheduler.gates.delays import Paces
     from bigcrawl.scheduler.owner.crawl_budgets import CrawlBudgets
     from bigcrawl.scheduler.owner.found_copies import FoundSender
@@ -34,8 +35,9 @@ if TYPE_CHECKING:
     from bigcrawl.scheduler.owner.owned_partition import OwnedPartition
     from bigcrawl.scheduler.owner.owned_table import OwnedTable
     from bigcrawl.scheduler.partition.file_work import FileThread
-    from bigcrawl.scheduler.partition.partition import Step
+    from bigcrawl.scheduler.partition.partition import PartitionLimits, Step
     from bigcrawl.scheduler.queues.listed_pages import ListedPages
+    from bigcrawl.scheduler.records.contents import ContentRow
     from bigcrawl.scheduler.records.inbox_entry import InboxEntry
 
 logger = logging.getLogger(__name__)
@@ -54,6 +56,7 @@ class Folding:
 
     Args:
         client: of the crawl's Redis.
+        partitions: how many the crawl has.
         clock: of the node.
         step_ms: how long keys gather while there is enough to fetch.
         table: the partitions.
@@ -62,15 +65,17 @@ class Folding:
         hot_share: how many URLs of a host may be hot.
         crawl_budgets: the budgets of PLDs.
         paces: gets the budgets of hosts whose URLs are admitted.
-        traps: when a PLD is caught as a trap.
+        limits: when a PLD is a trap or a mirror, among others.
         late_ms: returns how long hosts wait after they are due.
         lateness: limits extra URLs according to `late_ms`.
         listed: when pages were changed, as their sites say.
+        offer_hint: takes rows for other partitions, which may be lost.
     """
 
     def __init__(
         self,
         client: RedisClient,
+        partitions: int,
         clock: Clock,
         step_ms: int,
         table: OwnedTable,
@@ -79,12 +84,14 @@ class Folding:
         hot_share: HotShare,
         crawl_budgets: CrawlBudgets,
         paces: Paces,
-        traps: TrapRules,
+        limits: PartitionLimits,
         late_ms: Callable[[], float],
         lateness: Lateness,
         listed: ListedPages,
+        offer_hint: Callable[[ContentRow], None],
     ) -> None:
         self._client = client
+        self._partitions = partitions
         self._clock = clock
         self._step_ms = step_ms
         self._table = table
@@ -93,10 +100,11 @@ class Folding:
         self._hot_share = hot_share
         self._crawl_budgets = crawl_budgets
         self._paces = paces
-        self._traps = traps
+        self._limits = limits
         self._late_ms = late_ms
         self._lateness = lateness
         self._listed = listed
+        self._offer_hint = offer_hint
         self._unconfirmed: set[OwnedPartition] = set()  # partitions with an admit batch that Redis may not have
         self.step_times = Histogram()  # of the file work of each; the worker thread writes it
         self._outcomes_look_ms = 0  # when to look for them again, on the monotonic clock
@@ -155,8 +163,7 @@ class Folding:
         calls: list[tuple[OwnedPartition, scripts.Call[Any]]] = []
         for owned, step in steps.items():
             calls += [(owned, call) for call in owned.after_step(step, len(inboxes[owned]), now_ms)]
-            for change in step.trap_changes:
-                logger.info("%(change)s", {"change": trap_change_text(change, self._traps)})
+            self._tell(step)
         await self._found_sender.send(steps)  # what was committed is noted by now, whatever becomes of this
         await self._table.run(calls)
         self._confirm([owned for owned in due if owned not in behind])
@@ -164,6 +171,16 @@ class Folding:
             self._paces.note(await self._thread.run(lambda: self._budgets_of(steps)))
         self._table.set_damaged_apart(due, results)
         return sum(len(step.batch.urls) for step in steps.values() if step.batch)
+
+    def _tell(self, step: Step) -> None:
+        """Log which budgets are lowered from now on, and offer what other partitions are to know of PLDs."""
+        for trap in step.trap_changes:
+            logger.info("%(change)s", {"change": trap_change_text(trap, self._limits.traps)})
+        for mirror in step.mirror_changes:
+            logger.info("%(change)s", {"change": mirror_change_text(mirror, self._limits.mirrors)})
+        for kind, rows in step.told:
+            for row in rows_by_partition(kind, rows, self._partitions):
+                self._offer_hint(row)
 
     def _fold_of(self, owned: OwnedPartition, inbox: list[InboxEntry], *, may_admit: bool) -> Callable[[], Step]:
         """A step for the worker thread, with copies of what the loop may change meanwhile."""

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from bigcrawl.redisdb import scripts
+from bigcrawl.scheduler.budgets.mirrors import MirrorRules
 from bigcrawl.scheduler.budgets.traps import TrapRules
 from bigcrawl.scheduler.crawl.missing import MissingPartitions
 from bigcrawl.scheduler.owner.claims import CLAIMED_AT_ONCE, Claims
@@ -44,6 +45,7 @@ if TYPE_CHECKING:
     from bigcrawl.scheduler.owner.crawl_budgets import CrawlBudgets
     from bigcrawl.scheduler.owner.owned_partition import OwnedPartition
     from bigcrawl.scheduler.partition.file_work import FileWork
+    from bigcrawl.scheduler.records.contents import ContentRow
     from bigcrawl.scheduler.records.held_urls import HeldUrls
     from bigcrawl.store.objects import Objects
 
@@ -65,6 +67,7 @@ class Ownership:
         file_work: watches that thread.
         crawl_budgets: the budgets of PLDs.
         paces: gets the budgets of hosts.
+        offer_hint: takes rows for other partitions, which may be lost.
         objects: the store; None if the crawl has none.
 
     Attributes:
@@ -91,6 +94,7 @@ class Ownership:
         file_work: FileWork,
         crawl_budgets: CrawlBudgets,
         paces: Paces,
+        offer_hint: Callable[[ContentRow], None],
         objects: Objects | None = None,
     ) -> None:
         frontier, delay_ms = config.frontier, config.politeness.host_delay_ms
@@ -102,7 +106,10 @@ class Ownership:
         self.file_work = file_work
         self._thread = thread = FileThread(worker, file_work)
         traps = TrapRules(config.traps.share, config.traps.divisor)
-        limits = PartitionLimits(frontier.host_hot_urls, traps=traps, priority_bias=frontier.priority_bias)
+        mirrors = MirrorRules(config.traps.mirror_share, config.traps.mirror_divisor)
+        limits = PartitionLimits(
+            frontier.host_hot_urls, traps=traps, mirrors=mirrors, priority_bias=frontier.priority_bias
+        )
         self.hot_share = HotShare(delay_ms, limits.low)
         self.reconciliation = Reconciliation(client, held, clock, delay_ms)
         self.damaged = DamagedPartitions(config.crawl, client, clock)
@@ -129,6 +136,7 @@ class Ownership:
         self.listed = ListedPages(config.revisits, client.now_ms)
         self._folding = Folding(
             client,
+            config.crawl.partitions,
             clock,
             frontier.step_ms,
             table,
@@ -137,10 +145,11 @@ class Ownership:
             self.hot_share,
             crawl_budgets,
             paces,
-            traps,
+            limits,
             late_ms,
             lateness,
             self.listed,
+            offer_hint,
         )
         self._durable_rounds = DurableRounds(table, thread, clock, frontier.durable_ms)
 

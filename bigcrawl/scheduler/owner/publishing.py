@@ -64,6 +64,7 @@ class Publishing:
             "folded_urls": disk.folded_urls,
             "exact_copies": disk.exact_copies,
             "near_copies": disk.near_copies,
+            "mirrors": disk.mirrors,
         }
         return scripts.trim_partition(self._keys, identity, *self._durability.trim, state | self.checkpoint_state())
 

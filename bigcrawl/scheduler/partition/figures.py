@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 from bigcrawl.content.copies import read_copies
 from bigcrawl.drum.files import store_errors
+from bigcrawl.scheduler.budgets.lowered import divisors_of
+from bigcrawl.scheduler.budgets.mirrors import Mirrors
 from bigcrawl.scheduler.budgets.traps import Traps
 from bigcrawl.scheduler.partition.manifest import NO_INBOX_ID
 from bigcrawl.scheduler.queues.front_queues import LEVELS
@@ -80,6 +82,11 @@ class PartitionFigures:
     def near_copies(self) -> int:
         """How many pages, by their contents in this partition, are near copies of others and no exact ones."""
         return self._kept.manifest.near_copies
+
+    @property
+    def mirrors(self) -> int:
+        """How many PLDs of the partition are mirrors."""
+        return self._kept.manifest.mirrors
 
     def copies(self) -> npt.NDArray[Any]:
         """Return these pages, see `bigcrawl.content.copies.COPY`. Reads the whole table."""
@@ -224,12 +231,13 @@ class PartitionFigures:
         with store_errors(self._directory):
             return self._state.tables.plds.values(plds)[1]["in_degree"]
 
-    def trap_divisors(self, plds: KeyArray) -> npt.NDArray[np.uint32] | None:
-        """Return the divisors of PLDs' budgets, given their keys, or None if no PLD is caught as a trap.
+    def budget_divisors(self, plds: KeyArray) -> npt.NDArray[np.uint32] | None:
+        """Return the divisors of PLDs' budgets, given their keys, or None if none of them is a trap or mirror.
 
         Raises:
             TransientStoreError: the disk failed.
             CorruptionError: a file is damaged.
         """
         with store_errors(self._directory):
-            return Traps(self._state.tables.traps, self._limits.traps).divisors(plds)
+            tables, limits = self._state.tables, self._limits
+            return divisors_of(Traps(tables.traps, limits.traps), Mirrors(tables.mirrors, limits.mirrors), plds)

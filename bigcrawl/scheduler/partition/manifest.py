@@ -77,6 +77,7 @@ class Manifest:
         duplicates: how many of them had been seen.
         rejected: how many inbox entries were ever set aside.
         exact_copies, near_copies: how many pages the table `copies` has of each kind.
+        mirrors: how many PLDs are mirrors by the table of that name.
         untold: rows about near copies for other partitions, which were perhaps not sent yet; see
             `bigcrawl.scheduler.records.contents`.
     """
@@ -100,6 +101,7 @@ class Manifest:
     rejected: int = 0
     exact_copies: int = 0
     near_copies: int = 0
+    mirrors: int = 0
     untold: bytes = b""
 
     def files_needed(self) -> dict[str, int]:

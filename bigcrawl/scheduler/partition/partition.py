@@ -31,6 +31,7 @@ from bigcrawl.scheduler.partition.opening import Opened, open_epoch
 from bigcrawl.scheduler.partition.takeover import is_unused, verify_newest
 from bigcrawl.scheduler.queues.epoch_directory import list_committed, list_epochs
 from bigcrawl.scheduler.queues.looks import NOTHING_LISTED
+from bigcrawl.scheduler.records.contents import RowKind
 from bigcrawl.scheduler.records.inbox_entry import InboxEntry
 
 if TYPE_CHECKING:
@@ -39,6 +40,7 @@ if TYPE_CHECKING:
 
     from bigcrawl.drum.files import Files
     from bigcrawl.exceptions import CorruptionError
+    from bigcrawl.scheduler.budgets.mirrors import MirrorChange
     from bigcrawl.scheduler.budgets.traps import TrapChange
     from bigcrawl.scheduler.partition.copies import PartitionCopy
     from bigcrawl.scheduler.partition.fold.budget_source import Budgets, PldKeyOf, PldOf, Withholds
@@ -60,6 +62,9 @@ class Step(NamedTuple):
         duplicates: how many URLs had been seen before.
         rejected: how many inbox entries could not be decoded and were set aside.
         trap_changes: PLDs that were caught as traps, or freed.
+        mirror_changes: PLDs that were found to be mirrors, or none any longer.
+        told: rows about what PLDs have in common, for the inboxes of other partitions. Those that are lost are missed,
+            and nothing else.
     """
 
     batch: AdmitBatch | None
@@ -67,6 +72,8 @@ class Step(NamedTuple):
     duplicates: int
     rejected: int
     trap_changes: tuple[TrapChange, ...] = ()
+    mirror_changes: tuple[MirrorChange, ...] = ()
+    told: tuple[tuple[RowKind, Sequence[tuple[int, ...]]], ...] = ()
 
 
 class Partition(PartitionFigures):
@@ -209,11 +216,14 @@ class Partition(PartitionFigures):
             fresh = entries_after([e if isinstance(e, InboxEntry) else InboxEntry(*e) for e in inbox], self.inbox_id)
             work = self._state.fork()
             source = self._sources.begin(work.turns, self.admitted)
-            fold = StepFold(work, self._kept.own.set_aside)
+            fold = StepFold(work, self._kept.own.set_aside, self._limits.mirrors)
             fold.read(fresh, source, now_s, self._modified)
             chosen = fold.choose(source, room, hot, self._limits, away, extra_room)
             batch = AdmitBatch(self.batch_number + 1, self.admitted, chosen) if chosen else None
-            step = Step(batch, len(fold.new), fold.duplicates, fold.rejected, fold.trap_changes)
+            found = (RowKind.COUNTED, fold.counted), (RowKind.SHARED, fold.shared)
+            told = tuple((kind, rows) for kind, rows in found if rows)
+            changes = fold.trap_changes, fold.mirror_changes
+            step = Step(batch, len(fold.new), fold.duplicates, fold.rejected, *changes, told)
             if has_changed := bool(fresh) or work.differs(self._state):
                 self._commit_step(step, work, fresh[-1][0] if fresh else self.inbox_id, fold)
             self._sources.end(is_committed=has_changed)
@@ -241,6 +251,7 @@ class Partition(PartitionFigures):
             rejected=before.rejected + step.rejected,
             exact_copies=before.exact_copies + fold.copies.exact,
             near_copies=before.near_copies + fold.copies.near,
+            mirrors=before.mirrors + fold.mirrors,
             untold=self.untold + fold.found,
         )
         self._kept.commit(after, batch)

@@ -16,6 +16,7 @@ from bigcrawl.content.copies import read_copies
 from bigcrawl.drum.files import DiskFiles, store_errors
 from bigcrawl.drum.format import KEY_TYPE
 from bigcrawl.exceptions import CorruptionError
+from bigcrawl.scheduler.budgets.mirrors import mirror_verdict_of
 from bigcrawl.scheduler.budgets.traps import trap_verdict_of
 from bigcrawl.scheduler.partition.manifest_log import decode_manifest
 from bigcrawl.scheduler.partition.tables import Tables
@@ -32,6 +33,8 @@ if TYPE_CHECKING:
 
     from bigcrawl.drum.bucket import Bucket
     from bigcrawl.drum.files import Files
+    from bigcrawl.drum.format import KeyArray
+    from bigcrawl.scheduler.budgets.mirrors import MirrorVerdict
     from bigcrawl.scheduler.budgets.traps import TrapVerdict
     from bigcrawl.scheduler.partition.manifest import Manifest
     from bigcrawl.scheduler.records.queued_url import QueuedUrl
@@ -56,6 +59,7 @@ class UrlOnDisk(NamedTuple):
         is_over_budget: whether URLs of the PLD wait over budget.
         trap: the verdict on the PLD as a trap; None if none of its URLs ever looked like a trap's.
         visits: how often its page was visited, if it is visited again; else 0.
+        mirror: the verdict on the PLD as a mirror; None if no sample of its contents was ever counted.
     """
 
     inbox_id: str
@@ -67,6 +71,7 @@ class UrlOnDisk(NamedTuple):
     is_over_budget: bool
     trap: TrapVerdict | None = None
     visits: int = 0
+    mirror: MirrorVerdict | None = None
 
 
 def read_partition(
@@ -97,6 +102,7 @@ class PldsOnDisk(NamedTuple):
     Attributes:
         in_degrees: of each PLD asked for, in order: how many PLDs are known to link to it.
         traps: of each PLD asked for, in order: the verdict on it as a trap, or None.
+        mirrors: likewise, as a mirror.
         seen: keys in URLSeen.
         edges: links from one PLD to another, each once.
         plds: PLDs that are linked to, or that URLs were placed of; at most, because a changed one may count twice.
@@ -105,6 +111,7 @@ class PldsOnDisk(NamedTuple):
 
     in_degrees: npt.NDArray[np.uint32]
     traps: tuple[TrapVerdict | None, ...]
+    mirrors: tuple[MirrorVerdict | None, ...]
     seen: int
     edges: int
     plds: int
@@ -116,7 +123,7 @@ def read_plds(
 ) -> PldsOnDisk | None:
     """Return what the newest manifest of a partition says about PLDs, given by their keys.
 
-    Cost: the manifest, and some blocks of each run of the tables `plds` and `traps` if any PLD is asked for.
+    Cost: the manifest, and some blocks of each run of the tables `plds`, `traps` and `mirrors` if any PLD is asked for.
 
     Returns, and raises: as `read_partition`.
     """
@@ -124,11 +131,11 @@ def read_plds(
 
     def look(_: EpochDirectory, __: Manifest, tables: Tables) -> PldsOnDisk:
         in_degrees = tables.plds.values(keys)[1]["in_degree"] if len(keys) else np.zeros(0, dtype=np.uint32)
-        caught, verdicts = tables.traps.values(keys) if len(keys) else ((), ())
-        traps = tuple(
-            trap_verdict_of(verdict) if found else None for found, verdict in zip(caught, verdicts, strict=True)
+        traps = _verdicts(tables.traps, keys, trap_verdict_of)
+        mirrors = _verdicts(tables.mirrors, keys, mirror_verdict_of)
+        return PldsOnDisk(
+            in_degrees, traps, mirrors, len(tables.seen), len(tables.edges), len(tables.plds), len(tables.hosts)
         )
-        return PldsOnDisk(in_degrees, traps, len(tables.seen), len(tables.edges), len(tables.plds), len(tables.hosts))
 
     return _read(directory, look, files, rest)
 
@@ -218,7 +225,15 @@ def _look_up(manifest: Manifest, tables: Tables, key: int, pld: int) -> UrlOnDis
         mark >= 2 * (turns.generation - turns.is_rereading),
         None if (trap := _value_of(tables.traps, pld)) is None else trap_verdict_of(trap),
         0 if (visits := _value_of(tables.visits, key)) is None else int(visits["number"]),
+        None if (mirror := _value_of(tables.mirrors, pld)) is None else mirror_verdict_of(mirror),
     )
+
+
+def _verdicts(table: Bucket, keys: KeyArray, verdict_of: Callable[[Any], T]) -> tuple[T | None, ...]:
+    if not len(keys):
+        return ()
+    found, records = table.values(keys)
+    return tuple(verdict_of(record) if there else None for there, record in zip(found, records, strict=True))
 
 
 def _value_of(table: Bucket, key: int) -> npt.NDArray[Any] | None:

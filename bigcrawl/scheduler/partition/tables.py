@@ -20,6 +20,8 @@
     near     near     band of contents            the content that others are compared with, a page that has it, and its
                                                   sketch, see `bigcrawl.content.near_copies`
     copies   copy     page and content            the page that it is a copy of, see `bigcrawl.content.copies`
+    sites    site     sample of contents          the greatest PLD that has it, see `bigcrawl.scheduler.budgets.mirrors`
+    mirrors  mirror   PLD                         how many of its samples greater PLDs have too, see likewise
 
 A content or band lies in the partition that its own key names, whatever the partitions of its pages.
 
@@ -38,6 +40,7 @@ from bigcrawl.content.exact_copies import CONTENTS
 from bigcrawl.content.near_copies import NEAR
 from bigcrawl.drum.bucket import EMPTY_BUCKET, Bucket, BucketState, Kind
 from bigcrawl.scheduler.budgets import traps
+from bigcrawl.scheduler.budgets.mirrors import MIRRORS, SITES
 from bigcrawl.scheduler.budgets.placement import RECORD
 from bigcrawl.scheduler.records.outcomes import VALUE
 from bigcrawl.scheduler.records.votes import VOTES
@@ -72,6 +75,8 @@ class TableStates(NamedTuple):
     contents: BucketState = EMPTY_BUCKET
     near: BucketState = EMPTY_BUCKET
     copies: BucketState = EMPTY_BUCKET
+    sites: BucketState = EMPTY_BUCKET
+    mirrors: BucketState = EMPTY_BUCKET
 
 
 NO_TABLES = TableStates()
@@ -89,6 +94,8 @@ KINDS = {
     "contents": CONTENTS,
     "near": NEAR,
     "copies": COPIES,
+    "sites": SITES,
+    "mirrors": MIRRORS,
 }
 """The kind of each table, in the order of `TableStates`."""
 
@@ -102,7 +109,7 @@ class Tables:
         self._epoch = epoch
         self._all = tuple(buckets)
         self.seen, self.edges, self.plds, self.totals, self.ends, self.traps, self.hosts, self.visits = self._all[:8]
-        self.votes, self.contents, self.near, self.copies = self._all[8:]
+        self.votes, self.contents, self.near, self.copies, self.sites, self.mirrors = self._all[8:]
 
     @classmethod
     def restore(cls, epoch: EpochDirectory, states: TableStates) -> Tables:

@@ -64,7 +64,7 @@ class FoundUrls:
 
     Attributes:
         in_degrees: uint32, shape (n,): how many other PLDs are known to link to each one's PLD.
-        are_traps: bool, shape (n,): whether its PLD is caught as a trap.
+        are_traps: bool, shape (n,): whether its PLD is caught as a trap or a mirror.
         votes: of `records.votes.VOTES`, shape (n,), if votes are counted.
     """
 
@@ -261,7 +261,7 @@ class Prioritizing:
         Args:
             urls: n of them, new or queued before.
             in_degrees: of each one's PLD, uint32, shape (n,).
-            trap_divisors: of each one's PLD, shape (n,), above 1 if it is caught as a trap; None if none is.
+            trap_divisors: of each one's PLD, shape (n,), above 1 if it is a trap or a mirror; None if none is.
             votes: for each one, of `VOTES`, shape (n,); None if votes are not counted.
 
         Cost: that of the prioritizer, and 1 us for each URL whose priority changes.

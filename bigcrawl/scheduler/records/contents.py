@@ -2,21 +2,26 @@
 
 The partition of a content is chosen by the content's key, not by the page's PLD. On the wire:
 
-    u8 format version | for each kind of rows: u32 rows, rows
+    u8 format version | for each kind of which there are rows: u8 kind, u32 rows, rows
 
-    seen       a page has this content               u64 content | u64 page
-    sketched   for each band of its sketch           u64 band | u64 content | u64 page | 64 bytes sketch
-    found      it is nearly that of another page     u64 content | u64 page | u64 original page
+    0 seen       a page has this content               u64 content | u64 page
+    1 sketched   for each band of its sketch           u64 band | u64 content | u64 page | 64 bytes sketch
+    2 found      it is nearly that of another page     u64 content | u64 page | u64 original page
+    3 sampled    a page of this PLD has this content   u64 PLD | u64 content
+    4 counted    a PLD has it as its n-th sample       u64 content | u64 PLD | u32 n | u8 octave of its in-degree
+    5 shared     a greater PLD has the n-th sample     u64 PLD | u32 n | u64 other PLD | u8 octave of its in-degree
 
-Rows `seen` and `found` go to the partition of the content, rows `sketched` to that of the band, whose owner sends
-`found`. All numbers are little-endian. A page is the key of its URL, a content the key of its bytes (`content_key`).
-Rows may come twice, and apart from their page's links. Merging them again changes nothing. An unknown version is
-refused.
+Rows `seen`, `found` and `counted` go to the partition of the content, rows `sketched` to that of the band, whose owner
+sends `found`. Rows `sampled` and `shared` go to the partition of the PLD, see `bigcrawl.scheduler.budgets.mirrors`. All
+numbers are little-endian; a page is the key of its URL, a content that of its bytes (`content_key`). Rows may come
+twice, and in the entry of another batch than their page's links. Merging them again changes nothing, except that a
+content counts as a sample of its PLD again. An unknown version is refused.
 """
 
 from __future__ import annotations
 
 import struct
+from enum import IntEnum
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import numpy as np
@@ -25,6 +30,8 @@ from bigcrawl.content import near_copies
 from bigcrawl.exceptions import BigcrawlError
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     import numpy.typing as npt
 
     from bigcrawl.drum.format import KeyArray
@@ -34,15 +41,28 @@ if TYPE_CHECKING:
 SEEN: Final = np.dtype([("content", "<u8"), ("page", "<u8")])
 SKETCHED: Final = near_copies.ROW
 FOUND: Final = np.dtype([("content", "<u8"), ("page", "<u8"), ("original", "<u8")])
-KINDS: Final = (SEEN, SKETCHED, FOUND)
-"""The kinds of rows, in their order."""
+SAMPLED: Final = np.dtype([("pld", "<u8"), ("content", "<u8")])
+COUNTED: Final = np.dtype([("content", "<u8"), ("pld", "<u8"), ("number", "<u4"), ("octave", "u1")])
+SHARED: Final = np.dtype([("pld", "<u8"), ("number", "<u4"), ("other", "<u8"), ("octave", "u1")])
+KINDS: Final = (SEEN, SKETCHED, FOUND, SAMPLED, COUNTED, SHARED)
+"""The kinds of rows, by their numbers."""
 
 _VERSION: Final = 1
-_COUNT: Final = struct.Struct("<I")
+_KIND: Final = struct.Struct("<BI")
 _SKETCHED_ROW: Final = struct.Struct("<QQQ64s")
-_SEEN_ROW: Final = struct.Struct("<QQ")
+_PAIR: Final = struct.Struct("<QQ")
 SEEN_BYTES: Final = SEEN.itemsize
-_EMPTY: Final = 1 + len(KINDS) * _COUNT.size
+
+
+class RowKind(IntEnum):
+    """The number of each kind of rows."""
+
+    SEEN = 0
+    SKETCHED = 1
+    FOUND = 2
+    SAMPLED = 3
+    COUNTED = 4
+    SHARED = 5
 
 
 class ContentsFormatError(BigcrawlError):
@@ -50,11 +70,11 @@ class ContentsFormatError(BigcrawlError):
 
 
 class ContentRow(NamedTuple):
-    """A packed row for a partition; one of `seen` and `sketched` is empty."""
+    """Packed rows of one kind for a partition."""
 
     partition: int
-    seen: bytes
-    sketched: bytes = b""
+    rows: bytes | bytearray
+    kind: RowKind = RowKind.SEEN
 
 
 class ContentRows(NamedTuple):
@@ -63,16 +83,24 @@ class ContentRows(NamedTuple):
     seen: Rows
     sketched: Rows
     found: Rows
+    sampled: Rows
+    counted: Rows
+    shared: Rows
 
 
 def pack_seen(content: int, page: int) -> bytes:
-    """Return the row that says which content a page has. Cost: 0.2 us."""
-    return _SEEN_ROW.pack(content, page)
+    """Return the row of a page with a content. Cost: 0.2 us."""
+    return _PAIR.pack(content, page)
 
 
 def pack_sketched(band: int, content: int, page: int, sketch: bytes) -> bytes:
     """Return the row of a band of a content, with its packed sketch. Cost: 0.3 us."""
     return _SKETCHED_ROW.pack(band, content, page, sketch)
+
+
+def pack_sampled(pld: int, content: int) -> bytes:
+    """Return the row of a PLD that has a page with a content. Cost: 0.2 us."""
+    return _PAIR.pack(pld, content)
 
 
 def pack_found(contents: KeyArray, pages: KeyArray, originals: KeyArray) -> bytes:
@@ -83,13 +111,21 @@ def pack_found(contents: KeyArray, pages: KeyArray, originals: KeyArray) -> byte
     return rows[np.sort(first)].tobytes()
 
 
-def pack_contents(seen: bytes = b"", sketched: bytes = b"", found: bytes = b"") -> bytes:
-    """Return packed rows as the field of an inbox entry; empty if there are none."""
-    parts = [bytes((_VERSION,))]
-    for kind, rows in zip(KINDS, (seen, sketched, found), strict=True):
-        parts += (_COUNT.pack(len(rows) // kind.itemsize), rows)
-    packed = b"".join(parts)
-    return packed if len(packed) > _EMPTY else b""
+def pack_contents(*rows: bytes | bytearray, found: bytes = b"") -> bytes:
+    """Return rows, each packed, as the field of an inbox entry; empty if there are none.
+
+    Args:
+        rows: of each kind, in the order of their numbers; those that are left out are empty.
+        found: rows of that kind, if they are not among the others.
+    """
+    by_number: dict[int, bytes | bytearray] = dict(enumerate(rows))
+    if found:
+        by_number[RowKind.FOUND] = found
+    parts: list[bytes | bytearray] = [bytes((_VERSION,))]
+    for number, packed in sorted(by_number.items()):
+        if packed:
+            parts += (_KIND.pack(number, len(packed) // KINDS[number].itemsize), packed)
+    return b"".join(parts) if len(parts) > 1 else b""
 
 
 def found_by_partition(found: bytes, partitions: int) -> dict[int, bytes]:
@@ -97,6 +133,22 @@ def found_by_partition(found: bytes, partitions: int) -> dict[int, bytes]:
     rows = np.frombuffer(found, dtype=FOUND)
     homes = rows["content"] % np.uint64(partitions)
     return {int(home): rows[homes == home].tobytes() for home in np.unique(homes)}
+
+
+def rows_by_partition(kind: RowKind, rows: Iterable[tuple[int, ...]], partitions: int) -> list[ContentRow]:
+    """Pack rows `counted` for the partitions of their contents, or rows `shared` for those of their PLDs.
+
+    Args:
+        kind: `RowKind.COUNTED` or `RowKind.SHARED`.
+        rows: with the fields of that kind; the first one names the partition.
+        partitions: how many there are.
+    """
+    pack = _TOLD_ROWS[kind].pack
+    packed: dict[int, bytes] = {}
+    for row in rows:
+        home = row[0] % partitions
+        packed[home] = packed.get(home, b"") + pack(*row)
+    return [ContentRow(home, some, kind) for home, some in packed.items()]
 
 
 def rows_in(packed: bytes) -> int:
@@ -108,22 +160,26 @@ def unpack_contents(data: bytes) -> ContentRows:
     """Return the rows that `pack_contents` packed.
 
     Raises:
-        ContentsFormatError: unknown version, or rows are missing or left over.
+        ContentsFormatError: unknown version or kind, kinds in another order, or rows are missing or left over.
     """
     if not data or data[0] != _VERSION:
         found = data[0] if data else "nothing"
         raise ContentsFormatError(f"contents have format version {found}; this version reads {_VERSION}")
-    at, kinds = 1, []
-    for kind in KINDS:
-        if len(data) < at + _COUNT.size:
-            raise ContentsFormatError(f"contents of {len(data)} bytes end before a number of rows")
-        (count,) = _COUNT.unpack_from(data, at)
-        at += _COUNT.size
-        end = at + count * kind.itemsize
+    at, last, kinds = 1, -1, list(_NOTHING)
+    while at < len(data):
+        if len(data) < at + _KIND.size:
+            raise ContentsFormatError(f"contents of {len(data)} bytes end within the number of some rows")
+        number, count = _KIND.unpack_from(data, at)
+        if not last < number < len(KINDS):
+            raise ContentsFormatError(f"contents have rows of kind {number} after those of kind {last}")
+        at, last = at + _KIND.size, number
+        end = at + count * KINDS[number].itemsize
         if end > len(data):
             raise ContentsFormatError(f"contents of {len(data)} bytes lack some of {count} rows")
-        kinds.append(np.frombuffer(data, dtype=kind, count=count, offset=at))
+        kinds[number] = np.frombuffer(data, dtype=KINDS[number], count=count, offset=at)
         at = end
-    if at != len(data):
-        raise ContentsFormatError(f"contents of {len(data)} bytes have {len(data) - at} bytes after their rows")
     return ContentRows(*kinds)
+
+
+_TOLD_ROWS: Final = {RowKind.COUNTED: struct.Struct("<QQIB"), RowKind.SHARED: struct.Struct("<QIQB")}
+_NOTHING: Final = tuple(np.empty(0, dtype=kind) for kind in KINDS)

@@ -10,6 +10,7 @@ budgeting      the place of each URL in the turns
 budget_source  its shape
 pld_records    the records of the PLDs that a step meets
 page_totals    counts of pages that have a limit
-trap_marks     which PLDs look like traps, and what that costs them
+trap_marks     which PLDs look like traps, and what that costs them, and mirrors
+mirroring      which PLDs have contents in common, and are mirrors
 admission      the choice of the URLs to admit
 """

@@ -23,6 +23,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from bigcrawl.scheduler.budgets.mirrors import NO_MIRRORS, MirrorRules
 from bigcrawl.scheduler.budgets.traps import NO_TRAPS, TrapRules
 from bigcrawl.scheduler.queues.front_queues import BIAS
 
@@ -56,6 +57,7 @@ class PartitionLimits:
             eighth of the maximum, at least 1.
         parked_hosts_max: how many hosts may have parked URLs. Each costs about 100 bytes of memory and of manifest.
         traps: which PLDs are caught as traps, and how far that lowers their budgets.
+        mirrors: which PLDs are mirrors, likewise.
         priority_bias: how many times as many URLs a priority level gets as the level below it.
     """
 
@@ -63,6 +65,7 @@ class PartitionLimits:
     host_hot_low: int = 0
     parked_hosts_max: int = 4096
     traps: TrapRules = NO_TRAPS
+    mirrors: MirrorRules = NO_MIRRORS
     priority_bias: int = BIAS
 
     @property

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from bigcrawl.scheduler.budgets.allowances import Allowances
+from bigcrawl.scheduler.budgets.mirrors import NO_MIRRORS
 from bigcrawl.scheduler.budgets.new_hosts import find_new_hosts, place_with_hosts
 from bigcrawl.scheduler.budgets.placement import QUOTA_MAX
 from bigcrawl.scheduler.budgets.traps import NO_TRAPS
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
 
     from bigcrawl.drum.format import KeyArray
     from bigcrawl.scheduler.budgets.in_degrees import InDegreeArray
+    from bigcrawl.scheduler.budgets.mirrors import MirrorChange, MirrorRules
     from bigcrawl.scheduler.budgets.traps import TrapChange, TrapRules
     from bigcrawl.scheduler.partition.fold.budget_source import BudgetSource
     from bigcrawl.scheduler.partition.fold.pld_records import InDegreeRise
@@ -57,6 +59,7 @@ class Budgeting:
         turns: Turns,
         source: BudgetSource,
         traps: TrapRules = NO_TRAPS,
+        mirrors: MirrorRules = NO_MIRRORS,
     ) -> None:
         self._withholds = source.withholds
         self._prioritizing = source.prioritizing
@@ -64,7 +67,7 @@ class Budgeting:
         self._tables = tables
         self._turns = turns
         self._plds = PldRecords(tables, source)
-        self._traps = TrapMarks(tables, traps, self._plds.pld_of)
+        self._traps = TrapMarks(tables, traps, mirrors, self._plds.pld_of)
         self._totals = PageTotals(tables)
         self._reread_left = REREAD_STARVED_MAX
 
@@ -75,6 +78,11 @@ class Budgeting:
     def trap_changes(self) -> tuple[TrapChange, ...]:
         """PLDs that were caught as traps, or freed."""
         return self._traps.changes
+
+    @property
+    def mirror_changes(self) -> tuple[MirrorChange, ...]:
+        """PLDs whose budget is lowered now because they are mirrors, or no longer."""
+        return self._traps.mirror_changes
 
     def place_arrivals(
         self, urls: Sequence[QueuedUrl], linked: KeyArray, again: Sequence[QueuedUrl] = ()
@@ -173,6 +181,7 @@ class Budgeting:
             in_degrees = records["in_degree"][found.whose[:count]]
             if is_new and not reread:
                 self._traps.note(urls, plds)
+            self._traps.tell_mirrors(urls, plds)
             allowed = self._traps.lowered(self._allow(urls, plds, in_degrees), plds)
             if allowed.accounts is not plds and not np.array_equal(allowed.accounts, plds):
                 found = self._plds.with_accounts(found, allowed.accounts)

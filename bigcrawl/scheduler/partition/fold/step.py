@@ -18,11 +18,13 @@ import numpy as np
 from bigcrawl.content.copies import NO_COPIES, find_exact, note_all, note_near
 from bigcrawl.content.near_copies import find_near
 from bigcrawl.scheduler.budgets.in_degrees import EMPTY_COUNTS, InDegreeCounts
+from bigcrawl.scheduler.budgets.mirrors import NO_MIRRORS
 from bigcrawl.scheduler.budgets.traps import note_same_content, note_wildcards
 from bigcrawl.scheduler.partition.fold.admission import Admission
 from bigcrawl.scheduler.partition.fold.budgeting import Budgeting
 from bigcrawl.scheduler.partition.fold.edges import EdgesFormatError, decode_edges, new_targets
 from bigcrawl.scheduler.partition.fold.imported_rows import RowsFormatError, merge_rows, unpack_rows
+from bigcrawl.scheduler.partition.fold.mirroring import count_new_mirrors, count_samples, find_shared
 from bigcrawl.scheduler.partition.fold.seen import (
     RELEASED_A_STEP,
     check_seen,
@@ -36,7 +38,12 @@ from bigcrawl.scheduler.queues.looks import NOTHING_LISTED, look_again_s
 from bigcrawl.scheduler.queues.parked_queues import ParkedQueues
 from bigcrawl.scheduler.queues.turns import Turns
 from bigcrawl.scheduler.queues.votes import added_votes, with_received
-from bigcrawl.scheduler.records.contents import ContentsFormatError, pack_found, unpack_contents
+from bigcrawl.scheduler.records.contents import (
+    ContentRows,
+    ContentsFormatError,
+    pack_found,
+    unpack_contents,
+)
 from bigcrawl.scheduler.records.outcomes import (
     FETCHED,
     SAME_CONTENT,
@@ -56,9 +63,11 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from bigcrawl.drum.format import KeyArray
+    from bigcrawl.scheduler.budgets.mirrors import MirrorChange, MirrorRules
     from bigcrawl.scheduler.budgets.traps import TrapChange
     from bigcrawl.scheduler.partition.fold.admission import PartitionLimits
     from bigcrawl.scheduler.partition.fold.budget_source import BudgetSource
+    from bigcrawl.scheduler.partition.fold.mirroring import Hint, Sample
     from bigcrawl.scheduler.partition.fold.pld_records import InDegreeRise
     from bigcrawl.scheduler.partition.manifest import Manifest
     from bigcrawl.scheduler.queues.epoch_directory import EpochDirectory
@@ -136,9 +145,12 @@ class PartitionState:
 class StepFold:
     """One step on a fork of the state: `read` its entries, then `choose`."""
 
-    def __init__(self, state: PartitionState, set_aside: Callable[[str, bytes], None]) -> None:
+    def __init__(
+        self, state: PartitionState, set_aside: Callable[[str, bytes], None], mirrors: MirrorRules = NO_MIRRORS
+    ) -> None:
         self._state = state
         self._set_aside = set_aside
+        self._mirror_rules = mirrors
         self._linked: KeyArray = np.empty(0, dtype=np.uint64)
         self._due: list[QueuedUrl] = []
         self.new: list[QueuedUrl] = []
@@ -147,6 +159,10 @@ class StepFold:
         self.trap_changes: tuple[TrapChange, ...] = ()
         self.copies = NO_COPIES
         self.found = b""
+        self.counted: list[Sample] = []
+        self.shared: list[Hint] = []
+        self.mirrors = 0
+        self.mirror_changes: tuple[MirrorChange, ...] = ()
 
     def __repr__(self) -> str:
         return f"<StepFold new={len(self.new)} duplicates={self.duplicates} rejected={self.rejected}>"
@@ -264,7 +280,8 @@ class StepFold:
     def _merge_contents(self, entries: Sequence[InboxEntry]) -> None:
         """Find the pages in the entries whose content another page had before, or nearly.
 
-        What is nearly that of another page is `found`, to be sent to the partitions of these contents.
+        What is nearly that of another page is `found`, to be sent to the partitions of these contents. What is learned
+        of mirrors is `counted` and `shared`, for the partitions of contents and of PLDs.
         """
         arrived = []
         for entry in entries:
@@ -277,7 +294,8 @@ class StepFold:
         if not arrived:
             return
         tables = self._state.tables
-        seen, sketched, found = map(np.concatenate, zip(*arrived, strict=True))
+        rows = ContentRows(*map(_together, zip(*arrived, strict=True)))
+        seen, sketched, found = rows[:3]
         if len(seen):
             self.copies += find_exact(tables.contents, tables.copies, seen["content"], seen["page"], tables.commit)
         if len(found):
@@ -285,6 +303,17 @@ class StepFold:
         if len(sketched):
             near = find_near(tables.near, sketched, lambda result: tables.commit(tables.near, result))
             self.found = pack_found(near.contents, near.pages, near.originals)
+        self._look_for_mirrors(rows)
+
+    def _look_for_mirrors(self, rows: ContentRows) -> None:
+        share = self._mirror_rules.share
+        if not share:
+            return
+        if len(rows.sampled) or len(rows.shared):
+            self.counted, more = count_samples(self._state.tables, rows.sampled, rows.shared, share)
+            self.mirrors += more
+        if len(rows.counted):
+            self.shared = find_shared(self._state.tables, rows.counted)
 
     def _check_urls(self, entries: Sequence[InboxEntry]) -> None:
         """Look up all URLs of the entries in URLSeen, and add the new ones."""
@@ -311,6 +340,8 @@ class StepFold:
             if rows.table == "copies" and rows.values is not None:
                 self.copies += note_all(self._state.tables.copies, rows.values, self._state.tables.commit)
                 continue
+            if rows.table == "mirrors":
+                self.mirrors += count_new_mirrors(self._state.tables, rows)
             rise = merge_rows(self._state.tables, rows)
             if rise is not None:
                 self._state.raise_in_degrees(rise)
@@ -326,7 +357,7 @@ class StepFold:
     ) -> list[QueuedUrl]:
         """Raise in-degrees, place new URLs and due revisits, and choose up to `room` of all. See `Partition.step`."""
         state = self._state
-        budgeting = Budgeting(state.tables, state.turns, source, limits.traps)
+        budgeting = Budgeting(state.tables, state.turns, source, limits.traps, limits.mirrors)
         rise = budgeting.place_arrivals(self.new, self._linked, self._due)
         if rise is not None:
             state.raise_in_degrees(rise)
@@ -335,7 +366,13 @@ class StepFold:
         )
         chosen = admission.choose(room, room if extra_room is None else extra_room)
         budgeting.reread_for(len(chosen))
-        self.trap_changes = budgeting.trap_changes
+        self.trap_changes, self.mirror_changes = budgeting.trap_changes, budgeting.mirror_changes
         if chosen and source.counts_votes:
             return with_received(state.tables.votes, chosen)
         return chosen
+
+
+def _together(some: Sequence[npt.NDArray[Any]]) -> npt.NDArray[Any]:
+    """Concatenate the rows of a kind, of which most entries have none."""
+    there = [rows for rows in some if len(rows)]
+    return np.concatenate(there) if len(there) > 1 else there[0] if there else some[0]

@@ -42,6 +42,7 @@ def status_of(
         "pages": 8,
         "bytes": 9_000_000,
         "copies": {"exact": 0, "near": 0},
+        "mirrors": 0,
         "pages_per_s": 1.5,
         "outcomes": outcomes or {},
         "done_in_s": None,

@@ -12,12 +12,12 @@ from hypothesis import strategies as st
 from bigcrawl.config import read_config
 from bigcrawl.scheduler.budgets.allowances import EffectiveBudgets
 from bigcrawl.scheduler.budgets.in_degrees import EMPTY_COUNTS
+from bigcrawl.scheduler.budgets.lowered import divided
 from bigcrawl.scheduler.budgets.policies import Fixed
 from bigcrawl.scheduler.budgets.traps import (
     WINDOW,
     TrapRules,
     TrapVerdict,
-    divided,
     trap_change_text,
     trap_verdict_text,
 )
@@ -70,7 +70,7 @@ def fold(world: PartitionWorld, partition: Partition, urls: list[QueuedUrl], roo
 
 
 def divisor(partition: Partition, pld: str) -> int:
-    found = partition.trap_divisors(np.array([pld_key(pld)], dtype=np.uint64))
+    found = partition.budget_divisors(np.array([pld_key(pld)], dtype=np.uint64))
     return 1 if found is None else int(found[0])
 
 

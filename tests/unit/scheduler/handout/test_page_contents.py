@@ -3,14 +3,23 @@
 from __future__ import annotations
 
 import hashlib
+from itertools import count
 from types import SimpleNamespace
 from typing import TYPE_CHECKING
 
 from bigcrawl.content.exact_copies import content_key
 from bigcrawl.content.sketches import BANDS, sketch_of
 from bigcrawl.redisdb.scripts import Ended
+from bigcrawl.scheduler.budgets.mirrors import is_sample
 from bigcrawl.scheduler.handout.page_contents import PageContents
-from bigcrawl.scheduler.records.contents import ContentRow, pack_contents, pack_seen, unpack_contents
+from bigcrawl.scheduler.records.contents import (
+    ContentRow,
+    RowKind,
+    pack_contents,
+    pack_sampled,
+    pack_seen,
+    unpack_contents,
+)
 from bigcrawl.scheduler.records.held_urls import HeldUrls
 from tests.unit.content.pages import page
 from tests.unit.scheduler.records.test_held_urls import held_url
@@ -27,10 +36,14 @@ class Sent:
     def __init__(self, offered: int = 0) -> None:
         self.offered = offered
         self.rows: list[ContentRow] = []
+        self.hints: list[ContentRow] = []
 
     def offer_content(self, row: ContentRow) -> None:
         self.offered += 1
         self.rows.append(row)
+
+    def offer_hint(self, row: ContentRow) -> None:
+        self.hints.append(row)
 
 
 def key_of(body: bytes) -> int:
@@ -103,7 +116,7 @@ def told(contents: PageContents, held: HeldUrls, sent: Sent, seq: int, body: byt
     sent.rows.clear()
     contents.send_safe()
     assert sent.rows[0] == seen_row(url, body)
-    rows = unpack_contents(pack_contents(sent.rows[0].seen, b"".join(row.sketched for row in sent.rows))).sketched
+    rows = unpack_contents(pack_contents(sent.rows[0].rows, b"".join(row.rows for row in sent.rows[1:]))).sketched
     assert set(rows["content"].tolist()) <= {key_of(body)}
     assert set(rows["page"].tolist()) <= {url.fields.key}
     if len(rows):
@@ -127,3 +140,31 @@ def test_a_content_is_sketched_once() -> None:
     assert told(contents, held, sent, 6, page(1)) == BANDS
     without = PageContents(held, sent, PARTITIONS, has_sketches=False)
     assert told(without, held, sent, 7, page(7)) == 0
+
+
+def test_a_sample_of_a_pld_is_told_once() -> None:
+    """To the partition of the PLD; what is on many of its pages is one sample, and on another PLD another one."""
+    keys = {"a.example": 71, "b.example": 72}
+    held, sent = HeldUrls(), Sent()
+    contents = PageContents(held, sent, PARTITIONS, has_sketches=False, pld_key_of=keys.__getitem__)
+    bodies = [page(seed) for seed in range(40)]
+    samples = [body for body in bodies if is_sample(key_of(body))]
+    assert 0 < len(samples) < len(bodies) / 2
+    seqs = count(1)
+
+    def told_of(host: str, body: bytes) -> list[ContentRow]:
+        url = held_url(next(seqs), host=host)
+        sent.hints.clear()
+        contents.note(url, body, is_text=True)
+        assert url.content_rows == (seen_row(url, body),)
+        return sent.hints[:]
+
+    def row_of(pld: int, body: bytes) -> ContentRow:
+        return ContentRow(pld % PARTITIONS, pack_sampled(pld, key_of(body)), RowKind.SAMPLED)
+
+    for body in bodies:
+        assert told_of("a.example", body) == ([row_of(71, body)] if body in samples else [])
+    assert told_of("a.example", samples[0]) == []
+    assert told_of("b.example", samples[0]) == [row_of(72, samples[0])]
+    contents.send_again()
+    assert told_of("a.example", samples[0]) == [row_of(71, samples[0])]

@@ -20,7 +20,7 @@ from bigcrawl.scheduler.node import link_graph as link_graph_module
 from bigcrawl.scheduler.node import outbox as outbox_module
 from bigcrawl.scheduler.node.link_graph import Ballot, LinkGraph, PageVotes
 from bigcrawl.scheduler.node.outbox import BATCH_BYTES_MAX, KEEP_SENT_MS, RECENT_KEYS, Outbox
-from bigcrawl.scheduler.records.contents import ContentRow, pack_seen, unpack_contents
+from bigcrawl.scheduler.records.contents import ContentRow, RowKind, pack_sampled, pack_seen, unpack_contents
 from bigcrawl.scheduler.records.inbox_entry import BATCH, CONTENTS, VOTES
 from bigcrawl.scheduler.records.queued_url import decode_batch, encode_batch
 from tests.support.keys import pld_key, url_key
@@ -464,6 +464,39 @@ def test_rows_about_contents_go_with_urls_or_alone(crawl_name: str, redis_url: s
             assert outbox.unfolded.urls >= 4, "what owners have not merged yet holds spiders up"
             await outbox.flush(client)
             assert len(await contents_in(client, crawl_name, 1)) == 1
+
+    asyncio.run(scenario())
+
+
+def test_hints_wait_for_others_and_nothing_waits_for_them(crawl_name: str, redis_url: str) -> None:
+    """They go with what else goes by then; a full outbox takes none."""
+
+    async def scenario() -> None:
+        async with connected(redis_url) as client:
+            clock = ManualClock()
+            clock.advance(50_000)
+            outbox = Outbox("node", crawl_name, 2, clock, partitions=2, hints_ms=10_000)
+            row = ContentRow(1, pack_sampled(9, 71), RowKind.SAMPLED)
+            outbox.offer_hint(row)
+            assert (outbox.offered, outbox.waiting) == (0, 0)
+            await outbox.flush(client)
+            outbox.offer_hint(row)
+            clock.advance(9_999)
+            await outbox.flush(client)
+            assert len(await contents_in(client, crawl_name, 1)) == 1
+            outbox.offer_content(ContentRow(1, pack_seen(71, 2)))
+            clock.advance(1)
+            await outbox.flush(client)
+            assert await contents_in(client, crawl_name, 1) == [(False, []), (False, [(71, 2)])]
+            last = dict(pairs_of((await client.command("XRANGE", PartitionKeys(crawl_name, 1).inbox, "-", "+"))[-1][1]))
+            assert unpack_contents(last[CONTENTS]).sampled.tolist() == [(9, 71)]
+            for number in range(2):
+                outbox.offer_content(ContentRow(0, pack_seen(70, number)))
+            outbox.offer_hint(row)
+            clock.advance(10_000)
+            await outbox.flush(client)
+            await outbox.flush(client)
+            assert len(await contents_in(client, crawl_name, 1)) == 2
 
     asyncio.run(scenario())
 

@@ -59,6 +59,7 @@ FULL = Manifest(
     rejected=2,
     exact_copies=30,
     near_copies=4,
+    mirrors=5,
     untold=b"24 bytes that go astray.",
 )
 

@@ -173,8 +173,8 @@ def test_another_version_is_refused(tmp_path: Path) -> None:
 
 def test_the_version_before_is_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A log that knows nothing of copies is of a partition that has none; whoever opens it goes on with it."""
-    added = ("exact_copies", "near_copies", "untold")
-    before = replace(FULL, exact_copies=0, near_copies=0, untold=b"")
+    added = ("exact_copies", "near_copies", "mirrors", "untold")
+    before = replace(FULL, exact_copies=0, near_copies=0, mirrors=0, untold=b"")
     with monkeypatch.context() as patches:
         patches.setattr(manifest_module, "_PLAIN", tuple(n for n in manifest_module._PLAIN if n not in added))
         patches.setattr(manifest_log_module, "_VERSION", 7)

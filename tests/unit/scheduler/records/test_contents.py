@@ -4,12 +4,18 @@ import numpy as np
 import pytest
 
 from bigcrawl.scheduler.records.contents import (
+    COUNTED,
+    SHARED,
+    ContentRow,
     ContentsFormatError,
+    RowKind,
     found_by_partition,
     pack_contents,
     pack_found,
+    pack_sampled,
     pack_seen,
     pack_sketched,
+    rows_by_partition,
     unpack_contents,
 )
 
@@ -23,8 +29,14 @@ def found_rows(*rows: tuple[int, int, int]) -> bytes:
 def test_rows_arrive_as_they_were_packed() -> None:
     """Of each kind, in their order; nothing is sent if there is nothing to say."""
     seen = [(7, 1), ((1 << 64) - 1, 2), (7, 1)]
+    counted, shared = np.array([(9, 2, 1, 3)], dtype=COUNTED), np.array([(9, 1, 2, 4)], dtype=SHARED)
     packed = pack_contents(
-        b"".join(pack_seen(*row) for row in seen), pack_sketched(5, 7, 1, SKETCH), found_rows((9, 2, 1))
+        b"".join(pack_seen(*row) for row in seen),
+        pack_sketched(5, 7, 1, SKETCH),
+        found_rows((9, 2, 1)),
+        pack_sampled(8, 9),
+        counted.tobytes(),
+        shared.tobytes(),
     )
     rows = unpack_contents(packed)
     assert rows.seen.tolist() == seen
@@ -32,7 +44,9 @@ def test_rows_arrive_as_they_were_packed() -> None:
     assert (rows.sketched["content"].tolist(), rows.sketched["page"].tolist()) == ([7], [1])
     assert rows.sketched["sketch"].tobytes() == SKETCH
     assert rows.found.tolist() == [(9, 2, 1)]
-    assert [len(kind) for kind in unpack_contents(pack_contents(found=found_rows((9, 2, 1))))] == [0, 0, 1]
+    assert rows.sampled.tolist() == [(8, 9)]
+    assert (rows.counted.tolist(), rows.shared.tolist()) == (counted.tolist(), shared.tolist())
+    assert [len(kind) for kind in unpack_contents(pack_contents(found=found_rows((9, 2, 1))))] == [0, 0, 1, 0, 0, 0]
     assert pack_contents() == b""
 
 
@@ -46,15 +60,35 @@ def test_what_was_found_is_told_once_to_each_contents_partition() -> None:
     }
 
 
+def test_what_plds_have_in_common_goes_to_the_partition_of_its_key() -> None:
+    """What was counted to that of the content, what is shared to that of the PLD."""
+    counted = [(21, 7, 1, 3), (33, 7, 2, 3), (11, 7, 3, 3)]
+    packed = np.array(counted, dtype=COUNTED)
+    assert rows_by_partition(RowKind.COUNTED, counted, 10) == [
+        ContentRow(1, packed[[0, 2]].tobytes(), RowKind.COUNTED),
+        ContentRow(3, packed[[1]].tobytes(), RowKind.COUNTED),
+    ]
+    shared = [(7, 1, 22, 4)]
+    whole = np.array(shared, dtype=SHARED).tobytes()
+    assert rows_by_partition(RowKind.SHARED, shared, 10) == [ContentRow(7, whole, RowKind.SHARED)]
+    assert rows_by_partition(RowKind.SHARED, [], 10) == []
+
+
 def test_what_is_no_whole_rows_is_refused() -> None:
-    """Cut anywhere, with a rest, or of a version that nobody knows yet."""
-    packed = pack_contents(pack_seen(7, 1) * 3, pack_sketched(5, 7, 1, SKETCH), found_rows((9, 2, 1)))
-    for end in range(len(packed)):
+    """Cut anywhere but between two kinds, with a rest, or of a version or kind that nobody knows yet."""
+    parts = pack_seen(7, 1) * 3, pack_sketched(5, 7, 1, SKETCH), found_rows((9, 2, 1))
+    packed = pack_contents(*parts)
+    whole = {1, *(len(pack_contents(*parts[:kinds])) for kinds in (1, 2))}
+    for end in set(range(len(packed))) - whole:
         with pytest.raises(ContentsFormatError):
             unpack_contents(packed[:end])
-    with pytest.raises(ContentsFormatError, match="1 bytes after their rows"):
+    with pytest.raises(ContentsFormatError, match="end within the number of some rows"):
         unpack_contents(packed + b"x")
+    with pytest.raises(ContentsFormatError, match="rows of kind 0 after those of kind 2"):
+        unpack_contents(packed + packed[1:])
+    with pytest.raises(ContentsFormatError, match="rows of kind 6 after those of kind 2"):
+        unpack_contents(packed + b"\x06\x00\x00\x00\x00")
     with pytest.raises(ContentsFormatError, match="format version 2; this version reads 1"):
         unpack_contents(b"\x02" + packed[1:])
     with pytest.raises(ContentsFormatError):
-        unpack_contents(b"\x01\xff\xff\xff\xff" + packed[5:])
+        unpack_contents(b"\x01\x00\xff\xff\xff\xff" + packed[6:])

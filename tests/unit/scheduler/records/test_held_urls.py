@@ -10,9 +10,9 @@ from bigcrawl.scheduler.records.held_urls import CONFIRMED_MAX, KEEP_ENDED_MS, H
 from bigcrawl.scheduler.records.member import Member
 
 
-def held_url(seq: int, partition: int = 0) -> HeldUrl:
+def held_url(seq: int, partition: int = 0, host: str = "a.example") -> HeldUrl:
     fields = Member(seq, seq, 0, 0, 0, b"")
-    return HeldUrl(partition, "a.example", 0, b"%d:" % seq, fields, "http://a.example/", "http://a.example")
+    return HeldUrl(partition, host, 0, b"%d:" % seq, fields, f"http://{host}/", f"http://{host}")
 
 
 def holding(*urls: HeldUrl) -> HeldUrls:

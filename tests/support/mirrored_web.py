@@ -1,0 +1,78 @@
+"""A web of names with mirrors, two that have all pages of a third, and sites of their own beside them; and its verdict.
+
+Budgets divide a partition's turns, so a site is compared with those that are in its partition.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter, defaultdict
+from typing import TYPE_CHECKING, Final
+
+from tests.support.servers.named_web import NamedWeb
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from tests.support.crawling.crawls import Crawl
+
+ORIGINAL: Final = "original.example"
+MIRRORS: Final = ("mirror.example", "other-mirror.example")
+OTHERS: Final = tuple(f"own{number}.example" for number in range(5))
+PAGES: Final = 3_000
+SETTINGS: Final = {
+    "BIGCRAWL_HOST_DELAY": 0.02,
+    "BIGCRAWL_HOT_URLS": 1_000,
+    "BIGCRAWL_STEP_SECONDS": 0.2,
+    "BIGCRAWL_MAX_PAGES": 3_000,
+}
+"""For a crawl of it that has more URLs than room, and ends long before all are fetched."""
+
+_LINKS: Final = 4
+_TOLD: Final = re.compile(r"INFO: (\S+) is taken for a mirror and its budget divided by 20: ")
+
+
+def mirrored_web() -> NamedWeb:
+    """Serve it. Each page leads to others of its site, so that more are known than are fetched."""
+    names = {f"www.{pld}": "127.0.0.1" for pld in (ORIGINAL, *MIRRORS, *OTHERS)}
+    return NamedWeb(["127.0.0.1"], names, dict(_pages()))
+
+
+def seeds(web: NamedWeb) -> list[str]:
+    """The first page of each site."""
+    return [web.url(f"www.{pld}", "/0") for pld in (ORIGINAL, *MIRRORS, *OTHERS)]
+
+
+def told_in(crawls: Iterable[Crawl]) -> list[str]:
+    """Of which PLDs the logs of some nodes say that they are mirrors."""
+    return [pld for crawl in crawls for pld in _TOLD.findall(crawl.log.read_text())]
+
+
+def pages_by_pld(web: NamedWeb) -> Counter[str]:
+    """How many different pages of each PLD were asked for."""
+    asked = {(hit.host.removeprefix("www."), hit.target) for hit in web.hits}
+    return Counter(pld for pld, target in asked if target != "/robots.txt")
+
+
+def check_shares(crawl: Crawl, web: NamedWeb) -> None:
+    """Hold the pages of mirrors to those of other sites in their partitions: two thirds of them at most."""
+    pages = pages_by_pld(web)
+    by_partition: dict[int, list[str]] = defaultdict(list)
+    for pld in pages:
+        by_partition[crawl.asked("explain", web.url(f"www.{pld}", "/0"))["partition"]].append(pld)
+    for plds in by_partition.values():
+        whole = [pages[pld] for pld in plds if pld not in MIRRORS]
+        lowered = [pages[pld] for pld in plds if pld in MIRRORS]
+        if whole and lowered:
+            assert max(lowered) <= 2 / 3 * min(whole), pages
+
+
+def _pages() -> Iterator[tuple[str, str]]:
+    for number in range(PAGES):
+        ahead = (_LINKS * number + place for place in range(1, _LINKS + 1))
+        links = "".join(f'<a href="/{other % PAGES}">{other % PAGES}</a> ' for other in ahead)
+        for pld in (ORIGINAL, *MIRRORS):
+            yield f"www.{pld}/{number}", f"<p>Page {number} of some work.</p>{links}"
+        for pld in OTHERS:
+            known = f'<a href="http://www.{ORIGINAL}:{{port}}/0">it is known here</a>'
+            yield f"www.{pld}/{number}", f"<p>Page {number} of {pld}.</p>{links}{known}"

@@ -1,0 +1,148 @@
+"""All partitions of a crawl, and the rows by which they find out which PLDs are mirrors.
+
+Nodes and Redis are played: pages are fetched by name of their PLD and text of their content, and rows travel when told
+to. The partitions are real ones.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+
+from bigcrawl.scheduler.budgets.mirrors import MirrorRules, is_sample
+from bigcrawl.scheduler.partition.partition import Partition, PartitionLimits
+from bigcrawl.scheduler.partition.reader import read_plds
+from bigcrawl.scheduler.records.contents import (
+    KINDS,
+    ContentRow,
+    RowKind,
+    pack_contents,
+    pack_sampled,
+    rows_by_partition,
+)
+from bigcrawl.scheduler.records.inbox_entry import InboxEntry
+from bigcrawl.scheduler.records.queued_url import encode_batch
+from bigcrawl.url.key import PUBLIC_KEYS
+from tests.support.keys import pld_key
+from tests.support.worlds.partition_world import SetBudgets, make_edges, make_url, pld_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+    from pathlib import Path
+
+    from bigcrawl.scheduler.budgets.mirrors import MirrorChange, MirrorVerdict
+    from bigcrawl.scheduler.records.queued_url import QueuedUrl
+
+PARTITIONS: Final = 3
+RULES: Final = MirrorRules(share=0.8, divisor=20)
+LIMITS: Final = PartitionLimits(host_hot_max=10_000, mirrors=RULES)
+
+
+def content_of(text: str) -> int:
+    """The key of a content."""
+    return PUBLIC_KEYS.of_bytes(text.encode())
+
+
+class MirrorWorld:
+    """Partitions, rows under way, and what was logged."""
+
+    def __init__(self, directory: Path, *, times_told: int = 1, limits: PartitionLimits = LIMITS) -> None:
+        """Deliver what partitions tell each other `times_told` times."""
+        self._directory = directory
+        self._limits = limits
+        self._times_told = times_told
+        self._epoch = 0
+        self._entries = 0
+        self._urls = 0
+        self._under_way: list[ContentRow] = []
+        self.told: list[MirrorChange] = []
+        self.rows = 0
+        self.take_over()
+
+    def take_over(self) -> None:
+        """Let other nodes own all partitions from now on. Rows under way are lost with the old ones."""
+        self._epoch += 1
+        self._under_way.clear()
+        self.partitions = [
+            Partition.open(
+                self.directory(number),
+                self._epoch,
+                self._limits,
+                budgets=SetBudgets(100),
+                pld_of=pld_of,
+                pld_key=pld_key,
+            )
+            for number in range(PARTITIONS)
+        ]
+
+    def directory(self, number: int) -> Path:
+        """Where the files of a partition are."""
+        return self._directory / f"p{number:04d}"
+
+    def link(self, pld: str, links: int, *, since: int = 0) -> None:
+        """Let so many other PLDs link to one."""
+        edges = make_edges([(f"linking{n}.example", pld) for n in range(since, since + links)])
+        self._step(self._home(pld), InboxEntry(self._next_id(), encode_batch([]), edges))
+
+    def fetch(self, pld: str, texts: Iterable[str]) -> None:
+        """Fetch pages of a PLD with these contents, as a node does that remembers nothing."""
+        for text in texts:
+            if is_sample(content := content_of(text)):
+                row = pack_sampled(pld_key(pld), content)
+                self._under_way.append(ContentRow(self._home(pld), row, RowKind.SAMPLED))
+
+    def travel(self) -> None:
+        """Let rows travel until all have arrived."""
+        while self._under_way:
+            by_partition: dict[int, list[bytearray]] = defaultdict(lambda: [bytearray() for _ in KINDS])
+            for partition, rows, kind in self._under_way:
+                by_partition[partition][kind] += rows
+            self.rows += len(self._under_way)
+            self._under_way.clear()
+            for partition, rows_by_kind in sorted(by_partition.items()):
+                hints: list[bytes | bytearray] = [*rows_by_kind]
+                hints[RowKind.SAMPLED] = b""
+                again = [pack_contents(*hints)] * (self._times_told - 1)
+                for contents in filter(None, (pack_contents(*rows_by_kind), *again)):
+                    self._step(partition, InboxEntry(self._next_id(), contents=contents))
+
+    def find(self, pld: str) -> QueuedUrl:
+        """Discover a URL of a PLD, which is where verdicts take effect."""
+        self._urls += 1
+        url = make_url(self._urls, f"www.{pld}")
+        self._step(self._home(pld), InboxEntry(self._next_id(), encode_batch([url])))
+        return url
+
+    def divisor(self, pld: str) -> int:
+        """What the budget of a PLD is divided by."""
+        found = self.partitions[self._home(pld)].budget_divisors(np.array([pld_key(pld)], dtype=np.uint64))
+        return 1 if found is None else int(found[0])
+
+    def mirrors_of(self, plds: Iterable[str]) -> set[str]:
+        """Which of some PLDs are taken for mirrors."""
+        return {pld for pld in plds if self.divisor(pld) > 1}
+
+    def verdict(self, pld: str) -> MirrorVerdict | None:
+        """What the files say of a PLD."""
+        found = read_plds(self.directory(self._home(pld)), [pld_key(pld)])
+        return found.mirrors[0] if found is not None else None
+
+    def counted(self) -> int:
+        """How many mirrors the partitions count."""
+        return sum(partition.mirrors for partition in self.partitions)
+
+    def _home(self, pld: str) -> int:
+        return pld_key(pld) % PARTITIONS
+
+    def _next_id(self) -> str:
+        self._entries += 1
+        return f"{self._entries}-0"
+
+    def _step(self, number: int, entry: InboxEntry) -> None:
+        step = self.partitions[number].step([entry], 0, {})
+        assert not step.rejected
+        self.told += step.mirror_changes
+        for kind, rows in step.told:
+            self._under_way += rows_by_partition(kind, rows, PARTITIONS)

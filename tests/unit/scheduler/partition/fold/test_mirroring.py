@@ -1,0 +1,214 @@
+"""PLDs whose pages are those of others are noticed in whatever order they come, and nobody else is."""
+
+from __future__ import annotations
+
+import random
+from itertools import permutations
+from typing import TYPE_CHECKING
+
+import pytest
+
+from bigcrawl.scheduler.budgets.mirrors import mirror_change_text
+from bigcrawl.scheduler.partition.partition import PartitionLimits
+from tests.support.keys import pld_key
+from tests.support.worlds.mirror_world import RULES, MirrorWorld
+from tests.support.worlds.partition_world import make_runs_early
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+    from pathlib import Path
+
+PLDS = ("a.example", "b.example", "c.example", "d.example")
+PAGES = 96  # more than 64, because so many of them need not be 16 samples
+
+
+def texts(pages: int, name: str = "page", since: int = 0) -> list[str]:
+    return [f"{name} {number}" for number in range(since, since + pages)]
+
+
+def portions(pages: Iterable[str], size: int) -> Iterator[list[str]]:
+    rest = list(pages)
+    while rest:
+        yield rest[:size]
+        rest = rest[size:]
+
+
+def others_than(greatest: str, plds: Iterable[str] = PLDS) -> set[str]:
+    return set(plds) - {greatest}
+
+
+@pytest.mark.parametrize("order", list(permutations(PLDS[:3])))
+def test_all_mirrors_but_the_one_with_most_links_are_noticed_in_any_order(
+    tmp_path: Path, order: tuple[str, ...]
+) -> None:
+    """One after the other; the greatest one may come first, last or between them."""
+    world = MirrorWorld(tmp_path)
+    world.link("b.example", 5)
+    for pld in order:
+        world.fetch(pld, texts(PAGES))
+        world.travel()
+    assert world.mirrors_of(PLDS) == {"a.example", "c.example"}
+    assert world.counted() == 2
+    assert world.divisor("a.example") == RULES.divisor
+
+
+@pytest.mark.parametrize("at_once", [1, 10, PAGES])
+@pytest.mark.parametrize("times_told", [1, 3])
+def test_mirrors_that_are_crawled_side_by_side_are_noticed(tmp_path: Path, at_once: int, times_told: int) -> None:
+    """Each in its own order, some pages twice, and hints come more than once; with links alike, one stays as it is."""
+    world, chance = MirrorWorld(tmp_path, times_told=times_told), random.Random(7)
+    orders = {pld: list(portions(chance.sample(texts(PAGES), PAGES), at_once)) for pld in PLDS}
+    for number in range(len(orders["a.example"])):
+        for pld, order in orders.items():
+            world.fetch(pld, [*order[number], *order[number][: at_once // 5]])
+        world.travel()
+    assert world.mirrors_of(PLDS) == others_than(max(PLDS, key=pld_key))
+
+
+def test_a_mirror_that_runs_ahead_is_noticed(tmp_path: Path) -> None:
+    """A thousand pages before the greater one: as soon as that has come to its 64th page or some more."""
+    world = MirrorWorld(tmp_path)
+    world.link("b.example", 5)
+    world.fetch("a.example", texts(1_000))
+    world.travel()
+    for done in range(0, PAGES, 8):
+        world.fetch("a.example", texts(8, since=1_000 + done))
+        world.fetch("b.example", texts(8, since=done))
+        world.travel()
+    assert world.mirrors_of(PLDS) == {"a.example"}
+
+
+def test_sixty_four_pages_are_enough(tmp_path: Path) -> None:
+    """On average: of forty families of two, each with 64 pages, some half are noticed, and with 96 pages nearly all."""
+    world = MirrorWorld(tmp_path)
+    families = [(f"first{n}.example", f"second{n}.example") for n in range(40)]
+    noticed = []
+    for pages in (texts(64), texts(32, since=64)):
+        for n, family in enumerate(families):
+            for pld in family:
+                world.fetch(pld, [f"{n} {text}" for text in pages])
+        world.travel()
+        noticed.append(world.counted())
+    assert 10 < noticed[0] < 40
+    assert noticed[1] >= 38
+
+
+def test_what_is_known_outlives_owners(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Half of the pages before a takeover that loses what is under way, half after it."""
+    make_runs_early(monkeypatch, 8)
+    world = MirrorWorld(tmp_path)
+    for part in portions(texts(2 * PAGES), PAGES // 2):
+        for pld in PLDS[:2]:
+            world.fetch(pld, part)
+        world.travel()
+        world.fetch("a.example", ["on its way when its node died"])
+        world.take_over()
+    assert world.mirrors_of(PLDS[:2]) == others_than(max(PLDS[:2], key=pld_key), PLDS[:2])
+    for partition in world.partitions:
+        partition._check()
+        assert partition.verify(tmp_path / "nowhere") == []
+
+
+def test_agencies_stories_make_no_mirrors(tmp_path: Path) -> None:
+    """Twenty papers that print half of 400 stories to the byte, beside as many of their own, each in its own order."""
+    world, chance = MirrorWorld(tmp_path), random.Random(3)
+    papers = [f"paper{n}.example" for n in range(20)]
+    for n, paper in enumerate(papers):
+        world.link(paper, n)
+    pages = {paper: chance.sample([*texts(400, "agency"), *texts(400, paper)], 800) for paper in papers}
+    seen: set[str] = set()
+    for at in range(0, 800, 10):
+        for paper in papers:
+            world.fetch(paper, pages[paper][at : at + 10])
+        world.travel()
+        seen |= world.mirrors_of(papers)
+    assert seen == set()
+    verdict = world.verdict(papers[0])
+    assert verdict is not None
+    assert verdict.shared > 20, "that half of its contents are elsewhere was noticed"
+
+
+def test_pages_that_many_sites_have_make_no_mirrors(tmp_path: Path) -> None:
+    """A login page at every other address, empty listings and errors with status 200, the same on all sites."""
+    world = MirrorWorld(tmp_path)
+    sites = [f"site{n}.example" for n in range(6)]
+    common = ["login", "no results", "page not found", "cookies", "under construction", *texts(3, "licence")]
+    for number in range(200):
+        for site in sites:
+            world.fetch(site, [f"{site} {number}", common[number % len(common)]])
+        world.travel()
+    assert world.mirrors_of(sites) == set()
+
+
+def test_a_mirror_with_pages_of_its_own_is_free_again(tmp_path: Path) -> None:
+    """After some of them; it is told once each way, with the name of a host that has a URL, and not by the greater."""
+    world = MirrorWorld(tmp_path)
+    world.link("b.example", 5)
+    for pld in PLDS[:2]:
+        world.fetch(pld, texts(400))
+    world.travel()
+    for pld in (*PLDS[:2], "a.example"):
+        world.find(pld)
+    [caught] = world.told
+    other = f"the last one on that with the key {pld_key('b.example'):016x}"
+    weighed = f"64 of 64 of its contents are also on a PLD with more in-links, {other}"
+    assert mirror_change_text(caught, RULES) == (
+        f"a.example is taken for a mirror and its budget divided by 20: {weighed}"
+    )
+    assert (caught.verdict, world.counted()) == (world.verdict("a.example"), 1)
+    for part in portions(texts(200, "my own"), 10):
+        world.fetch("a.example", part)
+        world.travel()
+    assert world.mirrors_of(PLDS) == set()
+    world.find("a.example")
+    world.find("a.example")
+    [_, freed] = world.told
+    assert mirror_change_text(freed, RULES) == (
+        f"a.example is taken for a mirror no longer and has its whole budget again: {weighed}"
+    )
+    assert world.counted() == 0
+
+
+def test_who_gets_more_links_is_the_original_from_then_on(tmp_path: Path) -> None:
+    """The one that was taken for a mirror is free after some pages, and the other is one."""
+    world = MirrorWorld(tmp_path)
+    world.link("b.example", 5)
+    for part in portions(texts(200), 10):
+        for pld in PLDS[:2]:
+            world.fetch(pld, part)
+        world.travel()
+    assert world.mirrors_of(PLDS) == {"a.example"}
+    world.link("a.example", 100, since=50)
+    for part in portions(texts(400, "later"), 10):
+        for pld in PLDS[:2]:
+            world.fetch(pld, part)
+        world.travel()
+    assert world.mirrors_of(PLDS) == {"b.example"}
+
+
+def test_a_budget_is_lowered_where_a_url_is_placed(tmp_path: Path) -> None:
+    """Of the mirror a twentieth passes in a turn, of the other all."""
+    world = MirrorWorld(tmp_path)
+    world.link("b.example", 5)
+    for pld in PLDS[:2]:
+        world.fetch(pld, texts(PAGES))
+    world.travel()
+    placed = {}
+    for pld in PLDS[:2]:
+        partition = world.partitions[pld_key(pld) % len(world.partitions)]
+        before = dict(partition.waiting_by_turn)
+        for _ in range(30):
+            world.find(pld)
+        now = partition.turn.turn
+        placed[pld] = partition.waiting_by_turn.get(now, 0) - before.get(now, 0)
+    assert placed["b.example"] == 30
+    assert 0 < placed["a.example"] < 30
+
+
+def test_without_the_rule_nothing_is_counted(tmp_path: Path) -> None:
+    """Rows of a node with other settings change nothing."""
+    world = MirrorWorld(tmp_path, limits=PartitionLimits(host_hot_max=10))
+    for pld in PLDS[:2]:
+        world.fetch(pld, texts(PAGES))
+    world.travel()
+    assert (world.mirrors_of(PLDS), world.verdict("a.example")) == (set(), None)
