@@ -1,6 +1,10 @@
-"""What fetched pages contain, on the way to the partitions of their contents (steps 13 and 14). Memory only.
+r"""What fetched pages contain, on the way to the partitions of their contents (steps 13 and 14). Memory only.
 
     page given to its spider -> rows at its held URL -> [page safe] -> outbox -> inboxes of its content's partitions
+                \-> [some pages wait] sketched together -/
+
+Sketches are made of several pages at once, which costs half of what it costs one by one: when `UNSKETCHED_BYTES_MAX` of
+pages wait, and at the latest when the first page of them is safe.
 
 Rows leave the node only once their page is stored, so an original is always a page that the crawl has. Then they go
 with the next batches, and the page is acknowledged after them, in the round trip in which it would be acknowledged
@@ -13,10 +17,13 @@ from __future__ import annotations
 import hashlib
 from typing import TYPE_CHECKING, Final, Protocol
 
+import numpy as np
+
 from bigcrawl.bounded import BoundedDict
 from bigcrawl.content.exact_copies import content_key
-from bigcrawl.content.sketches import sketch_of
-from bigcrawl.scheduler.records.contents import ContentRow, pack_seen, pack_sketched
+from bigcrawl.content.sketches import BANDS, sketches_of
+from bigcrawl.content.text import read_part
+from bigcrawl.scheduler.records.contents import SKETCHED_BYTES, ContentRow, pack_seen, pack_sketched
 
 if TYPE_CHECKING:
     from bigcrawl.scheduler.records.held import HeldUrl
@@ -24,6 +31,9 @@ if TYPE_CHECKING:
 
 SENT_MAX: Final = 1 << 16
 """Contents remembered whose sketches were sent, some 8 MB."""
+
+UNSKETCHED_BYTES_MAX: Final = 1 << 17
+"""How much may wait to be sketched; one more page, of which 64 KiB are read at most, may exceed it."""
 
 
 class TakesContents(Protocol):
@@ -53,6 +63,8 @@ class PageContents:
         self._partitions = partitions
         self._has_sketches = has_sketches
         self._sent: BoundedDict[int, None] = BoundedDict(SENT_MAX)  # contents
+        self._unsketched: list[tuple[HeldUrl, int, bytes]] = []  # with its content, and what is read of its page
+        self._unsketched_bytes = 0
 
     def __repr__(self) -> str:
         return f"<PageContents partitions={self._partitions} sent={len(self._sent)}>"
@@ -65,33 +77,44 @@ class PageContents:
             body: without content encoding; an empty one is nobody's copy.
             is_text: whether it is HTML or other text, which may have near copies.
 
-        Cost: 15 us for a page of 21 KB; 150 us with its sketch, which is not made of a content that was sent lately.
+        Cost: 15 us for a page of 21 KB, and 75 us for its sketch, which is not made of a content that was sent lately.
         """
         if not body:
             return
         content, page = content_key(hashlib.sha1(body, usedforsecurity=False).digest()), held.fields.key
-        rows: tuple[ContentRow, ...] = (ContentRow(content % self._partitions, pack_seen(content, page)),)
+        held.note_content(content, (ContentRow(content % self._partitions, pack_seen(content, page)),))
         if self._has_sketches and is_text and content not in self._sent:
-            rows += self._sketch_rows(content, page, body)
-        held.note_content(content, rows)
+            part = read_part(body)
+            self._unsketched.append((held, content, part))
+            self._unsketched_bytes += len(part)
+            if self._unsketched_bytes >= UNSKETCHED_BYTES_MAX:
+                self._sketch()
 
-    def _sketch_rows(self, content: int, page: int, body: bytes) -> tuple[ContentRow, ...]:
-        sketch = sketch_of(body)
-        if sketch is None:
-            return ()
-        packed = sketch.packed.tobytes()
-        return tuple(
-            ContentRow(band % self._partitions, b"", pack_sketched(band, content, page, packed))
-            for band in sketch.bands.tolist()
-        )
+    def _sketch(self) -> None:
+        """Make the sketches of the pages that wait for theirs, and note their rows."""
+        waiting, self._unsketched, self._unsketched_bytes = self._unsketched, [], 0
+        sketches = sketches_of([part for _, _, part in waiting])
+        contents = np.array([content for _, content, _ in waiting], dtype=np.uint64)
+        pages = np.array([held.fields.key for held, _, _ in waiting], dtype=np.uint64)
+        packed = pack_sketched(sketches.bands, contents, pages, sketches.packed)
+        places = (sketches.bands % np.uint64(self._partitions)).ravel().tolist()
+        starts = range(0, len(packed), SKETCHED_BYTES)
+        rows = [
+            ContentRow(place, b"", packed[at : at + SKETCHED_BYTES]) for place, at in zip(places, starts, strict=True)
+        ]
+        for nth, ((held, content, _), is_made) in enumerate(zip(waiting, sketches.made.tolist(), strict=True)):
+            held.note_sketch(content, tuple(rows[nth * BANDS : (nth + 1) * BANDS]) if is_made else ())
 
     def send_safe(self) -> None:
         """Offer the rows of ended URLs whose pages are safe to the outbox. Cost: 1 us each."""
         outbox = self._outbox
-        for held in self._held.safe_with_content():
+        safe = self._held.safe_with_content()
+        if safe and self._unsketched:
+            self._sketch()
+        for held in safe:
             for row in held.content_rows:
                 outbox.offer_content(row)
-            if self._has_sketches:
+            if held.is_content_sketched:
                 self._sent.remember(held.content, None)
             held.note_content_offered(outbox.offered)
 

@@ -39,9 +39,9 @@ KINDS: Final = (SEEN, SKETCHED, FOUND)
 
 _VERSION: Final = 1
 _COUNT: Final = struct.Struct("<I")
-_SKETCHED_ROW: Final = struct.Struct("<QQQ64s")
 _SEEN_ROW: Final = struct.Struct("<QQ")
 SEEN_BYTES: Final = SEEN.itemsize
+SKETCHED_BYTES: Final = SKETCHED.itemsize
 _EMPTY: Final = 1 + len(KINDS) * _COUNT.size
 
 
@@ -70,9 +70,20 @@ def pack_seen(content: int, page: int) -> bytes:
     return _SEEN_ROW.pack(content, page)
 
 
-def pack_sketched(band: int, content: int, page: int, sketch: bytes) -> bytes:
-    """Return the row of a band of a content, with its packed sketch. Cost: 0.3 us."""
-    return _SKETCHED_ROW.pack(band, content, page, sketch)
+def pack_sketched(bands: KeyArray, contents: KeyArray, pages: KeyArray, sketches: Rows) -> bytes:
+    """Return the rows of contents, one for each band of each, in the order of contents and bands.
+
+    Args:
+        bands: uint64, shape (n, bands).
+        contents: uint64, shape (n,).
+        pages: uint64, shape (n,): one that has each.
+        sketches: packed ones, uint64, shape (n, words).
+    """
+    rows = np.empty(bands.shape, dtype=SKETCHED)
+    rows["band"] = bands
+    rows["content"], rows["page"] = contents[:, np.newaxis], pages[:, np.newaxis]
+    rows["sketch"] = sketches[:, np.newaxis]
+    return rows.tobytes()
 
 
 def pack_found(contents: KeyArray, pages: KeyArray, originals: KeyArray) -> bytes:

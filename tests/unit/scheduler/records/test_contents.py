@@ -20,12 +20,15 @@ def found_rows(*rows: tuple[int, int, int]) -> bytes:
     return pack_found(*(np.array(column, dtype=np.uint64) for column in zip(*rows, strict=True)))
 
 
+def sketched_row(band: int, content: int, page: int) -> bytes:
+    bands, contents, pages = (np.array([number], dtype=np.uint64) for number in (band, content, page))
+    return pack_sketched(bands[np.newaxis], contents, pages, np.frombuffer(SKETCH, dtype=np.uint64)[np.newaxis])
+
+
 def test_rows_arrive_as_they_were_packed() -> None:
     """Of each kind, in their order; nothing is sent if there is nothing to say."""
     seen = [(7, 1), ((1 << 64) - 1, 2), (7, 1)]
-    packed = pack_contents(
-        b"".join(pack_seen(*row) for row in seen), pack_sketched(5, 7, 1, SKETCH), found_rows((9, 2, 1))
-    )
+    packed = pack_contents(b"".join(pack_seen(*row) for row in seen), sketched_row(5, 7, 1), found_rows((9, 2, 1)))
     rows = unpack_contents(packed)
     assert rows.seen.tolist() == seen
     assert rows.sketched["band"].tolist() == [5]
@@ -48,7 +51,7 @@ def test_what_was_found_is_told_once_to_each_contents_partition() -> None:
 
 def test_what_is_no_whole_rows_is_refused() -> None:
     """Cut anywhere, with a rest, or of a version that nobody knows yet."""
-    packed = pack_contents(pack_seen(7, 1) * 3, pack_sketched(5, 7, 1, SKETCH), found_rows((9, 2, 1)))
+    packed = pack_contents(pack_seen(7, 1) * 3, sketched_row(5, 7, 1), found_rows((9, 2, 1)))
     for end in range(len(packed)):
         with pytest.raises(ContentsFormatError):
             unpack_contents(packed[:end])
