@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import random
+import re
 from typing import Final, NamedTuple
-
-from bigcrawl.content.text import text_of
 
 PAGE_BYTES: Final = 21_000
 LINKS: Final = 60
 PHRASE_WORDS: Final = 4
 
+_no_text = re.compile(rb"<[^>]*>")
 _rng = random.Random(7)
 _WORDS: Final = ["".join(_rng.choices("etaoinshrdlucmfw", k=_rng.randint(2, 9))) for _ in range(5_000)]
 
@@ -58,5 +58,5 @@ def true_similarity(some: bytes, others: bytes) -> float:
 
 
 def _phrases(body: bytes) -> set[tuple[bytes, ...]]:
-    words = text_of(body).split()
+    words = _no_text.sub(b" ", body).lower().split()
     return {tuple(words[at : at + PHRASE_WORDS]) for at in range(len(words) - PHRASE_WORDS + 1)}

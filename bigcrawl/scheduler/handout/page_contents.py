@@ -1,7 +1,11 @@
-"""What fetched pages contain, on the way to the partitions of their contents (steps 13 and 14). Memory only.
+r"""What fetched pages contain, on the way to the partitions of their contents (steps 13 and 14). Memory only.
 
     page given to its spider -> rows at its held URL -> [page safe] -> outbox -> inboxes of its content's partitions
                              -> a hint, if its content is a sample -> outbox -> inbox of its PLD's partition
+                 \-> [some pages wait] sketched together -/
+
+Sketches are made of several pages at once, which costs half of what it costs one by one: when `UNSKETCHED_BYTES_MAX` of
+pages wait, and at the latest when the first page of them is safe.
 
 Rows leave the node only once their page is stored, so an original is always a page that the crawl has. Then they go
 with the next batches, and the page is acknowledged after them, in the round trip in which it would be acknowledged
@@ -14,11 +18,21 @@ from __future__ import annotations
 import hashlib
 from typing import TYPE_CHECKING, Final, Protocol
 
+import numpy as np
+
 from bigcrawl.bounded import BoundedDict
 from bigcrawl.content.exact_copies import content_key
-from bigcrawl.content.sketches import sketch_of
+from bigcrawl.content.sketches import BANDS, sketches_of
+from bigcrawl.content.text import read_part
 from bigcrawl.scheduler.budgets.mirrors import is_sample
-from bigcrawl.scheduler.records.contents import ContentRow, RowKind, pack_sampled, pack_seen, pack_sketched
+from bigcrawl.scheduler.records.contents import (
+    SKETCHED_BYTES,
+    ContentRow,
+    RowKind,
+    pack_sampled,
+    pack_seen,
+    pack_sketched,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -31,6 +45,9 @@ SENT_MAX: Final = 1 << 16
 
 SAMPLES_MAX: Final = 1 << 16
 """Samples of PLDs remembered that were sent, some 10 MB: what a PLD has on many pages counts once."""
+
+UNSKETCHED_BYTES_MAX: Final = 1 << 17
+"""How much may wait to be sketched; one more page, of which 64 KiB are read at most, may exceed it."""
 
 
 class TakesContents(Protocol):
@@ -74,6 +91,8 @@ class PageContents:
         self._pld_key_of = pld_key_of
         self._sent: BoundedDict[int, None] = BoundedDict(SENT_MAX)  # contents
         self._sampled: BoundedDict[tuple[int, int], None] = BoundedDict(SAMPLES_MAX)  # PLDs and contents
+        self._unsketched: list[tuple[HeldUrl, int, bytes]] = []  # with its content, and what is read of its page
+        self._unsketched_bytes = 0
 
     def __repr__(self) -> str:
         return f"<PageContents partitions={self._partitions} sent={len(self._sent)}>"
@@ -86,29 +105,38 @@ class PageContents:
             body: without content encoding; an empty one is nobody's copy.
             is_text: whether it is HTML or other text, which may have near copies.
 
-        Cost: 2 us for a page that was stored as it is; 15 us for one of 21 KB that was not, or was unpacked since. With
-        its sketch 150 us; that is not made of a content that was sent lately.
+        Cost: 2 us for a page that was stored as it is; 15 us for one of 21 KB that was not, or was unpacked since. 75
+        us for its sketch, which is not made of a content that was sent lately.
         """
         if not body:
             return
         sha1 = held.sha1_of(body) or hashlib.sha1(body, usedforsecurity=False).digest()
         content, page = content_key(sha1), held.fields.key
-        rows: tuple[ContentRow, ...] = (ContentRow(content % self._partitions, pack_seen(content, page)),)
+        held.note_content(content, (ContentRow(content % self._partitions, pack_seen(content, page)),))
         if self._has_sketches and is_text and content not in self._sent:
-            rows += self._sketch_rows(content, page, body)
+            part = read_part(body)
+            self._unsketched.append((held, content, part))
+            self._unsketched_bytes += len(part)
+            if self._unsketched_bytes >= UNSKETCHED_BYTES_MAX:
+                self._sketch()
         if self._pld_key_of is not None and is_sample(content):
             self._offer_sample(self._pld_key_of(held.host), content)
-        held.note_content(content, rows)
 
-    def _sketch_rows(self, content: int, page: int, body: bytes) -> tuple[ContentRow, ...]:
-        sketch = sketch_of(body)
-        if sketch is None:
-            return ()
-        packed = sketch.packed.tobytes()
-        return tuple(
-            ContentRow(band % self._partitions, pack_sketched(band, content, page, packed), RowKind.SKETCHED)
-            for band in sketch.bands.tolist()
-        )
+    def _sketch(self) -> None:
+        """Make the sketches of the pages that wait for theirs, and note their rows."""
+        waiting, self._unsketched, self._unsketched_bytes = self._unsketched, [], 0
+        sketches = sketches_of([part for _, _, part in waiting])
+        contents = np.array([content for _, content, _ in waiting], dtype=np.uint64)
+        pages = np.array([held.fields.key for held, _, _ in waiting], dtype=np.uint64)
+        packed = pack_sketched(sketches.bands, contents, pages, sketches.packed)
+        places = (sketches.bands % np.uint64(self._partitions)).ravel().tolist()
+        starts = range(0, len(packed), SKETCHED_BYTES)
+        rows = [
+            ContentRow(place, packed[at : at + SKETCHED_BYTES], RowKind.SKETCHED)
+            for place, at in zip(places, starts, strict=True)
+        ]
+        for nth, ((held, content, _), is_made) in enumerate(zip(waiting, sketches.made.tolist(), strict=True)):
+            held.note_sketch(content, tuple(rows[nth * BANDS : (nth + 1) * BANDS]) if is_made else ())
 
     def _offer_sample(self, pld: int, content: int) -> None:
         """Offer the row of a sample, unless its PLD had it lately: an error page at many URLs counts once."""
@@ -120,10 +148,13 @@ class PageContents:
     def send_safe(self) -> None:
         """Offer the rows of ended URLs whose pages are safe to the outbox. Cost: 1 us each."""
         outbox = self._outbox
-        for held in self._held.safe_with_content():
+        safe = self._held.safe_with_content()
+        if safe and self._unsketched:
+            self._sketch()
+        for held in safe:
             for row in held.content_rows:
                 outbox.offer_content(row)
-            if self._has_sketches:
+            if held.is_content_sketched:
                 self._sent.remember(held.content, None)
             held.note_content_offered(outbox.offered)
 

@@ -65,6 +65,7 @@ class HeldUrl:
     payload: tuple[bytes, bytes] | None = None  # its answer's body, and the SHA-1; while the engine has its request
     content: int = 0  # the key of what its page contains, see `bigcrawl.content.exact_copies`
     content_rows: tuple[ContentRow, ...] = ()  # what to tell of it; empty when it was told, or there is nothing
+    is_content_sketched: bool = False  # whether a sketch of it was made, if it is long enough for one
     next_try: bytes = b""
     next_order: int | None = None  # where the next try goes in its host's queue; None: where this one was
     answered_ms: int = 0  # monotonic; when the last fetch was over, whatever came of it
@@ -224,6 +225,13 @@ class HeldUrl:
         """Note the key of its page's content, and the rows that tell partitions of it."""
         self.content = content
         self.content_rows = rows
+        self.is_content_sketched = False
+
+    def note_sketch(self, content: int, rows: tuple[ContentRow, ...]) -> None:
+        """These rows tell of the sketch of a content that it has, or had before it was tried again."""
+        if content == self.content and not self.is_content_sketched:
+            self.content_rows += rows
+            self.is_content_sketched = True
 
     def note_content_offered(self, offered: int) -> None:
         """Note that its rows are in the outbox; `offered` is how much the outbox had been offered then."""

@@ -17,7 +17,7 @@ from scrapy.utils.test import get_crawler
 
 from bigcrawl.clock import SystemClock
 from bigcrawl.config import read_config
-from bigcrawl.content.sketches import sketch_of
+from bigcrawl.content.sketches import sketches_of
 from bigcrawl.downloads.response_builder import ResponseBuilder
 from bigcrawl.downloads.signalling import Signalling
 from bigcrawl.exceptions import RequestNotStorableError
@@ -257,7 +257,7 @@ def stored_page(desk: Desk, data: bytes) -> None:
 def words(desk: Desk, data: bytes) -> None:
     """The words of a page, by which near copies are known."""
     for _ in range(TIMES):
-        sketch_of(data)
+        sketches_of([data])
 
 
 def body(desk: Desk, data: bytes) -> None:

@@ -9,10 +9,10 @@ import pytest
 
 from bigcrawl.content.exact_copies import content_key
 from bigcrawl.content.near_copies import NEAR, ROW, SLOTS, find_near
-from bigcrawl.content.sketches import BANDS, SKETCH_WORDS, sketch_of
+from bigcrawl.content.sketches import BANDS, SKETCH_WORDS
 from bigcrawl.drum.bucket import EMPTY_BUCKET, Bucket
 from bigcrawl.drum.files import DiskFiles
-from tests.unit.content.pages import edited, page
+from tests.unit.content.pages import edited, page, sketch_of
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -1,12 +1,25 @@
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import numpy as np
 import pytest
 
-from bigcrawl.content.shingles import shingles_of, similarity
-from bigcrawl.content.sketches import ALIKE_MIN, PLACES, SKETCH_WORDS, places_alike, sketch_of, sketch_of_shingles
-from bigcrawl.content.text import text_of
-from tests.unit.content.pages import edited, page
+from bigcrawl.content.shingles import Shingles, similarity
+from bigcrawl.content.sketches import (
+    ALIKE_MIN,
+    PLACES,
+    SKETCH_WORDS,
+    WORDS_MIN,
+    Sketches,
+    places_alike,
+    sketches_of,
+    sketches_of_shingles,
+)
+from tests.unit.content.pages import edited, hashes_of, page, sketch_of
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
 
 
 def alike(some: bytes, others: bytes) -> int:
@@ -17,13 +30,13 @@ def alike(some: bytes, others: bytes) -> int:
 
 
 def test_sketches_tell_how_similar_pages_are() -> None:
-    """The places that are equal estimate the similarity, besides one in sixteen that is equal by chance."""
+    """The places that are equal estimate the similarity, besides one in four that is equal by chance."""
     body = page(1)
     for changes in (0, 3, 10, 40, 120):
         other = edited(body, changes, changes)
-        true = similarity(shingles_of(text_of(body)), shingles_of(text_of(other)))
-        estimate = (alike(body, other) / PLACES - 1 / 16) * 16 / 15
-        assert abs(estimate - true) < 0.13, changes
+        true = similarity(hashes_of(body), hashes_of(other))
+        estimate = (alike(body, other) / PLACES - 1 / 4) * 4 / 3
+        assert abs(estimate - true) < 0.1, changes
 
 
 def test_near_copies_share_a_band_and_others_do_not() -> None:
@@ -55,11 +68,50 @@ def test_a_page_of_few_words_has_no_sketch(body: bytes) -> None:
     assert sketch_of(body) is None
 
 
-def test_one_shingle_is_sketched() -> None:
-    """It stands for each place, and for each band."""
-    sketch = sketch_of_shingles(np.array([7], dtype=np.uint64))
-    assert sketch.packed.shape == (SKETCH_WORDS,)
-    assert len(set(sketch.packed.tolist())) == 1
+def sketches(*hashes: npt.NDArray[np.uint32]) -> Sketches:
+    """The sketches of pages with these shingles."""
+    counts = np.array([len(each) for each in hashes])
+    return sketches_of_shingles(Shingles(np.concatenate(hashes), np.cumsum(counts), counts))
+
+
+def test_a_range_without_hashes_has_the_next_one_of_its_page() -> None:
+    """By the word of a loop in Python, for pages of one shingle up to many, and for one without any between them."""
+    rng = np.random.default_rng(1)
+    pages = [rng.integers(0, 1 << 32, size, dtype=np.uint32) for size in (1, 2, 0, 48, 300, 3_000)]
+    packed = sketches(*pages).packed.view(np.uint8)
+    for hashes, found in zip(pages, packed, strict=True):
+        ascending = sorted(hashes.tolist())
+        if not ascending:
+            continue
+        least = [next((h for h in ascending if h >= place << 24), ascending[0]) for place in range(PLACES)]
+        quarter = PLACES // 4
+        expected = [sum((least[at + part * quarter] & 3) << 2 * part for part in range(4)) for at in range(quarter)]
+        assert found.tolist() == expected
+
+
+def test_a_page_has_the_same_sketch_whatever_it_is_read_with() -> None:
+    """Those of a batch are those of its pages."""
+    bodies = [
+        page(1),
+        b"",
+        page(2, 300),
+        "".join(chr(0x4E00 + 37 * n) for n in range(400)).encode(),
+        b"<" * 100_000,
+        page(3),
+    ]
+    made, packed, bands = sketches_of(bodies)
+    for nth, body in enumerate(bodies):
+        alone = sketches_of([body])
+        assert alone.made[0] == made[nth]
+        if made[nth]:
+            assert (alone.packed[0].tolist(), alone.bands[0].tolist()) == (packed[nth].tolist(), bands[nth].tolist())
+    assert made.tolist() == [True, False, True, True, False, True]
+
+
+def test_a_page_of_just_enough_words_has_a_sketch() -> None:
+    """And none with one word less."""
+    words = [b"%d" % number for number in range(WORDS_MIN)]
+    assert sketches_of([b" ".join(words), b" ".join(words[1:])]).made.tolist() == [True, False]
 
 
 def test_places_are_counted_one_by_one() -> None:
@@ -70,7 +122,7 @@ def test_places_are_counted_one_by_one() -> None:
     others[rng.random(some.shape) < 0.5] ^= np.uint64(1 << 37)
     others[::3] = rng.integers(0, 1 << 63, (17, SKETCH_WORDS), dtype=np.uint64)
     expected = [
-        sum((int(a) >> at & 15) == (int(b) >> at & 15) for a, b in zip(x, y, strict=True) for at in range(0, 64, 4))
+        sum((int(a) >> at & 3) == (int(b) >> at & 3) for a, b in zip(x, y, strict=True) for at in range(0, 64, 2))
         for x, y in zip(some, others, strict=True)
     ]
     assert places_alike(some, others).tolist() == expected
@@ -78,5 +130,9 @@ def test_places_are_counted_one_by_one() -> None:
 
 def test_sketches_never_change() -> None:
     """Those on disk are compared with those of later versions."""
-    sketch = sketch_of_shingles(np.arange(1, 200, dtype=np.uint64) * np.uint64(0x9E3779B97F4A7C15))
-    assert (hex(int(sketch.packed[0])), hex(int(sketch.bands[0]))) == ("0xad369cf25be147ad", "0x7d3d1c219224c24e")
+    sketch = sketch_of(b"Every Sketch is <b>made</b> of words: %b" % page(1))
+    assert sketch is not None
+    assert (hex(int(sketch.packed[0])), hex(int(sketch.bands[0]))) == (
+        "0xdcb48476e796f6c6",
+        "0x6f05a35a9af968db",
+    )

@@ -8,10 +8,11 @@ from types import SimpleNamespace
 from typing import TYPE_CHECKING
 
 from bigcrawl.content.exact_copies import content_key
-from bigcrawl.content.sketches import BANDS, sketch_of
+from bigcrawl.content.sketches import BANDS
+from bigcrawl.content.text import TEXT_BYTES_MAX
 from bigcrawl.redisdb.scripts import Ended
 from bigcrawl.scheduler.budgets.mirrors import is_sample
-from bigcrawl.scheduler.handout.page_contents import PageContents
+from bigcrawl.scheduler.handout.page_contents import UNSKETCHED_BYTES_MAX, PageContents
 from bigcrawl.scheduler.records.contents import (
     ContentRow,
     RowKind,
@@ -21,10 +22,14 @@ from bigcrawl.scheduler.records.contents import (
     unpack_contents,
 )
 from bigcrawl.scheduler.records.held_urls import HeldUrls
-from tests.unit.content.pages import page
+from tests.unit.content.pages import page, sketch_of
 from tests.unit.scheduler.records.test_held_urls import held_url
 
 if TYPE_CHECKING:
+    from typing import Any
+
+    import numpy.typing as npt
+
     from bigcrawl.scheduler.records.held import HeldUrl
 
 PARTITIONS = 5
@@ -136,6 +141,8 @@ def test_a_content_is_sketched_once() -> None:
     assert told(contents, held, sent, 3, page(2)) == BANDS
     assert told(contents, held, sent, 4, page(3), is_text=False) == 0
     assert told(contents, held, sent, 5, b"<p>short") == 0
+    assert told(contents, held, sent, 8, page(3)) == BANDS, "it was no text before"
+    assert told(contents, held, sent, 9, page(3)) == 0
     contents.send_again()
     assert told(contents, held, sent, 6, page(1)) == BANDS
     without = PageContents(held, sent, PARTITIONS, has_sketches=False)
@@ -168,3 +175,46 @@ def test_a_sample_of_a_pld_is_told_once() -> None:
     assert told_of("b.example", samples[0]) == [row_of(72, samples[0])]
     contents.send_again()
     assert told_of("a.example", samples[0]) == [row_of(71, samples[0])]
+
+
+def sketched_of(sent: Sent) -> npt.NDArray[Any]:
+    """The rows of sketches that were offered."""
+    packed = b"".join(row.rows for row in sent.rows if row.kind == RowKind.SKETCHED)
+    return unpack_contents(pack_contents(b"", packed)).sketched
+
+
+def test_pages_are_sketched_together_and_few_bytes_wait_for_it() -> None:
+    """Sketches come when enough of them wait, or the first page is safe; each page has those of its own content."""
+    held, sent = HeldUrls(), Sent()
+    contents = PageContents(held, sent, PARTITIONS, has_sketches=True)
+    urls = [held_url(seq) for seq in range(1, 31)]
+    bodies = [page(url.seq) for url in urls[:-1]] + [page(30, 40_000)]
+    for nth, (url, body) in enumerate(zip(urls, bodies, strict=True), 1):
+        held.add(url)
+        contents.note(url, body, is_text=True)
+        waiting = [body for other, body in zip(urls[:nth], bodies[:nth], strict=True) if len(other.content_rows) == 1]
+        assert sum(min(len(body), TEXT_BYTES_MAX) for body in waiting) < UNSKETCHED_BYTES_MAX
+    assert 0 < len(waiting) < len(urls) // 2
+    for url in urls:
+        held.end(url, Ended(url.seq, 0), offered=sent.offered)
+    contents.send_safe()
+    for url, body in zip(urls, bodies, strict=True):
+        sketch = sketch_of(body)
+        rows = sketched_of(sent)
+        mine = rows[rows["page"] == url.fields.key]
+        assert sketch is not None
+        assert mine["band"].tolist() == sketch.bands.tolist()
+
+
+def test_a_page_that_is_tried_again_has_the_sketch_of_its_last_content() -> None:
+    """The one before waited for its sketch when the URL was fetched again."""
+    held, sent = HeldUrls(), Sent()
+    contents = PageContents(held, sent, PARTITIONS, has_sketches=True)
+    url = held_url(1)
+    held.add(url)
+    for body in page(1), page(2), page(2):
+        contents.note(url, body, is_text=True)
+    held.end(url, Ended(1, 0), offered=0)
+    contents.send_safe()
+    rows = sketched_of(sent)
+    assert rows["content"].tolist() == [key_of(page(2))] * BANDS

@@ -26,13 +26,18 @@ def found_rows(*rows: tuple[int, int, int]) -> bytes:
     return pack_found(*(np.array(column, dtype=np.uint64) for column in zip(*rows, strict=True)))
 
 
+def sketched_row(band: int, content: int, page: int) -> bytes:
+    bands, contents, pages = (np.array([number], dtype=np.uint64) for number in (band, content, page))
+    return pack_sketched(bands[np.newaxis], contents, pages, np.frombuffer(SKETCH, dtype=np.uint64)[np.newaxis])
+
+
 def test_rows_arrive_as_they_were_packed() -> None:
     """Of each kind, in their order; nothing is sent if there is nothing to say."""
     seen = [(7, 1), ((1 << 64) - 1, 2), (7, 1)]
     counted, shared = np.array([(9, 2, 1, 3)], dtype=COUNTED), np.array([(9, 1, 2, 4)], dtype=SHARED)
     packed = pack_contents(
         b"".join(pack_seen(*row) for row in seen),
-        pack_sketched(5, 7, 1, SKETCH),
+        sketched_row(5, 7, 1),
         found_rows((9, 2, 1)),
         pack_sampled(8, 9),
         counted.tobytes(),
@@ -76,7 +81,7 @@ def test_what_plds_have_in_common_goes_to_the_partition_of_its_key() -> None:
 
 def test_what_is_no_whole_rows_is_refused() -> None:
     """Cut anywhere but between two kinds, with a rest, or of a version or kind that nobody knows yet."""
-    parts = pack_seen(7, 1) * 3, pack_sketched(5, 7, 1, SKETCH), found_rows((9, 2, 1))
+    parts = pack_seen(7, 1) * 3, sketched_row(5, 7, 1), found_rows((9, 2, 1))
     packed = pack_contents(*parts)
     whole = {1, *(len(pack_contents(*parts[:kinds])) for kinds in (1, 2))}
     for end in set(range(len(packed))) - whole:
