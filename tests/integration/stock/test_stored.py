@@ -12,6 +12,9 @@ from tests.integration.scrapy_compat.site import Site
 from tests.integration.stock.table import CASES
 from tests.integration.stock.test_stock import ADDED, COMMON, Side, run
 
+pytestmark = pytest.mark.long(
+    "spiders of test_stock over the pages that they stored; test_stored_pages has one of them"
+)
 NET = "127.84.3"
 RUNNER = "AsyncCrawlerRunner"
 NAMES = (

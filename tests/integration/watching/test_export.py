@@ -167,10 +167,9 @@ def test_crawl_keeps_its_name(tmp_path: Path, exported: tuple[Path, Crawl]) -> N
 def test_what_is_wrong_is_told_in_a_line(tmp_path: Path, exported: tuple[Path, Crawl]) -> None:
     """A file that is there, is cut, damaged or no export; other partitions; a crawl with other keys."""
     file, old = exported
-    text = file.read_text()
+    lines = file.read_text().splitlines(keepends=True)
     cut, damaged, other = tmp_path / "cut", tmp_path / "damaged", tmp_path / "other"
-    cut.write_text(text[: len(text) // 2].rpartition("\n")[0] + "\n")
-    lines = text.splitlines(keepends=True)
+    cut.write_text("".join(lines[: len(lines) // 2]))
     row = next(number for number, line in enumerate(lines) if "table" in line)
     damaged.write_text("".join([*lines[:row], lines[row].replace('"keys":"', '"keys":"!'), *lines[row + 1 :]]))
     other.write_text('{"url": "http://a.example/"}\n')

@@ -1,4 +1,7 @@
-"""A server of the S3 protocol for tests: moto's, on a free port of this machine, in a thread of this process."""
+"""A server of the S3 protocol for tests: moto's, on a free port of this machine, in a thread of this process.
+
+What is needed is imported by the test that starts one: a worker that only collects the tests needs none of it.
+"""
 
 from __future__ import annotations
 
@@ -7,11 +10,6 @@ import threading
 import uuid
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Self
-
-import s3fs
-from moto.moto_server.werkzeug_app import DomainDispatcherApplication, MotoRequestHandler, create_backend_app
-from moto.server import ThreadedMotoServer
-from werkzeug.serving import make_server
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -22,6 +20,8 @@ if TYPE_CHECKING:
 @contextmanager
 def s3_server() -> Iterator[str]:
     """Yield the server's URL."""
+    from moto.server import ThreadedMotoServer
+
     server = ThreadedMotoServer(ip_address="127.0.0.1", port=0, verbose=False)
     server.start()
     try:
@@ -43,6 +43,9 @@ class FaultyS3:
     """
 
     def __init__(self) -> None:
+        from moto.moto_server.werkzeug_app import DomainDispatcherApplication, MotoRequestHandler, create_backend_app
+        from werkzeug.serving import make_server
+
         self.fault = ""
         self.on_request: Callable[[str, str], object] | None = None
         self.seen: list[tuple[str, str]] = []
@@ -99,6 +102,8 @@ class FaultyS3:
 
 def new_bucket(endpoint: str, patches: pytest.MonkeyPatch) -> str:
     """Make a bucket and return its URL; credentials and endpoint are in the environment, as a user has them."""
+    import s3fs
+
     patches.setenv("AWS_ENDPOINT_URL", endpoint)
     patches.setenv("AWS_ACCESS_KEY_ID", "test")
     patches.setenv("AWS_SECRET_ACCESS_KEY", "test")
