@@ -94,7 +94,8 @@ second goes back to its queue. Waiting URLs occupy no fetch slot.
 requests have left the engine, including item pipelines (`adapter.engine_probe`). Their URLs have ended: with a status,
 an error, or a next try. A URL is acknowledged when all links offered to the outbox before its end are in Redis, all
 pages stored before it are on the medium, and all items are flushed. Before that, what its page contains was sent to the
-partition of that content (`handout.page_contents`), which finds the page that it is a copy of. The call that
+partition of that content (`handout.page_contents`), which finds the page that it is a copy of. By a sample of these
+contents partitions find out which PLDs are mirrors of others (`budgets.mirrors`). The call that
 acknowledges it also sets its host's next fetch time and takes further URLs (`exchange_urls`). Before that call, a crash
 brings the URL back. After it, nothing of the URL can be lost.
 

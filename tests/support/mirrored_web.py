@@ -23,8 +23,9 @@ PAGES: Final = 3_000
 SETTINGS: Final = {
     "BIGCRAWL_HOST_DELAY": 0.02,
     "BIGCRAWL_HOT_URLS": 1_000,
+    "BIGCRAWL_HOST_HOT_URLS": 8_000,  # so many that no host's URLs are parked, which is beyond budgets
     "BIGCRAWL_STEP_SECONDS": 0.2,
-    "BIGCRAWL_MAX_PAGES": 3_000,
+    "BIGCRAWL_MAX_PAGES": 3_600,
 }
 """For a crawl of it that has more URLs than room, and ends long before all are fetched."""
 

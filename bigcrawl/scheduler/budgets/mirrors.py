@@ -16,7 +16,7 @@ web links to. Nobody can have somebody else's budget lowered by copying pages, u
 
 The window ends with the last shared sample and not with the last one, so that a mirror is known that was crawled
 before, or runs ahead of, the PLD whose pages it has. There is a record for each PLD that has a sample, and one for each
-sample.
+sample. Verdicts are in a table of their own, which has few records, because it is asked wherever a URL is placed.
 """
 
 from __future__ import annotations
@@ -54,7 +54,10 @@ RECORD: Final = np.dtype(
 )
 """The record of a PLD: how many samples it ever had; the number of the last one that is shared; a bit for it and for
 each of the 63 before it, set if that one is shared; how many samples there were when that was heard; with whom it was
-shared, the key of a PLD; and `MIRROR`, `TOLD`."""
+shared, the key of a PLD; and whether the PLD is a `MIRROR`."""
+
+VERDICT: Final = np.dtype([("state", "<u4"), ("shared", "<u4"), ("weighed", "<u4"), ("other", "<u8")])
+"""The record of a PLD that ever was a mirror: `MIRROR` and `TOLD`, and what the last verdict was made of."""
 
 MIRROR: Final = 1
 TOLD: Final = 2  # what the log says of the PLD last is that it is a mirror
@@ -62,7 +65,8 @@ TOLD: Final = 2  # what the log says of the PLD last is that it is a mirror
 SITE: Final = np.dtype([("pld", "<u8"), ("number", "<u4"), ("octave", "u1")])
 """The record of a sample: the greatest PLD that has it, which of its samples it is, and the octave of its in-degree."""
 
-MIRRORS: Final = Kind("mirror", RECORD, fresh_max=1024)
+SAMPLES: Final = Kind("sample", RECORD, fresh_max=1024)
+MIRRORS: Final = Kind("mirror", VERDICT, fresh_max=1024)
 SITES: Final = Kind("site", SITE, fresh_max=1024)
 
 _BITS: Final = (1 << WINDOW) - 1
@@ -83,7 +87,7 @@ def octaves_of(in_degrees: npt.NDArray[np.uint32]) -> npt.NDArray[np.uint8]:
 
 
 class MirrorVerdict(NamedTuple):
-    """The verdict on a PLD.
+    """The verdict on a PLD, and what it is made of.
 
     Attributes:
         is_mirror: whether its budget is divided.
@@ -99,9 +103,14 @@ class MirrorVerdict(NamedTuple):
 
 
 def mirror_verdict_of(record: npt.NDArray[np.void]) -> MirrorVerdict:
-    """Return the verdict that a record holds."""
-    shared, last, other = (int(record[name]) for name in ("shared", "last", "other"))
-    return MirrorVerdict(bool(record["state"] & MIRROR), shared.bit_count(), min(last, WINDOW), other)
+    """Return the verdict that the record of a PLD's samples holds."""
+    return MirrorRecord(*record.item()).verdict
+
+
+def told_verdict_of(record: npt.NDArray[np.void]) -> MirrorVerdict:
+    """Return the verdict that was given last, of a PLD that ever was a mirror."""
+    state, shared, weighed, other = record.item()
+    return MirrorVerdict(bool(state & MIRROR), shared, weighed, other)
 
 
 class MirrorRecord:
@@ -150,6 +159,12 @@ class MirrorRecord:
             return 0
         self.state |= MIRROR
         return 1
+
+    @property
+    def verdict(self) -> MirrorVerdict:
+        """The verdict that was given last."""
+        shared = self.shared.bit_count()
+        return MirrorVerdict(bool(self.state & MIRROR), shared, min(self.last, WINDOW), self.other)
 
     def values(self) -> tuple[int, ...]:
         """Return the fields of `RECORD`."""

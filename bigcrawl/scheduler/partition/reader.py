@@ -123,7 +123,7 @@ def read_plds(
 ) -> PldsOnDisk | None:
     """Return what the newest manifest of a partition says about PLDs, given by their keys.
 
-    Cost: the manifest, and some blocks of each run of the tables `plds`, `traps` and `mirrors` if any PLD is asked for.
+    Cost: the manifest, and some blocks of each run of the tables `plds`, `traps` and `samples` if any PLD is asked for.
 
     Returns, and raises: as `read_partition`.
     """
@@ -132,7 +132,7 @@ def read_plds(
     def look(_: EpochDirectory, __: Manifest, tables: Tables) -> PldsOnDisk:
         in_degrees = tables.plds.values(keys)[1]["in_degree"] if len(keys) else np.zeros(0, dtype=np.uint32)
         traps = _verdicts(tables.traps, keys, trap_verdict_of)
-        mirrors = _verdicts(tables.mirrors, keys, mirror_verdict_of)
+        mirrors = _verdicts(tables.samples, keys, mirror_verdict_of)
         return PldsOnDisk(
             in_degrees, traps, mirrors, len(tables.seen), len(tables.edges), len(tables.plds), len(tables.hosts)
         )
@@ -225,7 +225,7 @@ def _look_up(manifest: Manifest, tables: Tables, key: int, pld: int) -> UrlOnDis
         mark >= 2 * (turns.generation - turns.is_rereading),
         None if (trap := _value_of(tables.traps, pld)) is None else trap_verdict_of(trap),
         0 if (visits := _value_of(tables.visits, key)) is None else int(visits["number"]),
-        None if (mirror := _value_of(tables.mirrors, pld)) is None else mirror_verdict_of(mirror),
+        None if (mirror := _value_of(tables.samples, pld)) is None else mirror_verdict_of(mirror),
     )
 
 

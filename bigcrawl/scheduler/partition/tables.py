@@ -21,7 +21,8 @@
                                                   sketch, see `bigcrawl.content.near_copies`
     copies   copy     page and content            the page that it is a copy of, see `bigcrawl.content.copies`
     sites    site     sample of contents          the greatest PLD that has it, see `bigcrawl.scheduler.budgets.mirrors`
-    mirrors  mirror   PLD                         how many of its samples greater PLDs have too, see likewise
+    samples  sample   PLD                         how many of its samples greater PLDs have too, see likewise
+    mirrors  mirror   PLD                         whether it is a mirror, if it ever was one, see likewise
 
 A content or band lies in the partition that its own key names, whatever the partitions of its pages.
 
@@ -40,7 +41,7 @@ from bigcrawl.content.exact_copies import CONTENTS
 from bigcrawl.content.near_copies import NEAR
 from bigcrawl.drum.bucket import EMPTY_BUCKET, Bucket, BucketState, Kind
 from bigcrawl.scheduler.budgets import traps
-from bigcrawl.scheduler.budgets.mirrors import MIRRORS, SITES
+from bigcrawl.scheduler.budgets.mirrors import MIRRORS, SAMPLES, SITES
 from bigcrawl.scheduler.budgets.placement import RECORD
 from bigcrawl.scheduler.records.outcomes import VALUE
 from bigcrawl.scheduler.records.votes import VOTES
@@ -76,6 +77,7 @@ class TableStates(NamedTuple):
     near: BucketState = EMPTY_BUCKET
     copies: BucketState = EMPTY_BUCKET
     sites: BucketState = EMPTY_BUCKET
+    samples: BucketState = EMPTY_BUCKET
     mirrors: BucketState = EMPTY_BUCKET
 
 
@@ -95,6 +97,7 @@ KINDS = {
     "near": NEAR,
     "copies": COPIES,
     "sites": SITES,
+    "samples": SAMPLES,
     "mirrors": MIRRORS,
 }
 """The kind of each table, in the order of `TableStates`."""
@@ -109,7 +112,8 @@ class Tables:
         self._epoch = epoch
         self._all = tuple(buckets)
         self.seen, self.edges, self.plds, self.totals, self.ends, self.traps, self.hosts, self.visits = self._all[:8]
-        self.votes, self.contents, self.near, self.copies, self.sites, self.mirrors = self._all[8:]
+        self.votes, self.contents, self.near, self.copies = self._all[8:12]
+        self.sites, self.samples, self.mirrors = self._all[12:]
 
     @classmethod
     def restore(cls, epoch: EpochDirectory, states: TableStates) -> Tables:

@@ -11,9 +11,14 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
+from bigcrawl.drum.files import DiskFiles
 from bigcrawl.scheduler.budgets.mirrors import MirrorRules, is_sample
+from bigcrawl.scheduler.partition.fold.imported_rows import pack_rows, rows_to_export
+from bigcrawl.scheduler.partition.manifest_log import decode_manifest
 from bigcrawl.scheduler.partition.partition import Partition, PartitionLimits
 from bigcrawl.scheduler.partition.reader import read_plds
+from bigcrawl.scheduler.partition.tables import Tables
+from bigcrawl.scheduler.queues.epoch_directory import MANIFEST, EpochDirectory, epoch_path, list_committed
 from bigcrawl.scheduler.records.contents import (
     KINDS,
     ContentRow,
@@ -107,6 +112,21 @@ class MirrorWorld:
                 again = [pack_contents(*hints)] * (self._times_told - 1)
                 for contents in filter(None, (pack_contents(*rows_by_kind), *again)):
                     self._step(partition, InboxEntry(self._next_id(), contents=contents))
+
+    def import_from(self, other: MirrorWorld) -> None:
+        """Merge the rows that an export of another crawl with the same keys has."""
+        for number in range(PARTITIONS):
+            directory = other.directory(number)
+            [epoch] = list_committed(directory, DiskFiles())[:1]
+            own = EpochDirectory(epoch_path(directory, epoch), epoch, DiskFiles())
+            manifest = decode_manifest(own.place(MANIFEST), own.read(MANIFEST))
+            tables = Tables.restore(own, manifest.tables)
+            for name in ("sites", "samples", "mirrors"):
+                for records in getattr(tables, name).records():
+                    for rows in rows_to_export(name, records):
+                        assert rows.values is not None
+                        packed = pack_rows(name, rows.keys.tobytes(), rows.values.tobytes())
+                        self._step(number, InboxEntry(self._next_id(), rows=packed))
 
     def find(self, pld: str) -> QueuedUrl:
         """Discover a URL of a PLD, which is where verdicts take effect."""

@@ -10,11 +10,12 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from bigcrawl.scheduler.budgets.mirrors import MIRROR, RECORD, SITE, MirrorRecord, octaves_of
+from bigcrawl.scheduler.budgets.mirrors import MIRROR, RECORD, SITE, TOLD, MirrorRecord, octaves_of
 
 if TYPE_CHECKING:
     import numpy.typing as npt
 
+    from bigcrawl.scheduler.budgets.mirrors import MirrorVerdict
     from bigcrawl.scheduler.partition.fold.imported_rows import TableRows
     from bigcrawl.scheduler.partition.tables import Tables
 
@@ -51,17 +52,29 @@ def count_samples(tables: Tables, sampled: Rows, shared: Rows, share: float) -> 
     keys = np.unique(np.concatenate((sampled["pld"], shared["pld"])))
     plds = keys.tolist()
     octave_of = dict(zip(plds, octaves_of(tables.plds.values(keys)[1]["in_degree"]).tolist(), strict=True))
-    _, before = tables.mirrors.values(keys)
+    _, before = tables.samples.values(keys)
     records = {pld: MirrorRecord(*values) for pld, values in zip(plds, before.tolist(), strict=True)}
     counted = [(content, pld, records[pld].count_sample(), octave_of[pld]) for pld, content in sampled.tolist()]
     for pld, number, other, octave in shared.tolist():
         # More PLDs may link to it by now than it was compared with.
         if (octave, other) > (octave_of[pld], pld):
             records[pld].note_shared(number, other)
-    mirrors = sum([record.judge(share) for record in records.values()])
+    more = {pld: change for pld, record in records.items() if (change := record.judge(share))}
     after = np.array([record.values() for record in records.values()], dtype=RECORD)
-    tables.commit(tables.mirrors, tables.mirrors.put(keys, after))
-    return counted, mirrors
+    tables.commit(tables.samples, tables.samples.put(keys, after))
+    if more:
+        _note_verdicts(tables, {pld: records[pld].verdict for pld in more})
+    return counted, sum(more.values())
+
+
+def _note_verdicts(tables: Tables, verdicts: dict[int, MirrorVerdict]) -> None:
+    """Note verdicts that have changed, by PLD in ascending order. Whoever places a URL of the PLD tells them."""
+    keys = np.array(list(verdicts), dtype=np.uint64)
+    _, records = tables.mirrors.values(keys)
+    records["state"] = records["state"] & TOLD | [MIRROR * verdict.is_mirror for verdict in verdicts.values()]
+    for name in ("shared", "weighed", "other"):
+        records[name] = [getattr(verdict, name) for verdict in verdicts.values()]
+    tables.commit(tables.mirrors, tables.mirrors.put(keys, records))
 
 
 def find_shared(tables: Tables, counted: Rows) -> list[Hint]:

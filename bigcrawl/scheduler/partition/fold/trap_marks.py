@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from bigcrawl.scheduler.budgets.lowered import divided, divisors_of
-from bigcrawl.scheduler.budgets.mirrors import MirrorChange, Mirrors, mirror_verdict_of
+from bigcrawl.scheduler.budgets.mirrors import MirrorChange, Mirrors, told_verdict_of
 from bigcrawl.scheduler.budgets.traps import TrapChange, Traps
 
 if TYPE_CHECKING:
@@ -56,7 +56,7 @@ class TrapMarks:
             self._tables.commit(self._tables.mirrors, self._tables.mirrors.put(keys, records))
             names = {int(pld): self._pld_of(url.host) for url, pld in zip(urls, plds, strict=True)}
             self.mirror_changes += tuple(
-                MirrorChange(names[key], mirror_verdict_of(record))
+                MirrorChange(names[key], told_verdict_of(record))
                 for key, record in zip(keys.tolist(), records, strict=True)
             )
 

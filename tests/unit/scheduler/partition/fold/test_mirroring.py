@@ -212,3 +212,26 @@ def test_without_the_rule_nothing_is_counted(tmp_path: Path) -> None:
         world.fetch(pld, texts(PAGES))
     world.travel()
     assert (world.mirrors_of(PLDS), world.verdict("a.example")) == (set(), None)
+
+
+def test_an_imported_crawl_knows_its_mirrors(tmp_path: Path) -> None:
+    """By the rows of an export, however often these come; it goes on from there, and says nothing again."""
+    old, new = MirrorWorld(tmp_path / "old"), MirrorWorld(tmp_path / "new")
+    for world in (old, new):
+        world.link("b.example", 5)
+    for pld in PLDS[:3]:
+        old.fetch(pld, texts(PAGES))
+    old.travel()
+    for pld in PLDS:
+        old.find(pld)
+    assert len(old.told) == 2
+    for _ in range(2):
+        new.import_from(old)
+    assert new.mirrors_of(PLDS) == {"a.example", "c.example"}
+    assert new.counted() == 2
+    new.fetch("d.example", texts(PAGES))
+    new.travel()
+    for pld in PLDS:
+        new.find(pld)
+    assert new.mirrors_of(PLDS) == {"a.example", "c.example", "d.example"}
+    assert [change.pld for change in new.told] == ["d.example"]
