@@ -3,8 +3,8 @@
 Where other machines share the processor, the same code costs a third more in one minute than in the next. Both sides
 therefore crawl the same simulated web at the same moment, so that whatever slows one slows the other; only their ratio
 says anything, and their pages/s nothing. The side that starts first stays ahead, which makes its pages 3 or 4 % cheaper
-on a busy machine; so the sides take turns, and an even number of rounds is fair. Two minutes a round. The earlier commit
-runs from a worktree in `build/`, with this environment's packages.
+on a busy machine. So the sides take turns, and an even number of rounds is fair. Two minutes a round. The earlier
+commit runs from a worktree in `build/`, with this environment's packages.
 """
 
 from __future__ import annotations
