@@ -20,7 +20,7 @@ from bigcrawl.scheduler.owner.claims import CLAIMED_AT_ONCE, Claims
 from bigcrawl.scheduler.owner.damaged import DamagedPartitions
 from bigcrawl.scheduler.owner.durable_rounds import DURABLE_AT_ONCE, DurableRounds
 from bigcrawl.scheduler.owner.folding import Folding
-from bigcrawl.scheduler.owner.found_copies import FoundSender
+from bigcrawl.scheduler.owner.found_sender import FoundSender
 from bigcrawl.scheduler.owner.hot.hot_share import HotShare, Lateness
 from bigcrawl.scheduler.owner.node_store import NodeStore
 from bigcrawl.scheduler.owner.opening import Opener
