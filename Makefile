@@ -17,7 +17,7 @@
 #   make coverage     the tests, or TESTS of them, and which lines and branches they did not run: build/coverage/html
 #   make check-system crawls of real pages from a real nginx; installs what it needs, which takes root
 #   make test-fault   the long tests that kill and damage at random, and search for inputs that cost too much
-#   make mutation MODULES="bigcrawl/url/key.py"   small changes to modules that no test notices; some minutes a module
+#   make mutation MODULES="bigcrawl/url/key.py"   small changes to modules that no test notices; a minute a module
 #   make test-hostile the hostile web of check-system with 20,000 pages: calm, with clocks that jump, stopped; takes root
 #   make bench        bigcrawl against Scrapy and scrapy-redis, on an idle machine of two cores: 20 minutes
 #   make bench-paired ARGS=COMMIT   CPU a page today and at that commit, both crawling at the same moment; 10 minutes
@@ -200,9 +200,16 @@ test-fault: $(STAMP)
 	@$(PY) -m pytest -q -m fault $(PYTEST_ARGS) $(TESTS)
 	@$(PY) -m pytest -q --hypothesis-profile=large $(WITH_LONG) $(PYTEST_ARGS) $(or $(TESTS),$(SIZED_TESTS))
 
+# What docs/design/mutation.md has the figures of, unless MODULES says others.
+MUTATED := $(addprefix bigcrawl/, \
+    url/key.py url/domain.py url/shape.py url/refresh.py \
+    drum/memtable.py drum/batch_check.py:tests/unit/drum/test_drum_told.py \
+    $(addsuffix :tests/unit/drum/test_bucket.py, drum/merge_policy.py drum/record_merge.py) \
+    politeness/due_order.py politeness/server_gaps.py politeness/backoff_policy.py politeness/throttle_policy.py \
+    scheduler/budgets/placement.py scheduler/gates/delays.py scheduler/handout/retry_share.py scheduler/rules/delay_rules.py \
+    warc/base32.py warc/records.py)
 mutation: $(STAMP)
-	@$(PY) -m pip install --quiet --disable-pip-version-check --editable '.[mutation]'
-	@PYTHON=$(PY) TESTS="$(TESTS)" scripts/mutate $(MODULES)
+	@$(PY) -m scripts.mutation $(if $(COMMIT),--commit $(COMMIT)) $(or $(MODULES),$(MUTATED))
 
 bench bench-dns bench-frontier bench-memory bench-drum_speed bench-drum_cost bench-beast bench-spam bench-merges bench-backlog bench-best_first bench-focused bench-sampling bench-order bench-metrics bench-watching bench-nodes bench-speed bench-crowd bench-recrawl bench-content bench-paired bench-stored bench-page_table bench-durability: $(STAMP)
 	@$(PY) -m benchmarks.$(subst bench,crawl,$(@:bench-%=%)) $(ARGS)

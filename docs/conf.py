@@ -36,7 +36,7 @@ CONTENTS = {
     ],
     "Operate": ["operations", "scrapyd", "containers", "commands"],
     "Reference": ["settings", "stats", "redis-keys", "file-formats", "imports", "glossary"],
-    "Design": ["architecture", "life-of-a-url", "design/sizing"],
+    "Design": ["architecture", "life-of-a-url", "design/sizing", "design/mutation"],
     "Results": ["performance", "drum-cost", "spam"],
 }
 

@@ -11,6 +11,7 @@ At most as many hosts are set aside as fetches may run, so checking all of them 
 from __future__ import annotations
 
 from heapq import heappop, heappush, heapreplace
+from itertools import count
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -26,7 +27,7 @@ class DueOrder:
         self._ordered: list[tuple[int, int, str]] = []
         self._aside: dict[str, None] = {}
         self._known: set[str] = set()
-        self._count = 0
+        self._numbers = count()
 
     def __repr__(self) -> str:
         return f"DueOrder({len(self._ordered)} hosts, {len(self._aside)} set aside)"
@@ -86,5 +87,4 @@ class DueOrder:
         heappush(self._ordered, self._entry(due_ms, host))
 
     def _entry(self, due_ms: int, host: str) -> tuple[int, int, str]:
-        self._count += 1
-        return (due_ms, self._count, host)
+        return (due_ms, next(self._numbers), host)

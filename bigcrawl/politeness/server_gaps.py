@@ -8,7 +8,8 @@ from collections import OrderedDict
 class ServerGaps:
     """Grants start times, `gap_ms` apart for each server, in milliseconds of the caller's monotonic clock.
 
-    Memory is bounded by time: a server is forgotten once its gap is over.
+    Memory is bounded by time: a server is forgotten once its gap is over. A grant adds one server at most, and forgets
+    up to two.
     """
 
     def __init__(self, gap_ms: int) -> None:
@@ -23,7 +24,7 @@ class ServerGaps:
 
     def grant(self, server: str, now_ms: int) -> int:
         """Return when a fetch from the server may start, `now_ms` or later. The next fetch gets a later time."""
-        start_ms = max(now_ms, self._free_ms.pop(server, 0))
+        start_ms = max(now_ms, self._free_ms.pop(server, now_ms))
         self._free_ms[server] = start_ms + self._gap_ms
         self._forget(now_ms)
         return start_ms

@@ -49,6 +49,9 @@ SLOW_FACTOR = 10
 SLOW_LONGEST_MS = 600_000
 """One large file over a slow line must not keep a host away for hours."""
 
+# 34 years, if the first wait is a millisecond. The number of failures is unbounded, so the shift needs a bound.
+_DOUBLINGS_MAX = 40
+
 
 @dataclass(frozen=True, slots=True)
 class DelayPolicy:
@@ -102,6 +105,5 @@ def retry_backoff_ms(
         first_ms: the wait after the first failure.
         longest_ms: where doubling stops.
     """
-    # 40 doublings of a millisecond are 34 years. The number of failures is unbounded, so the shift needs a bound.
-    waited_ms = min(first_ms << min(max(attempts - 1, 0), 40), longest_ms)
+    waited_ms = min(first_ms << min(max(attempts - 1, 0), _DOUBLINGS_MAX), longest_ms)
     return waited_ms + round(waited_ms * jitter / 2)

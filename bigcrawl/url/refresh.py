@@ -26,7 +26,5 @@ def refresh_target(content: str) -> str:
     url = _after_url(target)
     if url is not None:
         target = target[url.end() :]
-    elif target[:1] in {"u", "U"}:
-        return target  # a relative reference that begins with this letter, and is not quoted
     quote = target[:1]
     return target[1:].partition(quote)[0] if quote in {"'", '"'} else target

@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 KINDS: Final = ("long", "repeats", "deep", "session", "calendar", "parameters")
 LONG, REPEATS, DEEP, SESSION, CALENDAR, PARAMETERS = (1 << at for at in range(len(KINDS)))
 
+_SCHEME_CHARS: Final = len("https://")  # as long as http:// and a host of one letter
+
 # A quick check for these saves most URLs from the expressions below.
 _OF_SESSIONS: Final = ("sess", "sid", "cftoken", "zenid", "/(")
 _OF_CALENDARS: Final = ("alend", "genda", "event")
@@ -59,19 +61,19 @@ class Shapes:
         found = LONG if len(url) > self._url_bytes else 0
         if depth > self._hops:
             found |= DEEP
-        start = url.find("/", 8)
-        query = url.find("?", start)
-        slashes = url.count("/", start, query) if query >= 0 else url.count("/", start)
+        rest = url[url.find("/", _SCHEME_CHARS) :]
+        path, has_query, query = rest.partition("?")
+        slashes = path.count("/")
         if slashes > self._segments:
             found |= DEEP
-        if slashes >= self._repeats and self._is_repeated(url[start:query] if query >= 0 else url[start:]):
+        if slashes >= self._repeats and self._is_repeated(path):
             found |= REPEATS
-        if query >= 0 and url.count("&", query) >= self._parameters - 1:
+        if has_query and query.count("&") >= self._parameters - 1:
             found |= PARAMETERS
-        rest = url[start:].lower()
-        if (_holds(rest, _OF_CALENDARS) or (query >= 0 and _holds(rest, _OF_MONTHS))) and _has_month(rest):
+        rest = rest.lower()
+        if (_holds(rest, _OF_CALENDARS) or (has_query and _holds(rest, _OF_MONTHS))) and _has_month(rest):
             found |= CALENDAR
-        if (query >= 0 or ";" in rest or "/(" in rest) and _holds(rest, _OF_SESSIONS) and _has_session(rest):
+        if (has_query or ";" in rest or "/(" in rest) and _holds(rest, _OF_SESSIONS) and _has_session(rest):
             found |= SESSION
         return found
 

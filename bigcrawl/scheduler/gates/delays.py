@@ -32,7 +32,7 @@ class Paces:
     def __init__(self, config: Config, pld_of: Callable[[str], str] = str) -> None:
         self._pld_of = pld_of
         self._policy = config.politeness
-        self._base = max(1, config.budget.base)
+        self._base = config.budget.base
         self._budgets: BoundedDict[str, int] = BoundedDict(HOSTS_KEPT)
         self._met: BoundedDict[str, BoundedDict[str, int]] = BoundedDict(SERVERS_KEPT)
         self.delays = DelayBook({}, str)  # set by hand

@@ -20,6 +20,7 @@ def test_hosts_come_in_the_order_of_their_times() -> None:
     for host in due:
         order.add(host)
         order.add(host)
+    assert order.next_ms == 0
     assert order.first(0, anyone) is None
     assert order.next_ms == 1
     found = []
@@ -28,6 +29,14 @@ def test_hosts_come_in_the_order_of_their_times() -> None:
         order.remove(chosen)
     assert found == ["first", "b", "a", "late"]
     assert len(order) == 0
+
+
+def test_hosts_due_at_once_come_as_they_were_added() -> None:
+    """None has been looked at before, and all are due."""
+    order = DueOrder(lambda _: 0)
+    for host in "ba":
+        order.add(host)
+    assert order.first(0, anyone) == "b"
 
 
 def test_busy_host_is_set_aside_until_its_fetch_has_ended() -> None:
@@ -49,6 +58,15 @@ def test_host_with_a_request_under_way_is_not_chosen() -> None:
     order.add("a")
     assert order.first(10, lambda _: False) is None
     assert order.first(10, anyone) == "a"
+
+
+def test_host_with_a_request_under_way_stays_aside() -> None:
+    """It is looked at again when the request ends, and not when its time comes."""
+    order = DueOrder(lambda _: 30)
+    order.add("a")
+    assert order.first(30, lambda _: False) is None
+    assert order.first(20, lambda _: False) is None
+    assert order.next_ms is None
 
 
 def test_looking_costs_no_look_at_hosts_that_rest() -> None:

@@ -24,6 +24,26 @@ def test_servers_are_forgotten_when_their_gap_is_over() -> None:
     assert gaps.grant("crowded", 20_000) == 50_000
 
 
+def test_a_gap_is_over_when_the_next_fetch_may_start() -> None:
+    """The server that may be asked again at this very moment is forgotten."""
+    gaps = ServerGaps(500)
+    gaps.grant("1", 0)
+    gaps.grant("2", 499)
+    assert len(gaps) == 2
+    gaps.grant("2", 500)
+    assert len(gaps) == 1
+
+
+def test_a_grant_forgets_two_servers() -> None:
+    """So what was kept shrinks while each grant brings a new one, and no grant pays for all of it."""
+    gaps = ServerGaps(500)
+    for number in range(100):
+        gaps.grant(str(number), 0)
+    for number in range(100, 110):
+        gaps.grant(str(number), 500)
+    assert len(gaps) == 100 + 10 - 2 * 10
+
+
 def test_no_gap_is_no_wait() -> None:
     """With a gap of 0 everybody starts now, and nothing is kept."""
     gaps = ServerGaps(0)

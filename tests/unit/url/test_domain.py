@@ -38,6 +38,7 @@ def suffixes() -> PublicSuffixes:
         ("localhost", "localhost"),
         ("a.b.internal", "b.internal"),
         ("b.internal", "b.internal"),
+        ("a.com.internal", "com.internal"),
         ("127.0.0.1", "127.0.0.1"),
         ("10.1.2.3", "10.1.2.3"),
         ("2001:db8::1", "2001:db8::1"),
@@ -121,6 +122,12 @@ def test_another_list_gives_other_plds() -> None:
     assert other.pld("a.b.kawasaki.example") == "b.kawasaki.example"
     assert other.pld("a.b.co.uk") == "co.uk"
     assert other.pld("a.b.xn--r8jz45g") == "b.xn--r8jz45g"
+
+
+def test_a_label_that_no_host_can_have_stays_as_it_is() -> None:
+    """A list with a mistake in one line is as good as without it."""
+    other = PublicSuffixes.from_text("example\n⒈.example\n".encode())
+    assert other.pld("a.b.example") == "b.example"
 
 
 @pytest.mark.parametrize("text", [b"", b"// only a comment\n\n"])

@@ -78,6 +78,11 @@ def test_crawls_have_keys_of_their_own() -> None:
     assert len({keys.of_pld("example.com") for keys in (KEYS, other, PUBLIC_KEYS)}) == 3
 
 
+def test_keys_show_whether_they_are_secret_and_never_the_secret() -> None:
+    """Tracebacks and logs may show the object."""
+    assert (repr(PUBLIC_KEYS), repr(KEYS)) == ("<Keys public>", "<Keys secret>")
+
+
 def test_only_the_crawl_record_makes_keys_without_a_secret() -> None:
     """The rest of the package asks its crawl for keys: `PUBLIC_KEYS` is for crawls that have no secret.
 

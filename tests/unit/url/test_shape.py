@@ -76,6 +76,28 @@ def test_many_hops_are_a_depth_too() -> None:
     assert kinds("/x", CONFIG.hops + 1) == ["deep"]
 
 
+@pytest.mark.parametrize("site", ["http://a", SITE])
+def test_each_bound_is_the_first_or_last_value_of_its_kind(site: str) -> None:
+    """Longer than its bytes, deeper than its segments, as many repetitions and parameters as set."""
+    room, segments = CONFIG.url_bytes - len(site), [f"/{number}" for number in range(CONFIG.segments + 1)]
+    rows = [
+        ("/" + "x" * (room - 1), "/" + "x" * room, "long"),
+        ("".join(segments[1:]), "".join(segments), "deep"),
+        ("/a" * (CONFIG.repeats - 1), "/a" * CONFIG.repeats, "repeats"),
+        ("/?a" + "&b" * (CONFIG.parameters - 2), "/?a" + "&b" * (CONFIG.parameters - 1), "parameters"),
+    ]
+    for path, one_more, kind in rows:
+        assert kinds_of(SHAPES.marks(site + path)) == []
+        assert kinds_of(SHAPES.marks(site + one_more)) == [kind]
+
+
+def test_the_query_is_no_part_of_the_path_and_the_path_none_of_the_query() -> None:
+    """Slashes count in the one, ampersands in the other."""
+    assert kinds("/x?" + "/a" * (CONFIG.segments + 1)) == []
+    assert kinds("/x" + "&a" * CONFIG.parameters) == []
+    assert kinds("/x" + "&a" * CONFIG.parameters + "?a") == []
+
+
 def test_thresholds_are_the_settings() -> None:
     """Each bound is the first value that is marked, or the last that is not, as its text says."""
     loose = Shapes(replace(CONFIG, url_bytes=1000, repeats=4, segments=40, hops=99, parameters=5))

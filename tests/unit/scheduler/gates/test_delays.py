@@ -8,6 +8,7 @@ import pytest
 
 from bigcrawl.scheduler.gates import delays as paces_module
 from bigcrawl.scheduler.gates.delays import PLDS_OF_A_SERVER, Paces
+from bigcrawl.scheduler.rules.delay_rules import DelayBook, DelayRule
 from tests.unit.scheduler.world import make_config
 
 if TYPE_CHECKING:
@@ -39,6 +40,38 @@ def test_host_rests_less_with_a_larger_budget(tmp_path: Path, budget: int, delay
     assert made.are_scaled
     assert made.host_delay_ms("a.example") == delay_ms
     assert made.host_delay_ms("unknown.example") == 4_000
+
+
+def test_delay_by_hand_goes_before_what_is_scaled(tmp_path: Path) -> None:
+    """For the hosts that it names; others rest as before."""
+    made = paces(tmp_path, host_delay_min=0.5)
+    made.note({"a.example": 20, "b.example": 20})
+    made.set_by_hand(DelayBook({"a.example": DelayRule(delay_ms=7_000)}, str))
+    assert [made.host_delay_ms(host) for host in ("a.example", "b.example")] == [7_000, 2_000]
+
+
+@pytest.mark.parametrize(
+    ("settings", "rules", "differ"),
+    [
+        ({}, {}, False),
+        ({"host_delay_min": 0.5}, {}, True),
+        ({"server_delay_min": 0.5}, {}, True),
+        ({}, {"a.example": DelayRule(delay_ms=7_000)}, True),
+    ],
+)
+def test_hosts_rest_for_different_times_if_scaled_or_by_hand(
+    tmp_path: Path, settings: dict[str, float], rules: dict[str, DelayRule], *, differ: bool
+) -> None:
+    """One reason is enough."""
+    made = paces(tmp_path, **settings)
+    made.set_by_hand(DelayBook(rules, str))
+    assert made.differ is differ
+
+
+@pytest.mark.parametrize(("delay", "has_gap"), [(0, False), (0.001, True)])
+def test_servers_have_gaps_if_they_have_a_delay(tmp_path: Path, delay: float, *, has_gap: bool) -> None:
+    """A server without one may be asked at any time."""
+    assert paces(tmp_path, server_delay=delay).servers_have_gaps is has_gap
 
 
 def test_server_has_the_gap_of_the_mean_of_its_hosts(tmp_path: Path) -> None:

@@ -85,6 +85,32 @@ def test_node_that_has_caught_up_tries_all_again() -> None:
     assert not any(node.rest_ms() for _ in range(1_000))
 
 
+def test_lateness_is_told_for_a_second() -> None:
+    """A node that has taken nothing since is not late. Each URL moves the mean by a 64th."""
+    share = FailingShare()
+    assert share.late_ms(NOW_MS) == 0.0
+    share.count_taken(64_000, NOW_MS, fails=False)
+    assert share.late_ms(NOW_MS + 999) == 1_000.0
+    assert share.late_ms(NOW_MS + 1_000) == 0.0
+    assert repr(share).startswith("<FailingShare late_ms=1000 ")
+
+
+def test_a_new_share_has_no_lateness_and_no_credit() -> None:
+    """A URL that fails at once waits, if its host was late enough."""
+    assert repr(FailingShare()) == "<FailingShare late_ms=0 credit=0.0>"
+
+
+def test_a_try_costs_a_whole_one_and_being_behind_begins_at_its_bound() -> None:
+    """A share of one URL and 950 ms make the first try, to the millisecond."""
+    late_ms = [REST_MS_MAX, 64 * BEHIND_MS - 63 * REST_MS_MAX // 64]
+    share = FailingShare()
+    assert share.count_taken(late_ms[0], 0, fails=False) == 0
+    assert share.count_taken(late_ms[1], 0, fails=True) == 2 * BEHIND_MS
+    assert share.count_taken(BEHIND_MS, 949, fails=True) == 2 * BEHIND_MS
+    assert share.count_taken(BEHIND_MS, 950, fails=True) == 0
+    assert share.count_taken(BEHIND_MS, 950, fails=True) == 2 * BEHIND_MS
+
+
 def test_one_very_late_host_makes_no_node_late() -> None:
     """It was away, or the crawl was."""
     node = Node(0)

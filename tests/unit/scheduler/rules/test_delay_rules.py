@@ -47,6 +47,13 @@ def test_the_most_specific_delay_counts() -> None:
     assert made.has_pld_delays
 
 
+def test_a_rule_leaves_to_others_what_it_does_not_say() -> None:
+    """A host with a gap of its PLD alone rests as the PLD's rule says; a day is the longest delay."""
+    made = book(www_example_com={"pld_delay": 1}, example_com={"delay": 86_400})
+    assert made.of_host("www.example.com") == DelayRule(86_400_000, None)
+    assert not book(a_com={"delay": 1}).has_pld_delays
+
+
 @pytest.mark.parametrize(
     ("rules", "fault"),
     [
