@@ -43,7 +43,7 @@ def repair_files(config: Config, words: Sequence[str], opts: argparse.Namespace)
                 continue
             found = recover_file(opened, remove_indexes=remove_indexes, files=files)
             if found is None:
-                left.append(f"{opened}: somebody else has it open")
+                left.append(f"{opened}: another process has it open")
                 continue
             repaired.append({"file": str(path), "records": found.kept_records, "cut_bytes": found.cut_bytes})
             if found.kept_records:
@@ -59,7 +59,8 @@ def repair_files(config: Config, words: Sequence[str], opts: argparse.Namespace)
             left.append(problem if path.exists() else f"{problem}; it ends in {OPEN_SUFFIX} now, for the next start")
     lines = [f"{one['file']}: {one['records']:,} records kept, {one['cut_bytes']:,} bytes cut off" for one in repaired]
     lines += left
-    lines.append(f"{len(repaired):,} files repaired; bytes cut off are beside them, as .damaged, unless all were zero")
+    aside = "; bytes cut off are beside them, as .damaged, unless all were zero" if repaired else ""
+    lines.append(f"{len(repaired):,} files repaired{aside}")
     return Result({"repaired": repaired, "left": left}, "\n".join(lines), 1 if left else 0)
 
 
@@ -74,6 +75,6 @@ def _opened(path: Path, files: OsFiles) -> tuple[Path, str]:
         if not is_ours:
             return opened, f"{path}: another process is at work on it, or it is gone; call again"
         if opened.exists():
-            return opened, f"{path}: {opened.name} is there, too; move one of the two away"
+            return opened, f"{path}: {opened.name} exists too; move one of the two away"
         files.rename(path, opened)
     return opened, ""
