@@ -1,4 +1,4 @@
-"""Where contracts are checked: of scripts on one server and on a cluster of three masters, of stores on real servers."""
+"""Where contracts are checked: of scripts on one server and a cluster of three masters, of stores on real servers."""
 
 from __future__ import annotations
 
