@@ -128,8 +128,8 @@ TABLE: tuple[Setting | str, ...] = (
         "BIGCRAWL_COPY_LINKS",
         "follow",
         str,
-        "Whether links on a page with the body of another page of its pay-level domain are followed or dropped. Copies "
-        'are known with `BIGCRAWL_WARC_COPIES = "by-reference"` alone.',
+        "Whether links on a page with the body of another page of its pay-level domain are followed or dropped. Such "
+        'pages are recognised only with `BIGCRAWL_WARC_COPIES = "by-reference"`.',
         choices=("follow", "drop"),
     ),
     Setting(
@@ -250,7 +250,7 @@ TABLE: tuple[Setting | str, ...] = (
         "BIGCRAWL_SOURCE_TIME",
         "",
         str,
-        "Digits of a time (UTC), as 2026, 20261125 or 20261125220512: of each URL the last answer until then is taken. "
+        "Digits of a time (UTC), as 2026, 20261125 or 20261125220512: each URL's last answer until then is taken. "
         "Empty: the last one.",
     ),
     Setting(

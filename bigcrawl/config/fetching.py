@@ -136,6 +136,6 @@ def _contact(own: str | None, agent: str) -> str:
     if own and find_contact(own) != own:
         raise ConfigError(
             f"BIGCRAWL_CONTACT is {own!r}; must be a web page or a mail address of yours, such as "
-            f"https://<your site>/bot or <you>@<your site>"
+            f"https://<your site>/bot or <you>@<your site>; names reserved for examples are refused"
         )
     return own or find_contact(agent)

@@ -50,11 +50,11 @@ def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser("python -m bigcrawl.page_store", description="Uploads WARC files.")
     parser.add_argument("directory", type=Path, help="of the files")
     parser.add_argument("url", help="of the store")
-    parser.add_argument("--known", default="", metavar="SUFFIXES", help="how names of indexes end, with commas between")
-    parser.add_argument("--required", default="", metavar="SUFFIXES", help="indexes without which a file waits")
-    parser.add_argument("--wait", default=0.0, type=float, metavar="S", help="for files that are still indexed")
+    parser.add_argument("--known", default="", metavar="SUFFIXES", help="suffixes of indexes, separated by commas")
+    parser.add_argument("--required", default="", metavar="SUFFIXES", help="indexes that a file must have first")
+    parser.add_argument("--wait", default=0.0, type=float, metavar="S", help="how long to wait for indexes")
     parser.add_argument("--after", default="", metavar="NAME", help="begin with the files behind this one")
-    parser.add_argument("--stall", default=STALL_S, type=float, metavar="S", help="how long the store may be silent")
+    parser.add_argument("--stall", default=STALL_S, type=float, metavar="S", help="how long the store may do nothing")
     parser.add_argument("--refusals", default=REFUSALS_MAX, type=int, metavar="N", help="in a row, after which it ends")
     return parser
 

@@ -127,7 +127,8 @@ class Uploads:
             size = sum(each.stat().st_size for each in (path, *indexes))
             if any(self._store.is_same(each.name, each) for each in (path, *indexes)):
                 problem = (
-                    f"{path} stays here: {self._store.url} has no copy of it, but the very file; name another store"
+                    f"{path} stays here: {self._store.url} has this very file, by a link or mount, and no copy; "
+                    "name another store"
                 )
                 return Uploaded(path, size, was_there=True, problem=problem)
             held = self._store.holds(path.name, path)
@@ -159,7 +160,7 @@ class Uploads:
             _read_through(path, store.note_progress)  # if the disk fails here, other files must not wait for this one
             raise
         _read_through(path, store.note_progress)
-        raise TransientStoreError(f"the store {store.url} has not the bytes of {path.name} that were sent")
+        raise TransientStoreError(f"the store {store.url} does not have the bytes of {path.name} that were sent")
 
 
 def _read_through(path: Path, note_progress: Callable[[], object]) -> None:

@@ -70,7 +70,7 @@ class Servers:
         return self._masters is not None
 
     async def connect(self) -> None:
-        """Open a connection, whose greeting tells what is not known yet.
+        """Open a connection, and learn from its greeting what is not known of the server yet.
 
         Raises:
             redis.exceptions.RedisError, OSError: a server cannot be reached, refuses the login, or was restarted.

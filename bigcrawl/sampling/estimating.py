@@ -68,7 +68,7 @@ class Estimate:
     pages: Interval
     """Those of them that answer with 200."""
     seen: int
-    """URLs that walks saw: at least so many there are."""
+    """URLs that walks saw, a lower bound of how many there are."""
     walks: int
     fetches: int
 
@@ -143,7 +143,7 @@ class Walks:
 
 
 def sampled(walks: Walks, count: int, dice: random.Random) -> list[WalkStep]:
-    """Return so many different pages, or all that were fetched, drawn near-uniformly among those that were seen.
+    """Return this many different pages, or all that were fetched, drawn near-uniformly among those that were seen.
 
     A page is drawn by the weight of all steps to it together, without replacement (Efraimidis and Spirakis 2006). So
     the more of the fetched pages are drawn, the more the sample is like what was fetched: draw a tenth or less.

@@ -72,7 +72,7 @@ def _step_of(line: str, where: str) -> WalkStep:
         walk, number, asked, found = (fields[name] for name in ("walk", "step", "asked", "found"))
         step = WalkStep(walk, number, asked, found, bool(fields["is_page"]), tuple(fields["links"]), str(fields["url"]))
     except (ValueError, TypeError, KeyError, RecursionError) as error:
-        raise ConfigError(f"{where} is no step of a walk ({error}): {_REMEDY}") from None
+        raise ConfigError(f"{where} is not a step of a walk ({error}): {_REMEDY}") from None
     if any(type(key) is not int or not 0 <= key <= KEY_MAX for key in (walk, number, asked, found, *step.links)):
         raise ConfigError(f"{where} has a value that is not a number: {_REMEDY}")
     return step

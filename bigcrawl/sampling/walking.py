@@ -46,7 +46,8 @@ class Walking(NamedTuple):
         except ValueError as error:
             raise ConfigError(f"walks must be a whole number, and restart a number: {error}") from None
         if not (1 <= found.walks <= WALKS_MAX and 0.01 <= found.restart <= 1):
-            raise ConfigError(f"walks is {walks} and restart {restart}: may be 1 to {WALKS_MAX}, and 0.01 to 1")
+            bounds = f"walks must be 1 to {WALKS_MAX}, and restart 0.01 to 1"
+            raise ConfigError(f"walks is {walks} and restart {restart}; {bounds}")
         return found
 
     def start(self, walk: int, seeds: Sequence[str]) -> str:

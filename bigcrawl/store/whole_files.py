@@ -114,7 +114,7 @@ class WholeFiles:
 
     def _put_local(self, target: Path, path: Path) -> None:
         if not target.parent.is_dir():  # it may be where nothing is mounted
-            raise FileNotFoundError(f"{target.parent} is no directory; create it, or mount it")
+            raise FileNotFoundError(f"{target.parent} is not a directory; create it, or mount it")
         for left in target.parent.glob(f".{escape(target.name)}{TEMPORARY}*"):  # by a process that was killed
             left.unlink(missing_ok=True)
         write_whole(target, (piece for _, piece in self._pieces(path)), path.stat().st_mode & 0o777)

@@ -217,7 +217,7 @@ def _read(path: Path) -> Iterator[_Row]:
             yield _Row(url, stamp, page.offset, page.size, page.status, page.kind == b"revisit")
     except CorruptionError as error:
         logger.error(  # noqa: TRY400 - one line
-            "%(error)s; the pages before are read. scrapy frontier warc verify says more", {"error": error}
+            "%(error)s; the pages before the damage are read. scrapy frontier warc verify says more", {"error": error}
         )
 
 

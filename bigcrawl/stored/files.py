@@ -34,7 +34,7 @@ def _hint(place: Path) -> str:
     """Return what may be wrong with a pattern that matches nothing."""
     parent = place if place.is_dir() else place.parent
     if parent.is_dir() and any(parent.glob(f"*{WARC_SUFFIX}{OPEN_SUFFIX}")):
-        return f": files that end in {OPEN_SUFFIX} are still written; let that crawl end, or start it once more"
+        return f": files that end in {OPEN_SUFFIX} are still being written; let that crawl end, or start it once more"
     return f": name WARC files, as warc/*{WARC_SUFFIX}; a relative pattern begins in {Path.cwd()}"
 
 
@@ -45,5 +45,5 @@ def _check(path: Path) -> None:
         begin = file.read(len(_GZIP))
     if begin and begin != _GZIP:
         raise ConfigError(
-            f"BIGCRAWL_SOURCE names {path}, which is not gzip; WARC files are read that have one gzip member a record"
+            f"BIGCRAWL_SOURCE names {path}, which is not gzip; WARC files must have one gzip member per record"
         )

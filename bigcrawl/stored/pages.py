@@ -145,7 +145,7 @@ class PageReader:
         try:
             canonical = canonicalize(target, _URL_BYTES_MAX)
         except UrlError as error:
-            raise UnreadablePageError(copy, "no-original", f"refers to {target[:200]!r}, which is no URL") from error
+            raise UnreadablePageError(copy, "no-original", f"refers to {target[:200]!r}, which is not a URL") from error
         record_id, digest = fields.get(b"warc-refers-to"), fields.get(b"warc-payload-digest")
         near = stamp_of(fields.get(b"warc-refers-to-date", b""))
         places = (place for place in self._answers.answers(canonical, near) if not place.is_copy)
@@ -177,7 +177,7 @@ class PageReader:
             except _BadGzipError as error:
                 raise UnreadablePageError(place, "damaged", f"cannot be unpacked: {error}") from error
             if not member.eof or len(record) > self._bytes_max:
-                raise UnreadablePageError(place, "too-large", "is larger than DOWNLOAD_MAXSIZE lets an answer be")
+                raise UnreadablePageError(place, "too-large", "is larger than DOWNLOAD_MAXSIZE allows")
             yield record
             data = member.unused_data
             if not data:
@@ -211,7 +211,7 @@ def _divided(record: bytes, place: Place) -> tuple[dict[bytes, bytes], bytes]:
     fields = head_fields(head)
     length = fields.get(b"content-length", b"")
     if not end or not head.startswith(b"WARC/") or not length.isdigit() or len(block) < int(length):
-        raise UnreadablePageError(place, "damaged", "is no whole record: its index may be that of another file")
+        raise UnreadablePageError(place, "damaged", "is not a complete record: its index may be that of another file")
     return fields, block[: int(length)]
 
 
@@ -225,7 +225,7 @@ def _page(fields: dict[bytes, bytes], block: bytes, place: Place) -> StoredPage:
     status_line, _, lines = head.partition(b"\r\n")
     found = _parse_status_line(status_line)
     if found is None or not end:
-        raise UnreadablePageError(place, "damaged", f"has no answer of HTTP: {status_line[:40]!r}")
+        raise UnreadablePageError(place, "damaged", f"has no HTTP response: {status_line[:40]!r}")
     headers = _headers(lines)
     if headers.pop(b"Transfer-Encoding", None):
         body = without_chunks(body)

@@ -1,4 +1,4 @@
-"""Where the scripts' contract is checked: on one server, and on a Redis Cluster of three masters."""
+"""Where contracts are checked: of scripts on one server and a cluster of three masters, of stores on real servers."""
 
 from __future__ import annotations
 
@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.support.redis_servers.script_world import ScriptRunner, ScriptWorld
+from tests.support.servers.gs_server import gs_server
+from tests.support.servers.s3_server import s3_server
 from tests.unit.redisdb.test_lua_contract import SCRIPT_NAMES
 
 if TYPE_CHECKING:
@@ -31,3 +33,17 @@ def world(runner: ScriptRunner, crawl_name: str) -> ScriptWorld:
     made = ScriptWorld(runner, crawl_name)
     made.claim()
     return made
+
+
+@pytest.fixture(scope="module")
+def s3_endpoint() -> Iterator[str]:
+    """The address of a server of the S3 protocol."""
+    with s3_server() as url:
+        yield url
+
+
+@pytest.fixture(scope="module")
+def gs_endpoint() -> Iterator[str]:
+    """The address of a server of Google Cloud Storage's protocol."""
+    with gs_server() as url:
+        yield url

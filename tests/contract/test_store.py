@@ -11,28 +11,15 @@ from bigcrawl.exceptions import CorruptionError
 from bigcrawl.store import series as series_module
 from bigcrawl.store.objects import Objects
 from bigcrawl.store.series import PointSeries
-from tests.support.servers.gs_server import gs_server, new_gs_bucket
-from tests.support.servers.s3_server import new_bucket, s3_server
+from tests.support.servers.gs_server import new_gs_bucket
+from tests.support.servers.s3_server import new_bucket
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
     from pathlib import Path
 
 
 # gcsfs passes aiohttp the bytes of an object of a megabyte, in a loop of its own.
 pytestmark = pytest.mark.filterwarnings("ignore:Sending a large body directly:ResourceWarning")
-
-
-@pytest.fixture(scope="module")
-def s3_endpoint() -> Iterator[str]:
-    with s3_server() as url:
-        yield url
-
-
-@pytest.fixture(scope="module")
-def gs_endpoint() -> Iterator[str]:
-    with gs_server() as url:
-        yield url
 
 
 @pytest.fixture(params=["file", "s3", "gs"])

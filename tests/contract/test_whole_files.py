@@ -10,11 +10,10 @@ import pytest
 from bigcrawl.exceptions import ConfigError
 from bigcrawl.store import whole_files
 from bigcrawl.store.whole_files import WholeFiles
-from tests.support.servers.gs_server import gs_server, new_gs_bucket
-from tests.support.servers.s3_server import new_bucket, s3_server
+from tests.support.servers.gs_server import new_gs_bucket
+from tests.support.servers.s3_server import new_bucket
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
     from pathlib import Path
 
 # gcsfs passes aiohttp the bytes of an object of a megabyte, in a loop of its own.
@@ -23,18 +22,6 @@ pytestmark = pytest.mark.filterwarnings("ignore:Sending a large body directly:Re
 PART = 5 << 20  # S3 takes no smaller one, but for the last
 SIZES = (0, 1, 100_000, PART, 2 * PART - 1, 2 * PART, 2 * PART + 1, 3 * PART + 12_345)
 NAME = "c-20261125220500123-00000-n.warc.gz"
-
-
-@pytest.fixture(scope="module")
-def s3_endpoint() -> Iterator[str]:
-    with s3_server() as url:
-        yield url
-
-
-@pytest.fixture(scope="module")
-def gs_endpoint() -> Iterator[str]:
-    with gs_server() as url:
-        yield url
 
 
 @pytest.fixture(params=["file", "s3", "gs"])

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.integration.test_page_store import fetched_from
+from tests.integration.pages.test_page_store import fetched_from
 from tests.support.crawling.crawls import Crawl, SimulatedWeb
 from tests.support.crawling.everything import stored
 from tests.support.crawling.verdicts import assert_complete

@@ -224,7 +224,14 @@ def overview_lines(status: dict[str, Any]) -> list[str]:
             f"tail        {tail['host']}: {tail['urls']:,} URLs, {tail['rest_s']:g} s apart, "
             f"{_time_text(tail['least_s'])} at least",
         )
-    lines[1:1] = [f"standstill  {reason}" for reason in status["standstill"]]
+    if not status["finished"]:
+        lines[1:1] = [f"standstill  {reason}" for reason in status["standstill"]]
+    return lines + _notice_lines(status)
+
+
+def _notice_lines(status: dict[str, Any]) -> list[str]:
+    """Return a line for each thing that most crawls do not have: copies, damage, losses."""
+    lines, urls = [], status["urls"]
     if not status["discovery"]["is_on"]:
         lines.append(f"discovery   off since {status['discovery']['off_from']}: links found since are not queued")
     if any((copies := status["copies"]).values()):

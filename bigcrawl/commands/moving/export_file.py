@@ -195,7 +195,7 @@ def _parsed(path: Path, count: int, raw: bytes) -> Line:
     except ValueError:
         line = None
     if not isinstance(line, dict):
-        raise ConfigError(f"{path}: line {count + 1} is no JSON object: the file is damaged, or no export")
+        raise ConfigError(f"{path}: line {count + 1} is not a JSON object: the file is damaged, or not an export")
     return line
 
 

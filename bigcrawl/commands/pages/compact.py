@@ -102,8 +102,8 @@ class _Compaction:
             "problems": problems,
         }
         told = (
-            f"{len(self._paths):,} files, {len(self._written):,} of them written anew: {self._copies:,} bodies that "
-            f"another record has are references now, {self._saved:,} bytes are saved"
+            f"{len(self._paths):,} files, {len(self._written):,} of them rewritten: {self._copies:,} bodies became "
+            f"references to equal ones, which saves {self._saved:,} bytes"
         )
         return Result(data, "\n".join([*problems, told]), 1 if problems else 0)
 
@@ -119,7 +119,7 @@ class _Compaction:
             except FileNotFoundError:  # an uploader has moved it
                 continue
             if problem is not None:
-                self._damaged[path] = f"{path}: {problem}; it stays as it is, and no more records refer to it"
+                self._damaged[path] = f"{path}: {problem}; it stays, and no further record will refer to it"
         for path in self._others():
             with suppress(FileNotFoundError):
                 copies.keep_originals(path)
@@ -139,7 +139,7 @@ class _Compaction:
         """Rewrite a file, check the new one, and replace the old one by it; return how many records have changed."""
         with locked(path) as is_ours:
             if not is_ours:
-                self._left[path] = f"{path}: somebody else is at work on it, or it is gone; call again"
+                self._left[path] = f"{path}: another process is at work on it, or it is gone; call again"
                 return 0
             before = path.stat()
             files = OsFiles(before.st_mode & 0o777)

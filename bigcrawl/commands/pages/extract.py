@@ -83,7 +83,7 @@ def _chosen(directory: Path, url: str, until: str, store_url: str | None) -> Cap
         hints += [f"{len(damaged):,} indexes cannot be read, such as {damaged[0]}"] if damaged else []
         hint = f"; {' and '.join(hints)}, which scrapy frontier warc index makes" if hints else ""
         if store_url is not None:
-            hint += f"; files in {store_url} are not looked at"
+            hint += f"; files in {store_url} are not searched"
         raise ConfigError(f"no index in {directory} has {url}{' until ' + until if until else ''}{hint}")
     same = [capture for capture in found if capture.url == url]
     return (same or found)[-1]

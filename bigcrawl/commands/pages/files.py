@@ -61,7 +61,7 @@ def verify_files(config: Config, words: Sequence[str], opts: argparse.Namespace)
     }
     lines = [f"{one['file']}: {one['problem']}, after {one['records']:,} good records: {_REMEDY}" for one in damaged]
     lines += unreadable
-    lines += [f"{path}: its index is not of this file, or is damaged: {_INDEX} makes it anew" for path in outdated]
+    lines += [f"{path}: its index does not match it, or is damaged: {_INDEX} makes it anew" for path in outdated]
     if unindexed:
         lines.append(f"{len(unindexed):,} files have no index: {_INDEX} makes them")
     lines.append(f"{len(paths):,} files, {len(damaged):,} of them damaged; {records:,} good records")
@@ -94,7 +94,7 @@ def index_again(config: Config, words: Sequence[str], opts: argparse.Namespace) 
             continue
         pages += indexed.pages
         if indexed.problem:
-            problems.append(f"{indexed.problem}; the index has what comes before: {_REMEDY}")
+            problems.append(f"{indexed.problem}; the index has the records before that: {_REMEDY}")
     made = len(paths) - len(busy) - len(unreadable)
     data = {"files": made, "pages": pages, "damaged": problems, "unreadable": unreadable, "busy": busy}
     lines = [*problems, *unreadable, *(f"{path}: somebody else is indexing it" for path in busy)]
@@ -110,7 +110,7 @@ def files_of(config: Config, words: Sequence[str]) -> list[Path]:
     """
     for word in words:
         if not word.endswith(WARC_SUFFIX) or not Path(word).is_file():
-            raise ConfigError(f"{word} is no file that ends in {WARC_SUFFIX}; without a name, all files are meant")
+            raise ConfigError(f"{word} is not a file that ends in {WARC_SUFFIX}; name none to take all files")
     return [Path(word) for word in words] or sorted(directory_of(config).glob(f"*{WARC_SUFFIX}"))
 
 

@@ -51,7 +51,7 @@ def graph(config: Config, words: Sequence[str], opts: argparse.Namespace) -> Res
     try:
         directory.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        raise ConfigError(f"{directory} is no directory that can be made: {error.strerror}") from error
+        raise ConfigError(f"{directory} cannot be created as a directory: {error.strerror}") from error
     try:
         return _written(config, directory, catalogue, opts)
     except OSError as error:

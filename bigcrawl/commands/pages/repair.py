@@ -44,7 +44,8 @@ def repair_files(config: Config, words: Sequence[str], opts: argparse.Namespace)
     repaired, left = repair.repaired, repair.left
     lines = [f"{one['file']}: {one['records']:,} records kept, {one['cut_bytes']:,} bytes cut off" for one in repaired]
     lines += left
-    lines.append(f"{len(repaired):,} files repaired; bytes cut off are beside them, as .damaged, unless all were zero")
+    aside = "; bytes cut off are beside them, as .damaged, unless all were zero" if repaired else ""
+    lines.append(f"{len(repaired):,} files repaired{aside}")
     return Result({"repaired": repaired, "left": left}, "\n".join(lines), 1 if left else 0)
 
 
@@ -116,6 +117,6 @@ def _opened(path: Path, files: OsFiles) -> tuple[Path, str]:
         if not is_ours:
             return opened, f"{path}: another process is at work on it, or it is gone; call again"
         if opened.exists():
-            return opened, f"{path}: {opened.name} is there, too; move one of the two away"
+            return opened, f"{path}: {opened.name} exists too; move one of the two away"
         files.rename(path, opened)
     return opened, ""

@@ -53,7 +53,9 @@ def upload_files(config: Config, words: Sequence[str], opts: argparse.Namespace)
     data = {"files": files, "were_there": were_there, "bytes": moved, "problems": problems, "left": left}
     lines = list(problems)
     if left:
-        lines.append(f"{left:,} files are indexed or uploaded by others, or have no index: scrapy frontier warc index")
+        lines.append(
+            f"{left:,} files stay: another process has them, or they have no index: scrapy frontier warc index"
+        )
     lines.append(f"{files:,} files, {moved:,} bytes with their indexes, are in {url} now, and no longer here")
     return Result(data, "\n".join(lines), 1 if problems else 0)
 

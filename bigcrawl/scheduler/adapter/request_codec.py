@@ -205,7 +205,8 @@ def _packed_body(url: str, depth: int, payload: dict[str, Any] | int | None) -> 
         path, reason = culprit(values, "") or ("request", str(error))
         raise RequestNotStorableError(url, path, reason) from error
     if len(body) > BODY_BYTES_MAX:
-        size = f"is {len(body)} bytes; {BODY_BYTES_MAX} may be: keep large data elsewhere, and its name in meta"
+        bound = f"at most {BODY_BYTES_MAX} are allowed"
+        size = f"is {len(body)} bytes; {bound}: keep large data elsewhere, and its name in meta"
         raise RequestNotStorableError(url, "the whole", size)
     return body
 

@@ -133,7 +133,7 @@ class Outbox:
 
     @property
     def is_full(self) -> bool:
-        """Whether spiders must wait before they offer more. What they offer all the same is kept."""
+        """Whether spiders must wait before they offer more. URLs that they offer nevertheless are kept."""
         return self.waiting >= self._urls_max or self._waiting_bytes + self._unsent_bytes >= OUTBOX_BYTES_MAX
 
     def offer(self, url: QueuedUrl, partition: int) -> None:

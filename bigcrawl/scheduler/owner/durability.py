@@ -58,7 +58,7 @@ class Durability:
 
     Attributes:
         forced_ms: when the last one was made, on the monotonic clock.
-        checkpoint: the last order for a checkpoint that it was made after, see `is_due`; 0 before any.
+        checkpoint: the number of the last operator's order that a point has obeyed, see `is_due`; 0 before any.
     """
 
     def __init__(self, disk: Partition, loss_ms: int, now_ms: int, points: StoredPoints | None = None) -> None:

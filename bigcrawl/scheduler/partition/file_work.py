@@ -90,7 +90,7 @@ class FileThread:
         return await asyncio.get_running_loop().run_in_executor(self._worker, partial(self._file_work.run, work))
 
     async def run_each(self, works: Iterable[Callable[[], T]]) -> list[T | BigcrawlError]:
-        """Do several, one after the other. An error of files becomes a result, and the others are still done."""
+        """Do several pieces of work in turn. If the files of one fail, the error is its result; the others are done."""
         return await self.run(lambda: [_result_of(work) for work in works])
 
 

@@ -28,4 +28,4 @@ class Feeds(Protocol):
         """Whether it accepts no more items. While it does not, nothing should be fetched."""
 
     def flush(self) -> bool:
-        """Make all items so far safe, before their pages are acknowledged. False: the pages must not be."""
+        """Make all items so far safe, before their pages are acknowledged. If False, the pages must not be yet."""

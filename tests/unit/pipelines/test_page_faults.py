@@ -1,7 +1,7 @@
 """What may happen to WARC files and indexes: each is told in a line, holds up nothing else, is repaired by one step.
 
 The faults of a run that is under way (a full disk, a kill, lost power, a disk that fails) are tried at every point in
-tests/property/test_page_disk.py, in whole crawls in tests/integration/test_page_disk.py and
+tests/property/test_page_disk.py, in whole crawls in tests/integration/pages/test_page_disk.py and
 tests/system/test_full_disk.py.
 """
 
@@ -180,7 +180,7 @@ def test_a_repair_leaves_a_file_that_somebody_is_at_work_on(tmp_path: Path) -> N
         assert is_ours
         found = asked(tmp_path, "repair")
         assert (found.status, found.data["repaired"]) == (1, [])
-        assert "somebody else is at work on it" in found.data["left"][0]
+        assert "another process is at work on it" in found.data["left"][0]
         assert list(tmp_path.iterdir()) == [path]
     repair(path)
 

@@ -105,7 +105,7 @@ def test_pattern_without_files_says_what_is_there(tmp_path: Path) -> None:
         with pytest.raises(ConfigError, match="no file is there: name WARC files"):
             source_files(pattern)
     (tmp_path / "c.warc.gz.open").touch()
-    with pytest.raises(ConfigError, match="still written; let that crawl end"):
+    with pytest.raises(ConfigError, match="still being written; let that crawl end"):
         source_files(str(tmp_path))
     (tmp_path / "d.warc.gz").write_text("WARC/1.1\r\n")
     with pytest.raises(ConfigError, match="is not gzip"):

@@ -158,7 +158,7 @@ def test_damaged_records_are_told_apart_from_pages(tmp_path: Path) -> None:
         with pytest.raises(UnreadablePageError, match="cut off by the end of the file"):
             reader.read(place)
     path.write_bytes(whole[: place.offset] + gzip.compress(b"hello"))
-    with pytest.raises(UnreadablePageError, match="no whole record"):
+    with pytest.raises(UnreadablePageError, match="not a complete record"):
         reader.read(place)
     reader.close()
 

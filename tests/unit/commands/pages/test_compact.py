@@ -148,7 +148,7 @@ def test_a_file_that_is_written_locked_or_damaged_is_not_touched(tmp_path: Path)
         found = asked(tmp_path, "compact")
     assert found.status == 1
     assert f"{a}: " in found.text
-    assert f"{c}: somebody else is at work on it" in found.text
+    assert f"{c}: another process is at work on it" in found.text
     assert (a.read_bytes(), kinds_of(b), kinds_of(c)) == (bytes(data), ["response"], ["response"])
     assert running.read_bytes() == b.read_bytes()
     assert asked(tmp_path, "compact", str(b), str(c)).data["copies"] == 1

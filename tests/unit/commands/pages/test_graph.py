@@ -78,7 +78,7 @@ def test_what_is_wrong_is_told_with_a_remedy(tmp_path: Path, monkeypatch: pytest
         asked(tmp_path, str(tmp_path / "to"), BIGCRAWL_WARC_DIR="")
     stored(tmp_path / "warc", page(A, BODY))
     (tmp_path / "file").touch()
-    with pytest.raises(ConfigError, match="can be made"):
+    with pytest.raises(ConfigError, match="cannot be created as a directory"):
         asked(tmp_path / "warc", str(tmp_path / "file" / "to"))
 
     def full(*_: object) -> None:

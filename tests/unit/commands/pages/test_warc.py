@@ -130,7 +130,7 @@ def test_an_index_that_lies_reads_no_other_file(tmp_path: Path) -> None:
         (("extract",), "one URL"),
         (("extract", "a.example"), "http"),
         (("extract", "http://a.example/"), "1 files have no index, which scrapy frontier warc index makes"),
-        (("verify", "no.warc.gz"), "no.warc.gz is no file"),
+        (("verify", "no.warc.gz"), "no.warc.gz is not a file"),
         (("index", "page.html"), "ends in .warc.gz"),
         (("upload",), "BIGCRAWL_WARC_STORE_URL is not set"),
         (("upload", "c.warc.gz"), "takes no names"),
@@ -166,7 +166,7 @@ def test_complete_files_are_moved_to_the_store(tmp_path: Path) -> None:
     assert found.data == {"files": 1, "were_there": 0, "bytes": size, "problems": [], "left": 1}
     assert "scrapy frontier warc index" in found.text
     assert {path.name for path in store.iterdir()} == {first.name, index_path(first).name}
-    with pytest.raises(ConfigError, match=f"files in {url} are not looked at"):
+    with pytest.raises(ConfigError, match=f"files in {url} are not searched"):
         asked(here, "extract", URLS[0], BIGCRAWL_WARC_STORE_URL=url)
     index_file(second, ["cdxj"])
     (store / second.name).write_bytes(b"another")

@@ -1,0 +1,1 @@
+"""Pages that are stored: copies, indexes, stores, disks that fail, and spiders that read them again."""
