@@ -39,7 +39,7 @@ def copies(config: Config, words: Sequence[str], opts: argparse.Namespace) -> Re
         found = asyncio.run(_copies(config, server, writer))
     text = f"{path}: {found['exact']:,} exact, {found['near']:,} near"
     if found["elsewhere"]:
-        text += f"; {found['elsewhere']} partitions have no files here, and may list more copies"
+        text += f"; {found['elsewhere']} partitions have no files here and may know more"
     return Result({"file": str(path), "crawl": config.crawl.name, **found}, text)
 
 

@@ -21,11 +21,11 @@ _SETTING = "BIGCRAWL_WARC_STORE_URL"
 
 
 def upload_files(config: Config, words: Sequence[str], opts: argparse.Namespace) -> Result:
-    """Move complete WARC files and their indexes to the store, and print which ones stay here, and why.
+    """Move complete WARC files and their indexes to the store, and say what is left here, and why.
 
     Raises:
-        ConfigError: no store is set, or the directory does not exist.
-        TransientStoreError: the store or the disk refuses; files that were not moved are still here.
+        ConfigError: there is no store, or no directory.
+        TransientStoreError: the store or the disk refuses; what was not moved is here.
     """
     url, directory = config.crawl.warc_store_url, directory_of(config)
     if url is None:
@@ -45,9 +45,7 @@ def upload_files(config: Config, words: Sequence[str], opts: argparse.Namespace)
     data = {"files": files, "were_there": were_there, "bytes": moved, "problems": problems, "left": left}
     lines = list(problems)
     if left:
-        lines.append(
-            f"{left:,} files stay: another process has them, or they have no index: scrapy frontier warc index"
-        )
+        lines.append(f"{left:,} files are indexed or uploaded by others, or have no index: scrapy frontier warc index")
     lines.append(f"{files:,} files, {moved:,} bytes with their indexes, are in {url} now, and no longer here")
     return Result(data, "\n".join(lines), 1 if problems else 0)
 
