@@ -159,10 +159,12 @@ class Bucket:
 
     def values(self, keys: KeyArray) -> tuple[KeyMask, ValueArray]:
         """Return which keys are in a map, and their values, zero for others. Keys may be in any order and repeat."""
-        distinct, back = np.unique(keys, return_inverse=True)
-        found, values = self._find(distinct)
-        if values is None:
+        if self._kind.value is None:
             raise ContractError(f"{self!r} is a set; it has no values")
+        is_ascending = bool((keys[1:] > keys[:-1]).all())
+        distinct, back = (keys, slice(None)) if is_ascending else np.unique(keys, return_inverse=True)
+        found, values = self._find(distinct)
+        assert values is not None, "a map has values"
         return found[back], values[back]
 
     def records(self) -> Iterator[Records]:
