@@ -366,6 +366,13 @@ CRAWL_COUNTERS: tuple[Stat, ...] = (
         "Further pages with nearly the text of another page, see `BIGCRAWL_CONTENT_SEEN`.",
         "trim_partition.lua",
     ),
+    Stat(
+        "untold",
+        "gauge",
+        "rows",
+        "Near copies that a step has found, and that the partitions of their contents were not told of yet.",
+        "trim_partition.lua",
+    ),
     Stat("manifest", "counter", "manifests", "Number of the last committed manifest.", "trim_partition.lua"),
     Stat("chosen", "counter", "batches", "Number of the last admit batch of a committed step.", "trim_partition.lua"),
     # --- queued

@@ -20,7 +20,7 @@ from bigcrawl.histogram import Histogram
 from bigcrawl.redisdb.keys import partition_keys
 from bigcrawl.redisdb.reply_errors import RedisRefusedError
 from bigcrawl.scheduler.budgets.traps import trap_change_text
-from bigcrawl.scheduler.records.contents import found_by_partition, pack_contents
+from bigcrawl.scheduler.records.contents import found_by_partition, found_in, pack_contents
 from bigcrawl.scheduler.records.inbox_entry import CONTENTS
 
 if TYPE_CHECKING:
@@ -208,26 +208,34 @@ class Folding:
         """Send what steps have found of near copies to the inboxes of their contents' partitions.
 
         Returns:
-            The error if Redis refuses them, for instance because it is out of memory; all are sent again.
+            The error if Redis refuses some, for instance because it is out of memory; these are sent again.
         """
         now_ms = self._clock.monotonic_ms()
         unsent = {owned: rows for owned in self._table.sound if (rows := owned.found.unsent)}
+        failed: dict[int, BigcrawlError] = {}
         if unsent:
             by_home = found_by_partition(b"".join(unsent.values()), self._partitions)
             inboxes = {home: partition_keys(self._crawl, home).inbox for home in by_home}
             packed = {home: pack_contents(found=rows) for home, rows in by_home.items()}
-            try:
-                await self._client.commands([("XADD", inboxes[h], "*", CONTENTS, packed[h]) for h in by_home])
-            except RedisRefusedError as error:
-                return error
-            for home in by_home:
-                if (owned := self._table.by_number.get(home)) is not None:
+            replies = await self._client.commands_each(
+                [("XADD", inboxes[h], "*", CONTENTS, packed[h]) for h in by_home]
+            )
+            for home, reply in zip(by_home, replies, strict=True):
+                if isinstance(reply, BigcrawlError):
+                    failed[home] = reply
+                elif (owned := self._table.by_number.get(home)) is not None:
                     owned.note_outcomes()
         for owned, rows in unsent.items():
-            owned.found.note_sent(rows, now_ms)
+            owned.found.note_sent(rows, now_ms, lambda some: found_in(some, failed, self._partitions))
+            owned.publishing.note_owed()
         for owned in self._table.sound:
             owned.found.forget_old(now_ms)
-        return None
+        refused = None
+        for error in failed.values():
+            if not isinstance(error, RedisRefusedError):
+                raise error
+            refused = error
+        return refused
 
     # --- admissions that Redis may not have
 

@@ -25,6 +25,8 @@ from bigcrawl.content import near_copies
 from bigcrawl.exceptions import BigcrawlError
 
 if TYPE_CHECKING:
+    from collections.abc import Collection
+
     import numpy.typing as npt
 
     from bigcrawl.drum.format import KeyArray
@@ -34,6 +36,7 @@ if TYPE_CHECKING:
 SEEN: Final = np.dtype([("content", "<u8"), ("page", "<u8")])
 SKETCHED: Final = near_copies.ROW
 FOUND: Final = np.dtype([("content", "<u8"), ("page", "<u8"), ("original", "<u8")])
+FOUND_BYTES: Final = FOUND.itemsize
 KINDS: Final = (SEEN, SKETCHED, FOUND)
 """The kinds of rows, in their order."""
 
@@ -108,6 +111,12 @@ def found_by_partition(found: bytes, partitions: int) -> dict[int, bytes]:
     rows = np.frombuffer(found, dtype=FOUND)
     homes = rows["content"] % np.uint64(partitions)
     return {int(home): rows[homes == home].tobytes() for home in np.unique(homes)}
+
+
+def found_in(found: bytes, homes: Collection[int], partitions: int) -> bytes:
+    """Return those of packed rows `found` whose contents lie in certain partitions."""
+    rows = np.frombuffer(found, dtype=FOUND)
+    return rows[np.isin(rows["content"] % np.uint64(partitions), list(homes))].tobytes()
 
 
 def rows_in(packed: bytes) -> int:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from bigcrawl.redisdb.scripts import PartitionView
 from bigcrawl.scheduler.owner.inbox import FoundCopies, InboxReader
-from bigcrawl.scheduler.records.contents import FOUND
+from bigcrawl.scheduler.records.contents import FOUND, found_in
 from bigcrawl.scheduler.records.held_urls import KEEP_ENDED_MS
 from tests.unit.content.pages import edited, page
 from tests.unit.content.test_near_copies import rows_of
@@ -135,19 +135,51 @@ def test_found_copies_are_kept_until_redis_cannot_forget_them(tmp_path: Path) ->
     keys = {1: 10, 2: 20, 3: 30}
     sketched = {n: rows_of((n, edited(page(1), n, 4)), contents=keys).tobytes() for n in keys}
     steps.step(sketched=sketched[1] + sketched[2])
-    found = FoundCopies(steps.partition)
+    found = FoundCopies(steps.partition, loss_ms=60_000)
     first = found.unsent
     assert len(first) == FOUND.itemsize
-    found.note_sent(first, 1_000)
+    found.note_sent(first, 1_000, none_of)
     assert (found.unsent, steps.partition.untold) == (b"", first)
     steps.step(sketched=sketched[3])
     second = found.unsent
     assert len(second) == FOUND.itemsize
     assert FoundCopies(steps.partition).unsent == first + second, "as the next owner would send them"
-    found.forget_old(1_000 + KEEP_ENDED_MS)
+    found.forget_old(61_000)
     assert steps.partition.untold == first + second
-    found.forget_old(1_001 + KEEP_ENDED_MS)
-    assert (found.unsent, steps.partition.untold) == (second, second)
-    found.note_sent(second, 9_000)
+    found.send_again()
+    assert found.unsent == first + second
+    found.note_sent(first + second, 2_000, none_of)
     steps.step((70, 1))
-    assert steps.partition.untold == second
+    found.forget_old(62_000)
+    assert (found.unsent, steps.partition.untold) == (b"", first + second)
+    found.forget_old(62_001)
+    assert (found.unsent, steps.partition.untold) == (b"", b"")
+
+
+def none_of(_rows: bytes) -> bytes:
+    """Redis has taken all."""
+    return b""
+
+
+def test_found_copies_that_one_inbox_refuses_are_sent_again_alone(tmp_path: Path) -> None:
+    """Redis has the others; the manifest keeps what was sent with the refused ones, and what came later."""
+    steps = Steps(tmp_path / "p0000")
+    keys = {1: 10, 2: 21, 3: 32, 4: 43}
+    sketched = {n: rows_of((n, edited(page(1), n, 4)), contents=keys).tobytes() for n in keys}
+    steps.step(sketched=b"".join(sketched[n] for n in (1, 2, 3)))
+    found = FoundCopies(steps.partition)
+    both, refused = found.unsent, found_in(found.unsent, {1}, 10)
+    assert (found.rows_unsent, len(refused)) == (2, FOUND.itemsize)
+    found.note_sent(both, 1_000, lambda rows: found_in(rows, {1}, 10))
+    assert (found.unsent, found.rows_unsent) == (refused, 1)
+    steps.step(sketched=sketched[4])
+    last = found_in(found.unsent, {3}, 10)
+    assert found.unsent == refused + last
+    found.note_sent(found.unsent, 2_000, lambda rows: found_in(rows, {1}, 10))
+    found.forget_old(90_000)
+    assert (found.unsent, steps.partition.untold) == (refused, both + last)
+    found.note_sent(refused, 90_000, none_of)
+    found.forget_old(90_000 + KEEP_ENDED_MS)
+    assert (found.rows_unsent, steps.partition.untold) == (0, both + last)
+    found.forget_old(90_001 + KEEP_ENDED_MS)
+    assert steps.partition.untold == b""
