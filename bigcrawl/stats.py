@@ -374,6 +374,13 @@ CRAWL_COUNTERS: tuple[Stat, ...] = (
         "`BIGCRAWL_TRAP_MIRROR_SHARE`.",
         "trim_partition.lua",
     ),
+    Stat(
+        "untold",
+        "gauge",
+        "rows",
+        "Near copies that a step has found, and that the partitions of their contents were not told of yet.",
+        "trim_partition.lua",
+    ),
     Stat("manifest", "counter", "manifests", "Number of the last committed manifest.", "trim_partition.lua"),
     Stat("chosen", "counter", "batches", "Number of the last admit batch of a committed step.", "trim_partition.lua"),
     # --- queued

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 import tempfile
 import time
 from collections import defaultdict
@@ -26,6 +27,8 @@ PAGES_A_BATCH: Final = 640  # what a node fetches in two seconds, or in one step
 BATCHES: Final = 25
 BATCHES_A_HINT: Final = 5  # hints wait ten seconds by default
 PLDS: Final = 200  # of the pages of a batch
+NEAR_PART: Final = 10
+_LETTERS: Final = b"etoinlrdumcfw"  # of words, and of no tag's name
 
 
 class Way(NamedTuple):
@@ -68,7 +71,7 @@ class _Rows:
 
 
 def measure(*, has_sketches: bool = False, has_mirrors: bool = False, plds_alike: int = 1) -> Way:
-    """Take pages to 16 partitions, batch by batch; the best batch counts.
+    """Take pages, a tenth of them near copies, to 16 partitions, batch by batch; the best batch counts.
 
     Args:
         has_sketches: whether near copies are looked for.
@@ -87,11 +90,7 @@ def measure(*, has_sketches: bool = False, has_mirrors: bool = False, plds_alike
         partitions = [Partition.open(Path(directory) / f"p{n}", 1, limits) for n in range(PARTITIONS)]
         for batch in range(BATCHES):
             urls = [_url(batch * PAGES_A_BATCH + n + 1) for n in range(PAGES_A_BATCH)]
-            # As different as PLDs are, so each is sketched.
-            pages = [
-                b"%b<p>%x" % (bodies[n // plds_alike % BODIES], (url.seq - 1) // plds_alike)
-                for n, url in enumerate(urls)
-            ]
+            pages = [_page(bodies[n // plds_alike % BODIES], (url.seq - 1) // plds_alike) for n, url in enumerate(urls)]
             for url in urls:
                 held.add(url)
             marks = [time.process_time_ns()]
@@ -115,6 +114,13 @@ def measure(*, has_sketches: bool = False, has_mirrors: bool = False, plds_alike
                 times.append((marks[at + 1] - marks[at]) / PAGES_A_BATCH / 1_000)
     # A merge that writes runs costs more than others, so the mean of all counts there.
     return Way(min(noted), min(packed), sum(merged) / len(merged))
+
+
+def _page(body: bytes, number: int) -> bytes:
+    """A page of other words than those before, so that it is sketched; each tenth is a near copy of one before."""
+    letters = list(_LETTERS)
+    random.Random(number - (number % NEAR_PART == 0) * BODIES).shuffle(letters)
+    return b"%b<p>%x" % (body.translate(bytes.maketrans(_LETTERS, bytes(letters))), number)
 
 
 def _url(number: int) -> HeldUrl:

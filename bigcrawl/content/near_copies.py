@@ -99,17 +99,31 @@ def _ask_slot(
     table: Bucket, keys: Rows, rows: Rows, found: list[_Found], commit: Callable[[ApplyResult], None]
 ) -> Rows:
     """Ask the records with these keys, note verdicts, and write records. Return the rows to ask the next slot for."""
-    given = _values_of(rows)
-    distinct, first, whose = np.unique(keys, return_index=True, return_inverse=True)
+    distinct, first, whose, times = np.unique(keys, return_index=True, return_inverse=True, return_counts=True)
     was_there, held = table.values(distinct)
-    held[~was_there] = given[first[~was_there]]
+    is_new = ~was_there
+    held[is_new] = _values_of(rows[first[is_new]])
+    is_shared = was_there | (times > 1)  # most bands are nobody else's, and need no more than a record
+    if not is_shared.any():
+        commit(table.put(distinct, held))
+        return rows[:0]
+    where = is_shared[whose]
+    after, left = _compare(held[is_shared], rows[where], (np.cumsum(is_shared) - 1)[whose[where]], found)
+    changed = is_new
+    changed[is_shared] |= after["content"] != held["content"][is_shared]
+    held[is_shared] = after
+    if changed.any():
+        commit(table.put(distinct[changed], held[changed]))
+    return left
+
+
+def _compare(held: Rows, rows: Rows, whose: npt.NDArray[np.intp], found: list[_Found]) -> tuple[Rows, Rows]:
+    """Compare rows with the records that are held, by their numbers. Return the records after, and the rows left."""
+    given = _values_of(rows)
     before = held[whose]
     alike_before = _are_alike(before, given)
     after = _least_of(held, given, whose, alike_before & (given["page"] != before["page"]))
     is_replaced = after["content"] != held["content"]
-    changed = ~was_there | is_replaced
-    if changed.any():
-        commit(table.put(distinct[changed], after[changed]))
     record = after[whose]
     alike = _are_alike(record, given)
     _note(found, held[is_replaced], after[is_replaced])
@@ -119,8 +133,7 @@ def _ask_slot(
     _note(found, given[rest], before[rest])
     is_known = alike & ((given["content"] >= record["content"]) | (given["page"] == record["page"]))
     is_known |= alike_before & ((given["content"] >= before["content"]) | (given["page"] == before["page"]))
-    left: Rows = rows[~is_known]
-    return left
+    return after, rows[~is_known]
 
 
 def _values_of(rows: Rows) -> Rows:

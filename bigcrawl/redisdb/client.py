@@ -159,6 +159,14 @@ class RedisClient:
         """Send commands in pipelines and return their replies in order. Raise the first error reply."""
         return await self._pipeline(rows, raise_errors=True)
 
+    async def commands_each(self, rows: Sequence[Sequence[scripts.Value]]) -> list[Any]:
+        """Like `commands`, but the error of a single command is returned as its reply.
+
+        Raises:
+            TransientStoreError: Redis is unreachable. Some commands may have been carried out.
+        """
+        return [_ours(reply) for reply in await self._pipeline(rows, raise_errors=False)]
+
     # --- calls of scripts
 
     async def run(self, calls: Sequence[Call[Any]]) -> list[Any]:
@@ -287,10 +295,21 @@ def _each(group: list[Call[Any]], reply: Any) -> list[Any]:
 
 
 def _parsed(call: Call[Any], reply: Any) -> Any:
+    reply = _ours(reply)
+    if isinstance(reply, BigcrawlError):
+        return reply
     try:
-        if isinstance(reply, Exception):
-            with translated():
-                raise reply
         return call.parse(reply)
+    except BigcrawlError as error:
+        return error
+
+
+def _ours(reply: Any) -> Any:
+    """The reply; if it is an error of the client library, ours."""
+    if not isinstance(reply, Exception):
+        return reply
+    try:
+        with translated():
+            raise reply
     except BigcrawlError as error:
         return error

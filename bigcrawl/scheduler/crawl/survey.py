@@ -47,6 +47,7 @@ class Survey:
     inboxes_unfolded: int = 0  # of partitions without URLs in back queues
     rejected_in: list[int] = field(default_factory=list)  # partitions with inbox entries that could not be read
     batches_pending: int = 0  # partitions whose last admit batch Redis has not taken yet
+    rows_untold: int = 0  # about near copies, found in one partition and not yet sent to another
     counts: Counter[str] = field(default_factory=Counter)
     first_with_work: int | None = None  # the first partition that is not empty
     next_due: DueHost | None = None  # the host that is due first
@@ -66,7 +67,7 @@ class Survey:
         """Whether nothing waits and nothing is taken; partitions with damaged or missing files do not count."""
         hosts = self.hosts_ready + self.hosts_waiting + self.hosts_busy
         urls = self.urls_disk or self.urls_queued or self.urls_taken or self.inboxes_unfolded or self.batches_pending
-        return not (urls or hosts)
+        return not (urls or hosts or self.rows_untold)
 
     @property
     def holdup(self) -> str:

@@ -3,28 +3,46 @@
 from __future__ import annotations
 
 from collections import deque
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from bigcrawl.scheduler.records.contents import FOUND_BYTES
 from bigcrawl.scheduler.records.held_urls import KEEP_ENDED_MS
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from bigcrawl.scheduler.partition.partition import Partition
+
+
+@dataclass(slots=True)
+class _Sent:
+    """Rows that were sent: when, how many bytes of them, and those of them that Redis has refused."""
+
+    sent_ms: int
+    size: int
+    refused: bytes
 
 
 class FoundCopies:
     """Rows about near copies that a partition's steps have found, for the partitions of their contents.
 
-    The manifest keeps them until they were sent and a Redis that forgets its last seconds has them. If their owner dies
+    The manifest keeps them until they were sent so long ago that Redis cannot have forgotten them. If their owner dies
     before that, the next one sends them again, which changes nothing.
+
+    Args:
+        disk: the partition.
+        loss_ms: how much Redis may forget.
     """
 
-    def __init__(self, disk: Partition) -> None:
+    def __init__(self, disk: Partition, loss_ms: int = 0) -> None:
         self._disk = disk
-        self._sent: deque[tuple[int, bytes]] = deque()
+        self._keep_ms = max(loss_ms, KEEP_ENDED_MS)
+        self._sent: deque[_Sent] = deque()
         self._sent_bytes = 0
 
     def __repr__(self) -> str:
-        return f"<FoundCopies unsent={len(self.unsent)}>"
+        return f"<FoundCopies unsent={self.rows_unsent}>"
 
     @property
     def has_any(self) -> bool:
@@ -33,17 +51,33 @@ class FoundCopies:
 
     @property
     def unsent(self) -> bytes:
-        """The rows that this owner has not sent yet, packed."""
-        return self._disk.untold[self._sent_bytes :]
+        """The rows that Redis has not got from this owner yet, packed: those that it has refused come first."""
+        return b"".join(sent.refused for sent in self._sent) + self._disk.untold[self._sent_bytes :]
 
-    def note_sent(self, rows: bytes, now_ms: int) -> None:
-        """Redis has these rows, the first that were unsent."""
-        self._sent.append((now_ms, rows))
-        self._sent_bytes += len(rows)
+    @property
+    def rows_unsent(self) -> int:
+        """How many rows Redis has not got from this owner yet."""
+        refused = sum(len(sent.refused) for sent in self._sent)
+        return (refused + len(self._disk.untold) - self._sent_bytes) // FOUND_BYTES
+
+    def note_sent(self, rows: bytes, now_ms: int, refused: Callable[[bytes], bytes]) -> None:
+        """Record that what was unsent was sent: these rows. `refused` returns those of them that Redis has refused."""
+        for sent in self._sent:
+            if sent.refused:
+                rows = rows[len(sent.refused) :]
+                sent.refused, sent.sent_ms = refused(sent.refused), now_ms
+        if rows:
+            self._sent.append(_Sent(now_ms, len(rows), refused(rows)))
+            self._sent_bytes += len(rows)
+
+    def send_again(self) -> None:
+        """Redis may have forgotten: all rows that are still here are unsent."""
+        self._sent.clear()
+        self._sent_bytes = 0
 
     def forget_old(self, now_ms: int) -> None:
         """Have the manifest forget what was sent so long ago that Redis keeps it."""
-        while self._sent and self._sent[0][0] < now_ms - KEEP_ENDED_MS:
-            rows = self._sent.popleft()[1]
-            self._sent_bytes -= len(rows)
-            self._disk.note_told(rows)
+        while self._sent and not self._sent[0].refused and self._sent[0].sent_ms < now_ms - self._keep_ms:
+            size = self._sent.popleft().size
+            self._sent_bytes -= size
+            self._disk.note_told(self._disk.untold[:size])

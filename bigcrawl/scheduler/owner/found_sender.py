@@ -8,9 +8,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from bigcrawl.exceptions import BigcrawlError
 from bigcrawl.redisdb.keys import partition_keys
 from bigcrawl.redisdb.reply_errors import RedisRefusedError
-from bigcrawl.scheduler.records.contents import found_by_partition, pack_contents
+from bigcrawl.scheduler.records.contents import found_by_partition, found_in, pack_contents
 from bigcrawl.scheduler.records.inbox_entry import CONTENTS
 
 if TYPE_CHECKING:
@@ -49,10 +50,10 @@ class FoundSender:
         """Send what was not sent yet, of partitions that have just `stepped` and of earlier ones.
 
         Returns:
-            The error if Redis refuses it, for instance because it is out of memory; all is sent again.
+            The error if Redis refuses some, for instance because it is out of memory; these are sent again.
 
         Raises:
-            TransientStoreError: Redis is unreachable; all is sent again.
+            TransientStoreError: Redis is unreachable; what it may not have is sent again.
 
         Cost: a look at each partition that stepped, or keeps rows.
         """
@@ -61,16 +62,13 @@ class FoundSender:
             return None
         now_ms = self._clock.monotonic_ms()
         unsent = {owned: rows for owned in self._keeping if (rows := owned.found.unsent)}
-        if unsent:
-            try:
-                await self._append(found_by_partition(b"".join(unsent.values()), self._partitions))
-            except RedisRefusedError as error:
-                return error
+        failed = await self._append(b"".join(unsent.values())) if unsent else {}
         for owned, rows in unsent.items():
-            owned.found.note_sent(rows, now_ms)
+            owned.found.note_sent(rows, now_ms, lambda some: found_in(some, failed, self._partitions))
+            owned.publishing.note_owed()
         for owned in self._keeping:
             owned.found.forget_old(now_ms)
-        return None
+        return _refusal_among(failed.values())
 
     def _look_at(self, stepped: Iterable[OwnedPartition]) -> None:
         """Find out which partitions keep rows."""
@@ -80,11 +78,24 @@ class FoundSender:
             looked_at.update(self._table.sound)
         self._keeping = {owned for owned in looked_at if owned.found.has_any and self._table.has_sound(owned)}
 
-    async def _append(self, by_home: dict[int, bytes]) -> None:
-        """Append rows to the inboxes of the partitions of their contents."""
+    async def _append(self, rows: bytes) -> dict[int, BigcrawlError]:
+        """Append rows to the inboxes of the partitions of their contents. Return the errors of those that failed."""
+        by_home = found_by_partition(rows, self._partitions)
         inboxes = {home: partition_keys(self._crawl, home).inbox for home in by_home}
-        packed = {home: pack_contents(found=rows) for home, rows in by_home.items()}
-        await self._client.commands([("XADD", inboxes[home], "*", CONTENTS, packed[home]) for home in by_home])
+        packed = {home: pack_contents(found=some) for home, some in by_home.items()}
+        replies = await self._client.commands_each([("XADD", inboxes[h], "*", CONTENTS, packed[h]) for h in by_home])
+        failed = {home: reply for home, reply in zip(by_home, replies, strict=True) if isinstance(reply, BigcrawlError)}
         for home in by_home:
-            if (owned := self._table.by_number.get(home)) is not None:
+            if home not in failed and (owned := self._table.by_number.get(home)) is not None:
                 owned.note_outcomes()
+        return failed
+
+
+def _refusal_among(errors: Iterable[BigcrawlError]) -> RedisRefusedError | None:
+    """Raise the first error that is no refusal, or else return the last one that is."""
+    refused = None
+    for error in errors:
+        if not isinstance(error, RedisRefusedError):
+            raise error
+        refused = error
+    return refused

@@ -104,10 +104,10 @@ class OwnedPartition(Taking):
         self.schedule = StepSchedule(self.inbox, self.hot)
         self.points = points
         self.durability = Durability(disk, loss_ms, now_ms, points)
-        self.publishing = Publishing(keys, disk, self.schedule, self.durability, points)
+        self.found = FoundCopies(disk, loss_ms)
+        self.publishing = Publishing(keys, disk, self.schedule, self.durability, points, self.found)
         self.suspects = dict(suspects or {})
         self.moved = moved or MovedUrls()
-        self.found = FoundCopies(disk)
         self.draining = False
         self.is_damaged = False
         self.admitted = disk.batch_number
@@ -145,6 +145,7 @@ class OwnedPartition(Taking):
         self.hot.settle(reply, taken)
         self.inbox.note_urls()
         self.inbox.note_others()
+        self.found.send_again()
         self.publishing.note_owed()
         self.away.look_again()
         self.schedule.end_stall()

@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from bigcrawl.redisdb.keys import PartitionKeys
     from bigcrawl.redisdb.scripts import Identity, Value
     from bigcrawl.scheduler.owner.durability import Durability
+    from bigcrawl.scheduler.owner.found_copies import FoundCopies
     from bigcrawl.scheduler.owner.step_schedule import StepSchedule
     from bigcrawl.scheduler.partition.partition import Partition
     from bigcrawl.scheduler.partition.stored_points import StoredPoints
@@ -32,6 +33,7 @@ class Publishing:
         schedule: StepSchedule,
         durability: Durability,
         points: StoredPoints | None,
+        found: FoundCopies,
     ) -> None:
         """Begin. The arguments are only read, never changed. `points` is None if the crawl has no store."""
         self._keys = keys
@@ -39,6 +41,8 @@ class Publishing:
         self._schedule = schedule
         self._durability = durability
         self._points = points
+        self._found = found
+        self._untold = 0  # rows about near copies in the last call
         self.is_owed = False
 
     def __repr__(self) -> str:
@@ -47,6 +51,7 @@ class Publishing:
     def call(self, identity: Identity, *, is_damaged: bool) -> scripts.Call[int]:
         """The call that publishes and trims."""
         disk, schedule = self._disk, self._schedule
+        self._untold = self._found.rows_unsent
         state: dict[str, Value] = {
             "damaged": int(is_damaged),
             "missing": 0,
@@ -65,6 +70,8 @@ class Publishing:
             "exact_copies": disk.exact_copies,
             "near_copies": disk.near_copies,
             "mirrors": disk.mirrors,
+            # A crawl goes on while other partitions must be told of near copies.
+            "untold": self._untold,
         }
         return scripts.trim_partition(self._keys, identity, *self._durability.trim, state | self.checkpoint_state())
 
@@ -80,8 +87,8 @@ class Publishing:
         self.is_owed = True
 
     def note_confirmed(self) -> None:
-        """Redis has confirmed the counts that were sent."""
-        self.is_owed = False
+        """Redis has confirmed the counts that were sent. They are old if rows were told since."""
+        self.is_owed = self._untold != self._found.rows_unsent
 
 
 def is_publish(call: scripts.Call[Any]) -> bool:

@@ -38,7 +38,7 @@ class PartitionCopy:
 
     Attributes:
         epoch, number: of the manifest.
-        inbox_id, batch_number, folded_urls: as in the manifest.
+        inbox_id, batch_number: as in the manifest.
         log: the bytes of the manifest's log.
         lengths: the bytes of each file that belong to the copy, by name.
     """
@@ -47,7 +47,6 @@ class PartitionCopy:
         self._own = own
         self.epoch, self.number = manifest.epoch, manifest.number
         self.inbox_id, self.batch_number = manifest.inbox_id, manifest.batch_number
-        self.folded_urls = manifest.folded_urls
         self.log = log
         below = own.path.parent / REJECTED
         aside = {f"{REJECTED}/{name}": own.files.size(below / name) for name in own.files.list_directory(below)}

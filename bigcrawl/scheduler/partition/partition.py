@@ -31,7 +31,7 @@ from bigcrawl.scheduler.partition.opening import Opened, open_epoch
 from bigcrawl.scheduler.partition.takeover import is_unused, verify_newest
 from bigcrawl.scheduler.queues.epoch_directory import list_committed, list_epochs
 from bigcrawl.scheduler.queues.looks import NOTHING_LISTED
-from bigcrawl.scheduler.records.contents import RowKind
+from bigcrawl.scheduler.records.contents import RowKind, rows_in
 from bigcrawl.scheduler.records.inbox_entry import InboxEntry
 
 if TYPE_CHECKING:
@@ -99,6 +99,7 @@ class Partition(PartitionFigures):
         self._sources = StepSources(source)
         self._modified: Modified = NOTHING_LISTED
         self._told = 0  # bytes of the manifest's `untold` that were sent
+        self._folded_contents = 0  # in URLs
 
     @classmethod
     def open(
@@ -226,6 +227,7 @@ class Partition(PartitionFigures):
             step = Step(batch, len(fold.new), fold.duplicates, fold.rejected, *changes, told)
             if has_changed := bool(fresh) or work.differs(self._state):
                 self._commit_step(step, work, fresh[-1][0] if fresh else self.inbox_id, fold)
+            self._folded_contents += sum(rows_in(entry.contents) for entry in fresh)
             self._sources.end(is_committed=has_changed)
             if self.set_aside or step.rejected:
                 self.set_aside = self._kept.own.count_set_aside()
@@ -257,6 +259,11 @@ class Partition(PartitionFigures):
         self._kept.commit(after, batch)
         self._state = work
         self._told = 0
+
+    @property
+    def folded_ever(self) -> int:
+        """How many URLs were ever read from the inbox; rows about contents count by their bytes."""
+        return self._kept.manifest.folded_urls + self._folded_contents
 
     # --- what other partitions are told
 

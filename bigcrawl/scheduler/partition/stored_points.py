@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from bigcrawl.scheduler.partition.partition import Partition
     from bigcrawl.store.series import PointSeries
 
-# The inbox entries of URLs that the store does not have stay in Redis, with some 22 bytes a URL.
+# The inbox entries that the store does not have stay in Redis, with some 22 bytes a URL. Rows about contents count too.
 AHEAD_URLS_SOON = 10_000  # folded since the last point: the next one is due soon
 AHEAD_URLS_MAX = 50_000  # the partition reads no more of its inbox, so that senders notice and wait
 SOON_MS = 5_000
@@ -38,7 +38,7 @@ class StoredPoints:
         self.trim: tuple[str, int] = (NO_INBOX_ID, 0)
         self._last: tuple[str, int] = self.trim
         self._number = 0  # of the last stored manifest
-        self._folded = disk.folded_urls
+        self._folded = self._folded_at_begin = disk.folded_ever
         self.tried_ms = now_ms
         self.checkpoint = 0
         self._asked = 0  # the order that the point under way was begun after
@@ -53,7 +53,7 @@ class StoredPoints:
 
     @property
     def _ahead(self) -> int:
-        return self._disk.folded_urls - self._folded
+        return self._disk.folded_ever - self._folded
 
     def is_due(self, now_ms: int, interval_ms: int, checkpoint: int = 0) -> bool:
         """Whether to make a point: something is new, and the time has come, sooner if much was folded.
@@ -83,7 +83,7 @@ class StoredPoints:
             CorruptionError: a retained admit batch is damaged.
             TransientStoreError: the disk failed.
         """
-        self.tried_ms, self._asked = now_ms, checkpoint
+        self.tried_ms, self._asked, self._folded_at_begin = now_ms, checkpoint, self._disk.folded_ever
         return self._disk.lend_copy()
 
     def put(self, copy: PartitionCopy) -> None:
@@ -98,7 +98,7 @@ class StoredPoints:
     def note_put(self, copy: PartitionCopy) -> None:
         """Record that the point is in the store."""
         self.trim, self._last = self._last, (copy.inbox_id, copy.batch_number)
-        self._number, self._folded = copy.number, copy.folded_urls
+        self._number, self._folded = copy.number, self._folded_at_begin
         self.checkpoint = max(self.checkpoint, self._asked)
 
     def end(self) -> None:

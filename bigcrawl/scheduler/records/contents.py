@@ -30,7 +30,7 @@ from bigcrawl.content import near_copies
 from bigcrawl.exceptions import BigcrawlError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Collection, Iterable
 
     import numpy.typing as npt
 
@@ -41,6 +41,7 @@ if TYPE_CHECKING:
 SEEN: Final = np.dtype([("content", "<u8"), ("page", "<u8")])
 SKETCHED: Final = near_copies.ROW
 FOUND: Final = np.dtype([("content", "<u8"), ("page", "<u8"), ("original", "<u8")])
+FOUND_BYTES: Final = FOUND.itemsize
 SAMPLED: Final = np.dtype([("pld", "<u8"), ("content", "<u8")])
 COUNTED: Final = np.dtype([("content", "<u8"), ("pld", "<u8"), ("number", "<u4"), ("octave", "u1")])
 SHARED: Final = np.dtype([("pld", "<u8"), ("number", "<u4"), ("other", "<u8"), ("octave", "u1")])
@@ -144,6 +145,12 @@ def found_by_partition(found: bytes, partitions: int) -> dict[int, bytes]:
     rows = np.frombuffer(found, dtype=FOUND)
     homes = rows["content"] % np.uint64(partitions)
     return {int(home): rows[homes == home].tobytes() for home in np.unique(homes)}
+
+
+def found_in(found: bytes, homes: Collection[int], partitions: int) -> bytes:
+    """Return those of packed rows `found` whose contents lie in certain partitions."""
+    rows = np.frombuffer(found, dtype=FOUND)
+    return rows[np.isin(rows["content"] % np.uint64(partitions), list(homes))].tobytes()
 
 
 def rows_by_partition(kind: RowKind, rows: Iterable[tuple[int, ...]], partitions: int) -> list[ContentRow]:

@@ -25,7 +25,7 @@ local due_scores, snoozed_from = string.format('(%.0f', now + 1), string.format(
 local sums = {
   hosts_ready = 0, hosts_waiting = 0, hosts_busy = 0, hosts_snoozed = 0, hosts_retired = 0, urls_inbox = 0,
   urls_disk = 0, urls_queued = 0, urls_taken = 0, urls_damaged = 0, urls_missing = 0, inboxes_unfolded = 0,
-  batches_pending = 0,
+  batches_pending = 0, rows_untold = 0,
 }
 local counts, owners, rejected, first_with_work, soonest = {}, {}, {}, 0, {}
 local soonest_ms = math.huge
@@ -101,7 +101,8 @@ local function add_partition(KEYS, place)
   add('urls_taken', taken)
   add('inboxes_unfolded', unfolded)
   add('batches_pending', pending)
-  local work = add_hosts(KEYS) + taken + on_disk + queued + unfolded + pending
+  add('rows_untold', state.untold or 0)
+  local work = add_hosts(KEYS) + taken + on_disk + queued + unfolded + pending + (state.untold or 0)
   if work ~= 0 and first_with_work == 0 then
     first_with_work = place
   end

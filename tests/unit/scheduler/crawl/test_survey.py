@@ -72,7 +72,18 @@ def test_sums_are_over_all_partitions(crawl_name: str, redis_url: str) -> None:
     asyncio.run(scenario())
 
 
-FIGURES = ("appended_urls", "folded_urls", "waiting", "hot", "withheld", "status:200", "error:dns", "bytes", "rejected")
+FIGURES = (
+    "appended_urls",
+    "folded_urls",
+    "waiting",
+    "hot",
+    "withheld",
+    "status:200",
+    "error:dns",
+    "bytes",
+    "rejected",
+    "untold",
+)
 
 
 def expected_of(views: Sequence[PartitionView]) -> Survey:
@@ -99,6 +110,7 @@ def expected_of(views: Sequence[PartitionView]) -> Survey:
         seen.urls_taken += view.taken
         seen.inboxes_unfolded += not queued and id_order(view.inbox_id) > id_order(view.folded)
         seen.batches_pending += view.count("chosen") > view.count("admitted")
+        seen.rows_untold += view.count("untold")
         if seen.first_with_work is None and not seen.is_empty:
             seen.first_with_work = partition
     seen.owned = seen.owners.total()

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from bigcrawl.redisdb.keys import PartitionKeys
 from bigcrawl.redisdb.reply_errors import RedisRefusedError
+from bigcrawl.scheduler.crawl.survey import survey
+from bigcrawl.scheduler.owner.durable_rounds import LOOK_MS
 from bigcrawl.scheduler.owner.found_copies import FoundCopies
-from bigcrawl.scheduler.records.contents import FOUND, found_by_partition, pack_contents, unpack_contents
+from bigcrawl.scheduler.records.contents import FOUND, found_by_partition, found_in, pack_contents, unpack_contents
 from bigcrawl.scheduler.records.held_urls import KEEP_ENDED_MS
 from bigcrawl.scheduler.records.inbox_entry import CONTENTS
 from tests.support.redis_servers.redis_server import PrivateRedis
@@ -22,6 +24,7 @@ from tests.unit.scheduler.world import world
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from bigcrawl.scheduler.crawl.survey import Survey
     from bigcrawl.scheduler.node.node import Node
     from tests.unit.scheduler.world import World
 
@@ -33,27 +36,64 @@ def sketched(number: int) -> bytes:
     return rows_of((number, edited(page(1), number, 4)), contents=KEYS).tobytes()
 
 
+PARTITIONS = 4
+CONTENTS_OF_PAGES = {1: 8, 2: 17, 3: 26}  # of these, 17 and 26 are near copies, at home in partitions 1 and 2
+
+
 def test_found_copies_are_kept_until_redis_cannot_forget_them(tmp_path: Path) -> None:
     """What was sent is not sent again by this owner, but by the next one, as long as Redis may forget it."""
     steps = Steps(tmp_path / "p0000")
-    steps.step(sketched=sketched(1) + sketched(2))
-    found = FoundCopies(steps.partition)
-    assert found.has_any
+    keys = {1: 10, 2: 20, 3: 30}
+    sketched = {n: rows_of((n, edited(page(1), n, 4)), contents=keys).tobytes() for n in keys}
+    steps.step(sketched=sketched[1] + sketched[2])
+    found = FoundCopies(steps.partition, loss_ms=60_000)
     first = found.unsent
     assert len(first) == FOUND.itemsize
-    found.note_sent(first, 1_000)
+    found.note_sent(first, 1_000, none_of)
     assert (found.unsent, steps.partition.untold) == (b"", first)
-    steps.step(sketched=sketched(3))
+    steps.step(sketched=sketched[3])
     second = found.unsent
     assert len(second) == FOUND.itemsize
     assert FoundCopies(steps.partition).unsent == first + second, "as the next owner would send them"
-    found.forget_old(1_000 + KEEP_ENDED_MS)
+    found.forget_old(61_000)
     assert steps.partition.untold == first + second
-    found.forget_old(1_001 + KEEP_ENDED_MS)
-    assert (found.unsent, steps.partition.untold) == (second, second)
-    found.note_sent(second, 9_000)
+    found.send_again()
+    assert found.unsent == first + second
+    found.note_sent(first + second, 2_000, none_of)
     steps.step((70, 1))
-    assert steps.partition.untold == second
+    found.forget_old(62_000)
+    assert (found.unsent, steps.partition.untold) == (b"", first + second)
+    found.forget_old(62_001)
+    assert (found.unsent, steps.partition.untold) == (b"", b"")
+
+
+def none_of(_rows: bytes) -> bytes:
+    """Redis has taken all."""
+    return b""
+
+
+def test_found_copies_that_one_inbox_refuses_are_sent_again_alone(tmp_path: Path) -> None:
+    """Redis has the others; the manifest keeps what was sent with the refused ones, and what came later."""
+    steps = Steps(tmp_path / "p0000")
+    keys = {1: 10, 2: 21, 3: 32, 4: 43}
+    sketched = {n: rows_of((n, edited(page(1), n, 4)), contents=keys).tobytes() for n in keys}
+    steps.step(sketched=b"".join(sketched[n] for n in (1, 2, 3)))
+    found = FoundCopies(steps.partition)
+    both, refused = found.unsent, found_in(found.unsent, {1}, 10)
+    assert (found.rows_unsent, len(refused)) == (2, FOUND.itemsize)
+    found.note_sent(both, 1_000, lambda rows: found_in(rows, {1}, 10))
+    assert (found.unsent, found.rows_unsent) == (refused, 1)
+    steps.step(sketched=sketched[4])
+    last = found_in(found.unsent, {3}, 10)
+    assert found.unsent == refused + last
+    found.note_sent(found.unsent, 2_000, lambda rows: found_in(rows, {1}, 10))
+    found.forget_old(90_000)
+    assert (found.unsent, steps.partition.untold) == (refused, both + last)
+    found.note_sent(refused, 90_000, none_of)
+    found.forget_old(90_000 + KEEP_ENDED_MS)
+    assert (found.rows_unsent, steps.partition.untold) == (0, both + last)
+    found.forget_old(90_001 + KEEP_ENDED_MS)
+    assert steps.partition.untold == b""
 
 
 async def give_contents(w: World, node: Node, partition: int, *numbers: int) -> None:
@@ -118,5 +158,56 @@ def test_what_an_owner_left_is_sent_by_the_next(tmp_path: Path, crawl_name: str,
             w.clock.advance(KEEP_ENDED_MS + 1)
             await node.ownership.step_due(starved=False)
             assert not any(owned.found.has_any for owned in node.ownership.owned.values())
+
+    asyncio.run(scenario())
+
+
+async def look(w: World) -> Survey:
+    """What all nodes see once this one has told how its partitions are."""
+    w.clock.advance(LOOK_MS)
+    [node] = w.nodes
+    await node.ownership.make_durable_due()
+    return await survey(w.client, w.config.crawl.name, PARTITIONS)
+
+
+def test_one_inbox_that_refuses_rows_does_not_have_others_get_theirs_again(
+    tmp_path: Path, crawl_name: str, redis_url: str
+) -> None:
+    """The crawl is not finished until it has them; then it is."""
+
+    async def scenario() -> None:
+        async with world(tmp_path, crawl_name, redis_url, partitions=PARTITIONS) as w:
+            node = await w.joined()
+            inboxes = [PartitionKeys(crawl_name, number).inbox for number in range(PARTITIONS)]
+            sketched = rows_of(*((n, edited(page(1), n, 4)) for n in CONTENTS_OF_PAGES), contents=CONTENTS_OF_PAGES)
+            await w.client.command("XADD", inboxes[3], "*", CONTENTS, pack_contents(sketched=sketched.tobytes()))
+            commands_each = node.parts.client.commands_each
+
+            async def refusing(rows: Any) -> Any:
+                replies = await commands_each([row for row in rows if row[1] != inboxes[1]])
+                refusal = RedisRefusedError("OOM command not allowed when used memory > 'maxmemory'")
+                return [refusal if row[1] == inboxes[1] else replies.pop(0) for row in rows]
+
+            node.parts.client.commands_each = refusing  # type: ignore[method-assign]
+            node.fold.note_inboxes()
+            node.ownership.owned[3].note_outcomes()
+            for _ in range(4):
+                w.clock.advance(30_000)
+                try:
+                    await node.ownership.step_due(starved=True, idle=True)
+                except RedisRefusedError:
+                    continue
+            lengths = [await w.client.command("XLEN", inbox) for inbox in inboxes]
+            assert lengths == [0, 0, 1, 1]
+            seen = await look(w)
+            assert (seen.rows_untold, seen.is_empty) == (1, False)
+            node.parts.client.commands_each = commands_each  # type: ignore[method-assign]
+            for _ in range(3):
+                w.clock.advance(30_000)
+                await node.ownership.step_due(starved=True, idle=True)
+            assert await w.client.command("XLEN", inboxes[1]) == 1
+            seen = await look(w)
+            assert (seen.rows_untold, seen.is_empty) == (0, True)
+            assert seen.counts["near_copies"] == 2
 
     asyncio.run(scenario())

@@ -22,6 +22,8 @@ from bigcrawl.scheduler.partition.stored_points import (
     SOON_MS,
     StoredPoints,
 )
+from bigcrawl.scheduler.records.contents import pack_contents, pack_seen
+from bigcrawl.scheduler.records.inbox_entry import InboxEntry
 from bigcrawl.scheduler.records.queued_url import encode_batch
 from tests.support.disks.faulty_objects import FAULTS, FaultyObjects, Killed
 from tests.support.worlds.partition_world import PartitionWorld, make_runs_early, make_url
@@ -260,3 +262,8 @@ def test_a_point_is_due_in_time_and_sooner_when_much_was_folded(tmp_path: Path) 
     assert points.is_far_behind, "the inbox waits"
     owner.put()
     assert not owner.points.is_far_behind, "and goes on"
+    rows = pack_contents(pack_seen(1, 2) * AHEAD_URLS_MAX)
+    disk.step([InboxEntry("1800000000002-0", contents=rows)], 0, {})
+    assert owner.points._ahead >= AHEAD_URLS_MAX, "rows about contents fill Redis as URLs do"
+    owner.put()
+    assert owner.points._ahead == 0
