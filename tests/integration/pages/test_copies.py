@@ -128,4 +128,4 @@ def test_copies_are_listed_where_the_files_are_only_in_the_store(tmp_path: Path)
         assert not list(state.glob("p0*")), "what a node has is changed by nodes alone"
         crawl.settings["BIGCRAWL_STORE_URL"] = None
         said = crawl.frontier("copies", str(tmp_path / "none.jsonl")).stdout
-    assert "partitions have no files here and may know more" in said
+    assert "partitions have no files here, and may list more copies" in said

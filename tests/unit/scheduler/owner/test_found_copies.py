@@ -98,7 +98,7 @@ def test_found_copies_that_one_inbox_refuses_are_sent_again_alone(tmp_path: Path
 
 async def give_contents(w: World, node: Node, partition: int, *numbers: int) -> None:
     """Pages are told to a partition, whose next step is due."""
-    packed = pack_contents(sketched=b"".join(map(sketched, numbers)))
+    packed = pack_contents(b"", b"".join(map(sketched, numbers)))
     await w.client.command("XADD", PartitionKeys(w.config.crawl.name, partition).inbox, "*", CONTENTS, packed)
     node.ownership.owned[partition].note_outcomes()
     w.clock.advance(1_000)
@@ -155,7 +155,7 @@ def test_what_an_owner_left_is_sent_by_the_next(tmp_path: Path, crawl_name: str,
             await node.ownership.reclaim_all()
             await node.ownership.step_due(starved=False)
             assert await told(w) == [(30, 3, 1)] * 2
-            w.clock.advance(KEEP_ENDED_MS + 1)
+            w.clock.advance(w.config.frontier.loss_ms + 1)
             await node.ownership.step_due(starved=False)
             assert not any(owned.found.has_any for owned in node.ownership.owned.values())
 
@@ -180,7 +180,7 @@ def test_one_inbox_that_refuses_rows_does_not_have_others_get_theirs_again(
             node = await w.joined()
             inboxes = [PartitionKeys(crawl_name, number).inbox for number in range(PARTITIONS)]
             sketched = rows_of(*((n, edited(page(1), n, 4)) for n in CONTENTS_OF_PAGES), contents=CONTENTS_OF_PAGES)
-            await w.client.command("XADD", inboxes[3], "*", CONTENTS, pack_contents(sketched=sketched.tobytes()))
+            await w.client.command("XADD", inboxes[3], "*", CONTENTS, pack_contents(b"", sketched.tobytes()))
             commands_each = node.parts.client.commands_each
 
             async def refusing(rows: Any) -> Any:
