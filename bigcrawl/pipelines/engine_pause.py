@@ -11,7 +11,8 @@ if TYPE_CHECKING:
 class EnginePause:
     """Pauses the engine while there is a reason.
 
-    A pause by the operator stays in force if it began before. If the operator ends a pause, the next reason begins one.
+    If the operator has paused it before, that pause goes on. If the operator ends a pause, the next reason begins a new
+    one.
     """
 
     def __init__(self, crawler: Crawler) -> None:
@@ -30,7 +31,7 @@ class EnginePause:
         self._reasons.add(reason)
 
     def end(self, reason: str) -> None:
-        """Go on, unless there are other reasons."""
+        """Let the engine go on, unless there are other reasons."""
         self._reasons.discard(reason)
         if self._is_ours and not self._reasons:
             self._crawler.engine.unpause()
