@@ -153,7 +153,7 @@ def test_a_repair_leaves_a_file_that_somebody_is_at_work_on(tmp_path: Path) -> N
         assert is_ours
         found = asked(tmp_path, "repair")
         assert (found.status, found.data["repaired"]) == (1, [])
-        assert "somebody else is at work on it" in found.data["left"][0]
+        assert "another process is at work on it" in found.data["left"][0]
         assert list(tmp_path.iterdir()) == [path]
     repair(path)
 
