@@ -1,7 +1,7 @@
-"""``python -m bigcrawl.page_store``: uploads the WARC files of a directory, in a process of low priority.
+"""``python -m bigcrawl.page_store``: uploads the WARC files of a directory, in a process of its own, of low priority.
 
-It prints a JSON object for each file, and goes on if nobody reads it. The exit status is 0 if the store took every file
-that it was offered, 1 if it refused one or failed, and 2 if the process gave up because the store did not answer.
+It prints a JSON object for each file, and goes on if nobody reads it. The exit status is 0 if the store took all that
+it was offered, 1 if it refused or failed, and 2 if it did not answer for so long that the process gave up.
 """
 
 from __future__ import annotations
@@ -19,13 +19,13 @@ from bigcrawl.exceptions import ConfigError, TransientStoreError
 from bigcrawl.page_store.uploads import Uploads
 from bigcrawl.store.whole_files import WholeFiles
 
-_NICENESS: Final = 10  # below the crawl's priority, and above that of idle work
+_NICENESS: Final = 10  # behind the crawl, and before what is idle
 STALL_S: Final = 300.0
 GAVE_UP: Final = 2
 
 
 class Watchdog:
-    """Ends the process if nothing has moved for a time: a call of the store may hang without an error."""
+    """Ends the process if nothing has moved for so long: a call of the store may hang without an error."""
 
     def __init__(self, url: str, stall_s: float) -> None:
         self._url = url
@@ -34,7 +34,7 @@ class Watchdog:
         threading.Thread(target=self._watch, name="bigcrawl-watchdog", daemon=True).start()
 
     def note_progress(self) -> None:
-        """Start counting from zero again."""
+        """Begin to count anew."""
         self._moved_s = time.monotonic()
 
     def _watch(self) -> None:

@@ -1,4 +1,4 @@
-"""Uploads WARC files. Each is removed here only once the store has it, complete and compared."""
+"""Uploads WARC files: each is in the store, whole and compared, before it is removed here."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ class Uploaded(NamedTuple):
     """What became of one file.
 
     Attributes:
-        path: of the WARC file, which is still there if there was a problem.
+        path: where the WARC file was, or is if there was a problem.
         bytes: of it and its indexes.
         was_there: whether the store had the WARC file already, from a process that was killed.
-        problem: why it stays here; empty if it was moved.
+        problem: why it stays here; empty if it does not.
     """
 
     path: Path
@@ -39,8 +39,8 @@ class Uploads:
 
     Args:
         store: where they go, each under its own name.
-        known: the suffixes of indexes. The indexes that exist go with their file.
-        required: those of `known` that a file must have before it is uploaded.
+        known: how names of indexes end; those that are there go with their file.
+        required: of these, the indexes without which a file is not uploaded: they are still to be made.
     """
 
     def __init__(self, store: WholeFiles, known: Sequence[str], required: Sequence[str]) -> None:
@@ -53,18 +53,17 @@ class Uploads:
         return f"<Uploads to {self._store.url}>"
 
     def of_directory(self, directory: Path, wait_s: float = 0.0) -> Iterator[Uploaded]:
-        """Upload file after file, by name, until only files are left that are locked elsewhere or not indexed.
+        """Upload file after file, by name, until none is left but those that others have locked or are not indexed.
 
-        If the store refuses a file, perhaps because of its name, the next one is tried. If it refuses two in a row, it
-        takes none.
+        A file that the store refuses, as it may one of a name, keeps no others; two in a row say that it takes none.
 
         Args:
             directory: others may upload its files at the same time.
             wait_s: how long to wait for those.
 
         Raises:
-            TransientStoreError: the store refuses a file or fails; raised after others were tried. Files that are not
-                in the store are still here.
+            TransientStoreError: the store refuses a file or fails, told once others were tried; all files that are not
+                in it are here.
             OSError: the directory cannot be read.
         """
         until_s = time.monotonic() + wait_s
@@ -100,7 +99,7 @@ class Uploads:
         return done
 
     def upload(self, path: Path) -> Uploaded | None:
-        """Upload a WARC file with its indexes. None if it is locked elsewhere, is gone, or has no index yet.
+        """Upload a WARC file with its indexes; None if others have it locked, it is gone, or has no index yet.
 
         Raises:
             TransientStoreError: the store refuses or fails; nothing is removed.
@@ -131,7 +130,7 @@ class Uploads:
             if not held:
                 self._put(path)
             files = OsFiles()
-            for each in (*indexes, path):  # a WARC file without index is indexed again: costly, but harmless
+            for each in (*indexes, path):  # a WARC file without index is indexed again: costly, and no harm
                 files.remove(each)
             files.sync_directory(path.parent)
         return Uploaded(path, size, was_there=bool(held))
@@ -144,7 +143,7 @@ class Uploads:
                 return
             store.remove(path.name)  # it was not there before
         except TransientStoreError:
-            _read_through(path, store.note_progress)  # if the disk fails here, other files must not wait for this one
+            _read_through(path, store.note_progress)  # or it is the disk, which must not keep other files
             raise
         _read_through(path, store.note_progress)
         raise TransientStoreError(f"the store {store.url} has not the bytes of {path.name} that were sent")

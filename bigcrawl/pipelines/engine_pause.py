@@ -11,8 +11,7 @@ if TYPE_CHECKING:
 class EnginePause:
     """Pauses the engine while there is a reason.
 
-    If the operator has paused it before, that pause goes on. If the operator ends a pause, the next reason begins a new
-    one.
+    A pause by the operator stays in force if it began before. If the operator ends a pause, the next reason begins one.
     """
 
     def __init__(self, crawler: Crawler) -> None:
@@ -31,7 +30,7 @@ class EnginePause:
         self._reasons.add(reason)
 
     def end(self, reason: str) -> None:
-        """Let the engine go on, unless there are other reasons."""
+        """Go on, unless there are other reasons."""
         self._reasons.discard(reason)
         if self._is_ours and not self._reasons:
             self._crawler.engine.unpause()

@@ -1,12 +1,12 @@
 """Has the sealed WARC files of a node moved into a store, by processes of their own, one after another.
 
-A process uploads the files in the directory, and ends. If it hangs or is killed, the next one moves the rest. The crawl
-never waits for it. While the store is away, one line in the log says so, and it is asked again after 10 seconds, and
-then less and less often, down to every five minutes.
+A process uploads what is in the directory, and ends. It may hang or be killed: what it has not moved, the next one
+does. Nothing of the crawl waits for it. While the store is away, one line says so, and it is asked again after 10
+seconds, and then less and less often, up to every five minutes.
 
 | when | what is started |
 |---|---|
-| files of earlier runs are found, or a file has its indexes | a process, or a further one once the running one ends |
+| files of earlier runs are found, or a file has its indexes | a process, if none works; else another look after it |
 | a process has failed | the next one, after a rest |
 | the crawl ends | a last one, which also waits for indexes; it is left to finish, in a session of its own |
 """
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 REST_S, REST_S_MAX = 10.0, 300.0
-LOOK_S: Final = 600.0  # until files are looked at again that another process had locked and did not move
+LOOK_S: Final = 600.0  # after files that another process had locked and did not move
 WAIT_AT_END_S: Final = 600.0
 _REMEDY: Final = "the next start uploads them, or `scrapy frontier warc upload`"
 
@@ -43,12 +43,12 @@ class PageUploader:
     Args:
         directory: of the files.
         url: of the store.
-        known: the suffixes of indexes.
-        required: those of `known` that each file gets before it is uploaded.
+        known: how names of indexes end.
+        required: of these, the indexes that each file gets before it is uploaded.
         note: called in the uploader's thread for each file that was uploaded, and with None for each failure.
 
     Attributes:
-        staying: names of files that cannot be uploaded until an operator mends them. Changed by the uploader's thread.
+        staying: names of files that cannot be uploaded until somebody mends them. Changed by the uploader's thread.
     """
 
     def __init__(
@@ -78,16 +78,16 @@ class PageUploader:
         return f"<PageUploader {self._url}{' away' if self._is_away else ''}>"
 
     def start(self) -> None:
-        """Start, with the files that are in the directory."""
+        """Begin with what is in the directory."""
         self._wake.set()
         self._thread.start()
 
     def look(self) -> None:
-        """Upload the files that are in the directory now. May be called from any thread; raises nothing."""
+        """Upload what is in the directory now. From any thread; raises nothing."""
         self._wake.set()
 
     def end(self, within_s: float) -> None:
-        """Upload what is left, but wait no longer than this. A process that is still working then is left to finish."""
+        """Upload what is left, and wait at most so long; a process that is at work then is left to finish."""
         self._is_ending.set()
         self._wake.set()
         self._thread.join(within_s)
@@ -125,7 +125,7 @@ class PageUploader:
         try:
             return bool(waiting_files(self._directory))
         except OSError:
-            return False  # whatever writes there reports what is wrong
+            return False  # whoever writes there tells what is wrong
 
     def _upload(self, wait_s: float) -> bool:
         """Run a process to its end; False if the store failed."""
@@ -144,7 +144,7 @@ class PageUploader:
         return not status
 
     def _done_by_process(self, wait_s: float) -> tuple[int, str]:
-        """Return the exit status of a process, and why it failed."""
+        """Return the status of a process, and why it failed."""
         error = ""
         with tempfile.TemporaryFile() as complaint:
             process = self._process = self._start(wait_s, subprocess.PIPE, complaint)
@@ -168,7 +168,7 @@ class PageUploader:
         )
 
     def _heed(self, told: dict[str, object]) -> str:
-        """Process a line of the process's output. Return why the store failed, if it says so."""
+        """Take a line of the process; return why the store failed, if it says so."""
         if "error" in told:
             return str(told["error"])
         done = Uploaded(**{**told, "path": self._directory / str(told["path"])})  # type: ignore[arg-type]

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 def repair_files(config: Config, words: Sequence[str], opts: argparse.Namespace) -> Result:
-    """Repair damaged WARC files as the start of a node repairs those of a dead writer, and index them.
+    """Repair WARC files that are damaged: what a start does with a file whose writer died, and an index after it.
 
     Whole records whose digest is wrong are left: there is nothing to cut. So are files that others are at work on.
 
@@ -59,12 +59,12 @@ def repair_files(config: Config, words: Sequence[str], opts: argparse.Namespace)
             left.append(problem if path.exists() else f"{problem}; it ends in {OPEN_SUFFIX} now, for the next start")
     lines = [f"{one['file']}: {one['records']:,} records kept, {one['cut_bytes']:,} bytes cut off" for one in repaired]
     lines += left
-    lines.append(f"{len(repaired):,} files repaired; bytes cut off are beside them, as .damaged, unless all were zero")
+    lines.append(f"{len(repaired):,} files repaired; what was cut off and is no blank is beside them, as .damaged")
     return Result({"repaired": repaired, "left": left}, "\n".join(lines), 1 if left else 0)
 
 
 def _opened(path: Path, files: OsFiles) -> tuple[Path, str]:
-    """Rename a file back to ``.open``. Return that name, and why it could not be renamed; empty if it was.
+    """Give a file back its ``.open``; return that name, and why it has not got it, if it has not.
 
     Raises:
         OSError: the disk refuses.
@@ -72,7 +72,7 @@ def _opened(path: Path, files: OsFiles) -> tuple[Path, str]:
     opened = path.with_name(path.name + OPEN_SUFFIX)
     with locked(path) as is_ours:
         if not is_ours:
-            return opened, f"{path}: another process is at work on it, or it is gone; call again"
+            return opened, f"{path}: somebody else is at work on it, or it is gone; call again"
         if opened.exists():
             return opened, f"{path}: {opened.name} is there, too; move one of the two away"
         files.rename(path, opened)

@@ -21,11 +21,11 @@ _SETTING = "BIGCRAWL_WARC_STORE_URL"
 
 
 def upload_files(config: Config, words: Sequence[str], opts: argparse.Namespace) -> Result:
-    """Move complete WARC files and their indexes to the store, and print which ones stay here, and why.
+    """Move complete WARC files and their indexes to the store, and say what is left here, and why.
 
     Raises:
-        ConfigError: no store is set, or the directory does not exist.
-        TransientStoreError: the store or the disk refuses; files that were not moved are still here.
+        ConfigError: there is no store, or no directory.
+        TransientStoreError: the store or the disk refuses; what was not moved is here.
     """
     url, directory = config.crawl.warc_store_url, directory_of(config)
     if url is None:

@@ -131,8 +131,8 @@ class MovedUrls:
 class FoundCopies:
     """Rows about near copies that a partition's steps have found, for the partitions of their contents.
 
-    The manifest keeps them until they were sent, and a while longer, because Redis may forget its last seconds. If
-    their owner dies before that, the next one sends them again, which changes nothing.
+    The manifest keeps them until they were sent and a Redis that forgets its last seconds has them. If their owner dies
+    before that, the next one sends them again, which changes nothing.
     """
 
     def __init__(self, disk: Partition) -> None:
@@ -149,12 +149,12 @@ class FoundCopies:
         return self._disk.untold[self._sent_bytes :]
 
     def note_sent(self, rows: bytes, now_ms: int) -> None:
-        """Note that Redis has these rows, which were the first unsent ones."""
+        """Redis has these rows, the first that were unsent."""
         self._sent.append((now_ms, rows))
         self._sent_bytes += len(rows)
 
     def forget_old(self, now_ms: int) -> None:
-        """Have the manifest forget rows that were sent so long ago that Redis can no longer lose them."""
+        """Have the manifest forget what was sent so long ago that Redis keeps it."""
         while self._sent and self._sent[0][0] < now_ms - KEEP_ENDED_MS:
             rows = self._sent.popleft()[1]
             self._sent_bytes -= len(rows)

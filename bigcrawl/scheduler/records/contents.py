@@ -1,4 +1,4 @@
-"""What pages contain, in the form in which nodes and owners tell partitions: a field of inbox entries (steps 14, 3).
+"""What pages contain, as nodes and owners tell partitions (steps 14 and 3), in a field of inbox entries of its own.
 
 The partition of a content is chosen by the content's key, not by the page's PLD. On the wire:
 
@@ -9,9 +9,9 @@ The partition of a content is chosen by the content's key, not by the page's PLD
     found      it is nearly that of another page     u64 content | u64 page | u64 original page
 
 Rows `seen` and `found` go to the partition of the content, rows `sketched` to that of the band, whose owner sends
-`found`. All numbers are little-endian. A page is the key of its URL, a content the key of its bytes (`content_key`).
-Rows may come twice, and apart from their page's links. Merging them again changes nothing. An unknown version is
-refused.
+`found`. All numbers are little-endian; a page is the key of its URL, a content that of its bytes (`content_key`). Rows
+may come twice, and in the entry of another batch than their page's links. Merging them again changes nothing. An
+unknown version is refused.
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ class ContentRows(NamedTuple):
 
 
 def pack_seen(content: int, page: int) -> bytes:
-    """Return the row that says which content a page has. Cost: 0.2 us."""
+    """Return the row of a page with a content. Cost: 0.2 us."""
     return _SEEN_ROW.pack(content, page)
 
 
@@ -84,7 +84,7 @@ def pack_found(contents: KeyArray, pages: KeyArray, originals: KeyArray) -> byte
 
 
 def pack_contents(seen: bytes = b"", sketched: bytes = b"", found: bytes = b"") -> bytes:
-    """Return packed rows as the field of an inbox entry; empty if there are none."""
+    """Return rows, each packed, as the field of an inbox entry; empty if there are none."""
     parts = [bytes((_VERSION,))]
     for kind, rows in zip(KINDS, (seen, sketched, found), strict=True):
         parts += (_COUNT.pack(len(rows) // kind.itemsize), rows)
