@@ -224,8 +224,7 @@ def overview_lines(status: dict[str, Any]) -> list[str]:
             f"tail        {tail['host']}: {tail['urls']:,} URLs, {tail['rest_s']:g} s apart, "
             f"{_time_text(tail['least_s'])} at least",
         )
-    if not status["finished"]:
-        lines[1:1] = [f"standstill  {reason}" for reason in status["standstill"]]
+    lines[1:1] = [f"standstill  {reason}" for reason in status["standstill"]]
     return lines + _notice_lines(status)
 
 
