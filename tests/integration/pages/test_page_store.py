@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import gzip
+import tempfile
 from collections import Counter
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
@@ -16,7 +18,7 @@ from tests.support.servers.s3_server import FaultyS3, new_bucket
 from tests.unit.page_store.test_uploads import in_store, pages
 
 if TYPE_CHECKING:
-    from pathlib import Path
+    from collections.abc import Iterator
 
 
 def fetched_from(url: str, directory: Path) -> Path:
@@ -27,13 +29,22 @@ def fetched_from(url: str, directory: Path) -> Path:
     return directory
 
 
+@pytest.fixture
+def on_disk() -> Iterator[Path]:
+    """A directory on a disk of which something is used; the other one may be in memory."""
+    with tempfile.TemporaryDirectory(prefix="bigcrawl-test-", dir="/var/tmp") as directory:
+        yield Path(directory)
+
+
 @pytest.mark.long("waits until an upload that was refused is tried again; another one here is not refused")
-def test_a_crawl_pauses_while_files_that_wait_fill_the_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_crawl_pauses_while_files_that_wait_fill_the_disk(
+    tmp_path: Path, on_disk: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Two lines say so, when it begins and ends; then the crawl goes on, and all pages are in the store at its end.
 
     An operator's pause that began meanwhile stays until the operator ends it.
     """
-    warc = tmp_path / "crawl" / "warc"
+    warc = on_disk / "warc"
     warc.mkdir(parents=True)
     left = pages(warc)
     with (
@@ -45,6 +56,7 @@ def test_a_crawl_pauses_while_files_that_wait_fill_the_disk(tmp_path: Path, monk
         settings = {
             "BIGCRAWL_HOST_DELAY": 0.2,
             "BIGCRAWL_PARTITIONS": 8,
+            "BIGCRAWL_WARC_DIR": warc,
             "BIGCRAWL_WARC_STORE_URL": url,
             "BIGCRAWL_WARC_DISK_PERCENT_MAX": 1,
         }

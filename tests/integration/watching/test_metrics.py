@@ -19,7 +19,7 @@ from bigcrawl.metrics.page import KEPT_S
 from bigcrawl.metrics.table import METRICS
 from tests.support.crawling.crawls import Crawl, SimulatedWeb
 from tests.support.redis_servers.redis_server import PrivateRedis
-from tests.support.running.processes import listening, wait_until
+from tests.support.running.processes import listening, no_strays_below, wait_until
 from tests.support.servers.serving import at_work
 
 if TYPE_CHECKING:
@@ -52,6 +52,13 @@ class Handler:
         with open(os.environ["STATS_FILE"], "w") as file:
             json.dump(self.crawler.stats.get_stats(), file, default=str)
 '''
+
+
+@pytest.fixture(autouse=True)
+def _no_strays(tmp_path: Path) -> Iterator[None]:
+    """A crawl that a test leaves while it runs is killed, and its Redis, too."""
+    with no_strays_below(tmp_path):
+        yield
 
 
 @pytest.fixture

@@ -116,7 +116,7 @@ def test_report_of_a_running_crawl_has_no_secret(tmp_path: Path, web: SimulatedW
     with PrivateRedis() as server:
         server.client.config_set("requirepass", SECRET)
         url = server.url.replace("unix://", f"unix://:{SECRET}@")
-        settings = {**FEW, "BIGCRAWL_REDIS_URL": url, "BIGCRAWL_HOST_DELAY": 0.05, "BIGCRAWL_CLOSE": "forever"}
+        settings = {**FEW, "BIGCRAWL_REDIS_URL": url, "BIGCRAWL_HOST_DELAY": 3, "BIGCRAWL_CLOSE": "forever"}
         crawl = Crawl(tmp_path / "crawl", web.seeds, settings)
         crawl.start()
 

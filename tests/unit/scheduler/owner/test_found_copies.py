@@ -155,7 +155,7 @@ def test_what_an_owner_left_is_sent_by_the_next(tmp_path: Path, crawl_name: str,
             await node.ownership.reclaim_all()
             await node.ownership.step_due(starved=False)
             assert await told(w) == [(30, 3, 1)] * 2
-            w.clock.advance(w.config.frontier.loss_ms + 1)
+            w.clock.advance(w.config.frontier.redis_loss_ms + 1)
             await node.ownership.step_due(starved=False)
             assert not any(owned.found.has_any for owned in node.ownership.owned.values())
 
