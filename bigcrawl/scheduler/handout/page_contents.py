@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 SENT_MAX: Final = 1 << 16
 """Contents remembered whose sketches were sent, some 8 MB."""
 
-UNSKETCHED_BYTES_MAX: Final = 1 << 17
+UNSKETCHED_BYTES_MAX: Final = 1 << 18
 """How much may wait to be sketched; one more page, of which 64 KiB are read at most, may exceed it."""
 
 
