@@ -112,10 +112,12 @@ IN_MEMORY := TMPDIR=$$(scripts/temporary)
 test: $(STAMP) $(REWRITTEN)
 	@$(IN_MEMORY) $(PY) -m pytest -q $(WORKERS) $(PYTEST_ARGS) $(TESTS)
 
+# The files that have any: a worker need not collect the others.
+LONG_TESTS = $(shell grep -rl 'mark\.long' tests --include='test_*.py')
 test-long: $(STAMP) $(REWRITTEN)
-	@$(IN_MEMORY) $(PY) -m pytest -q -m long $(WORKERS) $(PYTEST_ARGS) $(TESTS)
+	@$(IN_MEMORY) $(PY) -m pytest -q -m long $(WORKERS) $(PYTEST_ARGS) $(or $(TESTS),$(LONG_TESTS))
 
-# What pyproject.toml leaves out, with the long ones: they cost another run 4 CPU-seconds a worker, and this one nothing.
+# What pyproject.toml leaves out, with the long ones.
 WITH_LONG := -m "not benchmark and not system and not fault"
 test-all: $(STAMP) $(REWRITTEN)
 	@$(IN_MEMORY) $(PY) -m pytest -q $(WITH_LONG) $(WORKERS) $(PYTEST_ARGS) $(TESTS)
