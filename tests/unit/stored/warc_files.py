@@ -35,11 +35,12 @@ def page(url: str, body: bytes = b"<p>a page</p>", at_s: int = 0, **changes: Any
 def stored(directory: Path, *pages: Exchange, name: str = "c", is_indexed: bool = True, refers: bool = False) -> Path:
     """A file of these pages, in this order; with `refers`, copies are stored by reference."""
     directory.mkdir(parents=True, exist_ok=True)
+    before = set(directory.glob(f"{name}-*.warc.gz"))
     writer = WarcWriter(directory, name, "n", origins=Origins(100 if refers else 0))
     for one in pages:
         writer.write(one)
     writer.close()
-    path = max(directory.glob(f"{name}-*.warc.gz"))
+    [path] = set(directory.glob(f"{name}-*.warc.gz")) - before
     if is_indexed:
         assert index_file(path, ["cdxj"]) is not None
     return path

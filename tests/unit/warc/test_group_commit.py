@@ -54,7 +54,7 @@ def found(directory: Path) -> list[int]:
 @pytest.mark.parametrize("bytes_max", [1 << 30, 3_000], ids=["one file", "many files"])
 def test_after_a_power_cut_every_safe_page_is_there(tmp_path: Path, lost: Lost, bytes_max: int) -> None:
     """Whenever the power goes, while syncs and the closing of full files are under way."""
-    moments = random.Random(bytes_max)
+    moments, losses = random.Random(bytes_max), random.Random(lost.value)
     directory = tmp_path / "warc"
     directory.mkdir()
     store = Store(directory, bytes_max=bytes_max)
@@ -64,7 +64,7 @@ def test_after_a_power_cut_every_safe_page_is_there(tmp_path: Path, lost: Lost, 
         if moments.random() < 0.15:
             wait_until(lambda: store.commit.safe > number - 20, "the disk keeps up")  # noqa: B023
             safe, medium = store.commit.safe, tmp_path / f"cut{number}"
-            store.disk.cut_power(medium, lost, moments)
+            store.disk.cut_power(medium, lost, losses)
             cuts.append((safe, medium))
     assert store.end()
     assert store.commit.safe == 120
