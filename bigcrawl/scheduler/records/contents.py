@@ -162,10 +162,9 @@ def rows_by_partition(kind: RowKind, rows: Iterable[tuple[int, ...]], partitions
         partitions: how many there are.
     """
     pack = _TOLD_ROWS[kind].pack
-    packed: dict[int, bytes] = {}
+    packed: dict[int, bytearray] = {}
     for row in rows:
-        home = row[0] % partitions
-        packed[home] = packed.get(home, b"") + pack(*row)
+        packed.setdefault(row[0] % partitions, bytearray()).extend(pack(*row))
     return [ContentRow(home, some, kind) for home, some in packed.items()]
 
 

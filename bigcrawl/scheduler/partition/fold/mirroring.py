@@ -114,6 +114,19 @@ def find_shared(tables: Tables, counted: Rows) -> list[Hint]:
     return hints
 
 
+def only_sampled(tables: Tables, rows: TableRows) -> TableRows:
+    """Return those rows of the table `mirrors` of another crawl that say what the records of samples here say.
+
+    An export has the samples of a PLD before its verdict. Where this crawl has counted samples of the PLD before, it
+    keeps its own record, so the verdict on that of the other crawl does not count: nothing here would ever change it.
+    """
+    if rows.values is None:
+        return rows
+    found, records = tables.samples.values(rows.keys)
+    is_same = found & (records["state"] & MIRROR == rows.values["state"] & MIRROR)
+    return rows._replace(keys=rows.keys[is_same], values=rows.values[is_same])
+
+
 def count_new_mirrors(tables: Tables, rows: TableRows) -> int:
     """Return how many PLDs are mirrors by rows of another crawl, and have no record here yet."""
     if rows.values is None:

@@ -235,3 +235,24 @@ def test_an_imported_crawl_knows_its_mirrors(tmp_path: Path) -> None:
         new.find(pld)
     assert new.mirrors_of(PLDS) == {"a.example", "c.example", "d.example"}
     assert [change.pld for change in new.told] == ["d.example"]
+
+
+def test_an_import_changes_no_verdict_of_samples_that_were_counted_here(tmp_path: Path) -> None:
+    """A running crawl judges by its own samples: else a PLD would be a mirror for ever, as no sample would free it."""
+    old, new = MirrorWorld(tmp_path / "old"), MirrorWorld(tmp_path / "new")
+    for world in (old, new):
+        world.link("b.example", 5)
+    for pld in PLDS[:3]:
+        old.fetch(pld, texts(PAGES))
+    old.travel()
+    new.fetch("a.example", texts(40, "my own"))
+    new.travel()
+    for _ in range(2):
+        new.import_from(old)
+    assert new.mirrors_of(PLDS) == {"c.example"}
+    assert new.counted() == 1
+    for pages in (texts(PAGES, since=1_000), texts(200, "my own", since=40)):
+        for pld in PLDS[:2]:
+            new.fetch(pld, [f"{pld} {text}" for text in pages] if pages[0].startswith("my") else pages)
+        new.travel()
+        assert new.counted() == len(new.mirrors_of(PLDS))
