@@ -9,13 +9,15 @@ common. Nothing waits for it, and a row that is lost is a sample that nobody sha
 
 Of two PLDs the one with more in-links is greater, by the octave of its in-degree; of two in the same octave, the one
 with the larger key. So of a family of mirrors one stays as it is, whoever was crawled first: the one that most of the
-web links to. Nobody can have somebody else's budget lowered by copying pages, unless more PLDs link to the copy.
+web links to. Who copies the pages of a PLD has its budget lowered only if as many PLDs link to the copy, by octaves; in
+the same octave it is a matter of luck, which somebody who copies a PLD several times will have.
 
     free   -> mirror   of the `WINDOW` samples up to the last one that is shared, `share` of them are, and one more
-    mirror -> free     so few of them that it is less than three quarters of that, or none of the last `SILENT` samples
+    mirror -> free     so few of them that it is less than three quarters of that, or shared ones vouch for no more
 
 The window ends with the last shared sample and not with the last one, so that a mirror is known that was crawled
-before, or runs ahead of, the PLD whose pages it has. There is a record for each PLD that has a sample, and one for each
+before, or runs ahead of, the PLD whose pages it has. Meanwhile a shared sample that is heard of, be it an old one,
+vouches for `VOUCHED` of those that the PLD has now. There is a record for each PLD that has a sample, and one for each
 sample. Verdicts are in a table of their own, which has few records, because it is asked wherever a URL is placed.
 """
 
@@ -44,7 +46,10 @@ LEAST: Final = 16
 """Samples before the first verdict, of some 64 pages."""
 
 SILENT: Final = 32
-"""So many samples since a shared one was last heard of free a mirror. What is shared is heard seconds later."""
+"""So many samples that no shared one vouches for free a mirror. What is shared is heard seconds later."""
+
+VOUCHED: Final = 2
+"""For so many samples a shared one vouches. So whoever copies a page in a hundred of a PLD does not keep it a mirror."""
 
 FREED: Final = 0.75
 """A mirror is free when less than this part of the share is shared."""
@@ -53,8 +58,8 @@ RECORD: Final = np.dtype(
     [("samples", "<u4"), ("last", "<u4"), ("shared", "<u8"), ("heard", "<u4"), ("other", "<u8"), ("state", "<u4")]
 )
 """The record of a PLD: how many samples it ever had; the number of the last one that is shared; a bit for it and for
-each of the 63 before it, set if that one is shared; how many samples there were when that was heard; with whom it was
-shared, the key of a PLD; and whether the PLD is a `MIRROR`."""
+each of the 63 before it, set if that one is shared; up to which sample the shared ones vouch for it, each for `VOUCHED`;
+with whom the last one was shared, the key of a PLD; and whether the PLD is a `MIRROR`."""
 
 VERDICT: Final = np.dtype([("state", "<u4"), ("shared", "<u4"), ("weighed", "<u4"), ("other", "<u8")])
 """The record of a PLD that ever was a mirror: `MIRROR` and `TOLD`, and what the last verdict was made of."""
@@ -138,13 +143,15 @@ class MirrorRecord:
         """Another PLD, a greater one, has the sample with this number too. It may be said again."""
         if not 0 < number <= self.samples:
             return  # files that were lost knew of it
-        if number > self.last:
-            ahead = number - self.last
-            self.shared = (self.shared << ahead & _BITS if ahead < WINDOW else 0) | 1
+        behind = self.last - number
+        if behind < 0:
+            self.shared = (self.shared << -behind & _BITS if -behind < WINDOW else 0) | 1
             self.last = number
-        elif self.last - number < WINDOW:
-            self.shared |= 1 << self.last - number
-        self.heard = self.samples
+        elif behind < WINDOW:
+            if self.shared >> behind & 1:
+                return  # it was said before
+            self.shared |= 1 << behind
+        self.heard = min(max(self.heard, self.samples - SILENT) + VOUCHED, self.samples)
         self.other = other
 
     def judge(self, share: float) -> int:
@@ -155,7 +162,7 @@ class MirrorRecord:
                 return 0
             self.state &= ~MIRROR
             return -1
-        if self.samples - self.heard >= SILENT or weighed < LEAST or shared < min(weighed, share * weighed + 1):
+        if self.samples - self.heard >= SILENT // 2 or weighed < LEAST or shared < min(weighed, share * weighed + 1):
             return 0
         self.state |= MIRROR
         return 1

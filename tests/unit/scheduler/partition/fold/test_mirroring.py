@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from bigcrawl.scheduler.budgets.mirrors import mirror_change_text
+from bigcrawl.scheduler.budgets.mirrors import is_sample, mirror_change_text
 from bigcrawl.scheduler.partition.partition import PartitionLimits
 from tests.support.keys import pld_key
-from tests.support.worlds.mirror_world import RULES, MirrorWorld
+from tests.support.worlds.mirror_world import RULES, MirrorWorld, content_of
 from tests.support.worlds.partition_world import make_runs_early
 
 if TYPE_CHECKING:
@@ -76,6 +76,28 @@ def test_a_mirror_that_runs_ahead_is_noticed(tmp_path: Path) -> None:
         world.fetch("b.example", texts(8, since=done))
         world.travel()
     assert world.mirrors_of(PLDS) == {"a.example"}
+
+
+def samples_of(since: int) -> list[str]:
+    return [text for text in texts(4_000, since=since) if is_sample(content_of(text))]
+
+
+def test_a_site_of_which_few_pages_are_copied_is_soon_free(tmp_path: Path) -> None:
+    """Whoever has more links, or luck within an octave, and copies 16 samples, and then one in 31, gains little."""
+    world = MirrorWorld(tmp_path)
+    world.link("b.example", 5)
+    first, later = samples_of(0), samples_of(4_000)
+    world.fetch("a.example", first)
+    world.travel()
+    world.fetch("b.example", first[:16])
+    world.travel()
+    was_mirror = []
+    for number in range(24):
+        world.fetch("a.example", later[number * 31 : number * 31 + 31])
+        world.fetch("b.example", first[16 + number : 17 + number])
+        world.travel()
+        was_mirror.append(world.mirrors_of(PLDS) == {"a.example"})
+    assert not any(was_mirror[2:])
 
 
 def test_sixty_four_pages_are_enough(tmp_path: Path) -> None:
