@@ -49,7 +49,7 @@ SILENT: Final = 32
 """So many samples that no shared one vouches for free a mirror. What is shared is heard seconds later."""
 
 VOUCHED: Final = 2
-"""For so many samples a shared one vouches. So whoever copies a page in a hundred of a PLD does not keep it a mirror."""
+"""For so many samples a shared one vouches. So whoever copies one page in ten of a PLD does not keep it a mirror."""
 
 FREED: Final = 0.75
 """A mirror is free when less than this part of the share is shared."""
@@ -58,8 +58,8 @@ RECORD: Final = np.dtype(
     [("samples", "<u4"), ("last", "<u4"), ("shared", "<u8"), ("heard", "<u4"), ("other", "<u8"), ("state", "<u4")]
 )
 """The record of a PLD: how many samples it ever had; the number of the last one that is shared; a bit for it and for
-each of the 63 before it, set if that one is shared; up to which sample the shared ones vouch for it, each for `VOUCHED`;
-with whom the last one was shared, the key of a PLD; and whether the PLD is a `MIRROR`."""
+each of the 63 before it, set if that one is shared; up to which sample the shared ones vouch for it; with whom the last
+one was shared, the key of a PLD; and whether the PLD is a `MIRROR`."""
 
 VERDICT: Final = np.dtype([("state", "<u4"), ("shared", "<u4"), ("weighed", "<u4"), ("other", "<u8")])
 """The record of a PLD that ever was a mirror: `MIRROR` and `TOLD`, and what the last verdict was made of."""
