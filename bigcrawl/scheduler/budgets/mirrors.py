@@ -55,11 +55,19 @@ FREED: Final = 0.75
 """A mirror is free when less than this part of the share is shared."""
 
 RECORD: Final = np.dtype(
-    [("samples", "<u4"), ("last", "<u4"), ("shared", "<u8"), ("heard", "<u4"), ("other", "<u8"), ("state", "<u4")]
+    [
+        ("samples", "<u4"),
+        ("last", "<u4"),
+        ("shared", "<u8"),
+        ("heard", "<u4"),
+        ("other", "<u8"),
+        ("state", "<u4"),
+        ("recent", "<u8"),
+    ]
 )
 """The record of a PLD: how many samples it ever had; the number of the last one that is shared; a bit for it and for
 each of the 63 before it, set if that one is shared; up to which sample the shared ones vouch for it; with whom the last
-one was shared, the key of a PLD; and whether the PLD is a `MIRROR`."""
+one was shared, the key of a PLD; whether the PLD is a `MIRROR`; and 16 bits of each of its last four contents."""
 
 VERDICT: Final = np.dtype([("state", "<u4"), ("shared", "<u4"), ("weighed", "<u4"), ("other", "<u8")])
 """The record of a PLD that ever was a mirror: `MIRROR` and `TOLD`, and what the last verdict was made of."""
@@ -76,6 +84,9 @@ SITES: Final = Kind("site", SITE, fresh_max=1024)
 
 _BITS: Final = (1 << WINDOW) - 1
 _NUMBER_MAX: Final = (1 << 32) - 1
+_TAG_BITS: Final = 16
+_TAG_MASK: Final = (1 << _TAG_BITS) - 1
+_TAGS_BITS: Final = 64
 _SAMPLE_BITS: Final = SAMPLED_IN.bit_length() - 1
 _FIRST_OTHER: Final = 1 << 64 - _SAMPLE_BITS
 
@@ -121,18 +132,34 @@ def told_verdict_of(record: npt.NDArray[np.void]) -> MirrorVerdict:
 class MirrorRecord:
     """What is known of one PLD, to be changed by a step."""
 
-    __slots__ = ("heard", "last", "other", "samples", "shared", "state")
+    __slots__ = ("heard", "last", "other", "recent", "samples", "shared", "state")
 
-    def __init__(self, samples: int, last: int, shared: int, heard: int, other: int, state: int) -> None:
+    def __init__(
+        self, samples: int, last: int, shared: int, heard: int, other: int, state: int, recent: int = 0
+    ) -> None:
         self.samples = samples
         self.last = last
         self.shared = shared
         self.heard = heard
         self.other = other
         self.state = state
+        self.recent = recent
 
     def __repr__(self) -> str:
         return f"<MirrorRecord samples={self.samples} shared={self.shared.bit_count()} state={self.state}>"
+
+    def is_new(self, content: int) -> bool:
+        """Whether a sample has another content than the last four that differ; it is the last one from now on.
+
+        An error page at many URLs, or a page that is visited again and again, is one sample, whatever nodes remember.
+        """
+        tag = content >> 2 * _TAG_BITS & _TAG_MASK or 1
+        tags = [self.recent >> at & _TAG_MASK for at in range(0, _TAGS_BITS, _TAG_BITS)]
+        others = [other for other in tags if other != tag]
+        self.recent = tag
+        for nth, other in enumerate(others[: _TAGS_BITS // _TAG_BITS - 1], 1):
+            self.recent |= other << nth * _TAG_BITS
+        return len(others) == len(tags)
 
     def count_sample(self) -> int:
         """Count a sample. Return its number; the first is 1."""
@@ -175,7 +202,7 @@ class MirrorRecord:
 
     def values(self) -> tuple[int, ...]:
         """Return the fields of `RECORD`."""
-        return self.samples, self.last, self.shared, self.heard, self.other, self.state
+        return self.samples, self.last, self.shared, self.heard, self.other, self.state, self.recent
 
 
 class MirrorRules(NamedTuple):

@@ -15,7 +15,7 @@ Rows `seen`, `found` and `counted` go to the partition of the content, rows `ske
 sends `found`. Rows `sampled` and `shared` go to the partition of the PLD, see `bigcrawl.scheduler.budgets.mirrors`. All
 numbers are little-endian; a page is the key of its URL, a content that of its bytes (`content_key`). Rows may come
 twice, and in the entry of another batch than their page's links. Merging them again changes nothing, except that a
-content counts as a sample of its PLD again. An unknown version is refused.
+content may count as a sample of its PLD again. An unknown version is refused.
 """
 
 from __future__ import annotations

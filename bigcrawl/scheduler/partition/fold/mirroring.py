@@ -54,7 +54,11 @@ def count_samples(tables: Tables, sampled: Rows, shared: Rows, share: float) -> 
     octave_of = dict(zip(plds, octaves_of(tables.plds.values(keys)[1]["in_degree"]).tolist(), strict=True))
     _, before = tables.samples.values(keys)
     records = {pld: MirrorRecord(*values) for pld, values in zip(plds, before.tolist(), strict=True)}
-    counted = [(content, pld, records[pld].count_sample(), octave_of[pld]) for pld, content in sampled.tolist()]
+    counted = [
+        (content, pld, records[pld].count_sample(), octave_of[pld])
+        for pld, content in sampled.tolist()
+        if records[pld].is_new(content)
+    ]
     for pld, number, other, octave in shared.tolist():
         # More PLDs may link to it by now than it was compared with.
         if (octave, other) > (octave_of[pld], pld):

@@ -162,6 +162,21 @@ def test_pages_that_many_sites_have_make_no_mirrors(tmp_path: Path) -> None:
     assert world.mirrors_of(sites) == set()
 
 
+def test_few_contents_that_come_again_and_again_make_no_mirror(tmp_path: Path) -> None:
+    """A small site that is visited again, or refuses most pages in the same words, while nodes have forgotten both."""
+    world = MirrorWorld(tmp_path)
+    world.link("b.example", 5)
+    common = samples_of(0)[:3]
+    world.fetch("b.example", common)
+    for _ in range(40):
+        world.fetch("a.example", common)
+        world.travel()
+    assert world.mirrors_of(PLDS) == set()
+    verdict = world.verdict("a.example")
+    assert verdict is not None
+    assert verdict.shared == verdict.weighed == len(common)
+
+
 def test_a_mirror_with_pages_of_its_own_is_free_again(tmp_path: Path) -> None:
     """After some of them; it is told once each way, with the name of a host that has a URL, and not by the greater."""
     world = MirrorWorld(tmp_path)
