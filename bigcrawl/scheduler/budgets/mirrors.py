@@ -148,8 +148,8 @@ class MirrorRecord:
     def __repr__(self) -> str:
         return f"<MirrorRecord samples={self.samples} shared={self.shared.bit_count()} state={self.state}>"
 
-    def is_new(self, content: int) -> bool:
-        """Whether a sample has another content than the last four that differ; it is the last one from now on.
+    def note_content(self, content: int) -> bool:
+        """Note the content of a sample, the last one from now on. Return whether it is none of the last four that differ.
 
         An error page at many URLs, or a page that is visited again and again, is one sample, whatever nodes remember.
         """

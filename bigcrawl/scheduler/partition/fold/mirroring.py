@@ -57,28 +57,32 @@ def count_samples(tables: Tables, sampled: Rows, shared: Rows, share: float) -> 
     counted = [
         (content, pld, records[pld].count_sample(), octave_of[pld])
         for pld, content in sampled.tolist()
-        if records[pld].is_new(content)
+        if records[pld].note_content(content)
     ]
     for pld, number, other, octave in shared.tolist():
         # More PLDs may link to it by now than it was compared with.
         if (octave, other) > (octave_of[pld], pld):
             records[pld].note_shared(number, other)
-    more = {pld: change for pld, record in records.items() if (change := record.judge(share))}
+    changed = [pld for pld, record in records.items() if record.judge(share)]
     after = np.array([record.values() for record in records.values()], dtype=RECORD)
     tables.commit(tables.samples, tables.samples.put(keys, after))
-    if more:
-        _note_verdicts(tables, {pld: records[pld].verdict for pld in more})
-    return counted, sum(more.values())
+    return counted, _note_verdicts(tables, {pld: records[pld].verdict for pld in changed}) if changed else 0
 
 
-def _note_verdicts(tables: Tables, verdicts: dict[int, MirrorVerdict]) -> None:
-    """Note verdicts that have changed, by PLD in ascending order. Whoever places a URL of the PLD tells them."""
+def _note_verdicts(tables: Tables, verdicts: dict[int, MirrorVerdict]) -> int:
+    """Note verdicts that have changed, by PLD in ascending order. Whoever places a URL of the PLD tells them.
+
+    Returns:
+        By how many there are more mirrors. An import that was cut off may have brought samples without a verdict.
+    """
     keys = np.array(list(verdicts), dtype=np.uint64)
     _, records = tables.mirrors.values(keys)
+    before = int((records["state"] & MIRROR != 0).sum())
     records["state"] = records["state"] & TOLD | [MIRROR * verdict.is_mirror for verdict in verdicts.values()]
     for name in ("shared", "weighed", "other"):
         records[name] = [getattr(verdict, name) for verdict in verdicts.values()]
     tables.commit(tables.mirrors, tables.mirrors.put(keys, records))
+    return int((records["state"] & MIRROR != 0).sum()) - before
 
 
 def find_shared(tables: Tables, counted: Rows) -> list[Hint]:

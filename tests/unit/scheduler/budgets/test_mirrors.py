@@ -97,11 +97,11 @@ def test_the_order_and_number_of_hints_does_not_matter(numbers: list[int], chanc
 def test_the_last_four_contents_are_not_new() -> None:
     """Whichever they are, each until four others have come since."""
     record, contents = new_record(), [key << 32 for key in (1, 2, 3, 0xFFFF, 7)]
-    assert [record.is_new(content) for content in (*contents[:4], *contents[:4])] == [True] * 4 + [False] * 4
-    assert record.is_new(contents[4])
-    assert [record.is_new(content) for content in contents[1:]] == [False] * 4
-    assert record.is_new(contents[0])
-    assert new_record().is_new(0)
+    assert [record.note_content(content) for content in (*contents[:4], *contents[:4])] == [True] * 4 + [False] * 4
+    assert record.note_content(contents[4])
+    assert [record.note_content(content) for content in contents[1:]] == [False] * 4
+    assert record.note_content(contents[0])
+    assert new_record().note_content(0)
     np.array([record.values()], dtype=RECORD)
 
 

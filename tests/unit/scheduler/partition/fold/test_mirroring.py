@@ -293,3 +293,18 @@ def test_an_import_changes_no_verdict_of_samples_that_were_counted_here(tmp_path
             new.fetch(pld, [f"{pld} {text}" for text in pages] if pages[0].startswith("my") else pages)
         new.travel()
         assert new.counted() == len(new.mirrors_of(PLDS))
+
+
+def test_after_an_import_that_was_cut_off_the_count_is_that_of_the_verdicts(tmp_path: Path) -> None:
+    """It brought samples of a mirror and no verdict; the PLD is free before it has ever been lowered here."""
+    old, new = MirrorWorld(tmp_path / "old"), MirrorWorld(tmp_path / "new")
+    for world in (old, new):
+        world.link("b.example", 5)
+    for pld in PLDS[:2]:
+        old.fetch(pld, texts(PAGES))
+    old.travel()
+    new.import_from(old, ("sites", "samples"))
+    new.fetch("a.example", texts(400, "my own"))
+    new.travel()
+    new.import_from(old)
+    assert (new.mirrors_of(PLDS), new.counted()) == (set(), 0)
