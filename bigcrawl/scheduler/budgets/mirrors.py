@@ -149,7 +149,7 @@ class MirrorRecord:
         return f"<MirrorRecord samples={self.samples} shared={self.shared.bit_count()} state={self.state}>"
 
     def note_content(self, content: int) -> bool:
-        """Note the content of a sample, the last one from now on. Return whether it is none of the last four that differ.
+        """Note a sample, the last one from now on. Return whether its content is none of the last four that differ.
 
         An error page at many URLs, or a page that is visited again and again, is one sample, whatever nodes remember.
         """
