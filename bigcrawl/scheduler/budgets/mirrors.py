@@ -16,9 +16,11 @@ the same octave it is a matter of luck, which somebody who copies a PLD several 
     mirror -> free     so few of them that it is less than three quarters of that, or shared ones vouch for no more
 
 The window ends with the last shared sample and not with the last one, so that a mirror is known that was crawled
-before, or runs ahead of, the PLD whose pages it has. Meanwhile a shared sample that is heard of, be it an old one,
-vouches for `VOUCHED` of those that the PLD has now. There is a record for each PLD that has a sample, and one for each
-sample. Verdicts are in a table of their own, which has few records, because it is asked wherever a URL is placed.
+before, or runs ahead of, the PLD whose pages it has. From then on, a shared sample that is heard of, be it an old one,
+vouches for `VOUCHED` of those that the mirror has now. A freed one begins anew: what it has shared counts no more.
+
+There is a record for each PLD that has a sample, and one for each sample. Verdicts are in a table of their own, which
+has few records, because it is asked wherever a URL is placed.
 """
 
 from __future__ import annotations
@@ -189,10 +191,15 @@ class MirrorRecord:
                 return 0
             self.state &= ~MIRROR
             return -1
-        if self.samples - self.heard >= SILENT // 2 or weighed < LEAST or shared < min(weighed, share * weighed + 1):
+        if self.samples - self.heard >= SILENT or weighed < LEAST or shared < min(weighed, share * weighed + 1):
             return 0
         self.state |= MIRROR
+        self.heard = self.samples
         return 1
+
+    def begin_anew(self) -> None:
+        """Forget what is shared, because it was freed: only what is shared from now on makes it a mirror again."""
+        self.shared = 0
 
     @property
     def verdict(self) -> MirrorVerdict:

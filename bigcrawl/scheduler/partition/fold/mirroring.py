@@ -63,10 +63,12 @@ def count_samples(tables: Tables, sampled: Rows, shared: Rows, share: float) -> 
         # More PLDs may link to it by now than it was compared with.
         if (octave, other) > (octave_of[pld], pld):
             records[pld].note_shared(number, other)
-    changed = [pld for pld, record in records.items() if record.judge(share)]
+    verdicts = {pld: record.verdict for pld, record in records.items() if record.judge(share)}
+    for pld in [pld for pld, verdict in verdicts.items() if not verdict.is_mirror]:
+        records[pld].begin_anew()
     after = np.array([record.values() for record in records.values()], dtype=RECORD)
     tables.commit(tables.samples, tables.samples.put(keys, after))
-    return counted, _note_verdicts(tables, {pld: records[pld].verdict for pld in changed}) if changed else 0
+    return counted, _note_verdicts(tables, verdicts) if verdicts else 0
 
 
 def _note_verdicts(tables: Tables, verdicts: dict[int, MirrorVerdict]) -> int:

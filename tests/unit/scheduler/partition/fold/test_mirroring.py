@@ -78,6 +78,21 @@ def test_a_mirror_that_runs_ahead_is_noticed(tmp_path: Path) -> None:
     assert world.mirrors_of(PLDS) == {"a.example"}
 
 
+@pytest.mark.parametrize("times", [1, 3, 8])
+def test_a_mirror_that_is_fetched_faster_is_noticed(tmp_path: Path, times: int) -> None:
+    """Also if it is fetched as fast for a while afterwards: by and by, its lower budget tells."""
+    world, done, mirrored = MirrorWorld(tmp_path), 0, 0
+    world.link("b.example", 5)
+    for number in range(100):
+        pages = max(1, 8 * times // 20) if mirrored > 8 else 8 * times
+        world.fetch("a.example", texts(pages, since=done))
+        world.fetch("b.example", texts(8, since=8 * number))
+        world.travel()
+        done += pages
+        mirrored += world.mirrors_of(PLDS) == {"a.example"}
+    assert mirrored > 50
+
+
 def samples_of(since: int) -> list[str]:
     return [text for text in texts(4_000, since=since) if is_sample(content_of(text))]
 
