@@ -9,14 +9,18 @@ common. Nothing waits for it, and a row that is lost is a sample that nobody sha
 
 Of two PLDs the one with more in-links is greater, by the octave of its in-degree; of two in the same octave, the one
 with the larger key. So of a family of mirrors one stays as it is, whoever was crawled first: the one that most of the
-web links to. Nobody can have somebody else's budget lowered by copying pages, unless more PLDs link to the copy.
+web links to. Who copies the pages of a PLD has its budget lowered only if as many PLDs link to the copy, by octaves; in
+the same octave it is a matter of luck, which somebody who copies a PLD several times will have.
 
     free   -> mirror   of the `WINDOW` samples up to the last one that is shared, `share` of them are, and one more
-    mirror -> free     so few of them that it is less than three quarters of that, or none of the last `SILENT` samples
+    mirror -> free     so few of them that it is less than three quarters of that, or shared ones vouch for no more
 
 The window ends with the last shared sample and not with the last one, so that a mirror is known that was crawled
-before, or runs ahead of, the PLD whose pages it has. There is a record for each PLD that has a sample, and one for each
-sample. Verdicts are in a table of their own, which has few records, because it is asked wherever a URL is placed.
+before, or runs ahead of, the PLD whose pages it has. From then on, a shared sample that is heard of, be it an old one,
+vouches for `VOUCHED` of those that the mirror has now. A freed one begins anew: what it has shared counts no more.
+
+There is a record for each PLD that has a sample, and one for each sample. Verdicts are in a table of their own, which
+has few records, because it is asked wherever a URL is placed.
 """
 
 from __future__ import annotations
@@ -44,17 +48,28 @@ LEAST: Final = 16
 """Samples before the first verdict, of some 64 pages."""
 
 SILENT: Final = 32
-"""So many samples since a shared one was last heard of free a mirror. What is shared is heard seconds later."""
+"""So many samples that no shared one vouches for free a mirror. What is shared is heard seconds later."""
+
+VOUCHED: Final = 2
+"""For so many samples a shared one vouches. So whoever copies one page in ten of a PLD does not keep it a mirror."""
 
 FREED: Final = 0.75
 """A mirror is free when less than this part of the share is shared."""
 
 RECORD: Final = np.dtype(
-    [("samples", "<u4"), ("last", "<u4"), ("shared", "<u8"), ("heard", "<u4"), ("other", "<u8"), ("state", "<u4")]
+    [
+        ("samples", "<u4"),
+        ("last", "<u4"),
+        ("shared", "<u8"),
+        ("heard", "<u4"),
+        ("other", "<u8"),
+        ("state", "<u4"),
+        ("recent", "<u8"),
+    ]
 )
 """The record of a PLD: how many samples it ever had; the number of the last one that is shared; a bit for it and for
-each of the 63 before it, set if that one is shared; how many samples there were when that was heard; with whom it was
-shared, the key of a PLD; and whether the PLD is a `MIRROR`."""
+each of the 63 before it, set if that one is shared; up to which sample the shared ones vouch for it; with whom the last
+one was shared, the key of a PLD; whether the PLD is a `MIRROR`; and 16 bits of each of its last four contents."""
 
 VERDICT: Final = np.dtype([("state", "<u4"), ("shared", "<u4"), ("weighed", "<u4"), ("other", "<u8")])
 """The record of a PLD that ever was a mirror: `MIRROR` and `TOLD`, and what the last verdict was made of."""
@@ -71,6 +86,9 @@ SITES: Final = Kind("site", SITE, fresh_max=1024)
 
 _BITS: Final = (1 << WINDOW) - 1
 _NUMBER_MAX: Final = (1 << 32) - 1
+_TAG_BITS: Final = 16
+_TAG_MASK: Final = (1 << _TAG_BITS) - 1
+_TAGS_BITS: Final = 64
 _SAMPLE_BITS: Final = SAMPLED_IN.bit_length() - 1
 _FIRST_OTHER: Final = 1 << 64 - _SAMPLE_BITS
 
@@ -116,18 +134,34 @@ def told_verdict_of(record: npt.NDArray[np.void]) -> MirrorVerdict:
 class MirrorRecord:
     """What is known of one PLD, to be changed by a step."""
 
-    __slots__ = ("heard", "last", "other", "samples", "shared", "state")
+    __slots__ = ("heard", "last", "other", "recent", "samples", "shared", "state")
 
-    def __init__(self, samples: int, last: int, shared: int, heard: int, other: int, state: int) -> None:
+    def __init__(
+        self, samples: int, last: int, shared: int, heard: int, other: int, state: int, recent: int = 0
+    ) -> None:
         self.samples = samples
         self.last = last
         self.shared = shared
         self.heard = heard
         self.other = other
         self.state = state
+        self.recent = recent
 
     def __repr__(self) -> str:
         return f"<MirrorRecord samples={self.samples} shared={self.shared.bit_count()} state={self.state}>"
+
+    def note_content(self, content: int) -> bool:
+        """Note a sample, the last one from now on. Return whether its content is none of the last four that differ.
+
+        An error page at many URLs, or a page that is visited again and again, is one sample, whatever nodes remember.
+        """
+        tag = content >> 2 * _TAG_BITS & _TAG_MASK or 1
+        tags = [self.recent >> at & _TAG_MASK for at in range(0, _TAGS_BITS, _TAG_BITS)]
+        others = [other for other in tags if other != tag]
+        self.recent = tag
+        for nth, other in enumerate(others[: _TAGS_BITS // _TAG_BITS - 1], 1):
+            self.recent |= other << nth * _TAG_BITS
+        return len(others) == len(tags)
 
     def count_sample(self) -> int:
         """Count a sample. Return its number; the first is 1."""
@@ -138,13 +172,15 @@ class MirrorRecord:
         """Another PLD, a greater one, has the sample with this number too. It may be said again."""
         if not 0 < number <= self.samples:
             return  # files that were lost knew of it
-        if number > self.last:
-            ahead = number - self.last
-            self.shared = (self.shared << ahead & _BITS if ahead < WINDOW else 0) | 1
+        behind = self.last - number
+        if behind < 0:
+            self.shared = (self.shared << -behind & _BITS if -behind < WINDOW else 0) | 1
             self.last = number
-        elif self.last - number < WINDOW:
-            self.shared |= 1 << self.last - number
-        self.heard = self.samples
+        elif behind < WINDOW:
+            if self.shared >> behind & 1:
+                return  # it was said before
+            self.shared |= 1 << behind
+        self.heard = min(max(self.heard, self.samples - SILENT) + VOUCHED, self.samples)
         self.other = other
 
     def judge(self, share: float) -> int:
@@ -158,7 +194,12 @@ class MirrorRecord:
         if self.samples - self.heard >= SILENT or weighed < LEAST or shared < min(weighed, share * weighed + 1):
             return 0
         self.state |= MIRROR
+        self.heard = self.samples
         return 1
+
+    def begin_anew(self) -> None:
+        """Forget what is shared, because it was freed: only what is shared from now on makes it a mirror again."""
+        self.shared = 0
 
     @property
     def verdict(self) -> MirrorVerdict:
@@ -168,7 +209,7 @@ class MirrorRecord:
 
     def values(self) -> tuple[int, ...]:
         """Return the fields of `RECORD`."""
-        return self.samples, self.last, self.shared, self.heard, self.other, self.state
+        return self.samples, self.last, self.shared, self.heard, self.other, self.state, self.recent
 
 
 class MirrorRules(NamedTuple):

@@ -15,7 +15,7 @@ Rows `seen`, `found` and `counted` go to the partition of the content, rows `ske
 sends `found`. Rows `sampled` and `shared` go to the partition of the PLD, see `bigcrawl.scheduler.budgets.mirrors`. All
 numbers are little-endian; a page is the key of its URL, a content that of its bytes (`content_key`). Rows may come
 twice, and in the entry of another batch than their page's links. Merging them again changes nothing, except that a
-content counts as a sample of its PLD again. An unknown version is refused.
+content may count as a sample of its PLD again. An unknown version is refused.
 """
 
 from __future__ import annotations
@@ -162,10 +162,9 @@ def rows_by_partition(kind: RowKind, rows: Iterable[tuple[int, ...]], partitions
         partitions: how many there are.
     """
     pack = _TOLD_ROWS[kind].pack
-    packed: dict[int, bytes] = {}
+    packed: dict[int, bytearray] = {}
     for row in rows:
-        home = row[0] % partitions
-        packed[home] = packed.get(home, b"") + pack(*row)
+        packed.setdefault(row[0] % partitions, bytearray()).extend(pack(*row))
     return [ContentRow(home, some, kind) for home, some in packed.items()]
 
 

@@ -113,15 +113,15 @@ class MirrorWorld:
                 for contents in filter(None, (pack_contents(*rows_by_kind), *again)):
                     self._step(partition, InboxEntry(self._next_id(), contents=contents))
 
-    def import_from(self, other: MirrorWorld) -> None:
-        """Merge the rows that an export of another crawl with the same keys has."""
+    def import_from(self, other: MirrorWorld, names: Iterable[str] = ("sites", "samples", "mirrors")) -> None:
+        """Merge the rows that an export of another crawl with the same keys has in these tables."""
         for number in range(PARTITIONS):
             directory = other.directory(number)
             [epoch] = list_committed(directory, DiskFiles())[:1]
             own = EpochDirectory(epoch_path(directory, epoch), epoch, DiskFiles())
             manifest = decode_manifest(own.place(MANIFEST), own.read(MANIFEST))
             tables = Tables.restore(own, manifest.tables)
-            for name in ("sites", "samples", "mirrors"):
+            for name in names:
                 for records in getattr(tables, name).records():
                     for rows in rows_to_export(name, records):
                         assert rows.values is not None

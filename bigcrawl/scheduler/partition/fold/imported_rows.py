@@ -5,7 +5,7 @@ the same rows twice changes nothing the second time. What the partition knows it
 
     seen, edges, hosts    keys that are not there are added
     plds, totals, visits  the larger number counts
-    all others            only keys that are not there are added
+    all others            only keys that are not there are added; of mirrors, only if the samples say the same here
 """
 
 from __future__ import annotations

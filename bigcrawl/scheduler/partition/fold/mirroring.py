@@ -54,27 +54,37 @@ def count_samples(tables: Tables, sampled: Rows, shared: Rows, share: float) -> 
     octave_of = dict(zip(plds, octaves_of(tables.plds.values(keys)[1]["in_degree"]).tolist(), strict=True))
     _, before = tables.samples.values(keys)
     records = {pld: MirrorRecord(*values) for pld, values in zip(plds, before.tolist(), strict=True)}
-    counted = [(content, pld, records[pld].count_sample(), octave_of[pld]) for pld, content in sampled.tolist()]
+    counted = [
+        (content, pld, records[pld].count_sample(), octave_of[pld])
+        for pld, content in sampled.tolist()
+        if records[pld].note_content(content)
+    ]
     for pld, number, other, octave in shared.tolist():
         # More PLDs may link to it by now than it was compared with.
         if (octave, other) > (octave_of[pld], pld):
             records[pld].note_shared(number, other)
-    more = {pld: change for pld, record in records.items() if (change := record.judge(share))}
+    verdicts = {pld: record.verdict for pld, record in records.items() if record.judge(share)}
+    for pld in [pld for pld, verdict in verdicts.items() if not verdict.is_mirror]:
+        records[pld].begin_anew()
     after = np.array([record.values() for record in records.values()], dtype=RECORD)
     tables.commit(tables.samples, tables.samples.put(keys, after))
-    if more:
-        _note_verdicts(tables, {pld: records[pld].verdict for pld in more})
-    return counted, sum(more.values())
+    return counted, _note_verdicts(tables, verdicts) if verdicts else 0
 
 
-def _note_verdicts(tables: Tables, verdicts: dict[int, MirrorVerdict]) -> None:
-    """Note verdicts that have changed, by PLD in ascending order. Whoever places a URL of the PLD tells them."""
+def _note_verdicts(tables: Tables, verdicts: dict[int, MirrorVerdict]) -> int:
+    """Note verdicts that have changed, by PLD in ascending order. Whoever places a URL of the PLD tells them.
+
+    Returns:
+        By how many there are more mirrors. An import that was cut off may have brought samples without a verdict.
+    """
     keys = np.array(list(verdicts), dtype=np.uint64)
     _, records = tables.mirrors.values(keys)
+    before = int((records["state"] & MIRROR != 0).sum())
     records["state"] = records["state"] & TOLD | [MIRROR * verdict.is_mirror for verdict in verdicts.values()]
     for name in ("shared", "weighed", "other"):
         records[name] = [getattr(verdict, name) for verdict in verdicts.values()]
     tables.commit(tables.mirrors, tables.mirrors.put(keys, records))
+    return int((records["state"] & MIRROR != 0).sum()) - before
 
 
 def find_shared(tables: Tables, counted: Rows) -> list[Hint]:
@@ -112,6 +122,19 @@ def find_shared(tables: Tables, counted: Rows) -> list[Hint]:
         if other != pld:
             hints.append((pld, number, other, octave))
     return hints
+
+
+def only_sampled(tables: Tables, rows: TableRows) -> TableRows:
+    """Return those rows of the table `mirrors` of another crawl that say what the records of samples here say.
+
+    An export has the samples of a PLD before its verdict. Where this crawl has counted samples of the PLD before, it
+    keeps its own record, so the verdict on that of the other crawl does not count: nothing here would ever change it.
+    """
+    if rows.values is None:
+        return rows
+    found, records = tables.samples.values(rows.keys)
+    is_same = found & (records["state"] & MIRROR == rows.values["state"] & MIRROR)
+    return rows._replace(keys=rows.keys[is_same], values=rows.values[is_same])
 
 
 def count_new_mirrors(tables: Tables, rows: TableRows) -> int:

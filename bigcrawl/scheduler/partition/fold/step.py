@@ -24,7 +24,7 @@ from bigcrawl.scheduler.partition.fold.admission import Admission
 from bigcrawl.scheduler.partition.fold.budgeting import Budgeting
 from bigcrawl.scheduler.partition.fold.edges import EdgesFormatError, decode_edges, new_targets
 from bigcrawl.scheduler.partition.fold.imported_rows import RowsFormatError, merge_rows, unpack_rows
-from bigcrawl.scheduler.partition.fold.mirroring import count_new_mirrors, count_samples, find_shared
+from bigcrawl.scheduler.partition.fold.mirroring import count_new_mirrors, count_samples, find_shared, only_sampled
 from bigcrawl.scheduler.partition.fold.seen import (
     RELEASED_A_STEP,
     check_seen,
@@ -341,6 +341,7 @@ class StepFold:
                 self.copies += note_all(self._state.tables.copies, rows.values, self._state.tables.commit)
                 continue
             if rows.table == "mirrors":
+                rows = only_sampled(self._state.tables, rows)
                 self.mirrors += count_new_mirrors(self._state.tables, rows)
             rise = merge_rows(self._state.tables, rows)
             if rise is not None:

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from bigcrawl.scheduler.budgets.mirrors import mirror_change_text
+from bigcrawl.scheduler.budgets.mirrors import is_sample, mirror_change_text
 from bigcrawl.scheduler.partition.partition import PartitionLimits
 from tests.support.keys import pld_key
-from tests.support.worlds.mirror_world import RULES, MirrorWorld
+from tests.support.worlds.mirror_world import RULES, MirrorWorld, content_of
 from tests.support.worlds.partition_world import make_runs_early
 
 if TYPE_CHECKING:
@@ -78,6 +78,43 @@ def test_a_mirror_that_runs_ahead_is_noticed(tmp_path: Path) -> None:
     assert world.mirrors_of(PLDS) == {"a.example"}
 
 
+@pytest.mark.parametrize("times", [1, 3, 8])
+def test_a_mirror_that_is_fetched_faster_is_noticed(tmp_path: Path, times: int) -> None:
+    """Also if it is fetched as fast for a while afterwards: by and by, its lower budget tells."""
+    world, done, mirrored = MirrorWorld(tmp_path), 0, 0
+    world.link("b.example", 5)
+    for number in range(100):
+        pages = max(1, 8 * times // 20) if mirrored > 8 else 8 * times
+        world.fetch("a.example", texts(pages, since=done))
+        world.fetch("b.example", texts(8, since=8 * number))
+        world.travel()
+        done += pages
+        mirrored += world.mirrors_of(PLDS) == {"a.example"}
+    assert mirrored > 50
+
+
+def samples_of(since: int) -> list[str]:
+    return [text for text in texts(4_000, since=since) if is_sample(content_of(text))]
+
+
+def test_a_site_of_which_few_pages_are_copied_is_soon_free(tmp_path: Path) -> None:
+    """Whoever has more links, or luck within an octave, and copies 16 samples, and then one in 31, gains little."""
+    world = MirrorWorld(tmp_path)
+    world.link("b.example", 5)
+    first, later = samples_of(0), samples_of(4_000)
+    world.fetch("a.example", first)
+    world.travel()
+    world.fetch("b.example", first[:16])
+    world.travel()
+    was_mirror = []
+    for number in range(24):
+        world.fetch("a.example", later[number * 31 : number * 31 + 31])
+        world.fetch("b.example", first[16 + number : 17 + number])
+        world.travel()
+        was_mirror.append(world.mirrors_of(PLDS) == {"a.example"})
+    assert not any(was_mirror[2:])
+
+
 def test_sixty_four_pages_are_enough(tmp_path: Path) -> None:
     """On average: of forty families of two, each with 64 pages, some half are noticed, and with 96 pages nearly all."""
     world = MirrorWorld(tmp_path)
@@ -138,6 +175,21 @@ def test_pages_that_many_sites_have_make_no_mirrors(tmp_path: Path) -> None:
             world.fetch(site, [f"{site} {number}", common[number % len(common)]])
         world.travel()
     assert world.mirrors_of(sites) == set()
+
+
+def test_few_contents_that_come_again_and_again_make_no_mirror(tmp_path: Path) -> None:
+    """A small site that is visited again, or refuses most pages in the same words, while nodes have forgotten both."""
+    world = MirrorWorld(tmp_path)
+    world.link("b.example", 5)
+    common = samples_of(0)[:3]
+    world.fetch("b.example", common)
+    for _ in range(40):
+        world.fetch("a.example", common)
+        world.travel()
+    assert world.mirrors_of(PLDS) == set()
+    verdict = world.verdict("a.example")
+    assert verdict is not None
+    assert verdict.shared == verdict.weighed == len(common)
 
 
 def test_a_mirror_with_pages_of_its_own_is_free_again(tmp_path: Path) -> None:
@@ -235,3 +287,39 @@ def test_an_imported_crawl_knows_its_mirrors(tmp_path: Path) -> None:
         new.find(pld)
     assert new.mirrors_of(PLDS) == {"a.example", "c.example", "d.example"}
     assert [change.pld for change in new.told] == ["d.example"]
+
+
+def test_an_import_changes_no_verdict_of_samples_that_were_counted_here(tmp_path: Path) -> None:
+    """A running crawl judges by its own samples: else a PLD would be a mirror for ever, as no sample would free it."""
+    old, new = MirrorWorld(tmp_path / "old"), MirrorWorld(tmp_path / "new")
+    for world in (old, new):
+        world.link("b.example", 5)
+    for pld in PLDS[:3]:
+        old.fetch(pld, texts(PAGES))
+    old.travel()
+    new.fetch("a.example", texts(40, "my own"))
+    new.travel()
+    for _ in range(2):
+        new.import_from(old)
+    assert new.mirrors_of(PLDS) == {"c.example"}
+    assert new.counted() == 1
+    for pages in (texts(PAGES, since=1_000), texts(200, "my own", since=40)):
+        for pld in PLDS[:2]:
+            new.fetch(pld, [f"{pld} {text}" for text in pages] if pages[0].startswith("my") else pages)
+        new.travel()
+        assert new.counted() == len(new.mirrors_of(PLDS))
+
+
+def test_after_an_import_that_was_cut_off_the_count_is_that_of_the_verdicts(tmp_path: Path) -> None:
+    """It brought samples of a mirror and no verdict; the PLD is free before it has ever been lowered here."""
+    old, new = MirrorWorld(tmp_path / "old"), MirrorWorld(tmp_path / "new")
+    for world in (old, new):
+        world.link("b.example", 5)
+    for pld in PLDS[:2]:
+        old.fetch(pld, texts(PAGES))
+    old.travel()
+    new.import_from(old, ("sites", "samples"))
+    new.fetch("a.example", texts(400, "my own"))
+    new.travel()
+    new.import_from(old)
+    assert (new.mirrors_of(PLDS), new.counted()) == (set(), 0)
