@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import shutil
+from contextlib import nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -54,7 +55,7 @@ async def _copies(config: Config, server: str, writer: LineWriter) -> dict[str, 
     """Write all lines. Memory: 28 bytes a copy of one partition."""
     found = {"exact": 0, "near": 0, "elsewhere": 0}
     async with opened(config, server) as crawl:
-        with place_for_links(config.crawl.crawl_dir) as place:
+        with place_for_links(config.crawl.crawl_dir) if config.store.url else nullcontext() as place:
             for partition in range(crawl.partitions):
                 rows = await asyncio.to_thread(_rows, crawl, partition, place)
                 if rows is None:
@@ -67,8 +68,13 @@ async def _copies(config: Config, server: str, writer: LineWriter) -> dict[str, 
     return found
 
 
-def _rows(crawl: OpenedCrawl, partition: int, place: Path) -> npt.NDArray[Any] | None:
-    """The copies that the newest files of a partition list; None without files."""
+def _rows(crawl: OpenedCrawl, partition: int, place: Path | None) -> npt.NDArray[Any] | None:
+    """The copies that the newest files of a partition list; None without files.
+
+    Without a store there is no place to fetch to, and nothing is written: whoever may read the files may call this.
+    """
+    if place is None:
+        return read_copies_of(crawl.directory(partition))
     fetched = place / f"p{partition:04d}"
     try:
         return read_copies_of(newest_files(crawl, partition, fetched, _is_of_copies))
