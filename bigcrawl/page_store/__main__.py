@@ -1,8 +1,8 @@
 """``python -m bigcrawl.page_store``: uploads the WARC files of a directory, in a process of low priority.
 
-It prints a JSON object for each file, and goes on if nobody reads it. The last one says why it failed, and at which
-file, if it did. The exit status is 0 if the store took all that it was offered, 1 if it refused or failed, and 2 if it
-did not answer for so long that the process gave up.
+It prints a JSON object for each file, and goes on if nobody reads it. The last one says why it failed, at which file,
+and which files the store refused, if it did. The exit status is 0 if the store took all that it was offered, 1 if it
+refused or failed, and 2 if it did not answer for so long that the process gave up.
 """
 
 from __future__ import annotations
@@ -30,7 +30,8 @@ def main() -> int:
     uploads: Uploads | None = None
 
     def fail(error: object) -> None:
-        _tell({"error": str(error), "at": uploads.at if uploads is not None else ""})
+        at, refused = (uploads.at, uploads.refused) if uploads is not None else ("", [])
+        _tell({"error": str(error), "at": at, "refused": refused})
 
     silence = f"nothing has moved for {given.stall:g} s: {given.url}, or the disk, does not answer"
     watchdog = Watchdog(given.stall, lambda: fail(silence))

@@ -26,11 +26,17 @@ STALL_S: Final = 300.0
 
 
 class UploadError(TransientStoreError):
-    """A process could not upload all. `at` is the name of the file that it tried last; empty if it tried none."""
+    """A process could not upload all.
 
-    def __init__(self, reason: str, at: str = "") -> None:
+    Attributes:
+        at: the name of the file that it tried last; empty if it tried none.
+        refused: names of the files that the store refused, if it was offered all; empty if too many in a row.
+    """
+
+    def __init__(self, reason: str, at: str = "", refused: Sequence[str] = ()) -> None:
         super().__init__(reason)
         self.at = at
+        self.refused = refused
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,7 +111,8 @@ class UploadProcess:
                     failure = told
             status = self._process.wait()
             if status:
-                raise UploadError(failure.get("error") or self._last_words(status), failure.get("at", ""))
+                reason = failure.get("error") or self._last_words(status)
+                raise UploadError(reason, failure.get("at", ""), failure.get("refused", ()))
 
     def leave(self) -> None:
         """Listen no longer. The process goes on."""

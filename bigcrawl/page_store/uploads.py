@@ -47,6 +47,7 @@ class Uploads:
 
     Attributes:
         at: the name of the file that was tried last; empty if none was.
+        refused: names of the files that the store refused, once all were tried; empty if it refused too many in a row.
     """
 
     def __init__(
@@ -58,6 +59,7 @@ class Uploads:
         self._refusals_max = refusals_max
         self._has_problem: set[Path] = set()
         self.at = ""
+        self.refused: list[str] = []
 
     def __repr__(self) -> str:
         return f"<Uploads to {self._store.url}>"
@@ -99,6 +101,7 @@ class Uploads:
                 self._store.note_progress()
                 time.sleep(POLL_S)
         if refused:
+            self.refused = [path.name for path in refused]
             raise next(iter(refused.values()))
 
     def _tried(self, path: Path) -> Uploaded | None:

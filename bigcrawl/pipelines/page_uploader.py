@@ -45,7 +45,8 @@ class PageUploader:
         note: called in the uploader's thread for each file that was uploaded, and with None for each failure.
 
     Attributes:
-        staying: names of files that cannot be uploaded until an operator mends them. Changed by the uploader's thread.
+        staying: names of files that cannot be uploaded until an operator mends them, as far as is known. Changed by the
+            uploader's thread.
     """
 
     def __init__(
@@ -127,14 +128,21 @@ class PageUploader:
 
     def _upload(self, wait_s: float) -> bool:
         """Run a process to its end; False if the store failed."""
+        has_moved = False
         try:
             self._process = UploadProcess(self._orders, wait_s, self._after)
             for done in self._process.uploaded():
                 self._heed(done)
+                has_moved = has_moved or not done.problem
         except (OSError, UploadError) as problem:
-            self._after = problem.at if isinstance(problem, UploadError) else self._after
             self._note(None)
-            self._tell_away(str(problem))
+            refused: set[str] = set()
+            if isinstance(problem, UploadError):
+                self._after, refused = problem.at, set(problem.refused)
+            if refused and has_moved:
+                self._heed_refused(refused, str(problem))
+            elif not refused or not refused <= self.staying:
+                self._tell_away(str(problem))
             return False
         finally:
             self._process = None
@@ -152,6 +160,14 @@ class PageUploader:
         if done.problem not in self._told:
             self._told.add(done.problem)
             logger.error("%(problem)s", {"problem": done.problem})
+
+    def _heed_refused(self, refused: set[str], error: str) -> None:
+        """Have the crawl not wait for files that a store refuses while it takes others. They are tried again."""
+        self._is_away = False
+        if new := sorted(refused - self.staying):
+            self.staying.update(new)
+            told = {"url": self._url, "files": ", ".join(new), "error": error, "directory": self._directory}
+            logger.error("%(url)s takes files, but not %(files)s: %(error)s; they wait in %(directory)s", told)
 
     def _tell_left(self) -> None:
         try:

@@ -19,14 +19,20 @@ TEMPORARY: Final = ".tmp-"
 def write_whole(path: Path, pieces: Iterable[bytes], mode: int = FILE_MODE) -> None:
     """Write a file under another name, sync it, and rename it. Its directory must exist.
 
+    Each piece is synced before the next one is written: a sync of a whole large file may take longer than a watchdog
+    waits for a piece.
+
     Raises:
         OSError: the disk refuses; the file is unchanged.
     """
     temporary = path.with_name(f".{path.name}{TEMPORARY}{os.getpid()}-{threading.get_ident()}")
     try:
         with open(temporary, "wb", opener=opener) as file:
-            file.writelines(pieces)
-            file.flush()
+            for number, piece in enumerate(pieces):
+                if number:
+                    os.fsync(file.fileno())
+                file.write(piece)
+                file.flush()
             if mode != FILE_MODE:
                 os.fchmod(file.fileno(), mode)
             os.fsync(file.fileno())

@@ -55,7 +55,6 @@ async def _copies(config: Config, server: str, writer: LineWriter) -> dict[str, 
     """Write all lines. Memory: 28 bytes a copy of one partition."""
     found = {"exact": 0, "near": 0, "elsewhere": 0}
     async with opened(config, server) as crawl:
-        # Only what is fetched from a store needs a place: a state directory may be read by somebody who may not write.
         with place_for_links(config.crawl.crawl_dir) if config.store.url else nullcontext() as place:
             for partition in range(crawl.partitions):
                 rows = await asyncio.to_thread(_rows, crawl, partition, place)
@@ -70,7 +69,10 @@ async def _copies(config: Config, server: str, writer: LineWriter) -> dict[str, 
 
 
 def _rows(crawl: OpenedCrawl, partition: int, place: Path | None) -> npt.NDArray[Any] | None:
-    """The copies that the newest files of a partition list; None without files. There is no `place` without a store."""
+    """The copies that the newest files of a partition list; None without files.
+
+    Without a store there is no place to fetch to, and nothing is written: whoever may read the files may call this.
+    """
     if place is None:
         return read_copies_of(crawl.directory(partition))
     fetched = place / f"p{partition:04d}"

@@ -16,7 +16,7 @@ from bigcrawl.commands.moving.export_file import FORMAT, written
 from bigcrawl.commands.moving.partition_lines import partition_lines
 from bigcrawl.commands.opened_crawl import opened, server_of
 from bigcrawl.commands.result import Result
-from bigcrawl.drum.files import store_errors
+from bigcrawl.exceptions import TransientStoreError
 from bigcrawl.private_files import make_private_directory
 from bigcrawl.redisdb.keys import CrawlKeys
 from bigcrawl.redisdb.replies import pairs_of
@@ -100,15 +100,19 @@ def place_for_links(crawl_dir: Path) -> Iterator[Path]:
     """Make a directory for links on the file system of the crawl's files; delete those of killed exports.
 
     Raises:
-        TransientStoreError: it cannot be made.
+        TransientStoreError: the disk refuses, or the directory of the crawl is somebody else's.
     """
-    with store_errors(crawl_dir):
+    try:
         make_private_directory(crawl_dir)
         for left in crawl_dir.glob(f"{_PREFIX}*"):
             with _locked(left) as is_ours:
                 if is_ours:
                     shutil.rmtree(left, ignore_errors=True)
         place = Path(tempfile.mkdtemp(prefix=_PREFIX, dir=crawl_dir))
+    except OSError as error:
+        raise TransientStoreError(
+            f"{crawl_dir} cannot be written, where files are kept for a moment: {error.strerror or error}"
+        ) from error
     try:
         with _locked(place):
             yield place

@@ -127,5 +127,7 @@ def test_copies_are_listed_where_the_files_are_only_in_the_store(tmp_path: Path)
         assert not list(state.glob("export-*"))
         assert not list(state.glob("p0*")), "what a node has is changed by nodes alone"
         crawl.settings["BIGCRAWL_STORE_URL"] = None
+        before_ns = state.stat().st_mtime_ns
         said = crawl.frontier("copies", str(tmp_path / "none.jsonl")).stdout
+        assert state.stat().st_mtime_ns == before_ns, "without a store, whoever may only read there may call it"
     assert "partitions have no files here, and may list more copies" in said

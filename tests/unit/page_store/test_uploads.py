@@ -150,7 +150,8 @@ def test_a_store_that_hangs_ends_the_process_and_nothing_is_lost(tmp_path: Path,
     server.become("hang")
     status, told = ended(started(tmp_path, url, "--stall", "3"))
     assert status == 2
-    assert told == [{"error": f"nothing has moved for 3 s: {url}, or the disk, does not answer", "at": path.name}]
+    silence = f"nothing has moved for 3 s: {url}, or the disk, does not answer"
+    assert told == [{"error": silence, "at": path.name, "refused": []}]
     assert by_name(*tmp_path.iterdir()) == expected
     server.become("")
     assert ended(started(tmp_path, url))[0] == 0

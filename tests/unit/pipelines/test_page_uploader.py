@@ -138,6 +138,36 @@ def test_a_file_that_the_store_never_takes_is_no_reason_to_wait(world: World) ->
     assert not uploader.staying
 
 
+def test_a_file_that_a_store_refuses_while_it_takes_others_is_no_reason_to_wait(
+    world: World, caplog: pytest.LogCaptureFixture
+) -> None:
+    """It is told once, by its name. A store that is away later is told, too, and the file is moved once it is taken."""
+    world.store.mkdir()
+    refused, others = world.pages(), [world.pages(URLS[:1])]
+    (world.store / refused.name).mkdir()
+    uploader = world.uploader()
+    full = DiskUse(world.warc, 0, uploader.staying)
+    uploader.start()
+    wait_until(lambda: uploader.staying == {refused.name}, "it is known")
+    assert not full._look()
+    for _ in range(2):
+        others.append(world.pages(URLS[:1]))
+        uploader.look()
+        wait_until(lambda: not others[-1].exists(), "the others are moved")
+    assert caplog.text.count(f"takes files, but not {refused.name}: ") == 1
+    assert "are not uploaded to" not in caplog.text
+    away = world.store.rename(world.store.with_name("away"))
+    others.append(world.pages(URLS[:1]))
+    assert full._look().endswith("1 files there wait for the store")
+    uploader.look()
+    wait_until(lambda: "are not uploaded to" in caplog.text, "it is away")
+    away.rename(world.store)
+    (world.store / refused.name).rmdir()
+    wait_until(lambda: not refused.exists() and not others[-1].exists(), "all are moved")
+    uploader.end(LONG_S)
+    assert not uploader.staying
+
+
 def test_files_that_the_store_always_refuses_keep_no_others(world: World) -> None:
     """However many there are, side by side: the next process begins behind the one at which the last one ended."""
     world.store.mkdir()
