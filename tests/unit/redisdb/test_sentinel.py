@@ -15,6 +15,7 @@ from bigcrawl.redisdb.reply_errors import RedisRestartedError
 from tests.support.crawling.verdicts import pause
 from tests.support.redis_servers.client_runs import append, run
 from tests.support.redis_servers.sentinels import SERVICE, Watched
+from tests.support.running.processes import wait_until
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -33,7 +34,8 @@ def test_master_is_asked_for_and_followed(watched: Watched, crawl_name: str) -> 
     async def work(client: RedisClient) -> None:
         assert await client.run([append(keys, 1)]) == [True]
         before = client.server
-        pause(0.5)  # the replica lags by milliseconds
+        with redis.Redis(port=watched.replica_port) as heir:
+            wait_until(lambda: heir.xlen(keys.inbox) == 1, "the replica has it")
         watched.kill_master()
         with pytest.raises(TransientStoreError):
             await client.run([append(keys, 2)])
