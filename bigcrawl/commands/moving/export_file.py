@@ -24,6 +24,7 @@ from bigcrawl.exceptions import ConfigError
 from bigcrawl.private_files import opener
 from bigcrawl.scheduler.partition.fold.imported_rows import RowsFormatError, TableRows, pack_rows, unpack_rows
 from bigcrawl.scheduler.records.body import look_at_address
+from bigcrawl.scheduler.records.inbox_entry import CONTENTS, EDGES, FORGOTTEN, REVISITS, ROWS, VOTES
 from bigcrawl.scheduler.records.queued_url import QueuedUrl
 
 if TYPE_CHECKING:
@@ -32,6 +33,16 @@ if TYPE_CHECKING:
 
 FORMAT: Final = 1
 LINE_BYTES_MAX: Final = 8 << 20  # a request of 4 MB, in base64
+WIRE: Final = {
+    "edges": EDGES,
+    "forgotten": FORGOTTEN,
+    "rows": ROWS,
+    "revisits": REVISITS,
+    "votes": VOTES,
+    "contents": CONTENTS,
+}
+"""What an inbox holds besides URLs and ends: its name in a line, and in an inbox entry."""
+
 _ZSTD_MAGIC: Final = b"\x28\xb5\x2f\xfd"
 
 Line = dict[str, Any]

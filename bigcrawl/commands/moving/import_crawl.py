@@ -9,17 +9,17 @@ from __future__ import annotations
 
 import asyncio
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
 from bigcrawl.commands.inbox_sender import InboxSender
 from bigcrawl.commands.moving.begun_crawl import begun, server_for_import
 from bigcrawl.commands.moving.export import RULES
-from bigcrawl.commands.moving.export_file import data_of, packed_rows_of, read_lines, url_of
+from bigcrawl.commands.moving.export_file import WIRE, data_of, packed_rows_of, read_lines, url_of
 from bigcrawl.commands.result import Result
 from bigcrawl.exceptions import ConfigError
 from bigcrawl.redisdb.keys import CrawlKeys
 from bigcrawl.scheduler.node.control import BLACKLISTED, BUDGETED, DELAYED, SPEED
-from bigcrawl.scheduler.records.inbox_entry import CONTENTS, EDGES, FORGOTTEN, REVISITS, ROWS, VOTES
+from bigcrawl.scheduler.records.inbox_entry import ROWS
 
 if TYPE_CHECKING:
     import argparse
@@ -28,15 +28,6 @@ if TYPE_CHECKING:
     from bigcrawl.commands.moving.export_file import Line
     from bigcrawl.commands.opened_crawl import OpenedCrawl
     from bigcrawl.config import Config
-
-_WIRE: Final = {
-    "edges": EDGES,
-    "forgotten": FORGOTTEN,
-    "rows": ROWS,
-    "revisits": REVISITS,
-    "votes": VOTES,
-    "contents": CONTENTS,
-}
 
 
 def import_crawl(config: Config, words: Sequence[str], opts: argparse.Namespace) -> Result:
@@ -105,8 +96,8 @@ class _LineSender:
                 wire, data = ROWS, packed_rows_of(line)
                 self.counts["rows"] += len(data_of(line, "keys")) // 8
             else:
-                name = next(name for name in _WIRE if name in line)
-                wire, data = _WIRE[name], data_of(line, name)
+                name = next(name for name in WIRE if name in line)
+                wire, data = WIRE[name], data_of(line, name)
         except (ValueError, TypeError, LookupError, StopIteration) as error:
             raise ConfigError(f"a line of the file is damaged ({error}): {str(line)[:80]}") from None
         if "url" in line:

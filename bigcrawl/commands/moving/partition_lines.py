@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from bigcrawl.commands.moving.contents import Contents
-from bigcrawl.commands.moving.export_file import data_line, rows_line, url_line
+from bigcrawl.commands.moving.export_file import WIRE, data_line, rows_line, url_line
 from bigcrawl.commands.moving.newest_files import newest_files
 from bigcrawl.drum.files import DiskFiles
 from bigcrawl.drum.format import Records
@@ -23,17 +23,7 @@ from bigcrawl.redisdb.replies import pairs_of
 from bigcrawl.scheduler.partition.fold.imported_rows import rows_to_export
 from bigcrawl.scheduler.partition.manifest import NO_INBOX_ID
 from bigcrawl.scheduler.records.contents import found_by_partition, pack_contents
-from bigcrawl.scheduler.records.inbox_entry import (
-    BATCH,
-    CONTENTS,
-    EDGES,
-    FORGOTTEN,
-    OUTCOMES,
-    REVISITS,
-    ROWS,
-    VOTES,
-    id_order,
-)
+from bigcrawl.scheduler.records.inbox_entry import BATCH, OUTCOMES, id_order
 from bigcrawl.scheduler.records.member import unpack_member
 from bigcrawl.scheduler.records.outcomes import AGAIN, CODES, FETCHED, last_of_each, unpack_outcomes
 from bigcrawl.scheduler.records.queued_url import UNCHECKED, QueuedUrl, decode_batch
@@ -52,14 +42,6 @@ if TYPE_CHECKING:
 TRIES_MAX = 5
 _ENTRIES_AT_ONCE = 200
 _HOSTS_AT_ONCE = 100
-_OTHERS = {
-    "edges": EDGES,
-    "forgotten": FORGOTTEN,
-    "rows": ROWS,
-    "revisits": REVISITS,
-    "votes": VOTES,
-    "contents": CONTENTS,
-}
 _MARKS_FROM = FETCHED  # codes from here on are no ends
 
 
@@ -176,7 +158,7 @@ async def _read_inbox(crawl: OpenedCrawl, partition: int, folded: str, found: He
             fields = dict(pairs_of(raw))
             found.arrived += decode_batch(batch) if (batch := fields.get(BATCH)) else ()
             ends += [(raw_id.decode(), outcomes)] if (outcomes := fields.get(OUTCOMES)) else []
-            for name, wire in _OTHERS.items():
+            for name, wire in WIRE.items():
                 found.others += [(name, data)] if (data := fields.get(wire)) else []  # a field may be empty
         if len(entries) < _ENTRIES_AT_ONCE:
             break

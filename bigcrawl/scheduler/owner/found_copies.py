@@ -61,7 +61,12 @@ class FoundCopies:
         return (refused + len(self._disk.untold) - self._sent_bytes) // FOUND_BYTES
 
     def note_sent(self, rows: bytes, now_ms: int, refused: Callable[[bytes], bytes]) -> None:
-        """Record that what was unsent was sent: these rows. `refused` returns those of them that Redis has refused."""
+        """Record that these rows were sent, which were all that was unsent. `refused` returns those that Redis refused.
+
+        If all rows became unsent meanwhile, because Redis may have forgotten, they stay so.
+        """
+        if not self.unsent.startswith(rows):
+            return
         for sent in self._sent:
             if sent.refused:
                 rows = rows[len(sent.refused) :]
