@@ -10,7 +10,7 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from benchmarks.content.pages import PAGE_BYTES, Pair, page, pair
+from benchmarks.content.pages import PAGE_BYTES, Pair, page, pair, simulated_pages
 from benchmarks.content.way import Way, measure
 from benchmarks.crawl.machine import describe_machine
 from benchmarks.crawl.report import aligned, say
@@ -82,6 +82,7 @@ def cost_of_the_way() -> bool:
         "exact": measure(),
         "and mirrors": measure(has_mirrors=True),
         "near": measure(has_sketches=True),
+        "near, simulated web": measure(simulated_pages(), has_sketches=True),
         "exact, all on two PLDs": measure(plds_alike=2),
         "and mirrors of these": measure(has_mirrors=True, plds_alike=2),
     }
@@ -91,7 +92,7 @@ def cost_of_the_way() -> bool:
     say("", *aligned(rows))
     added = ways["and mirrors"].whole - ways["exact"].whole
     say(f"mirrors add {added:.1f} us; the aim is {MIRRORS_US_MAX:.0f}")
-    return ways["near"].whole <= US_MAX and added <= MIRRORS_US_MAX
+    return ways["near, simulated web"].whole <= US_MAX and added <= MIRRORS_US_MAX
 
 
 def best_us(call: Callable[[Any], object], samples: Sequence[object]) -> float:

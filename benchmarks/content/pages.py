@@ -5,10 +5,16 @@ from __future__ import annotations
 import random
 import re
 from typing import Final, NamedTuple
+from urllib.parse import urlsplit, urlunsplit
+
+from bigcrawl.simweb.basics.features import Feature
+from bigcrawl.simweb.model.web import Web
 
 PAGE_BYTES: Final = 21_000
 LINKS: Final = 60
 PHRASE_WORDS: Final = 4
+_PORT: Final = 80
+_FOUND: Final = 200
 
 _no_text = re.compile(rb"<[^>]*>")
 _rng = random.Random(7)
@@ -34,6 +40,13 @@ def page(seed: int, size: int = PAGE_BYTES) -> bytes:
             part += f" {rng.choice(_WORDS)}"
         parts.append(part + "</p>\n")
     return "".join(parts).encode()
+
+
+def simulated_pages(hosts: int = 800) -> list[bytes]:
+    """All pages of a simulated web with copies, in the order of its links: a fifth exact copies, a tenth near ones."""
+    web = Web(1, hosts, 12, features=frozenset({Feature.COPIES}))
+    pages = [urlsplit(url) for url, status in web.reachable(_PORT, web.seeds(_PORT)).items() if status == _FOUND]
+    return [web.answer(url.hostname or "", urlunsplit(url._replace(scheme="", netloc="")), _PORT).body for url in pages]
 
 
 def pair(seed: int, share: float, size: int = PAGE_BYTES) -> Pair:

@@ -7,7 +7,7 @@ import tempfile
 import time
 from collections import defaultdict
 from pathlib import Path
-from typing import Final, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from benchmarks.content.pages import page
 from bigcrawl.redisdb.scripts import Ended
@@ -20,6 +20,9 @@ from bigcrawl.scheduler.records.held_urls import HeldUrls
 from bigcrawl.scheduler.records.inbox_entry import InboxEntry
 from bigcrawl.scheduler.records.member import Member
 from bigcrawl.url.key import PUBLIC_KEYS
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 
 PARTITIONS: Final = 16
 BODIES: Final = 64
@@ -70,10 +73,13 @@ class _Rows:
         return packed
 
 
-def measure(*, has_sketches: bool = False, has_mirrors: bool = False, plds_alike: int = 1) -> Way:
-    """Take pages, a tenth of them near copies, to 16 partitions, batch by batch; the best batch counts.
+def measure(
+    pages: Sequence[bytes] = (), *, has_sketches: bool = False, has_mirrors: bool = False, plds_alike: int = 1
+) -> Way:
+    """Take pages to 16 partitions, batch by batch; the best batch counts.
 
     Args:
+        pages: taken in turn; if there are none, pages of 21 KB are made, a tenth of them near copies.
         has_sketches: whether near copies are looked for.
         has_mirrors: whether mirrors are.
         plds_alike: how many PLDs have each content.
@@ -90,11 +96,17 @@ def measure(*, has_sketches: bool = False, has_mirrors: bool = False, plds_alike
         partitions = [Partition.open(Path(directory) / f"p{n}", 1, limits) for n in range(PARTITIONS)]
         for batch in range(BATCHES):
             urls = [_url(batch * PAGES_A_BATCH + n + 1) for n in range(PAGES_A_BATCH)]
-            pages = [_page(bodies[n // plds_alike % BODIES], (url.seq - 1) // plds_alike) for n, url in enumerate(urls)]
+            fetched = (
+                [pages[url.seq % len(pages)] for url in urls]
+                if pages
+                else [
+                    _page(bodies[n // plds_alike % BODIES], (url.seq - 1) // plds_alike) for n, url in enumerate(urls)
+                ]
+            )
             for url in urls:
                 held.add(url)
             marks = [time.process_time_ns()]
-            for url, body in zip(urls, pages, strict=True):
+            for url, body in zip(urls, fetched, strict=True):
                 contents.note(url, body, is_text=True)
             marks.append(time.process_time_ns())
             for url in urls:

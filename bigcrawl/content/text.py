@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 
     ByteArray = npt.NDArray[np.uint8]
     MaskArray = npt.NDArray[np.bool_]
+    NumberArray = npt.NDArray[np.uint64]
 
 TEXT_BYTES_MAX: Final = 1 << 16
 """Of a longer page, its first and its last half of this are read."""
@@ -37,10 +38,11 @@ GAP_BYTES: Final = 32
 _HALF: Final = TEXT_BYTES_MAX // 2
 _GAP: Final = b">" + bytes(GAP_BYTES - 1)  # ends a tag that the page leaves open
 # Their content changes from one fetch to the next: nonces, times, state for scripts.
-_drop_scripts = re.compile(rb"(?ai:<(script|style)\b[^<]*+(?:<(?!/\1\b)[^<]*+)*+)").sub
+_find_scripts = re.compile(rb"(?ai:<(script|style)\b[^<]*+(?:<(?!/\1\b)[^<]*+)*+)").finditer
 
 _OPEN, _CLOSE, _S, _BLANK, _A, _ZERO = map(np.uint8, b"<>s a0")
 _LETTERS, _DIGITS, _ASCII, _LOWER = map(np.uint8, (26, 10, 0x80, 0x20))
+_FULL: Final = np.uint64(0xFFFFFFFFFFFFFFFF)
 
 
 class Texts(NamedTuple):
@@ -71,17 +73,15 @@ def texts_of(bodies: Sequence[bytes]) -> Texts:
     """
     bodies = [read_part(body) for body in bodies]
     page = _page_of(bodies)
-    opens = page[:-1] == _OPEN
-    if (opens & ((page[1:] | _LOWER) == _S)).any():  # of a script, perhaps
-        bodies = [_drop_scripts(b" ", body) for body in bodies]
-        page = _page_of(bodies)
-        opens = page[:-1] == _OPEN
-    opens &= page[1:] > _BLANK
     is_ascii = page < _ASCII
     folded = page | is_ascii.view(np.uint8) * _LOWER
     is_letter = folded - _A < _LETTERS
     is_letter |= folded - _ZERO < _DIGITS
     is_letter |= ~is_ascii
+    opens = page == _OPEN
+    if (opens[:-1] & (folded[1:] == _S)).any():
+        _drop_scripts(bodies, is_letter)
+    opens[:-1] &= page[1:] > _BLANK
     is_letter &= _outside_of_tags(opens, page)
     folded *= is_letter.view(np.uint8)
     kept = is_letter.copy()
@@ -94,17 +94,42 @@ def _page_of(bodies: Sequence[bytes]) -> ByteArray:
     return np.frombuffer(_GAP.join((b"", *bodies, b"")), dtype=np.uint8)
 
 
+def _drop_scripts(bodies: Sequence[bytes], is_letter: MaskArray) -> None:
+    """Take scripts and styles for no letters."""
+    start = len(_GAP)
+    for body in bodies:
+        for script in _find_scripts(body):
+            is_letter[start + script.start() : start + script.end()] = False
+        start += len(body) + len(_GAP)
+
+
 def _outside_of_tags(opens: MaskArray, page: ByteArray) -> MaskArray:
-    """Return which bytes of a page are in no tag; `opens` says where tags begin, but for the last byte."""
+    """Return which bytes of a page are in no tag; `opens` says where tags begin."""
     begins, inner = _bits_of(opens), _bits_of(page != _CLOSE)
-    tags = ((begins + inner) ^ inner) | begins
-    packed = np.frombuffer(tags.to_bytes(len(page) // 8 + 1, "little"), dtype=np.uint8)
-    outside: MaskArray = np.unpackbits(packed, count=len(page), bitorder="little") == 0
+    tags = _sum(begins, inner)
+    tags ^= inner
+    tags |= begins
+    outside: MaskArray = np.unpackbits(tags.view(np.uint8), count=len(page), bitorder="little") == 0
     return outside
 
 
-def _bits_of(mask: MaskArray) -> int:
-    return int.from_bytes(np.packbits(mask, bitorder="little"), "little")
+def _sum(some: NumberArray, others: NumberArray) -> NumberArray:
+    """Add two long numbers in parts of 64 bits, the lowest part first."""
+    sums = some + others
+    carry, full = (
+        int.from_bytes(np.packbits(mask, bitorder="little"), "little") for mask in (sums < some, sums == _FULL)
+    )
+    into = ((carry << 1) + full) ^ full  # what is carried into a full part goes on to the next one
+    carried = np.frombuffer(into.to_bytes(len(sums) // 8 + 1, "little"), dtype=np.uint8)
+    sums += np.unpackbits(carried, count=len(sums), bitorder="little")
+    return sums
+
+
+def _bits_of(mask: MaskArray) -> NumberArray:
+    bits = np.zeros(-(-len(mask) // 64), dtype="<u8")
+    packed = np.packbits(mask, bitorder="little")
+    bits.view(np.uint8)[: len(packed)] = packed
+    return bits
 
 
 def _keep_gaps(kept: MaskArray, bodies: Sequence[bytes]) -> list[int]:

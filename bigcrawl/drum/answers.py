@@ -27,8 +27,7 @@ if TYPE_CHECKING:
     from bigcrawl.drum.aux_file import IdArray
     from bigcrawl.drum.bucket import OpArray
     from bigcrawl.drum.files import Files
-    from bigcrawl.drum.format import KeyArray, ValueArray
-    from bigcrawl.drum.run import KeyMask
+    from bigcrawl.drum.format import KeyArray, KeyMask, ValueArray
     from bigcrawl.drum.spill import Spill, TupleLayout
 
 

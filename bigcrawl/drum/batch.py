@@ -13,8 +13,7 @@ import numpy as np
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-    from bigcrawl.drum.format import KeyArray, ValueArray
-    from bigcrawl.drum.run import KeyMask
+    from bigcrawl.drum.format import KeyArray, KeyMask, ValueArray
 
 _HALF = np.uint64(32)
 _LOW_HALF = np.uint64((1 << 32) - 1)

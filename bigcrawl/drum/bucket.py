@@ -35,8 +35,8 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from bigcrawl.drum.files import Files
-    from bigcrawl.drum.format import KeyArray, ValueArray
-    from bigcrawl.drum.run import Keep, KeyMask
+    from bigcrawl.drum.format import KeyArray, KeyMask, ValueArray
+    from bigcrawl.drum.run import Keep
 
     OpArray = npt.NDArray[np.uint8]
 
@@ -315,14 +315,7 @@ class Bucket:
 
     def _find(self, distinct: KeyArray) -> tuple[KeyMask, ValueArray | None]:
         """Return which of the ascending keys are present and, in a map, the value in each one's newest record."""
-        newest, value = self._memtable_ascending(), self._kind.value
-        places = newest.keys.searchsorted(distinct)
-        found = np.zeros(len(distinct), dtype=np.bool_)
-        if len(newest.keys):
-            found = newest.keys.take(places, mode="clip") == distinct
-        values = np.zeros(len(distinct), dtype=value) if value is not None else None
-        if values is not None and newest.values is not None:
-            values[found] = newest.values[places[found]]
+        found, values = self._state.memtable.find(distinct, self._kind.value)
         missing = np.flatnonzero(~found)
         wanted = distinct[missing]
         for run in reversed(self._state.runs):

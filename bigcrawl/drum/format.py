@@ -40,6 +40,7 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     KeyArray = npt.NDArray[np.uint64]
+    KeyMask = npt.NDArray[np.bool_]
     CountArray = npt.NDArray[np.int64]
     ValueArray = npt.NDArray[Any]  # of the dtype of the bucket's kind
     Buffer = bytes | bytearray | memoryview | mmap.mmap

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     import numpy.typing as npt
 
-    from bigcrawl.drum.format import KeyArray, ValueArray
+    from bigcrawl.drum.format import KeyArray, KeyMask, ValueArray
 
 # A memtable with more records than this becomes a run. It costs 32 KiB of memory a set, and spreads the cost of
 # creating a file, about 0.1 ms of system time, over this many keys.
@@ -125,12 +125,38 @@ class Memtable:
         if value is None:
             # A stable sort of 64-bit keys detects the ascending batches and merges them: 20 us at most.
             return Records(np.sort(keys, kind="stable"), None)
-        values = column(self._array, KEY_BYTES, self._count, self._record_bytes, value)
+        keys, places = self._newest()
+        return Records(keys, self._values(value)[places])
+
+    def find(self, keys: KeyArray, value: np.dtype[Any] | None = None) -> tuple[KeyMask, ValueArray | None]:
+        """Return which of the strictly ascending keys are here, and the last value of each, zero for others.
+
+        Args:
+            keys: uint64, shape (n,).
+            value: the dtype of the values; None for a set, of which no values are returned.
+        """
+        found = np.zeros(len(keys), dtype=np.bool_)
+        values = np.zeros(len(keys), dtype=value) if value is not None else None
+        if not self._count:
+            return found, values
+        held, places = self._newest() if value is not None else (self.ascending().keys, None)
+        at = held.searchsorted(keys)
+        found = held.take(at, mode="clip") == keys
+        if values is not None and places is not None:
+            values[found] = self._values(values.dtype)[places[at[found]]]
+        return found, values
+
+    def _newest(self) -> tuple[KeyArray, npt.NDArray[np.intp]]:
+        """Return the keys, ascending, and the place of the last record of each."""
+        keys = column(self._array, 0, self._count, self._record_bytes, KEY_TYPE)
         order = keys.argsort(kind="stable")
         keys = keys[order]
         last = np.ones(len(keys), dtype=np.bool_)
         np.not_equal(keys[1:], keys[:-1], out=last[:-1])
-        return Records(keys[last], values[order[last]])
+        return keys[last], order[last]
+
+    def _values(self, value: np.dtype[Any]) -> ValueArray:
+        return column(self._array, KEY_BYTES, self._count, self._record_bytes, value)
 
     def bytes_from(self, start: int) -> bytes:
         """Return the records from number `start` on."""

@@ -19,9 +19,9 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from bigcrawl.drum.bucket import Bucket, BucketState, OpArray
-    from bigcrawl.drum.format import ValueArray
+    from bigcrawl.drum.format import KeyMask, ValueArray
     from bigcrawl.drum.repository import Repository
-    from bigcrawl.drum.run import KeyMask, RunInfo
+    from bigcrawl.drum.run import RunInfo
     from bigcrawl.drum.spill import Spill
 
 

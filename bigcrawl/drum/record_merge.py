@@ -11,8 +11,8 @@ from bigcrawl.drum.format import Records
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from bigcrawl.drum.format import KeyArray
-    from bigcrawl.drum.run import Keep, KeyMask
+    from bigcrawl.drum.format import KeyArray, KeyMask
+    from bigcrawl.drum.run import Keep
 
 
 def merge_ascending(sources: Sequence[Iterator[Records]]) -> Iterator[Records]:

@@ -46,9 +46,8 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from bigcrawl.drum.files import Files
-    from bigcrawl.drum.format import Buffer, CountArray, KeyArray, ValueArray
+    from bigcrawl.drum.format import Buffer, CountArray, KeyArray, KeyMask, ValueArray
 
-    KeyMask = npt.NDArray[np.bool_]
     Keep = Callable[[KeyArray, ValueArray | None], KeyMask]
 
 # A span is one sequential read: 400 KiB of a set's keys, 512 KiB in memory. A merge holds one for each run.

@@ -46,7 +46,7 @@ SENT_MAX: Final = 1 << 16
 SAMPLES_MAX: Final = 1 << 16
 """Samples of PLDs remembered that were sent, some 10 MB: what a PLD has on many pages counts once."""
 
-UNSKETCHED_BYTES_MAX: Final = 1 << 18
+UNSKETCHED_BYTES_MAX: Final = 1 << 19
 """How much may wait to be sketched; one more page, of which 64 KiB are read at most, may exceed it."""
 
 

@@ -187,8 +187,8 @@ def test_pages_are_sketched_together_and_few_bytes_wait_for_it() -> None:
     """Sketches come when enough of them wait, or the first page is safe; each page has those of its own content."""
     held, sent = HeldUrls(), Sent()
     contents = PageContents(held, sent, PARTITIONS, has_sketches=True)
-    urls = [held_url(seq) for seq in range(1, 31)]
-    bodies = [page(url.seq) for url in urls[:-1]] + [page(30, 40_000)]
+    urls = [held_url(seq) for seq in range(1, 61)]
+    bodies = [page(url.seq) for url in urls[:-1]] + [page(60, 40_000)]
     for nth, (url, body) in enumerate(zip(urls, bodies, strict=True), 1):
         held.add(url)
         contents.note(url, body, is_text=True)
