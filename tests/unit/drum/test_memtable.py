@@ -145,8 +145,10 @@ def test_a_damaged_memtable_is_noticed() -> None:
 
 
 def test_the_array_is_used_up_to_its_last_byte() -> None:
-    """A larger one is made when records do not fit, and not before."""
+    """A larger one is made when records do not fit, and not before. One that was read back has room for a run."""
     room = EMPTY_MEMTABLE.with_added(keys_of(1), room=2)
     full = room.with_added(keys_of(2))
     assert np.shares_memory(room._array, full._array)
     assert not np.shares_memory(full._array, full.with_added(keys_of(3))._array)
+    again = Memtable.from_bytes(keys_of(1).tobytes())
+    assert np.shares_memory(again._array, again.with_added(np.arange(2, MEMTABLE_KEYS_MAX, dtype=KEY_TYPE))._array)

@@ -30,6 +30,7 @@ FIRST, SECOND = TIERS[:2]
         ([FIRST, FIRST, FIRST, FIRST // 4, FIRST // 4, FIRST // 4], FIRST // 4, 6),  # together of tier 1, then of 2
         ([SECOND] * 3 + [FIRST] * 3 + [FIRST // 4] * 3, FIRST // 4, 9),
         ([SECOND] * 3 + [FIRST] * 2 + [FIRST // 4] * 3, FIRST // 4, 3),
+        ([SECOND] * 3 + [1, 1, FIRST] + [3 * FIRST // 4] * 3, FIRST // 4, 6),  # each run counts once
     ],
 )  # fmt: skip
 def test_four_runs_of_a_tier_become_one_of_the_next(counts: list[int], added: int, merged: int) -> None:
