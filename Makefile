@@ -176,7 +176,7 @@ site: docs
 SCRAPY_TESTS := tests/unit tests/integration/scrapy_compat tests/integration/test_examples.py
 .PHONY: test-scrapy
 test-scrapy:
-	@scripts/test_scrapy $(PYTHON) $(WITH_LONG) $(WORKERS) $(PYTEST_ARGS) $(or $(TESTS),$(SCRAPY_TESTS))
+	@$(IN_MEMORY) scripts/test_scrapy $(PYTHON) $(WITH_LONG) $(WORKERS) $(PYTEST_ARGS) $(or $(TESTS),$(SCRAPY_TESTS))
 
 .PHONY: unused coverage
 unused: $(STAMP)
@@ -203,15 +203,17 @@ test-fault: $(STAMP)
 	@$(PY) -m pytest -q --hypothesis-profile=large $(WITH_LONG) $(PYTEST_ARGS) $(or $(TESTS),$(SIZED_TESTS))
 
 # What docs/design/mutation.md has the figures of, unless MODULES says others.
+COMMA := ,
 MUTATED := $(addprefix bigcrawl/, \
     url/key.py url/domain.py url/shape.py url/refresh.py \
-    drum/memtable.py drum/batch_check.py:tests/unit/drum/test_drum_told.py \
-    $(addsuffix :tests/unit/drum/test_bucket.py, drum/merge_policy.py drum/record_merge.py) \
+    drum/memtable.py drum/merge_policy.py drum/merge.py:tests/unit/drum/test_drum_told.py \
+    drum/batch_check.py:tests/unit/drum/test_batch_check.py$(COMMA)tests/unit/drum/test_drum_told.py \
+    drum/record_merge.py:tests/unit/drum/test_record_merge.py$(COMMA)tests/unit/drum/test_bucket.py \
     politeness/due_order.py politeness/server_gaps.py politeness/backoff_policy.py politeness/throttle_policy.py \
     scheduler/budgets/placement.py scheduler/gates/delays.py scheduler/handout/retry_share.py scheduler/rules/delay_rules.py \
     warc/base32.py warc/records.py)
 mutation: $(STAMP)
-	@$(PY) -m scripts.mutation $(if $(COMMIT),--commit $(COMMIT)) $(or $(MODULES),$(MUTATED))
+	@$(IN_MEMORY) $(PY) -m scripts.mutation $(if $(COMMIT),--commit $(COMMIT)) $(or $(MODULES),$(MUTATED))
 
 bench bench-dns bench-frontier bench-memory bench-drum_speed bench-drum_cost bench-beast bench-spam bench-merges bench-backlog bench-best_first bench-focused bench-sampling bench-order bench-metrics bench-watching bench-nodes bench-speed bench-crowd bench-recrawl bench-content bench-paired bench-stored bench-page_table bench-durability: $(STAMP)
 	@$(PY) -m benchmarks.$(subst bench,crawl,$(@:bench-%=%)) $(ARGS)

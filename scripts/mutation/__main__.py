@@ -8,6 +8,7 @@ from __future__ import annotations
 import argparse
 import io
 import multiprocessing
+import os
 import re
 import shutil
 import subprocess
@@ -18,14 +19,17 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from scripts.mutation.changes import Change, changes
+from scripts.mutation.forked import die_with
 from scripts.mutation.trials import survivors
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
-    from multiprocessing.queues import SimpleQueue
+    from multiprocessing.connection import Connection
+    from multiprocessing.context import ForkProcess
 
 ROOT: Final = Path(__file__).resolve().parents[2]
 WORK: Final = ROOT / "build" / "mutation"
+_POLL_SECONDS: Final = 0.2
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,15 +105,10 @@ def report(chosen: Subject, asked: Asked) -> bool:
     if asked.again:
         last = {_without_number(line) for line in listed.read_text().splitlines()}
         tried = [change for change in tried if _without_number(_shown(chosen, change)) in last]
-    context = multiprocessing.get_context("fork")
-    answers: SimpleQueue[list[Change] | str] = context.SimpleQueue()
-    parts = [(tree, tried[number :: len(asked.trees)]) for number, tree in enumerate(asked.trees)]
-    processes = [context.Process(target=_try_part, args=(answers, chosen, *part, asked.seconds)) for part in parts]
-    for process in processes:
-        process.start()
-    heard = [answers.get() for _ in processes]
-    for process in processes:
-        process.join()
+    parts = [
+        _Part(chosen, tree, tried[number :: len(asked.trees)], asked.seconds) for number, tree in enumerate(asked.trees)
+    ]
+    heard = [part.answer() for part in parts]
     survived: list[Change] = []
     for answer in heard:
         if isinstance(answer, str):
@@ -131,13 +130,42 @@ def _without_number(shown: str) -> str:
     return re.sub(r":\d+: ", ": ", shown, count=1)
 
 
+class _Part:
+    """A process that tries a part of a module's changes in a tree. It ends at the latest when this process does."""
+
+    def __init__(self, chosen: Subject, tree: Path, tried: Sequence[Change], seconds: float) -> None:
+        context = multiprocessing.get_context("fork")
+        self._tree = tree
+        self._answers, answers = context.Pipe(duplex=False)
+        self._process: ForkProcess = context.Process(
+            target=_try_part, args=(os.getpid(), answers, chosen, tree, tried, seconds)
+        )
+        self._process.start()
+        answers.close()  # so that the end of the process is the end of the pipe, if it is killed while it answers
+
+    def answer(self) -> list[Change] | str:
+        """Wait for its survivors, or for why there are none: an error, or that it was killed."""
+        # Neither pipe nor sentinel tells of the end of a process while forks of it have their other ends.
+        while not self._answers.poll(_POLL_SECONDS) and self._process.is_alive():
+            pass
+        try:
+            answer: list[Change] | str | None = self._answers.recv() if self._answers.poll() else None
+        except EOFError:
+            answer = None
+        self._process.join()
+        if answer is not None:
+            return answer
+        return f"the process that worked in {self._tree} ended with status {self._process.exitcode}; run it again"
+
+
 def _try_part(
-    answers: SimpleQueue[list[Change] | str], chosen: Subject, tree: Path, part: Sequence[Change], seconds: float
+    parent: int, answers: Connection, chosen: Subject, tree: Path, tried: Sequence[Change], seconds: float
 ) -> None:
+    die_with(parent)
     try:
-        answers.put(list(survivors(tree, chosen.module, chosen.tests, part, seconds)))
+        answers.send(list(survivors(tree, chosen.module, chosen.tests, tried, seconds)))
     except Exception as error:  # noqa: BLE001 - whatever it was, the other process waits for an answer
-        answers.put(f"{error}")
+        answers.send(f"{error}")
 
 
 if __name__ == "__main__":

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import ctypes
 import gc
 import importlib
 import math
@@ -29,6 +30,7 @@ _LEFT_TO_FORKS: Final = re.compile(
 )
 _MEMORY_BYTES: Final = 2 << 30  # beyond what this process has: a change may make a list without end
 _POLL_SECONDS: Final = 0.01
+_PR_SET_PDEATHSIG: Final = 1
 _ARGUMENTS: Final = (
     *("-q", "-x", "-p", "no:cacheprovider", "--hypothesis-seed=1"),
     *("-W", "ignore::pytest.PytestAssertRewriteWarning"),  # of plugins that this process has imported
@@ -60,9 +62,10 @@ def run_tests(tests: Sequence[str], output: Path, limits: Limits, modules: Path 
         limits: what the run may use.
         modules: where the names of all modules go that the run has imported, in their order. None: nowhere.
     """
+    parent = os.getpid()
     child = os.fork()
     if child == 0:
-        _become_run(tests, output, limits, modules)
+        _become_run(parent, tests, output, limits, modules)
     deadline = time.monotonic() + limits.seconds
     while True:
         pid, status, usage = os.wait4(child, os.WNOHANG)
@@ -75,10 +78,26 @@ def run_tests(tests: Sequence[str], output: Path, limits: Limits, modules: Path 
     return Run(os.waitstatus_to_exitcode(status) == pytest.ExitCode.OK, usage.ru_utime + usage.ru_stime)
 
 
-def _become_run(tests: Sequence[str], output: Path, limits: Limits, modules: Path | None) -> None:
+def die_with(parent: int) -> None:
+    """Have this process killed when its parent ends, however that ends.
+
+    Raises:
+        OSError: the kernel refuses to.
+        SystemExit: the parent has ended.
+    """
+    libc = ctypes.CDLL(None, use_errno=True)
+    if libc.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0) != 0:
+        code = ctypes.get_errno()
+        raise OSError(code, os.strerror(code))
+    if os.getppid() != parent:
+        sys.exit("the parent has ended")
+
+
+def _become_run(parent: int, tests: Sequence[str], output: Path, limits: Limits, modules: Path | None) -> None:
     """The fork's whole life."""
     code: int = pytest.ExitCode.INTERNAL_ERROR
     try:
+        die_with(parent)
         os.setsid()
         _limit(limits)
         with output.open("wb") as file:

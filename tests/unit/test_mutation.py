@@ -6,14 +6,12 @@ import os
 import shutil
 import subprocess
 import sys
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
 import scripts.mutation
-
-if TYPE_CHECKING:
-    from pathlib import Path
+from tests.support.running.processes import wait_until
 
 MODULE = """
 from bigcrawl.least import least
@@ -131,6 +129,29 @@ def test_tests_that_fail_anyway_say_nothing(project: Path, tests: str) -> None:
     done = mutated(project, "--jobs", "1", "bigcrawl/clipping.py")
     assert done.returncode == 1
     assert "bigcrawl/clipping.py: the tests fail without any change" in done.stderr
+
+
+def test_a_part_that_is_killed_is_said_and_leaves_no_process(project: Path) -> None:
+    """The other part ends as usual. The tests that the killed one was running are killed, too, though they hang."""
+    killer = """
+import os, pathlib, signal
+
+def test_it():
+    tree = pathlib.Path.cwd()
+    if tree.name == "tree1":
+        (tree.parent / "run.pid").write_text(str(os.getpid()))
+        os.kill(os.getppid(), signal.SIGKILL)
+        signal.pause()
+"""
+    (project / "tests/unit/test_clipping.py").write_text(killer)
+    done = mutated(project, "bigcrawl/clipping.py")
+    work = project / "build" / "mutation" / "working-tree"
+    assert done.returncode == 1
+    assert done.stderr == (
+        f"bigcrawl/clipping.py: the process that worked in {work / 'tree1'} ended with status -9; run it again\n"
+    )
+    run = Path("/proc", (work / "run.pid").read_text(), "stat")
+    wait_until(lambda: not run.exists() or run.read_text().split()[2] == "Z", "the run's end")
 
 
 @pytest.mark.parametrize("argument", ["bigcrawl/lost.py", "bigcrawl/least.py", "bigcrawl/clipping.py:tests/lost.py"])

@@ -4,8 +4,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from bigcrawl.drum.bucket import (
     CHECK,
@@ -17,10 +15,8 @@ from bigcrawl.drum.bucket import (
     Kind,
 )
 from bigcrawl.drum.files import DiskFiles
-from bigcrawl.drum.format import Records
-from bigcrawl.drum.memtable import MEMTABLE_KEYS_MAX, Memtable
-from bigcrawl.drum.merge_policy import _SMALL_KEYS, FAN_IN, runs_to_merge
-from bigcrawl.drum.record_merge import merge_ascending
+from bigcrawl.drum.memtable import Memtable
+from bigcrawl.drum.merge_policy import _SMALL_KEYS, FAN_IN
 from bigcrawl.exceptions import ContractError
 from tests.support.disks.faulty_files import Fault, FaultyFiles
 
@@ -148,21 +144,6 @@ def test_large_runs_are_searched_and_streamed_alike(tmp_path: Path) -> None:
     assert bucket.check(few).tolist() == [False, True, False, True, True, True, True, False, False]
     many = np.arange(0, 1_000_100, 5, dtype=np.uint64)
     assert np.array_equal(bucket.check(many), np.isin(many, held))
-
-
-@given(st.lists(st.integers(MEMTABLE_KEYS_MAX + 1, 30_000), max_size=200))
-def test_few_runs_exist_and_keys_are_rewritten_seldom(batches: list[int]) -> None:
-    """Runs stay below eight a tier; a key is rewritten some times a tier of 8, not once a batch."""
-    counts: list[int] = []
-    rewritten = 0
-    for added in batches:
-        merged = runs_to_merge(counts, added)
-        total = added + sum(counts[len(counts) - merged :])
-        rewritten += total - added
-        counts = [*counts[: len(counts) - merged], total]
-    tiers = 1 + len(np.base_repr(max(sum(counts) // _SMALL_KEYS, 1), FAN_IN))
-    assert len(counts) <= (FAN_IN - 1) * (tiers + 1)
-    assert rewritten <= sum(batches) * 2 * tiers
 
 
 def test_old_runs_stay_until_the_caller_deletes_them(tmp_path: Path) -> None:
@@ -403,14 +384,3 @@ def test_a_state_is_what_its_manifest_kept(tmp_path: Path) -> None:
     again = bucket_in(tmp_path, kind, BucketState(runs, Memtable.from_strings(bucket.state.memtable.strings_from(0))))
     assert again.state == bucket.state
     assert again.values(keys_of(3, 8, 20))[1].tolist() == [(77, 2), (8, 1), (1, 1)]
-
-
-def test_merging_holds_one_chunk_of_each_source() -> None:
-    """Sources of uneven chunks come out ascending and complete."""
-    sources = [np.arange(start, 5_000, 3, dtype=np.uint64) for start in range(3)]
-    chunked = [
-        iter([Records(part, None) for part in np.array_split(keys, 4 + 3 * place)])
-        for place, keys in enumerate(sources)
-    ]
-    merged = np.concatenate([chunk.keys for chunk in merge_ascending(chunked)])
-    assert np.array_equal(merged, np.arange(5_000, dtype=np.uint64))

@@ -5,6 +5,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING
 
 import numpy as np
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -127,3 +128,27 @@ def test_small_batches_cost_no_memory(tmp_path: Path) -> None:
         tracemalloc.stop()
     assert all(len(bucket) == 10 * BATCHES for bucket in buckets)
     assert held <= BUCKETS * 2048
+
+
+def test_a_damaged_memtable_is_noticed() -> None:
+    """A key of a set that is there twice, first or last, and records that are not in the array."""
+    for keys in (keys_of(3, 3), keys_of(1, 2, 3, 3), keys_of(1, 1, 2, 3)):
+        with pytest.raises(AssertionError, match="distinct"):
+            Memtable.from_bytes(keys.tobytes())._check()
+    whole = np.zeros(16, dtype=np.uint8)
+    for count, record_bytes in ((3, 8), (-1, 8), (2, 9)):
+        with pytest.raises(AssertionError, match="in the array"):
+            Memtable(whole, record_bytes, count)._check()
+    Memtable(whole, 16, 1)._check()
+    EMPTY_MEMTABLE.with_added(keys_of(2, 1))._check()
+    EMPTY_MEMTABLE._check()
+
+
+def test_the_array_is_used_up_to_its_last_byte() -> None:
+    """A larger one is made when records do not fit, and not before. One that was read back has room for a run."""
+    room = EMPTY_MEMTABLE.with_added(keys_of(1), room=2)
+    full = room.with_added(keys_of(2))
+    assert np.shares_memory(room._array, full._array)
+    assert not np.shares_memory(full._array, full.with_added(keys_of(3))._array)
+    again = Memtable.from_bytes(keys_of(1).tobytes())
+    assert np.shares_memory(again._array, again.with_added(np.arange(2, MEMTABLE_KEYS_MAX, dtype=KEY_TYPE))._array)
