@@ -58,9 +58,11 @@ FRESH ?=
 PY := $(VENV)/bin/python
 STAMP := $(VENV)/.installed
 CRAWL_STAMP := $(VENV)/.installed-crawl
-# pip compiles one file after another; compileall has a process for each core.
+# pip compiles one file after another; compileall has a process for each core. What is hardly ever imported is compiled
+# when it is: tests of packages, services of moto other than S3, pip, and mypy, which runs as machine code.
 INSTALL := -m pip install --quiet --disable-pip-version-check --no-compile --editable
 COMPILE := -m compileall -qq -j 0
+SELDOM_IMPORTED := -x '/(tests|moto|mypy|mypyc|pip)/'
 CORPORA := build/corpora
 
 # Compiled once rather than by each process, whatever the environment says; git ignores it.
@@ -75,22 +77,28 @@ help:
 
 venv: $(STAMP)
 
-$(STAMP): $(CRAWL_STAMP)
-	@echo "Adding what tests and benchmarks need to $(VENV) (once)"
+# One call of pip each: a second one would build the package and look all others up again.
+$(STAMP): pyproject.toml setup.py
+	@$(call new_environment,all that tests and benchmarks need)
 	@$(PY) $(INSTALL) '.[dev]'
-	@$(PY) $(COMPILE) $(VENV)/lib || true  # some packages have files for other versions of Python
-	@touch $@
+	@$(PY) $(COMPILE) $(SELDOM_IMPORTED) $(VENV)/lib || true  # some packages have files for other versions of Python
+	@touch $(CRAWL_STAMP) $@
 
 $(CRAWL_STAMP): pyproject.toml setup.py
-	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null || \
-	    { echo "$(PYTHON) is not Python 3.11 or later: make $(MAKECMDGOALS) PYTHON=/path/to/python3.11" >&2; exit 1; }
-	@$(PYTHON) -c 'import ensurepip, venv' 2>/dev/null || \
-	    { echo "$(PYTHON) cannot make virtual environments: apt-get install python3-venv" >&2; exit 1; }
-	@echo "Setting up $(VENV) (once)"
-	@$(PYTHON) -m venv $(VENV)
+	@$(call new_environment,what a crawl needs)
 	@$(PY) $(INSTALL) '.[embedded,fast]'
-	@$(PY) $(COMPILE) $(VENV)/lib || true
+	@$(PY) $(COMPILE) $(SELDOM_IMPORTED) $(VENV)/lib || true
 	@touch $@
+
+# Make it, unless the interpreter is too old, or cannot: of what, for whoever waits.
+define new_environment
+	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null || \
+	    { echo "$(PYTHON) is not Python 3.11 or later: make $(MAKECMDGOALS) PYTHON=/path/to/python3.11" >&2; exit 1; }; \
+	$(PYTHON) -c 'import ensurepip, venv' 2>/dev/null || \
+	    { echo "$(PYTHON) cannot make virtual environments: apt-get install python3-venv" >&2; exit 1; }; \
+	echo "Setting up $(VENV) with $(1) (once)"; \
+	$(PYTHON) -m venv $(VENV)
+endef
 
 crawl: $(CRAWL_STAMP)
 	@$(PY) -m bigcrawl.main_job --seeds "$(SEEDS)" --contact "$(CONTACT)" $(if $(FRESH),--fresh) -- $(ARGS)

@@ -62,7 +62,8 @@ def _own_log_levels() -> Iterator[None]:
     yield
     _uninstall_scrapy_root_handler()
     for logger, level in zip(loggers, levels, strict=True):
-        logger.setLevel(level)
+        if logger.level != level:  # setting one makes all loggers forget what they have worked out
+            logger.setLevel(level)
 
 
 @pytest.fixture(scope="session")

@@ -5,6 +5,8 @@ from __future__ import annotations
 import stat
 from typing import TYPE_CHECKING
 
+import pytest
+
 from tests.support.crawling.crawls import Crawl, SimulatedWeb
 from tests.support.running.processes import no_strays_below, wait_until
 
@@ -26,6 +28,7 @@ def open_to_others(root: Path) -> dict[str, str]:
     return {str(path.relative_to(root)): mode for path, mode in modes.items() if not mode.endswith("------")}
 
 
+@pytest.mark.long("a crawl whose pages are for a group, and whose state is for nobody else")
 def test_state_and_pages_are_closed_to_others(tmp_path: Path) -> None:
     """State, socket, log and data of the embedded server, pages: while it runs, after kill -9, and at the end."""
     settings = {"BIGCRAWL_HOST_DELAY": 0.02, "BIGCRAWL_PARTITIONS": 8, "BIGCRAWL_DURABLE_SECONDS": 0.5}

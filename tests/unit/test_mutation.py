@@ -82,6 +82,7 @@ def listed(project: Path, tree: str = "working-tree") -> list[str]:
     return (project / "build" / "mutation" / tree / "bigcrawl.clipping.py.txt").read_text().splitlines()
 
 
+@pytest.mark.long("modules and tests of a commit are tried in the same way")
 def test_what_no_test_notices_is_listed(project: Path) -> None:
     """Changes reach a module through its users. A loop without end is noticed, and the working tree stays as it is.
 

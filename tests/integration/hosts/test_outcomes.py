@@ -7,6 +7,8 @@ from collections import Counter
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
+import pytest
+
 from tests.support.crawling.crawls import Crawl, SimulatedWeb
 from tests.support.crawling.explained import explained
 from tests.support.running.processes import no_strays_below
@@ -41,6 +43,7 @@ def forbidden_links(web: SimulatedWeb, pages: Iterable[str]) -> set[str]:
     }
 
 
+@pytest.mark.long("each command by itself: tests/unit/commands")
 def test_every_url_can_be_asked_for_forgotten_and_retried(tmp_path: Path) -> None:
     """Over three runs of a crawl: what the server says of each URL is what the crawl knows of it."""
     settings = {"BIGCRAWL_HOST_DELAY": 0.05, "BIGCRAWL_PARTITIONS": 16}

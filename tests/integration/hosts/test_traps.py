@@ -6,6 +6,8 @@ from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import TYPE_CHECKING, Any
 
+import pytest
+
 from tests.support.crawling.crawls import Crawl
 from tests.support.running.processes import no_strays_below
 from tests.support.servers.named_web import NamedWeb
@@ -46,6 +48,7 @@ def serving() -> Iterator[str]:
         yield f"http://127.0.0.1:{server.server_address[1]}"
 
 
+@pytest.mark.long("a page under many URLs, which is told and explained in the same way")
 def test_endless_calendar_is_told_counted_and_explained(tmp_path: Path) -> None:
     """By the log once, in the stats, by `explain` and `budget`; and the crawl goes on in it, more slowly."""
     settings = {"BIGCRAWL_HOST_DELAY": 0, "BIGCRAWL_PARTITIONS": 2, "BIGCRAWL_MAX_PAGES": 40}

@@ -6,6 +6,8 @@ import json
 from collections import Counter
 from typing import TYPE_CHECKING
 
+import pytest
+
 from tests.support.crawling.crawls import Crawl, SimulatedWeb
 from tests.support.crawling.everything import stored
 from tests.support.crawling.verdicts import assert_complete
@@ -19,6 +21,7 @@ IN_PROCESS = 12
 STOP_S = 60  # ten on a machine that is not busy
 
 
+@pytest.mark.long("a disk that hangs, full or broken, under the pipeline: tests/unit/pipelines/test_page_faults.py")
 def test_disk_that_does_not_sync_stops_fetching_and_not_the_end(tmp_path: Path) -> None:
     """As many are fetched as may be in process; SIGTERM ends the node; the next one fetches these again, and all."""
     settings = {

@@ -85,6 +85,7 @@ def test_a_crawl_pauses_while_files_that_wait_fill_the_disk(
         assert_complete(web.report(delay_ms=200))
 
 
+@pytest.mark.long("processes killed at any request of an upload: tests/unit/page_store/test_uploads.py")
 def test_what_a_killed_node_left_is_in_the_store_after_the_next_start(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -185,6 +185,7 @@ def test_wrong_source_ends_the_run_at_its_start(
     assert complaint in log
 
 
+@pytest.mark.long("graphs of stored pages: tests/unit/graphs")
 def test_graph_is_that_of_the_web(tmp_path: Path, redis_url: str) -> None:
     """Every page that a crawl has stored leads where the generator of the web says that it leads, and nowhere else."""
     with SimulatedWeb(tmp_path / "web", hosts=6, pages=10, features="redirects,charsets,copies,bodies") as web:

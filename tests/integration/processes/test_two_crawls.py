@@ -22,6 +22,7 @@ DELAY_MS = 300
 TOLERANCE_MS = 20  # between the end of an answer in the kernel of one and in the log of the other
 
 
+@pytest.mark.long("two crawls that keep the gap of a server")
 @pytest.mark.timeout(300)
 def test_two_crawls_on_the_same_hosts_keep_their_delay(tmp_path: Path) -> None:
     """Both start at once; each fetches all pages, and no two fetches of a host crowd."""

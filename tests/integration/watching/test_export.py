@@ -43,6 +43,7 @@ def misses_nothing(web: SimulatedWeb, *kinds: str, delay_ms: int = 100) -> bool:
     return not report.missing
 
 
+@pytest.mark.long("the same of a crawl that was killed")
 def test_stopped_crawl_goes_on_under_another_name(tmp_path: Path) -> None:
     """No page is fetched twice and none is missing; what became of a page, rules and in-degrees go along."""
     file = tmp_path / "old.jsonl.zst"

@@ -10,6 +10,8 @@ import time
 from datetime import datetime, timedelta
 from typing import IO, TYPE_CHECKING, Any, Self
 
+import pytest
+
 from tests.integration.hosts.test_backoff import Answer, serving
 from tests.support.crawling.crawls import Crawl, SimulatedWeb
 from tests.support.running import warm
@@ -137,6 +139,7 @@ class OwnSpider(scrapy.Spider):
 """
 
 
+@pytest.mark.long("lines that are objects, of a crawl with the same handlers")
 def test_mailed_stats_and_handlers_see_the_final_figures(tmp_path: Path) -> None:
     """StatsMailer mails Scrapy's and bigcrawl's figures as they are at the end; so does a handler of spider_closed."""
     (tmp_path / "own.py").write_text(PROJECT)

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING, Any
 
+import pytest
+
 from tests.support.crawling.crawls import Crawl, SimulatedWeb
 from tests.support.running.processes import wait_until
 
@@ -16,6 +18,7 @@ def reasons(crawl: Crawl) -> set[str]:
     return {each["reason"] for each in crawl.asked("errors")["errors"]}
 
 
+@pytest.mark.long("each command by itself: tests/unit/commands/looking")
 def test_operator_looks_at_hosts_nodes_and_errors(tmp_path: Path) -> None:
     settings = {"BIGCRAWL_PARTITIONS": 4, "BIGCRAWL_HOST_DELAY": 0.5, "BIGCRAWL_BACKOFF": 60}
     with SimulatedWeb(tmp_path / "web", hosts=5, pages=60) as web:

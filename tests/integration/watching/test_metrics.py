@@ -238,6 +238,7 @@ def test_secrets_are_nowhere(web: SimulatedWeb, tmp_path: Path) -> None:
     assert "GET /metrics" not in texts[-1], "scrapes are not logged"
 
 
+@pytest.mark.long("a screen while Redis is away, which shows the same figures: test_top.py")
 def test_metrics_are_served_while_redis_is_away(web: SimulatedWeb, tmp_path: Path) -> None:
     """At once, with the age of what the node last heard; that is young again when Redis is back."""
 
@@ -259,6 +260,7 @@ def test_metrics_are_served_while_redis_is_away(web: SimulatedWeb, tmp_path: Pat
         wait_until(lambda: age_s(port) < 10, "the figures are young again")
 
 
+@pytest.mark.long("several nodes that find the first port of a range taken")
 def test_a_taken_port_is_one_line_and_tried_again(web: SimulatedWeb, tmp_path: Path) -> None:
     """The crawl goes on meanwhile, and its metrics are served once the port is free."""
     taken = socket.create_server(("127.0.0.1", 0))
@@ -298,6 +300,7 @@ def test_several_nodes_of_a_machine_share_a_range_of_ports(web: SimulatedWeb, tm
             assert Samples(scrape(two)[1])("bigcrawl_partitions") == 8
 
 
+@pytest.mark.long("every metric of the table, beside Scrapy's stats")
 def test_scrapys_stats_and_handlers_work_as_ever(web: SimulatedWeb, tmp_path: Path) -> None:
     """A handler of spider_closed and StatsMailer read the same numbers, and the port is closed at the end."""
     (tmp_path / "project").mkdir()

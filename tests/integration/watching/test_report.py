@@ -154,6 +154,7 @@ def test_odd_answers_are_counted_as_what_they_are(tmp_path: Path) -> None:
     assert "/gone%3Cb%3E" in page
 
 
+@pytest.mark.long("the report of a crawl that ends: it agrees with the origin's log")
 def test_a_crawl_that_is_stopped_writes_none(tmp_path: Path, web: SimulatedWeb) -> None:
     """Whoever stops it may not wait; and a directory that cannot be written is told in one line."""
     (tmp_path / "file").write_text("")

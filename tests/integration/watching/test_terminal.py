@@ -78,6 +78,7 @@ def test_terminal_has_one_row_of_progress_and_the_summary_last(crawl: Crawl) -> 
     assert not any(map(LOG_LINE.match, table))
 
 
+@pytest.mark.long("a terminal that is one; a row is a line elsewhere: tests/unit/extensions/test_row.py")
 def test_pipe_gets_plain_lines(crawl: Crawl) -> None:
     """No control characters, a whole line of progress each time, and the summary last on standard output.
 

@@ -117,6 +117,7 @@ def web(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SimulatedWeb]:
         yield made
 
 
+@pytest.mark.long("the screen of a crawl whose Redis goes away and comes back")
 def test_operator_watches_a_crawl_live(tmp_path: Path, web: SimulatedWeb) -> None:
     """Its rates, nodes, failures and hosts, in any size; what he orders shows; q ends it and the crawl goes on."""
     before = len(web.exchanges())

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import errno
 import random
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 import pytest
 
@@ -20,6 +20,11 @@ from tests.unit.warc.reading import exchange, numbers_of, read_checked
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+
+PAGES: Final = 60
+CUT: Final = 0.3
+"""How likely the power goes after a page. Each medium is recovered and read, so few pages are cut often."""
 
 
 class Store:
@@ -59,16 +64,16 @@ def test_after_a_power_cut_every_safe_page_is_there(tmp_path: Path, lost: Lost, 
     directory.mkdir()
     store = Store(directory, bytes_max=bytes_max)
     cuts = []
-    for number in range(120):
+    for number in range(PAGES):
         store.write(number)
-        if moments.random() < 0.15:
+        if moments.random() < CUT:
             wait_until(lambda: store.commit.safe > number - 20, "the disk keeps up")  # noqa: B023
             safe, medium = store.commit.safe, tmp_path / f"cut{number}"
             store.disk.cut_power(medium, lost, losses)
             cuts.append((safe, medium))
     assert store.end()
-    assert store.commit.safe == 120
-    assert found(directory) == list(range(120))
+    assert store.commit.safe == PAGES
+    assert found(directory) == list(range(PAGES))
     assert len(cuts) > 10
     for safe, medium in cuts:
         assert set(range(safe)) <= set(found(medium))
@@ -82,16 +87,16 @@ def test_after_a_power_cut_every_copy_has_its_original(tmp_path: Path, lost: Los
     directory.mkdir()
     store = Store(directory, bytes_max=3_000)
     cuts, copies = [], 0
-    for number in range(120):
+    for number in range(PAGES):
         copies += store.write(number, b"%0600d" % (number // 20 * 3 + number % 3))
-        if moments.random() < 0.15:
+        if moments.random() < CUT:
             wait_until(lambda: store.commit.safe > number - 20, "the disk keeps up")  # noqa: B023
             safe, medium = store.commit.safe, tmp_path / f"cut{number}"
             store.disk.cut_power(medium, lost, moments)
             cuts.append((safe, medium))
     assert store.end()
     assert copies, "while the file of the original is being closed, a copy is stored whole"
-    for safe, medium in [*cuts, (120, directory)]:
+    for safe, medium in [*cuts, (PAGES, directory)]:
         recover(medium)
         records = [record for path in medium.glob("*.gz") for record in read_checked(path)]
         originals = {record.headers["WARC-Record-ID"] for record in records if record.type == "response"}

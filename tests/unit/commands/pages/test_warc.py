@@ -176,6 +176,7 @@ def test_complete_files_are_moved_to_the_store(tmp_path: Path) -> None:
     assert second.exists()
 
 
+@pytest.mark.long("a store that hangs: tests/unit/page_store/test_uploads.py")
 def test_a_store_that_does_not_answer_holds_no_upload_for_good(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """It accepts the connection and is silent: the command says so after a while, and nothing is lost."""
     path = warc_file(tmp_path)

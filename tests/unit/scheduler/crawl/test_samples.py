@@ -18,6 +18,7 @@ from bigcrawl.scheduler.crawl.history import EVERY_MS, TIME_S, packed, read_hist
 from bigcrawl.scheduler.crawl.samples import FRESH, OLD_MAX, ROWS_MAX, Samples, thinned_out
 from bigcrawl.scheduler.crawl.survey import Survey
 from tests.support.redis_servers.redis_server import PrivateRedis
+from tests.support.sizes import examples
 from tests.unit.scheduler.crawl.test_history import sample_of
 from tests.unit.scheduler.gates.test_speed import awaited
 from tests.unit.scheduler.world import connected, queued, world, world_of_one_clock
@@ -53,7 +54,7 @@ def numbers_of_runs(runs: list[tuple[int, int, int]]) -> set[int]:
     return numbers
 
 
-@settings(max_examples=30)
+@settings(max_examples=examples(30))
 @given(st.lists(st.tuples(st.integers(0, 10_000), st.integers(0, 2_000), st.sampled_from([1, 2, 3, 8])), max_size=4))
 def test_whatever_there_is_at_most_the_bound_is_left(runs: list[tuple[int, int, int]]) -> None:
     """The first stays, and all of the last hour; what is left is not thinned out again."""
