@@ -4,12 +4,25 @@ from __future__ import annotations
 
 import asyncio
 import time
+from pathlib import Path
 from typing import TYPE_CHECKING, Final, Protocol
 
 if TYPE_CHECKING:
     from types import TracebackType
 
 PATIENCE_TICKS: Final = 8
+_BOOT_ID: Final = Path("/proc/sys/kernel/random/boot_id")
+
+
+def boot_id() -> str:
+    """Return what names the kernel that runs here, and since when; empty if it has no name.
+
+    A lock that another process of the same kernel holds is seen for certain. Containers of a machine share a kernel.
+    """
+    try:
+        return _BOOT_ID.read_text().strip()
+    except OSError:
+        return ""
 
 
 class Clock(Protocol):

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
 STALL_S: Final = 300.0
 """How long nothing may move, neither 8 MiB to the store nor a file, before a process gives up."""
+STOP_S: Final = 5.0
 
 
 class UploadError(TransientStoreError):
@@ -120,9 +121,19 @@ class UploadProcess:
         self._process.stdout.close()
         self._complaint.close()
 
-    def stop(self) -> None:
-        """End it; what it has not moved is here. Does not wait."""
-        self._process.terminate()
+    def stop(self) -> bool:
+        """End it; what it has not moved is here. False: it was killed, but a disk or a mount that hangs still holds it.
+
+        Waits for `STOP_S` at most, and as long once more after killing it.
+        """
+        for end in (self._process.terminate, self._process.kill):
+            end()
+            try:
+                self._process.wait(STOP_S)
+            except subprocess.TimeoutExpired:
+                continue
+            return True
+        return False
 
     def _last_words(self, status: int) -> str:
         self._complaint.seek(0)

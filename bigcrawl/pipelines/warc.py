@@ -48,9 +48,10 @@ from bigcrawl.page_index.index_files import remove_indexes
 from bigcrawl.pipelines.engine_pause import EnginePause
 from bigcrawl.pipelines.page_indexer import PageIndexer
 from bigcrawl.pipelines.page_shipping import PageShipping
+from bigcrawl.pipelines.page_upkeep import PageUpkeep
 from bigcrawl.scheduler.adapter.registry import frontier_of, register_storage, storage_of
 from bigcrawl.stats_buffer import StatsBuffer
-from bigcrawl.warc.files import OsFiles
+from bigcrawl.warc.files import LOCKS_REMEDY, OsFiles, lacks_locks
 from bigcrawl.warc.group_commit import GroupCommit
 from bigcrawl.warc.origins import ORIGINS_MAX, Origins
 from bigcrawl.warc.records import Exchange, Note, Truncation, new_record_id
@@ -132,6 +133,7 @@ class WarcPipeline:
         self._retry: CallLaterResult | None = None
         self._recovery: Deferred[None] | None = None
         self._stop_recovery = Event()
+        self._upkeep = PageUpkeep(lambda: self._disk.submit(self._writer.beat), self._recover_again)
         self._stats_buffer = StatsBuffer(crawler)
         self._indexed = 0  # files; written by the indexer's thread
         self._indexed_counted = 0
@@ -191,12 +193,14 @@ class WarcPipeline:
         self._shipping.begin()
         # Fetching does not wait for recovery: scanning a gigabyte takes seconds, and only dead files are touched.
         self._recovery = deferred_from_coro(self._recover())
+        self._upkeep.begin()
 
     def process_item(self, item: Any) -> Any:
         return item
 
     async def close_spider(self) -> None:
         self._crawler.signals.disconnect(self.response_downloaded, signal=signals.response_downloaded)
+        self._upkeep.end()
         self._try_again()
         # The timer was set again by that call, and would write after closing.
         self._cancel_retry()
@@ -362,6 +366,10 @@ class WarcPipeline:
         await maybe_deferred_to_future(self._recovery)
         timer.cancel()
 
+    def _recover_again(self) -> None:
+        if self._recovery is not None and self._recovery.called:
+            self._recovery = deferred_from_coro(self._recover())
+
     async def _recover(self) -> None:
         try:
             found = await run_in_thread(
@@ -497,4 +505,6 @@ def usable_directory(directory: Path) -> Path:
         raise ConfigError(f"BIGCRAWL_WARC_DIR is {directory}: {error.strerror}; name a directory") from error
     if not os.access(directory, os.W_OK | os.X_OK):
         raise ConfigError(f"BIGCRAWL_WARC_DIR is {directory}: it cannot be written to; name another one")
+    if lacks_locks(directory):
+        raise ConfigError(f"BIGCRAWL_WARC_DIR is {directory}: its file system has no locks; {LOCKS_REMEDY}")
     return directory

@@ -61,6 +61,11 @@ class PointSeries:
         """Return epoch and number of the last point, sound or not; zeros without any. Cost: a listing."""
         return max(((epoch, number) for epoch, number, _ in self._listed()), default=(0, 0))
 
+    def last_name(self) -> str:
+        """Return the name of the last point, sound or not; empty without any. Cost: a listing."""
+        listed = self._listed()
+        return listed[max(listed)] if listed else ""
+
     def find_newest(self) -> tuple[int, int] | None:
         """Find the newest point that is whole, or else the one before it. Return its epoch and number.
 

@@ -13,10 +13,11 @@ Life of a file, and what a crash leaves behind:
 | state | name | lock | how it leaves the state |
 |---|---|---|---|
 | written | ``X.warc.gz.open`` | flock held by its writer | sealed: full, or the writer closes |
-| abandoned | ``X.warc.gz.open`` | free | recovered: cut to its last whole record, then as sealed |
+| abandoned | ``X.warc.gz.open`` | free, and see `writers` | recovered: cut to its last whole record, then as sealed |
 | sealed | ``X.warc.gz`` | while it is indexed, uploaded or rewritten | uploaded; rewritten without copies |
 | damaged rest | ``X.warc.gz.damaged`` | none | kept for the operator; a failing disk or power makes one |
 
-The lock decides, not the age of the file, because several nodes may write into one directory. Whoever holds the lock
-checks that the name still refers to the locked file: it may have been sealed or removed between open and lock.
+Several nodes may write into one directory. On one machine the lock decides who lives; between machines, where a lock
+may not be seen, the age of the file too (`writers`). Whoever holds the lock checks that the name still refers to the
+locked file: it may have been sealed or removed between open and lock.
 """

@@ -10,9 +10,11 @@ So a file is forced to the medium first, then its name, and the file that it rep
 
 from __future__ import annotations
 
+import errno
 import fcntl
 import io
 import os
+import tempfile
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, BinaryIO, Final, Protocol, cast
 
@@ -24,7 +26,10 @@ if TYPE_CHECKING:
 
 WARC_SUFFIX: Final = ".warc.gz"
 OPEN_SUFFIX = ".open"
+LOCKS_REMEDY: Final = "mount it with locks (flock), or take a directory that has them"
 _BUFFER_BYTES: Final = 256 << 10
+_NO_LOCKS: Final = frozenset((errno.ENOLCK, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS, errno.EINVAL))
+_GONE: Final = frozenset((errno.ENOENT, errno.ESTALE))
 
 
 class Files(Protocol):
@@ -46,8 +51,11 @@ class Files(Protocol):
     def sync_directory(self, path: Path) -> None:
         """Force a directory's entries to the medium."""
 
-    def is_removed(self, fd: int) -> bool:
-        """Whether the open file has no name any more."""
+    def is_at(self, fd: int, path: Path) -> bool:
+        """Whether the open file still has this name."""
+
+    def touch(self, fd: int) -> None:
+        """Set the file's time of change to the file system's present."""
 
     def close(self, fd: int) -> None: ...
 
@@ -89,8 +97,16 @@ class OsFiles:
         finally:
             os.close(directory)
 
-    def is_removed(self, fd: int) -> bool:
-        return os.fstat(fd).st_nlink == 0
+    def is_at(self, fd: int, path: Path) -> bool:
+        try:
+            return os.path.samestat(os.fstat(fd), path.stat())
+        except OSError as error:
+            if error.errno in _GONE:
+                return False
+            raise
+
+    def touch(self, fd: int) -> None:
+        os.utime(fd)
 
     def close(self, fd: int) -> None:
         os.close(fd)
@@ -107,15 +123,33 @@ class OsFiles:
 
 
 def lock_named(fd: int, path: Path) -> bool:
-    """Lock the file without waiting. False if it is locked already, or if `path` refers to another file by now."""
+    """Lock the file without waiting. False if it is locked already, or if `path` refers to another file by now.
+
+    Raises:
+        OSError: for instance, the file system has no locks.
+    """
     try:
         fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
         return False
+    except OSError as error:
+        if error.errno not in _NO_LOCKS:
+            raise
+        problem = (
+            f"its file system has no locks ({error.strerror}), by which to see who is at work on it: {LOCKS_REMEDY}"
+        )
+        raise OSError(error.errno, problem, str(path)) from error
+    return OsFiles().is_at(fd, path)
+
+
+def lacks_locks(directory: Path) -> bool:
+    """Whether a directory's file system refuses to lock files. False if that cannot be tried, as on a full disk."""
     try:
-        return os.path.samestat(os.fstat(fd), path.stat())
-    except FileNotFoundError:
-        return False
+        with tempfile.TemporaryFile(dir=directory) as file:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError as error:
+        return error.errno in _NO_LOCKS
+    return False
 
 
 @contextmanager

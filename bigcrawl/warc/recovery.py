@@ -1,8 +1,8 @@
 """Closes the WARC files of writers that died.
 
-A writer that is killed leaves a ``.open`` file whose lock is free. The file contains whole gzip members and perhaps the
-beginning of one more. That torn tail is cut off, and the file gets its final name. A response whose request was torn
-off stays: it is a whole record, and may be the only copy of its page.
+A writer that is killed leaves a ``.open`` file whose lock is free. `writers` says when that proves its death. The file
+contains whole gzip members and perhaps the beginning of one more. That torn tail is cut off, and the file gets its
+final name. A response whose request was torn off stays: it is a whole record, and may be the only copy of its page.
 
 A whole member that cannot be unpacked does not come from a killed writer, but from a disk or power failure. In that
 case everything from it on is first copied next to the file, as ``<name>.damaged``, unless it is all zeros (blocks that
@@ -16,6 +16,7 @@ Memory: that of `members`.
 
 from __future__ import annotations
 
+import errno
 import itertools
 import logging
 import os
@@ -26,6 +27,7 @@ from typing import TYPE_CHECKING, BinaryIO
 from bigcrawl.exceptions import CorruptionError
 from bigcrawl.warc.files import OPEN_SUFFIX, Files, OsFiles, lock_named, written_through
 from bigcrawl.warc.members import CHUNK, member_ends
+from bigcrawl.warc.writers import QUIET_S, may_be_written_elsewhere
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -34,6 +36,10 @@ logger = logging.getLogger(__name__)
 
 DAMAGED_SUFFIX = ".damaged"
 _NEW_SUFFIX = ".new"
+_DOUBT = (
+    f"it was begun on another machine, or before this one was started, and changed in the last {QUIET_S / 60:g} "
+    "minutes: it may be written there; call again later"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,6 +59,10 @@ class Recovered:
     cut_bytes: int
 
 
+class PerhapsWrittenError(OSError):
+    """The file's lock is free, but its writer may live on another machine."""
+
+
 class _StoppedError(Exception):
     """The caller wants to stop; the file stays as it is."""
 
@@ -64,7 +74,7 @@ def recover(
     remove_indexes: Callable[[Path], object] | None = None,
     files: Files | None = None,
 ) -> list[Recovered]:
-    """Close every abandoned ``.open`` file of the directory. Files in use are never touched.
+    """Close every abandoned ``.open`` file of the directory. Files in use, or perhaps in use, are never touched.
 
     A file that cannot be recovered is logged and left for the next time; the others are still recovered.
 
@@ -76,16 +86,26 @@ def recover(
         files: changes them.
     """
     recovered = []
+    doubtful = 0
     for path in sorted(Path(directory).glob(f"*{OPEN_SUFFIX}")):
         try:
             result = recover_file(path, should_stop=should_stop, remove_indexes=remove_indexes, files=files)
         except _StoppedError:
             break
+        except PerhapsWrittenError:
+            doubtful += 1
         except OSError as error:
             logger.warning("%(path)s cannot be recovered now: %(error)s", {"path": path, "error": error})
         else:
             if result:
                 recovered.append(result)
+    if doubtful:
+        found = {"files": doubtful, "directory": directory, "minutes": QUIET_S / 60}
+        logger.info(
+            "%(files)d files in %(directory)s that end in .open are not closed: they were begun on other machines, or "
+            "before this one was started, and changed in the last %(minutes)g minutes",
+            found,
+        )
     return recovered
 
 
@@ -95,10 +115,19 @@ def recover_file(
     should_stop: Callable[[], bool] | None = None,
     remove_indexes: Callable[[Path], object] | None = None,
     files: Files | None = None,
+    was_complete: bool = False,
 ) -> Recovered | None:
     """Close one ``.open`` file, as `recover` does. None if it is in use, or gone.
 
+    Args:
+        path: the file.
+        should_stop: as that of `recover`.
+        remove_indexes: as that of `recover`.
+        files: changes it.
+        was_complete: it had its final name, so that it has no writer.
+
     Raises:
+        PerhapsWrittenError: it may be in use on another machine.
         OSError: the disk refuses, or the final name is taken; the file is unchanged, or shorter.
     """
     files = files or OsFiles()
@@ -109,6 +138,8 @@ def recover_file(
     try:
         if not lock_named(fd, path):
             return None
+        if not was_complete and may_be_written_elsewhere(fd, path):
+            raise PerhapsWrittenError(errno.EBUSY, _DOUBT, str(path))
         target = path.with_name(path.name.removesuffix(OPEN_SUFFIX))
         if target.exists():
             raise FileExistsError(f"{target.name} already exists; move one of the two away")

@@ -22,12 +22,13 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from bigcrawl.clock import Clock, SystemClock
+from bigcrawl.clock import Clock, SystemClock, boot_id
 from bigcrawl.exceptions import TransientStoreError
 from bigcrawl.warc.files import OPEN_SUFFIX, Files, OsFiles, lock_named
 from bigcrawl.warc.members import pack_member
 from bigcrawl.warc.origins import Origins
 from bigcrawl.warc.records import Exchange, Note, exchange_records, new_record_id, note_record, warcinfo_record
+from bigcrawl.warc.writers import BOOT_FIELD, QUIET_S
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -40,6 +41,8 @@ logger = logging.getLogger(__name__)
 BYTES_MAX = 1 << 30
 # Far more than the files of one millisecond and node: reaching it means that the directory is broken.
 _NAME_ATTEMPTS_MAX = 1000
+# Since a file was last touched: then the process stood still, and another machine may have closed the file.
+_LATE_MS = int(QUIET_S * 1000) // 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,6 +77,8 @@ class _Segment:
         self._is_torn = False
         self._is_closed = False
         self.is_sealed = False
+        self.is_lost = False
+        self.shown_ms = 0
 
     def append(self, data: bytes) -> None:
         """Append all of `data` or nothing."""
@@ -98,13 +103,32 @@ class _Segment:
         """
         if self._is_closed:
             return
-        if self._files.is_removed(self._fd):
-            raise FileNotFoundError(errno.ENOENT, "somebody has removed the file", str(self.open_path))
+        self._check_name()
         size = self.size  # the file may grow meanwhile
         self._files.sync(self._fd)
         if not self.synced_size:
             self._files.sync_directory(self.open_path.parent)
         self.synced_size = size
+
+    def _check_name(self) -> None:
+        if not self._files.is_at(self._fd, self.open_path):
+            raise FileNotFoundError(errno.ENOENT, "somebody has removed or closed the file", str(self.open_path))
+
+    def beat(self, now_ms: int) -> bool:
+        """Show that the file is being written. False: it has lost its name, and must get nothing more.
+
+        A disk that refuses is left to `append` and `sync`, which find out too.
+        """
+        if self._is_closed:
+            return True
+        try:
+            self.is_lost = not self._files.is_at(self._fd, self.open_path)
+            if not self.is_lost:
+                self._files.touch(self._fd)
+                self.shown_ms = now_ms
+        except OSError as error:
+            logger.debug("%(path)s cannot be touched: %(error)s", {"path": self.open_path, "error": error})
+        return not self.is_lost
 
     def forget_unsynced(self) -> None:
         """Cut off what no sync has confirmed; it will be written again elsewhere."""
@@ -130,6 +154,7 @@ class _Segment:
 
     def _seal(self) -> None:
         try:
+            self._check_name()  # or it is somebody else's to cut and to rename
             if self._is_torn:
                 self._cut_back()
             if self.size:
@@ -184,7 +209,7 @@ class WarcWriter:
         self._prefix = _name_part(prefix)
         self._node = _name_part(node)
         self._bytes_max = bytes_max
-        self._info = dict(info or {})
+        self._info = {**(info or {}), BOOT_FIELD: boot_id()}
         self._clock = clock or SystemClock()
         self._files = files or OsFiles()
         self._seal_in = seal_in or _call
@@ -209,10 +234,13 @@ class WarcWriter:
     def write(self, item: Exchange | Note) -> Written:
         """Append the records of an exchange, or of a note; see the module's guarantees.
 
+        A file that another machine has closed, because this one stood still, is given up first.
+
         Raises:
             TransientStoreError: the disk is full or failing; nothing of the item is in the file.
         """
         try:
+            self._give_up_lost_file()
             segment = self._segment = self._segment or self._create_segment()
             origin: Origin | None = None
             payload = b""
@@ -252,6 +280,25 @@ class WarcWriter:
             segment.forget_unsynced()
             self._seal_in(segment.seal)
 
+    def beat(self) -> bool:
+        """Show other machines that the current file is being written; to be called every `BEAT_S`.
+
+        False: it was removed, or closed by another machine. What it had was synced there, or is lost.
+        """
+        segment = self._segment
+        return segment is None or segment.beat(self._clock.now_ms())
+
+    def _give_up_lost_file(self) -> None:
+        segment = self._segment
+        if segment is None:
+            return
+        now_ms = self._clock.now_ms()
+        if segment.is_lost or (abs(now_ms - segment.shown_ms) > _LATE_MS and not segment.beat(now_ms)):
+            logger.warning(
+                "%(path)s was removed, or closed by another machine; a new file is begun", {"path": segment.open_path}
+            )
+            self.give_up_file()
+
     def close(self) -> bool:
         """Seal the current file; False if that failed. A writer that is used again begins a new file."""
         segment, self._segment = self._segment, None
@@ -269,8 +316,10 @@ class WarcWriter:
                 is_ours = lock_named(fd, path)
             except BaseException:
                 self._files.close(fd)
+                self._files.remove(path)  # or each try would leave one
                 raise
             segment = _Segment(self._files, fd, path, self._note_sealed)
+            segment.shown_ms = self._clock.now_ms()
             if is_ours and not segment.path.exists():
                 return segment
             if is_ours:

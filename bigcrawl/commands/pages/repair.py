@@ -13,7 +13,7 @@ from bigcrawl.commands.result import Result
 from bigcrawl.exceptions import TransientStoreError
 from bigcrawl.page_index.index_files import CDXJ, index_file, remove_indexes
 from bigcrawl.warc.files import OPEN_SUFFIX, WARC_SUFFIX, OsFiles, locked
-from bigcrawl.warc.recovery import recover_file
+from bigcrawl.warc.recovery import PerhapsWrittenError, recover_file
 from bigcrawl.warc.verification import verify
 
 if TYPE_CHECKING:
@@ -28,6 +28,7 @@ def repair_files(config: Config, words: Sequence[str], opts: argparse.Namespace)
     """Repair damaged WARC files as the start of a node repairs those of a dead writer, and index them.
 
     Without names, that is done with each file whose writer has died, too. A running node holds locks on its files.
+    Those of nodes on other machines, whose locks may not be seen here, stay until they are quiet.
     Whole records whose digest is wrong are left: there is nothing to cut. So are files that others are at work on.
 
     Raises:
@@ -70,7 +71,7 @@ class _Repair:
             opened, problem = _opened(path, self._files)
             if problem:
                 self.left.append(problem)
-            elif not self._recover(opened):
+            elif not self._recover(opened, was_complete=True):
                 self.left.append(f"{opened}: somebody else has it open")
 
     def of_open(self, path: Path) -> None:
@@ -78,9 +79,9 @@ class _Repair:
         with self._noting(path):
             self._recover(path)
 
-    def _recover(self, opened: Path) -> bool:
+    def _recover(self, opened: Path, *, was_complete: bool = False) -> bool:
         """Do what a start does, and index the file. Return whether it was ours."""
-        found = recover_file(opened, remove_indexes=remove_indexes, files=self._files)
+        found = recover_file(opened, remove_indexes=remove_indexes, files=self._files, was_complete=was_complete)
         if found is None:
             return False
         path = opened.with_name(opened.name.removesuffix(OPEN_SUFFIX))
@@ -102,8 +103,10 @@ class _Repair:
             problem = f"{path} cannot be repaired: {error.strerror or error}"
             if error.errno in FULL:
                 raise TransientStoreError(problem) from error
-            is_there = path.exists()
-            self.left.append(problem if is_there else f"{problem}; it ends in {OPEN_SUFFIX} now, for the next start")
+            is_as_it_was = path.exists() or isinstance(error, PerhapsWrittenError)
+            self.left.append(
+                problem if is_as_it_was else f"{problem}; it ends in {OPEN_SUFFIX} now, for the next start"
+            )
 
 
 def _opened(path: Path, files: OsFiles) -> tuple[Path, str]:

@@ -1,8 +1,14 @@
-"""`scrapy frontier warc upload`: move complete WARC files to their store now, by a process that may be ended."""
+"""`scrapy frontier warc upload`: move complete WARC files to their store now, by a process that may be ended.
+
+SIGTERM, SIGINT and SIGHUP end it with that process. Its exit status is then 128 and the signal's number, as shells
+have it. A file under way is in the store, complete, or here, or both; the next call finds out.
+"""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+import signal
+from contextlib import closing
+from typing import TYPE_CHECKING, Final, Self
 
 from bigcrawl.commands.pages.files import directory_of
 from bigcrawl.commands.result import Result
@@ -15,11 +21,13 @@ from bigcrawl.store.whole_files import WholeFiles
 if TYPE_CHECKING:
     import argparse
     from collections.abc import Iterator, Sequence
+    from types import FrameType
 
     from bigcrawl.config import Config
     from bigcrawl.page_store.uploads import Uploaded
 
 _SETTING: Final = "BIGCRAWL_WARC_STORE_URL"
+_ENDING: Final = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
 _REFUSALS_MAX: Final = 20  # in a row; nobody calls again in a while, as a node does
 
 
@@ -39,12 +47,14 @@ def upload_files(config: Config, words: Sequence[str], opts: argparse.Namespace)
     orders = UploadOrders(directory, url, tuple(SUFFIXES.values()), _required(config), _REFUSALS_MAX, STALL_S)
     files = moved = were_there = 0
     problems = []
+    signals = _Signals()
     try:
-        for done in _uploaded(orders):
-            if done.problem:
-                problems.append(done.problem)
-            else:
-                files, moved, were_there = files + 1, moved + done.bytes, were_there + done.was_there
+        with signals, closing(_uploaded(orders, signals)) as uploaded:
+            for done in uploaded:
+                if done.problem:
+                    problems.append(done.problem)
+                else:
+                    files, moved, were_there = files + 1, moved + done.bytes, were_there + done.was_there
         left = len(waiting_files(directory)) - len(problems)
     except UploadError as error:
         raise TransientStoreError("; ".join([f"{files:,} files were moved", *problems, str(error)])) from error
@@ -52,21 +62,64 @@ def upload_files(config: Config, words: Sequence[str], opts: argparse.Namespace)
         raise TransientStoreError(f"{directory} cannot be read: {error.strerror or error}") from error
     data = {"files": files, "were_there": were_there, "bytes": moved, "problems": problems, "left": left}
     lines = list(problems)
-    if left:
+    if signals.number:
+        lines.append(
+            f"ended by {signal.Signals(signals.number).name}: the other files are here; call again to move them"
+        )
+    elif left:
         lines.append(
             f"{left:,} files stay: another process has them, or they have no index: scrapy frontier warc index"
         )
     lines.append(f"{files:,} files, {moved:,} bytes with their indexes, are in {url} now, and no longer here")
-    return Result(data, "\n".join(lines), 1 if problems else 0)
+    return Result(data, "\n".join(lines), 128 + signals.number if signals.number else 1 if problems else 0)
 
 
-def _uploaded(orders: UploadOrders) -> Iterator[Uploaded]:
+def _uploaded(orders: UploadOrders, signals: _Signals) -> Iterator[Uploaded]:
     process = UploadProcess(orders)
     try:
+        signals.obey()
         yield from process.uploaded()
     except BaseException:
-        process.stop()
+        if not process.stop():
+            raise UploadError(f"process {process.pid} uploads still: the disk, or a mount, holds it") from None
         raise
+
+
+class _Signals:
+    """Ends its block when a signal asks for the end, from `obey` on: before that a process may just be starting.
+
+    Attributes:
+        number: of the signal that came; 0 for none. A second one ends the command at once.
+    """
+
+    def __init__(self) -> None:
+        self.number = 0
+        self._is_obeyed = False
+
+    def __enter__(self) -> Self:
+        self._before = {number: signal.signal(number, self._note) for number in _ENDING}
+        return self
+
+    def __exit__(self, kind: object, error: object, traceback: object) -> bool:
+        for number, handler in self._before.items():
+            signal.signal(number, handler)
+        return isinstance(error, _EndedError)
+
+    def obey(self) -> None:
+        """Raise from now on, and now if one has come."""
+        self._is_obeyed = True
+        if self.number:
+            raise _EndedError
+
+    def _note(self, number: int, frame: FrameType | None) -> None:
+        self.number = number
+        signal.signal(number, signal.SIG_DFL)
+        if self._is_obeyed:
+            raise _EndedError
+
+
+class _EndedError(Exception):
+    """A signal has come."""
 
 
 def _required(config: Config) -> list[str]:

@@ -14,10 +14,10 @@ import itertools
 import json
 import os
 import time
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
 from bigcrawl import __version__
+from bigcrawl.clock import boot_id
 from bigcrawl.exceptions import ConfigError
 from bigcrawl.politeness.robots_policy import agent_token
 from bigcrawl.private_files import FILE_MODE, make_private, make_private_directory
@@ -31,6 +31,7 @@ from bigcrawl.scheduler.crawl.measured_capacity import MeasuredCapacity
 
 if TYPE_CHECKING:
     from collections.abc import Collection
+    from pathlib import Path
 
     from bigcrawl.config import Config
     from bigcrawl.redisdb.client import RedisClient
@@ -38,7 +39,6 @@ if TYPE_CHECKING:
 
 LOCK_AGE_S = 600
 MAY_REPEAT = "may_repeat"  # in the crawl record: upper bound of URLs in process on nodes, or at their death
-BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
 _PLACE = ("name", "capacity", "owned")
 _LATE = "late_ms"
 LOOK_S = 0.5  # between two checks of nodes with different settings
@@ -63,7 +63,7 @@ class Membership:
         self._assigned_by: dict[str, tuple[Any, ...]] = {}  # the fields of `_place`, by node
         self._in_process = in_process
         self.node = node
-        self.token = f"{_boot_id()}:{node}"
+        self.token = f"{boot_id()}:{node}"
         self.reports: dict[str, dict[str, Any]] = {}
         # Nodes share parsed robots.txt rules, which apply to one user agent.
         alike = {**config.alike, "USER_AGENT": agent_token(config.politeness.agent)}
@@ -248,14 +248,14 @@ class Membership:
     def is_dead(self, token: str) -> bool:
         """Whether the node of this token is provably dead: same boot, same directory, its lock free."""
         boot, _, node = token.partition(":")
-        if not boot or not node or node == self.node or boot != _boot_id():
+        if not boot or not node or node == self.node or boot != boot_id():
             return False
         return _is_free(self._path(node))
 
     def is_here(self, token: str) -> bool:
         """Whether the node of this token has its lock: same boot, same directory, and its process is there."""
         boot, _, node = token.partition(":")
-        if not boot or not node or boot != _boot_id():
+        if not boot or not node or boot != boot_id():
             return False
         path = self._path(node)
         return path.exists() and not _is_free(path)
@@ -272,7 +272,7 @@ class Membership:
     def in_process_of(self, token: str) -> dict[int, str] | None:
         """Return, by partition, what the node of this token has or had in process; None if unknown here."""
         boot, _, node = token.partition(":")
-        return read_in_process(self._path(node)) if node and boot and boot == _boot_id() else None
+        return read_in_process(self._path(node)) if node and boot and boot == boot_id() else None
 
     def _path(self, node: str) -> Path:
         return self._directory / f"{node}.lock"
@@ -324,10 +324,3 @@ def _is_free(path: Path) -> bool:
     finally:
         os.close(fd)
     return True
-
-
-def _boot_id() -> str:
-    try:
-        return BOOT_ID.read_text().strip()
-    except OSError:
-        return ""

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import errno
+import fcntl
 import os
 import shutil
 import subprocess
@@ -20,15 +21,17 @@ from isal import isal_zlib
 
 from bigcrawl.commands.frontier import parse_action, run_action
 from bigcrawl.config import read_config
-from bigcrawl.exceptions import BigcrawlError, TransientStoreError
+from bigcrawl.exceptions import BigcrawlError, ConfigError, TransientStoreError
 from bigcrawl.page_index.index_files import index_path, remove_indexes
 from bigcrawl.pipelines.page_indexer import PageIndexer
+from bigcrawl.pipelines.warc import usable_directory
 from bigcrawl.warc.files import locked
 from bigcrawl.warc.recovery import recover
 from bigcrawl.warc.segments import WarcWriter
 from tests.support.ordinary_user import permissions_hold
 from tests.support.page_disk import checked
 from tests.unit.pipelines.test_group_commit import Desk
+from tests.unit.warc.elsewhere import grow_old, write_elsewhere
 from tests.unit.warc.reading import exchange, gzip_members
 
 if TYPE_CHECKING:
@@ -98,8 +101,8 @@ def is_found(directory: Path, number: int) -> bool:
 
 
 def open_again(path: Path) -> None:
-    """Give a damaged file to the next start."""
-    path.rename(f"{path}.open")
+    """Give a damaged file to a start, some time later."""
+    grow_old(path.rename(f"{path}.open"))
     start(path.parent)
 
 
@@ -111,8 +114,8 @@ def repair(path: Path) -> None:
 
 
 def repair_open(path: Path) -> None:
-    """Do the same with a file whose writer has died."""
-    path.rename(f"{path}.open")
+    """Do the same with a file whose writer has died some time ago."""
+    grow_old(path.rename(f"{path}.open"))
     repair(path)
 
 
@@ -376,7 +379,7 @@ def test_a_directory_that_vanishes_makes_nothing_safe_and_pauses_until_it_is_bac
         assert at.stored() == ["http://a.example/1", "http://a.example/2"]
 
     asyncio.run(scenario())
-    assert "cannot be written: [Errno 2] somebody has removed the file" in caplog.text
+    assert "cannot be written: [Errno 2] somebody has removed or closed the file" in caplog.text
 
 
 @pytest.mark.parametrize("verb", ["verify", "index", "extract"])
@@ -387,3 +390,35 @@ def test_commands_say_that_the_directory_is_not_there(tmp_path: Path, verb: str)
         asked(gone, verb, *(["http://a.example/0"] if verb == "extract" else []))
     assert recover(gone) == []
     assert os.listdir(tmp_path) == []  # noqa: PTH208
+
+
+def test_a_file_of_another_machine_is_left_by_repair_and_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its lock may not be seen here; the line says when it is closed."""
+    write_elsewhere(monkeypatch)
+    opened = sealed(tmp_path, "a", 0, is_open=True)
+    _cut(opened)
+    before = opened.read_bytes()
+    found = asked(tmp_path, "repair")
+    assert (found.status, found.data["repaired"]) == (1, [])
+    assert "may be written there; call again later" in found.text
+    assert opened.read_bytes() == before
+    grow_old(opened)
+    found = asked(tmp_path, "repair")
+    assert (found.status, len(found.data["repaired"])) == (0, 1)
+    assert is_found(tmp_path, 1)
+
+
+def test_a_directory_without_locks_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Before anything is fetched; and no file of it is closed."""
+
+    def refuse(*args: object) -> None:
+        raise OSError(errno.ENOLCK, os.strerror(errno.ENOLCK))
+
+    path = sealed(tmp_path, "a", 0, is_open=True)
+    monkeypatch.setattr(fcntl, "flock", refuse)
+    with pytest.raises(ConfigError, match="no locks; mount it with locks"):
+        usable_directory(tmp_path)
+    found = asked(tmp_path, "repair")
+    assert found.status == 1
+    assert "cannot be repaired: its file system has no locks (No locks available)" in found.text
+    assert os.listdir(tmp_path) == [path.name]  # noqa: PTH208

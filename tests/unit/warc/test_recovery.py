@@ -16,6 +16,7 @@ from bigcrawl.warc.records import exchange_records
 from bigcrawl.warc.recovery import Recovered, recover
 from bigcrawl.warc.segments import WarcWriter
 from bigcrawl.warc.verification import verify
+from tests.unit.warc.elsewhere import grow_old
 from tests.unit.warc.reading import exchange, gzip_members, numbers_of, read_checked
 
 PROJECT = Path(__file__).parents[3]
@@ -89,10 +90,13 @@ def test_record_that_ends_where_a_read_ends_costs_none_behind_it(
 
 
 def test_file_without_a_whole_record_is_removed(tmp_path: Path) -> None:
-    """An empty file, and one that never got its first record whole, leave nothing behind."""
+    """An empty file, and one that never got its first record whole, leave nothing behind, once they are quiet."""
     data = warc_bytes(tmp_path, 1)
     path = abandon(tmp_path, data[:50])
     empty = abandon(tmp_path, b"", "e.warc.gz.open")
+    assert recover(tmp_path) == [], "their writers may be about to write"
+    grow_old(path)
+    grow_old(empty)
     assert recover(tmp_path) == [Recovered(path, 0, 0, 50), Recovered(empty, 0, 0, 0)]
     assert not list(tmp_path.iterdir())
 

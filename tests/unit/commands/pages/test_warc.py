@@ -4,9 +4,13 @@ from __future__ import annotations
 
 import os
 import resource
+import signal
 import stat
 import subprocess
 import sys
+import threading
+from contextlib import suppress
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -21,12 +25,14 @@ from bigcrawl.page_index.index_files import index_file, index_path
 from bigcrawl.warc.origins import Origins
 from bigcrawl.warc.records import new_record_id
 from bigcrawl.warc.segments import WarcWriter
+from tests.support.running import warm
 from tests.support.servers.s3_server import FaultyS3, new_bucket
 from tests.unit.page_index.test_index_files import URLS, warc_file
+from tests.unit.page_store.test_uploads import in_store
 from tests.unit.warc.reading import exchange
 
 if TYPE_CHECKING:
-    from pathlib import Path
+    from collections.abc import Iterator
 
     from bigcrawl.commands.result import Result
 
@@ -193,6 +199,61 @@ def test_a_store_that_does_not_answer_holds_no_upload_for_good(tmp_path: Path, m
         server.become("")
         assert asked(tmp_path, "upload", BIGCRAWL_WARC_STORE_URL=url).data["files"] == 1
     assert not path.exists()
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP])
+def test_a_signal_ends_an_upload_and_its_process(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, number: signal.Signals
+) -> None:
+    """In the middle of a file, which is here still; the exit status says so, and another call moves all."""
+    here = tmp_path / "here"
+    here.mkdir()
+    files = [warc_file(here), warc_file(here, URLS[:2])]
+    for path in files:
+        index_file(path, ["cdxj"])
+    is_under_way, may_go_on = threading.Event(), threading.Event()
+
+    def hold(method: str, path: str) -> None:
+        if method == "PUT" and path.endswith(files[1].name):
+            is_under_way.set()
+            may_go_on.wait()
+
+    with FaultyS3() as server, (tmp_path / "told").open("w+") as told:
+        url = f"{new_bucket(server.url, monkeypatch)}/pages"
+        server.on_request = hold
+        command = [
+            "bigcrawl",
+            "warc",
+            "upload",
+            "-s",
+            f"BIGCRAWL_WARC_DIR={here}",
+            "-s",
+            f"BIGCRAWL_WARC_STORE_URL={url}",
+        ]
+        process = warm.start(command, stdout=told, stderr=told)
+        try:
+            assert is_under_way.wait(300)
+            assert list(processes_with(str(here)))
+            process.send_signal(number)
+            assert process.wait(300) == 128 + number
+        finally:
+            process.kill()
+            may_go_on.set()
+            server.on_request = None
+        told.seek(0)
+        assert f"ended by {number.name}: the other files are here" in told.read()
+        assert not list(processes_with(str(here))), "nobody uploads any more"
+        assert [path.exists() for path in files] == [False, True]
+        assert asked(here, "upload", BIGCRAWL_WARC_STORE_URL=url).status == 0
+        assert in_store(url).keys() == {path.name for file in files for path in (file, index_path(file))}
+
+
+def processes_with(word: str) -> Iterator[bytes]:
+    """The command lines that have this word."""
+    for path in Path("/proc").glob("[0-9]*/cmdline"):
+        with suppress(OSError):
+            if os.fsencode(word) in (words := path.read_bytes()).split(b"\0"):
+                yield words
 
 
 def test_parquet_is_made_when_it_is_asked_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
