@@ -294,7 +294,7 @@ TABLE: tuple[Metric | str, ...] = (
         "bigcrawl_owned_urls",
         "gauge",
         "URLs by place: in inboxes, front queues and later turns, over budget, parked, back queues, and taken.",
-        "scheduler/partition/figures.py, redisdb/lua/ownership/look_partition.lua",
+        "scheduler/partition/fold/state.py, redisdb/lua/ownership/look_partition.lua",
         lambda source: source.urls(),
         "place",
         PLACES,

@@ -59,7 +59,7 @@ async def fill(w: World, node: Node) -> None:
         for at in range(0, len(pairs), EDGES_AT_ONCE):
             data = np.array(pairs[at : at + EDGES_AT_ONCE], dtype="<u8").tobytes()
             await w.client.command("XADD", key, "*", "e", data)
-    while any(owned.disk.in_degree_counts.total < len(edges[n]) for n, owned in node.ownership.owned.items()):
+    while any(owned.disk.state.in_degrees.total < len(edges[n]) for n, owned in node.ownership.owned.items()):
         await w.turn(node, 1)
     node.parts.reputation.look_again()
     await w.turn(node, 2)

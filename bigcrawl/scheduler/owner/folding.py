@@ -184,8 +184,8 @@ class Folding:
 
     def _fold_of(self, owned: OwnedPartition, inbox: list[InboxEntry], *, may_admit: bool) -> Callable[[], Step]:
         """A step for the worker thread, with copies of what the loop may change meanwhile."""
-        owned.disk.set_host_share(self._hot_share.urls)
-        owned.disk.set_modified(self._listed)
+        owned.disk.sources.set_host_share(self._hot_share.urls)
+        owned.disk.sources.set_modified(self._listed)
         hot = owned.hot
         room, extra_room = (hot.room, hot.extra_room) if may_admit else (0, 0)
         now_s = self._client.now_ms() // 1000

@@ -103,14 +103,14 @@ class OwnedPartition(Taking):
         self.inbox = InboxReader(keys.inbox)
         self.schedule = StepSchedule(self.inbox, self.hot)
         self.points = points
-        self.durability = Durability(disk, loss_ms, now_ms, points)
-        self.found = FoundCopies(disk, loss_ms)
+        self.durability = Durability(disk.committed, loss_ms, now_ms, points)
+        self.found = FoundCopies(disk.committed, loss_ms)
         self.publishing = Publishing(keys, disk, self.schedule, self.durability, points, self.found)
         self.suspects = dict(suspects or {})
         self.moved = moved or MovedUrls()
         self.draining = False
         self.is_damaged = False
-        self.admitted = disk.batch_number
+        self.admitted = disk.manifest.batch_number
         self.longest: tuple[str, int] = ("", 0)
         self._folds = 0
         self._count_waiting()
@@ -183,7 +183,7 @@ class OwnedPartition(Taking):
         """Whether only URLs wait whose hosts are away, or for which `fails` returns true. No step may run meanwhile."""
         if self.inbox.has_urls or not self.hot.are_all(fails):
             return False
-        return self.disk.waiting == self.disk.withheld(self.away.hot_max)
+        return self.disk.state.waiting == self.disk.state.withheld(self.away.hot_max)
 
     def note_inbox_moved(self) -> None:
         """Record that URLs were sent to the inbox."""
@@ -196,7 +196,7 @@ class OwnedPartition(Taking):
     def note_inbox(self, view: scripts.PartitionView) -> None:
         """Find out from a look at Redis what waits in the inbox, and whether the hosts that are away have changed."""
         self.away.note_changes(view.count("snoozes"))
-        self.inbox.note_view(view, self.disk.inbox_id)
+        self.inbox.note_view(view, self.disk.manifest.inbox_id)
 
     def note_away(self, hot_max: Mapping[str, int]) -> None:
         """Adopt the hosts that are away, with the number of URLs of each that may be hot; 0 if the host is given up."""
@@ -221,14 +221,14 @@ class OwnedPartition(Taking):
         self.hot.limit_extra(divisor)
 
     def _count_waiting(self) -> None:
-        self.schedule.note_disk(self.disk, self.away.given_up)
+        self.schedule.note_disk(self.disk.state, self.away.given_up)
         self.hot.count_next_tries()
 
     # --- stepping
 
     def inbox_command(self, entries_max: int) -> tuple[Value, ...]:
         """The command that reads inbox entries that are not folded yet, oldest first."""
-        return self.inbox.command(self.disk.inbox_id, entries_max)
+        return self.inbox.command(self.disk.manifest.inbox_id, entries_max)
 
     def fold(
         self,
@@ -243,19 +243,19 @@ class OwnedPartition(Taking):
         Raises:
             TransientStoreError: the disk is full. Nothing was committed.
         """
-        before = self.disk.manifest_number
+        before = self.disk.manifest.number
         step = self.disk.step(inbox, room, hot, self.away.hot_max, extra_room, now_s)
         self._count_waiting()
-        self.schedule.note_fold(sum(hot.values()), is_vain=self.disk.manifest_number == before)
+        self.schedule.note_fold(sum(hot.values()), is_vain=self.disk.manifest.number == before)
         if self._folds % FOLDS_PER_LOOK == 0:
-            self.longest = self.disk.longest_queue(hot, self.away.given_up)
+            self.longest = self.disk.state.parked.longest(hot, self.away.given_up)
         self._folds += 1
         return step
 
     def after_step(self, step: Step, inbox_entries: int, now_ms: int) -> list[scripts.Call[Any]]:
         """The calls that send a committed step to Redis."""
         self.schedule.note_step(now_ms)
-        self.inbox.note_step(self.disk.inbox_id, inbox_entries)
+        self.inbox.note_step(self.disk.manifest.inbox_id, inbox_entries)
         if step.rejected:
             logger.error(
                 "%(count)d inbox entries of partition %(partition)d could not be read; they are kept, and the crawl is "
@@ -272,17 +272,17 @@ class OwnedPartition(Taking):
     @property
     def is_behind(self) -> bool:
         """Whether Redis has not confirmed a committed admit batch."""
-        return self.admitted < self.disk.batch_number
+        return self.admitted < self.disk.manifest.batch_number
 
     def pending_admissions(self) -> list[scripts.Call[bool]]:
         """The calls that admit the committed batches that Redis has not confirmed."""
-        batches = self.disk.pending_batches(self.admitted)
+        batches = self.disk.committed.batches(self.admitted)
         return [admit_call(self.keys, self.identity, batch, self._connections) for batch in batches]
 
     def note_admitted(self, now_ms: int) -> None:
         """Record that Redis has confirmed all committed batches, so their hosts may be due."""
         if self.is_behind:
-            self.admitted = self.disk.batch_number
+            self.admitted = self.disk.manifest.batch_number
             self.note_due_by(now_ms)
 
     # --- publishing and keeping

@@ -129,7 +129,7 @@ class Reconciliation:
         ended = self._held.ended_lately(partition)
         gone = {url.seq for url in (*held, *ended)}
         places += [place for url in self._held.lately_of(partition) if url.seq in gone for place in _places(url)]
-        places += owned.moved.merged(owned.disk.inbox_id)
+        places += owned.moved.merged(owned.disk.manifest.inbox_id)
         rests = self._held.rests(partition, self._clock.monotonic_ms())
         return _Portion(rows, [], [_row(url)[:3] for url in ended], places, rests)
 

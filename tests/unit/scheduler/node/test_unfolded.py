@@ -93,7 +93,7 @@ def test_node_finds_nothing_more_for_an_owner_that_is_stuck(tmp_path: Path, craw
                 node.offer(url)
             await w.turn(node, 3)
             assert (node.outbox.waiting, node.workload.is_crowded, len(node.handout.held)) == (0, True, 0)
-            assert sum(mine.disk.seen for mine in node.ownership.owned.values()) == len(ours)
+            assert sum(len(mine.disk.state.tables.seen) for mine in node.ownership.owned.values()) == len(ours)
             await w.turn(stuck, 60)
             await node.beat.turn()
             assert not node.workload.is_crowded

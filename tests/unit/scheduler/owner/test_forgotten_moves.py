@@ -87,7 +87,7 @@ async def test_urls_set_aside_are_fetched_once(tmp_path: Path, crawl_name: str, 
         await node.pump.flush()
         w.clock.advance(5_000)
         await node.fold.turn()
-        assert mine.disk.batch_number == 2, "the step has merged it, and admitted it anew"
+        assert mine.disk.manifest.batch_number == 2, "the step has merged it, and admitted it anew"
         await memory.bring_back(node)
         assert await fetch_all(w, node) == PAGES[:1]
 

@@ -46,26 +46,26 @@ def test_found_copies_are_kept_until_redis_cannot_forget_them(tmp_path: Path) ->
     keys = {1: 10, 2: 20, 3: 30}
     sketched = {n: rows_of((n, edited(page(1), n, 4)), contents=keys).tobytes() for n in keys}
     steps.step(sketched=sketched[1] + sketched[2])
-    found = FoundCopies(steps.partition, loss_ms=60_000)
+    found = FoundCopies(steps.partition.committed, loss_ms=60_000)
     first = found.unsent
     assert len(first) == FOUND.itemsize
     found.note_sent(first, 1_000, none_of)
-    assert (found.unsent, steps.partition.untold) == (b"", first)
+    assert (found.unsent, steps.partition.committed.untold) == (b"", first)
     steps.step(sketched=sketched[3])
     second = found.unsent
     assert len(second) == FOUND.itemsize
-    assert FoundCopies(steps.partition).unsent == first + second, "as the next owner would send them"
+    assert FoundCopies(steps.partition.committed).unsent == first + second, "as the next owner would send them"
     found.forget_old(61_000)
-    assert steps.partition.untold == first + second
+    assert steps.partition.committed.untold == first + second
     found.send_again()
     found.note_sent(second, 1_500, none_of)  # under way when Redis may have forgotten
     assert found.unsent == first + second
     found.note_sent(first + second, 2_000, none_of)
     steps.step((70, 1))
     found.forget_old(62_000)
-    assert (found.unsent, steps.partition.untold) == (b"", first + second)
+    assert (found.unsent, steps.partition.committed.untold) == (b"", first + second)
     found.forget_old(62_001)
-    assert (found.unsent, steps.partition.untold) == (b"", b"")
+    assert (found.unsent, steps.partition.committed.untold) == (b"", b"")
 
 
 def none_of(_rows: bytes) -> bytes:
@@ -79,7 +79,7 @@ def test_found_copies_that_one_inbox_refuses_are_sent_again_alone(tmp_path: Path
     keys = {1: 10, 2: 21, 3: 32, 4: 43}
     sketched = {n: rows_of((n, edited(page(1), n, 4)), contents=keys).tobytes() for n in keys}
     steps.step(sketched=b"".join(sketched[n] for n in (1, 2, 3)))
-    found = FoundCopies(steps.partition)
+    found = FoundCopies(steps.partition.committed)
     both, refused = found.unsent, found_in(found.unsent, {1}, 10)
     assert (found.rows_unsent, len(refused)) == (2, FOUND.itemsize)
     found.note_sent(both, 1_000, lambda rows: found_in(rows, {1}, 10))
@@ -89,12 +89,12 @@ def test_found_copies_that_one_inbox_refuses_are_sent_again_alone(tmp_path: Path
     assert found.unsent == refused + last
     found.note_sent(found.unsent, 2_000, lambda rows: found_in(rows, {1}, 10))
     found.forget_old(90_000)
-    assert (found.unsent, steps.partition.untold) == (refused, both + last)
+    assert (found.unsent, steps.partition.committed.untold) == (refused, both + last)
     found.note_sent(refused, 90_000, none_of)
     found.forget_old(90_000 + KEEP_ENDED_MS)
-    assert (found.rows_unsent, steps.partition.untold) == (0, both + last)
+    assert (found.rows_unsent, steps.partition.committed.untold) == (0, both + last)
     found.forget_old(90_001 + KEEP_ENDED_MS)
-    assert steps.partition.untold == b""
+    assert steps.partition.committed.untold == b""
 
 
 async def give_contents(w: World, node: Node, partition: int, *numbers: int) -> None:
@@ -137,7 +137,7 @@ def test_what_a_step_finds_is_sent_as_soon_as_redis_takes_it(tmp_path: Path, cra
             assert await told(w) == [(20, 2, 1)]
             w.clock.advance(1_000)
             await node.ownership.step_due(starved=False, idle=True)
-            assert sum(owned.disk.near_copies for owned in node.ownership.owned.values()) == 1
+            assert sum(owned.disk.manifest.near_copies for owned in node.ownership.owned.values()) == 1
 
     with PrivateRedis() as server:
         asyncio.run(scenario())

@@ -412,7 +412,7 @@ def test_manifests_are_made_durable_in_time_and_a_few_at_a_time(
             node = await w.joined()
 
             def undurable() -> int:
-                return sum(mine.disk.has_undurable_changes for mine in node.ownership.owned.values())
+                return sum(mine.disk.committed.has_undurable_changes for mine in node.ownership.owned.values())
 
             await node.ownership.make_durable_due()
             assert undurable() == 80
@@ -439,7 +439,7 @@ def test_partitions_that_have_waited_longest_are_made_durable_first(
             for place, mine in enumerate(owned):
                 mine.durability.forced_ms = w.clock.monotonic_ms() - 10_000 - place
             await node.ownership.make_durable_due()
-            assert [mine.disk.has_undurable_changes for mine in owned] == [True] * 48 + [False] * 32
+            assert [mine.disk.committed.has_undurable_changes for mine in owned] == [True] * 48 + [False] * 32
 
     asyncio.run(scenario())
 
