@@ -123,7 +123,7 @@ async def _run(client: RedisClient, settings: dict[str, Any], pages: int) -> lis
         await node.start()
         await Engine(node, note).run(pages)
     finally:
-        await node.close()
+        await node.departure.close()
         await client.close()
     return order
 

@@ -85,7 +85,7 @@ async def _measure(redis: PrivateRedis, settings: dict[str, Any], options: argpa
             f"Redis {procfs.rss_bytes(redis.pid) / 1e6:.0f} MB, node {procfs.rss_bytes(os.getpid()) / 1e6:.0f} MB"
         )
     finally:
-        await node.close()
+        await node.departure.close()
         await client.close()
 
 

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from bigcrawl.scheduler.owner.durability import Durability
 from bigcrawl.scheduler.owner.found_copies import FoundCopies
-from bigcrawl.scheduler.owner.hot.admit_calls import admit_call
+from bigcrawl.scheduler.owner.hot.admissions import Admissions
 from bigcrawl.scheduler.owner.hot.due_heap import NEVER_MS
 from bigcrawl.scheduler.owner.hot.hot_set import AwayHosts, HotSet
 from bigcrawl.scheduler.owner.hot.taking import Taking
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
     from bigcrawl.redisdb import scripts
     from bigcrawl.redisdb.keys import PartitionKeys
-    from bigcrawl.redisdb.scripts import Identity, Reconciled, Value
+    from bigcrawl.redisdb.scripts import Identity, Reconciled
     from bigcrawl.scheduler.owner.hot.due_heap import DueHeap
     from bigcrawl.scheduler.partition.partition import Partition, Step
     from bigcrawl.scheduler.partition.stored_points import StoredPoints
@@ -46,6 +46,7 @@ class OwnedPartition(Taking):
     Attributes:
         hot: its URLs in Redis.
         away: hosts that are snoozed or retired.
+        admissions: its admit batches, until Redis has confirmed them.
         inbox: what waits in its inbox.
         schedule: when it should step.
         durability: when its files are forced to the disk.
@@ -56,7 +57,6 @@ class OwnedPartition(Taking):
         publishing: tells Redis its counts.
         draining: whether to release it as soon as the node holds none of its URLs.
         is_damaged: whether a file is damaged, so that no work is done on it.
-        admitted: the number of the last admit batch that Redis has confirmed.
         longest: the host with the most URLs that wait, and how many did some steps ago; ("", 0) without any.
     """
 
@@ -97,9 +97,9 @@ class OwnedPartition(Taking):
         self.keys = keys
         self.identity = identity
         self.disk = disk
-        self._connections = connections
         self.away = AwayHosts()
         self.hot = HotSet(hot_urls, self.away, hot_by_host)
+        self.admissions = Admissions(keys, disk.committed, self.hot, connections)
         self.inbox = InboxReader(keys.inbox)
         self.schedule = StepSchedule(self.inbox, self.hot)
         self.points = points
@@ -110,7 +110,6 @@ class OwnedPartition(Taking):
         self.moved = moved or MovedUrls()
         self.draining = False
         self.is_damaged = False
-        self.admitted = disk.manifest.batch_number
         self.longest: tuple[str, int] = ("", 0)
         self._folds = 0
         self._count_waiting()
@@ -160,38 +159,15 @@ class OwnedPartition(Taking):
     # --- what waits
 
     @property
-    def inbox_moved(self) -> bool:
-        """Whether URLs may be waiting in the inbox."""
-        return self.inbox.has_urls
-
-    @property
     def may_read_inbox(self) -> bool:
         """Whether to read the inbox; not while the store is far behind, because Redis must stay small."""
         return self.points is None or not self.points.is_far_behind
-
-    @property
-    def waiting(self) -> int:
-        """URLs on disk that a step may admit."""
-        return self.schedule.waiting
-
-    @property
-    def unfolded_urls(self) -> int:
-        """URLs that were waiting in the inbox when Redis was last asked."""
-        return self.inbox.unfolded_urls
 
     def has_only_failing(self, fails: Callable[[str], bool]) -> bool:
         """Whether only URLs wait whose hosts are away, or for which `fails` returns true. No step may run meanwhile."""
         if self.inbox.has_urls or not self.hot.are_all(fails):
             return False
         return self.disk.state.waiting == self.disk.state.withheld(self.away.hot_max)
-
-    def note_inbox_moved(self) -> None:
-        """Record that URLs were sent to the inbox."""
-        self.inbox.note_urls()
-
-    def note_outcomes(self) -> None:
-        """Record that outcomes were sent to the inbox."""
-        self.inbox.note_others()
 
     def note_inbox(self, view: scripts.PartitionView) -> None:
         """Find out from a look at Redis what waits in the inbox, and whether the hosts that are away have changed."""
@@ -225,10 +201,6 @@ class OwnedPartition(Taking):
         self.hot.count_next_tries()
 
     # --- stepping
-
-    def inbox_command(self, entries_max: int) -> tuple[Value, ...]:
-        """The command that reads inbox entries that are not folded yet, oldest first."""
-        return self.inbox.command(self.disk.manifest.inbox_id, entries_max)
 
     def fold(
         self,
@@ -266,23 +238,12 @@ class OwnedPartition(Taking):
             return []
         if step.batch is None:
             return [self.publish()]
-        self.hot.note_offered(step.batch, self.admitted)
-        return [admit_call(self.keys, self.identity, step.batch, self._connections), self.publish()]
-
-    @property
-    def is_behind(self) -> bool:
-        """Whether Redis has not confirmed a committed admit batch."""
-        return self.admitted < self.disk.manifest.batch_number
-
-    def pending_admissions(self) -> list[scripts.Call[bool]]:
-        """The calls that admit the committed batches that Redis has not confirmed."""
-        batches = self.disk.committed.batches(self.admitted)
-        return [admit_call(self.keys, self.identity, batch, self._connections) for batch in batches]
+        return [self.admissions.send(self.identity, step.batch), self.publish()]
 
     def note_admitted(self, now_ms: int) -> None:
         """Record that Redis has confirmed all committed batches, so their hosts may be due."""
-        if self.is_behind:
-            self.admitted = self.disk.manifest.batch_number
+        if self.admissions.are_pending:
+            self.admissions.note_confirmed()
             self.note_due_by(now_ms)
 
     # --- publishing and keeping
@@ -290,7 +251,3 @@ class OwnedPartition(Taking):
     def publish(self) -> scripts.Call[int]:
         """The call that publishes counts, and trims what an earlier durable manifest has made unnecessary."""
         return self.publishing.call(self.identity, is_damaged=self.is_damaged)
-
-    def make_durable(self, now_ms: int, checkpoint: int = 0) -> None:
-        """Force the partition's files to the disk, after the order `checkpoint`. Runs in a worker thread."""
-        self.durability.force(now_ms, checkpoint)

@@ -101,7 +101,7 @@ async def give_contents(w: World, node: Node, partition: int, *numbers: int) -> 
     """Pages are told to a partition, whose next step is due."""
     packed = pack_contents(b"", b"".join(map(sketched, numbers)))
     await w.client.command("XADD", PartitionKeys(w.config.crawl.name, partition).inbox, "*", CONTENTS, packed)
-    node.ownership.owned[partition].note_outcomes()
+    node.ownership.owned[partition].inbox.note_others()
     w.clock.advance(1_000)
 
 
@@ -123,20 +123,20 @@ def test_what_a_step_finds_is_sent_as_soon_as_redis_takes_it(tmp_path: Path, cra
     async def scenario() -> None:
         async with world(tmp_path, crawl_name, server.url) as w:
             node = await w.joined()
-            await node.ownership.step_due(starved=False, idle=True)
+            await node.ownership.folding.step_due(starved=False, idle=True)
             await give_contents(w, node, 1, 1, 2)
             server.client.config_set("maxmemory", "1")
-            await node.ownership.step_due(starved=False, idle=True)
+            await node.ownership.folding.step_due(starved=False, idle=True)
             for _ in range(3):
                 with pytest.raises(RedisRefusedError):
-                    await node.ownership.step_due(starved=False)
+                    await node.ownership.folding.step_due(starved=False)
             assert await told(w) == []
             server.client.config_set("maxmemory", "0")
             for _ in range(3):
-                await node.ownership.step_due(starved=False)
+                await node.ownership.folding.step_due(starved=False)
             assert await told(w) == [(20, 2, 1)]
             w.clock.advance(1_000)
-            await node.ownership.step_due(starved=False, idle=True)
+            await node.ownership.folding.step_due(starved=False, idle=True)
             assert sum(owned.disk.manifest.near_copies for owned in node.ownership.owned.values()) == 1
 
     with PrivateRedis() as server:
@@ -149,15 +149,15 @@ def test_what_an_owner_left_is_sent_by_the_next(tmp_path: Path, crawl_name: str,
     async def scenario() -> None:
         async with world(tmp_path, crawl_name, redis_url) as w:
             node = await w.joined()
-            await node.ownership.step_due(starved=False, idle=True)
+            await node.ownership.folding.step_due(starved=False, idle=True)
             await give_contents(w, node, 2, 1, 3)
-            await node.ownership.step_due(starved=False, idle=True)
+            await node.ownership.folding.step_due(starved=False, idle=True)
             assert await told(w) == [(30, 3, 1)]
             await node.ownership.reclaim_all()
-            await node.ownership.step_due(starved=False)
+            await node.ownership.folding.step_due(starved=False)
             assert await told(w) == [(30, 3, 1)] * 2
             w.clock.advance(w.config.frontier.redis_loss_ms + 1)
-            await node.ownership.step_due(starved=False)
+            await node.ownership.folding.step_due(starved=False)
             assert not any(owned.found.has_any for owned in node.ownership.owned.values())
 
     asyncio.run(scenario())
@@ -191,11 +191,11 @@ def test_one_inbox_that_refuses_rows_does_not_have_others_get_theirs_again(
 
             node.parts.client.commands_each = refusing  # type: ignore[method-assign]
             node.fold.note_inboxes()
-            node.ownership.owned[3].note_outcomes()
+            node.ownership.owned[3].inbox.note_others()
             for _ in range(4):
                 w.clock.advance(30_000)
                 try:
-                    await node.ownership.step_due(starved=True, idle=True)
+                    await node.ownership.folding.step_due(starved=True, idle=True)
                 except RedisRefusedError:
                     continue
             lengths = [await w.client.command("XLEN", inbox) for inbox in inboxes]
@@ -205,7 +205,7 @@ def test_one_inbox_that_refuses_rows_does_not_have_others_get_theirs_again(
             node.parts.client.commands_each = commands_each  # type: ignore[method-assign]
             for _ in range(3):
                 w.clock.advance(30_000)
-                await node.ownership.step_due(starved=True, idle=True)
+                await node.ownership.folding.step_due(starved=True, idle=True)
             assert await w.client.command("XLEN", inboxes[1]) == 1
             seen = await look(w)
             assert (seen.rows_untold, seen.is_empty) == (0, True)

@@ -37,7 +37,7 @@ async def fold(w: World, node: Node, pages: list[str]) -> None:
     await node.pump.flush()
     node.fold.note_inboxes()
     w.clock.advance(1_000)
-    await node.ownership.step_due(starved=True)
+    await node.ownership.folding.step_due(starved=True)
 
 
 async def store(w: World, node: Node) -> None:

@@ -68,7 +68,7 @@ def test_hosts_that_rest_long_are_many_in_redis(
             [mine] = node.ownership.owned.values()
             for _ in range(60):
                 w.clock.advance(1_000)
-                await node.ownership.step_due(starved=True)
+                await node.ownership.folding.step_due(starved=True)
             assert mine.hot.urls <= 1_000
             assert len(mine.hot.by_host) >= min(200, 1_000 // share // 2)
 
@@ -121,12 +121,12 @@ async def _fetched(w: World) -> None:
     await node.pump.flush()
     node.fold.note_inboxes()
     w.clock.advance(1_000)
-    await node.ownership.step_due(starved=True)
+    await node.ownership.folding.step_due(starved=True)
     await node.parts.exchange.run(acknowledge=True, urls_max=2)
     await asyncio.gather(*node.parts.gatekeeper._tasks)
     page, other = node.handout.held
     page.outcome = "status:200"
-    node.handout.end_fetched(page)
+    node.handout.fetches.end(page)
     node.handout.give_back(other, 0)
     await node.parts.exchange.run(acknowledge=True, urls_max=0)
     assert share._rest_ms == pytest.approx(before + (1_000 - before) / PAGES, abs=1)

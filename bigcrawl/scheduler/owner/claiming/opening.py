@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from bigcrawl.redisdb.keys import partition_keys
 from bigcrawl.scheduler.crawl.missing import REFETCH, LostFilesError
-from bigcrawl.scheduler.owner.bring_up import begin_anew, bring_up
+from bigcrawl.scheduler.owner.claiming.bring_up import begin_anew, bring_up
 from bigcrawl.scheduler.owner.hot.due_heap import NEVER_MS, DueHeap
 from bigcrawl.scheduler.owner.owned_partition import OwnedPartition
 from bigcrawl.scheduler.partition.directory import has_manifest, last_epoch
