@@ -86,8 +86,8 @@ class Load:
         step: Step = self.partition.step(inbox, max(0, HOT_URLS - len(self.hot)), Counter(self.hot))
         if step.batch:
             self.hot.extend(url.host for url in step.batch.urls)
-        self.partition.forget_batches(self.partition.durable_batch_number)
-        self.partition.make_durable()
+        self.partition.committed.forget_batches(self.partition.committed.durable_batch_number)
+        self.partition.committed.make_durable()
 
 
 def make_url(number: int, host: str) -> QueuedUrl:
@@ -143,8 +143,10 @@ def test_memory_stays_while_millions_of_urls_are_folded(tmp_path: Path) -> None:
     looks = run(loads)
     early = next(mb for seen, mb in looks if seen >= EARLY_URLS)
     grown = max(mb for seen, mb in looks if seen >= EARLY_URLS) - early
-    waiting = sum(load.partition.waiting for load in loads)
+    waiting = sum(load.partition.state.waiting for load in loads)
     print(f"\n{grown:.1f} MB more than at {EARLY_URLS:,} URLs; {waiting:,} wait on disk")  # noqa: T201
-    assert sum(load.partition.seen for load in loads) == looks[-1][0]
-    assert sum(load.partition.duplicates for load in loads) == looks[-1][0] - sum(len(load.known) for load in loads)
+    assert sum(len(load.partition.state.tables.seen) for load in loads) == looks[-1][0]
+    assert sum(load.partition.manifest.duplicates for load in loads) == looks[-1][0] - sum(
+        len(load.known) for load in loads
+    )
     assert grown <= GROWTH_MB_MAX

@@ -124,14 +124,14 @@ def test_small_steps(tmp_path: Path, urls: int, rounds: int) -> None:
         with stepping:
             for entry in inbox:
                 partition.step([entry], urls // 2, {})
-        partition.forget_batches(partition.durable_batch_number)
+        partition.committed.forget_batches(partition.committed.durable_batch_number)
         with syncing:
-            partition.make_durable()
+            partition.committed.make_durable()
     seen = rounds * STEPS_A_ROUND * urls
     stepping.report(f"step of {urls} new URLs, up to {seen:,} seen")
     syncing.report("  durable round after fifty of them")
-    assert partition.admitted == seen // 2
-    assert partition.seen == seen
+    assert partition.manifest.admitted == seen // 2
+    assert len(partition.state.tables.seen) == seen
 
 
 def test_all_partitions_open_and_become_durable(tmp_path: Path) -> None:
@@ -144,9 +144,9 @@ def test_all_partitions_open_and_become_durable(tmp_path: Path) -> None:
             partition.step(make_batches(epoch * 10**6 + number * 100, 100, 9), 10, {})
         started = time.perf_counter()
         for partition in partitions:
-            partition.make_durable()
+            partition.committed.make_durable()
         timed(f"{PARTITIONS} partitions made durable", started)
-        assert sum(partition.seen for partition in partitions) == epoch * PARTITIONS * 100
+        assert sum(len(partition.state.tables.seen) for partition in partitions) == epoch * PARTITIONS * 100
 
 
 def test_one_host_with_very_many_urls(tmp_path: Path) -> None:
@@ -156,11 +156,11 @@ def test_one_host_with_very_many_urls(tmp_path: Path) -> None:
     hot = {"www0.example.org": 0}
     admitted, steps = 0, 0
     started = time.perf_counter()
-    while partition.waiting and steps < 1000:
+    while partition.state.waiting and steps < 1000:
         step = partition.step([], 1000, hot)
         admitted += len(step.batch.urls) if step.batch else 0
         hot["www0.example.org"] = 54  # ten were fetched since
-        partition.forget_batches(partition.batch_number)
+        partition.committed.forget_batches(partition.manifest.batch_number)
         steps += 1
     timed("step with one full host and 200,000 waiting", started, steps)
     assert admitted == 64 + 10 * (steps - 1)

@@ -82,14 +82,14 @@ async def fill(url: str, state: Path) -> tuple[float, float, dict[str, Any]]:
         peak = max(peak, rss_mb())
         await asyncio.sleep(0)
     while True:
-        seen = await node.survey()
+        seen = await node.progress.survey()
         peak = max(peak, rss_mb())
         if seen.counts["seen"] >= URLS:
             break
         await asyncio.sleep(0.5)
     seconds = time.perf_counter() - started
     counts = {"seen": seen.counts["seen"], "disk": seen.urls_disk, "redis": seen.urls_queued}
-    await node.close()
+    await node.departure.close()
     await client.close()
     return peak, seconds, counts
 

@@ -38,7 +38,7 @@ def filled(directory: Path, keys: int) -> Partition:
     disk = Partition.open(directory, 1, PartitionLimits())
     for start in range(0, keys, STEP_URLS):
         disk.step(make_batches(start, min(STEP_URLS, keys - start), 1_000), 100, {})
-    assert disk.seen == keys
+    assert len(disk.state.tables.seen) == keys
     return disk
 
 
@@ -50,7 +50,7 @@ async def take_over(store: NodeStore, thread: FileThread, below: Path, partition
         series = await store.fetch_newer(number, directory)
         disk = await thread.run(partial(Partition.open, directory, 2, PartitionLimits()))
         await store.put_first(disk, series)
-        return disk.seen
+        return len(disk.state.tables.seen)
 
     return sum(await asyncio.gather(*map(open_one, range(partitions))))
 

@@ -83,7 +83,7 @@ def _fill(directory: Path, waiting: int, number: int) -> list[int]:
         partition.step([InboxEntry(f"{step}-{at}", encode_batch(part)) for at, part in enumerate(parts)], 0, {})
         for url in urls:
             counts[level_of(url.priority)] += 1
-    partition.make_durable()
+    partition.committed.make_durable()
     return counts
 
 
@@ -123,7 +123,7 @@ async def _run(client: RedisClient, settings: dict[str, Any], pages: int) -> lis
         await node.start()
         await Engine(node, note).run(pages)
     finally:
-        await node.close()
+        await node.departure.close()
         await client.close()
     return order
 

@@ -56,7 +56,7 @@ class Spider:
         texts = [f"http://{host}/new/page-{next(self._numbers)}.html" for host in hosts[:NEW_LINKS]]
         texts += [f"http://{host}/archive/2024/page-{self._draw(1000)}.html" for host in hosts[NEW_LINKS:]]
         texts = list(dict.fromkeys(texts))
-        keys = self._node.keys
+        keys = self._node.crawl.keys
         if self._node.link_graph is not None:
             self._node.link_graph.note(held.url, texts)
         for at in self._node.outbox.remember_each(keys.marks_of(texts)):

@@ -47,8 +47,8 @@ def fill(directory: Path, number: int, seen: int, waiting: int) -> None:
         # Ids below any that Redis will give.
         partition.step([InboxEntry(f"{step}-{at}", encode_batch(part)) for at, part in enumerate(parts)], 0, {})
         if step % DURABLE_STEPS == 0:
-            partition.make_durable()
-    partition.make_durable()
+            partition.committed.make_durable()
+    partition.committed.make_durable()
 
 
 def pld_of(host: str) -> str:

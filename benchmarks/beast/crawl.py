@@ -45,9 +45,9 @@ class WithPartition:
     def step(self, urls: Sequence[QueuedUrl]) -> int:
         self._steps += 1
         step = self.partition.step([(f"{self._steps}-0", encode_batch(urls))] if urls else [], ROOM, {})
-        self.partition.forget_batches(self.partition.batch_number)
+        self.partition.committed.forget_batches(self.partition.manifest.batch_number)
         if self._steps % _DURABLE_EVERY == 0:
-            self.partition.make_durable()
+            self.partition.committed.make_durable()
         return len(step.batch.urls) if step.batch else 0
 
 

@@ -54,7 +54,7 @@ class Scale:
     def reopen(self) -> float:
         """Open what is there in the next epoch, as after kill -9; returns the seconds that takes."""
         started = time.perf_counter()
-        self.partition = self._open(self.partition.epoch + 1)
+        self.partition = self._open(self.partition.manifest.epoch + 1)
         return time.perf_counter() - started
 
     def load(self) -> None:
@@ -84,9 +84,9 @@ class Scale:
             if url.key in self._arrived:
                 step, pages = self._arrived.pop(url.key)
                 self.waits.append(Wait(self.steps - step, total + place - pages))
-        self.partition.forget_batches(self.partition.batch_number)
+        self.partition.committed.forget_batches(self.partition.manifest.batch_number)
         if self.steps % 20 == 0:
-            self.partition.make_durable()
+            self.partition.committed.make_durable()
         return len(batch.urls) if batch else 0
 
     @property
@@ -112,15 +112,15 @@ def run_scale(directory: Path, urls: int, plds: int) -> None:
     scale.load()
     say(f"{urls:,} URLs of one PLD on {urls // URLS_A_HOST:,} hosts, {plds * URLS_A_PLD:,} of {plds:,} others")
     loaded = time.perf_counter() - started
-    state = scale.partition.turn
+    state = scale.partition.state.turns.state
     say(f"offered in {loaded:,.0f} s, {1e6 * loaded / urls:.1f} us a URL; {scale.partition!r}")
     say(f"turn {state.turn}, window {state.window}, quantum {state.quantum}; {state.reread_ever:,} re-read")
     say(f"memory {before} MiB before, {rss_mib()} MiB at most since; longest step {scale.longest_step:.2f} s CPU")
-    say(f"opened again in {scale.reopen():.2f} s; {len(scale.partition._kept.manifest.files_needed())} files")
+    say(f"opened again in {scale.reopen():.2f} s; {len(scale.partition.committed.manifest.files_needed())} files")
     say_waits(scale, "while loading")
     scale.longest_step, rest = 0.0, scale.missing
     read, admitted, steps, started = (
-        scale.partition.turn.reread_ever,
+        scale.partition.state.turns.state.reread_ever,
         scale.admitted.total(),
         scale.steps,
         time.perf_counter(),
@@ -131,10 +131,10 @@ def run_scale(directory: Path, urls: int, plds: int) -> None:
     seconds = time.perf_counter() - started
     say(
         f"then {pages:,} pages in {scale.steps - steps:,} steps, {seconds:,.0f} s; "
-        f"{(scale.partition.turn.reread_ever - read) / max(pages, 1):.1f} re-read a page, "
+        f"{(scale.partition.state.turns.state.reread_ever - read) / max(pages, 1):.1f} re-read a page, "
         f"longest step {scale.longest_step:.2f} s CPU; of others {rest:,} waited, {scale.missing:,} do now"
     )
-    state = scale.partition.turn
+    state = scale.partition.state.turns.state
     say(f"turn {state.turn}, window {state.window}, quantum {state.quantum}; memory {rss_mib()} MiB at most")
     say_waits(scale, "in all")
 

@@ -60,7 +60,7 @@ def _fill(directory: Path, hosts: int, urls_each: int) -> None:
         batch = encode_batch([encode(PUBLIC_KEYS.of_url(text), text) for text in texts])
         partition = Partition.open(directory / f"p{number:04d}", 1, PartitionLimits())
         partition.step([InboxEntry("1-1", batch)], 0, {})
-        partition.make_durable()
+        partition.committed.make_durable()
 
 
 async def _measure(redis: PrivateRedis, settings: dict[str, Any], options: argparse.Namespace) -> None:
@@ -85,7 +85,7 @@ async def _measure(redis: PrivateRedis, settings: dict[str, Any], options: argpa
             f"Redis {procfs.rss_bytes(redis.pid) / 1e6:.0f} MB, node {procfs.rss_bytes(os.getpid()) / 1e6:.0f} MB"
         )
     finally:
-        await node.close()
+        await node.departure.close()
         await client.close()
 
 

@@ -99,7 +99,7 @@ async def _measure(
             sampler.stop()
         return found
     finally:
-        await node.close()
+        await node.departure.close()
         await client.close()
 
 
@@ -138,7 +138,7 @@ async def _fill(node: Node, hosts: list[str], urls: int) -> None:
         await asyncio.sleep(0)
     deadline = time.monotonic() + FILL_S_MAX
     while True:
-        seen = await node.survey()
+        seen = await node.progress.survey()
         if seen.counts.get("seen", 0) >= urls and not seen.urls_disk and not node.outbox.waiting:
             return
         if time.monotonic() > deadline:
@@ -168,7 +168,7 @@ class Engine:
                 held.outcome = "status:200"
                 if self._on_end is not None:
                     self._on_end(held)
-                self._node.handout.end_fetched(held)
+                self._node.handout.fetches.end(held)
             ended += done
             if self._take() or done:
                 deadline = time.monotonic() + STALL_S_MAX
@@ -181,9 +181,9 @@ class Engine:
         """Fill up; as Scrapy's face of the frontier does, wake the node when there is nothing."""
         taken = 0
         while len(self._in_flight) < IN_FLIGHT:
-            held = self._node.handout.pop()
+            held = self._node.handout.buffer.pop()
             if held is None:
-                self._node.wake()
+                self._node.pump.wake()
                 break
             self._in_flight.append(held)
             taken += 1

@@ -130,7 +130,7 @@ async def watch(hosts: int, partitions: int, directory: Path, redis: PrivateRedi
         status = await status_cost(node.config, redis, hosts)
         return Watching(hosts, text_ms, answer_ms, sums_ms, page_us(), commands, len(written), series, status)
     finally:
-        await node.close()
+        await node.departure.close()
         await client.close()
 
 
@@ -177,7 +177,7 @@ async def fill(node: Node, hosts: int) -> None:
             node.offer(url)
         await asyncio.sleep(0)
     while True:
-        seen = await node.survey()
+        seen = await node.progress.survey()
         if seen.urls_queued >= hosts:
             return
         if time.monotonic() > deadline:

@@ -59,9 +59,9 @@ class Engine:
     def _take(self) -> None:
         call_later = asyncio.get_running_loop().call_later
         while self._in_flight < IN_FLIGHT:
-            held = self._node.handout.pop()
+            held = self._node.handout.buffer.pop()
             if held is None:
-                self._node.wake()
+                self._node.pump.wake()
                 return
             self._in_flight += 1
             call_later(FETCH_S, self._end, held)
@@ -71,7 +71,7 @@ class Engine:
         self.pages += 1
         held.outcome = "status:200"
         self._spider.find_links(held)
-        self._node.handout.end_fetched(held)
+        self._node.handout.fetches.end(held)
         self._wake.set()
 
 

@@ -67,7 +67,7 @@ class Spider:
         self._offer(texts)
 
     def _offer(self, texts: list[str]) -> None:
-        keys = self._node.keys
+        keys = self._node.crawl.keys
         for at in self._node.outbox.remember_each(keys.marks_of(texts)):
             url = self._encode(keys.of_url(texts[at]), texts[at])
             self._count(url)
@@ -75,7 +75,7 @@ class Spider:
 
     def _count(self, url: QueuedUrl) -> None:
         self.sent += 1
-        self.sent_away += self._node.partition_of_host(url.host) not in self._node.ownership.owned
+        self.sent_away += self._node.crawl.partition_of_host(url.host) not in self._node.ownership.owned
 
     def _draw(self, count: int) -> int:
         return int(self._dice.random() * count)

@@ -74,7 +74,7 @@ async def _run(
         spent, redis_spent = time.process_time() - began, procfs.cpu_seconds(redis.pid) - redis_began
         return Crawled(spider.fetched[:count], spent / count * 1e6, redis_spent / count * 1e6)
     finally:
-        await node.close()
+        await node.departure.close()
         await client.close()
 
 
@@ -102,7 +102,7 @@ class _Spider:
     def offer(self, targets: list[int], depth: int) -> list[str]:
         """Offer pages, and return their URLs."""
         urls = [self._pages.urls[target] for target in targets]
-        keys, encode = self._node.keys, links_encoder(Links(()), depth)
+        keys, encode = self._node.crawl.keys, links_encoder(Links(()), depth)
         for at in self._node.outbox.remember_each(keys.marks_of(urls)):
             self._node.offer(encode(keys.of_url(urls[at]), urls[at]))
         return urls

@@ -56,8 +56,10 @@ class TurnLog:
         return cls(Path(crawler.settings["BENCH_TURN_LOG"]))
 
     def _note(self, mine: OwnedPartition) -> None:
-        partition, state = mine.keys.partition, mine.disk.turn
+        partition, state = mine.keys.partition, mine.disk.state.turns.state
         if self._last.get(partition) != (state.turn, state.quantum):
             self._last[partition] = (state.turn, state.quantum)
-            line = TurnLine(time.time_ns() // 1_000_000, partition, state.turn, state.quantum, mine.disk.over_budget)
+            line = TurnLine(
+                time.time_ns() // 1_000_000, partition, state.turn, state.quantum, len(mine.disk.state.turns.over)
+            )
             self._file.write("\t".join(map(str, line)) + "\n")

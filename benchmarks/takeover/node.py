@@ -45,11 +45,11 @@ async def _run(settings: dict[str, Any]) -> None:
     looking = asyncio.ensure_future(_say_when_all_are_owned(node))
     node.handout.connect_engine(wake=lambda: None)
     await node.start()
-    while (held := node.handout.pop()) is None:
-        node.wake()
+    while (held := node.handout.buffer.pop()) is None:
+        node.pump.wake()
         await asyncio.sleep(LOOK_S)
     held.outcome = "status:200"
-    node.handout.end_fetched(held)
+    node.handout.fetches.end(held)
     _say("fetched")
     await looking
     await asyncio.Event().wait()

@@ -55,7 +55,7 @@ async def fill(settings: dict[str, Any], url: str, hosts: int) -> None:
                 node.tallies.note_page(f"www.example{number}.com", f"example{number}.com", "192.0.2.1", 20_000)
         await _write_history(client, settings["BIGCRAWL_CRAWL"])
     finally:
-        await node.close()
+        await node.departure.close()
         await client.close()
 
 
@@ -71,11 +71,11 @@ async def _admit(node: Node, client: RedisClient, numbers: range) -> None:
     """Admit the URLs of some hosts, a batch for each partition."""
     by_partition: dict[int, list[Any]] = {}
     for url in queued(*(f"http://www.example{number}.com/" for number in numbers)):
-        by_partition.setdefault(node.partition_of_host(url.host), []).append(url)
+        by_partition.setdefault(node.crawl.partition_of_host(url.host), []).append(url)
     for partition, urls in by_partition.items():
         owned: OwnedPartition = node.ownership.owned[partition]
-        owned.admitted += 1
-        batch = AdmitBatch(owned.admitted, FIRST_SEQ + numbers.start, urls)
+        owned.admissions.confirmed += 1
+        batch = AdmitBatch(owned.admissions.confirmed, FIRST_SEQ + numbers.start, urls)
         await client.run([admit_call(owned.keys, owned.identity, batch, 1)])
 
 

@@ -70,7 +70,7 @@ class FeedExporter(ScrapyFeedExporter):
         if frontier is not None and frontier.node is not None:
             try:
                 if frontier.is_resumed:
-                    go_on(slot, alone=frontier.node.is_alone)
+                    go_on(slot, alone=frontier.node.membership.is_alone)
                 else:
                     begin(slot)
             except ConfigError as error:

@@ -102,7 +102,7 @@ class Progress:
         while True:
             await asyncio.sleep(ROW_S if row.is_shown else self._every_s)
             try:
-                seen = await frontier.node.survey()
+                seen = await frontier.node.progress.survey()
             except BigcrawlError:
                 continue  # the node itself logs that Redis is away
             now = time.monotonic()
@@ -139,7 +139,7 @@ class Progress:
         facts = Facts(
             seen,
             {name: {**report, "rate": 0.0} for name, report in parts.membership.reports.items()},
-            finished=node.finished,
+            finished=node.progress.is_finished,
             starting=(node.node_id,) if node.starts.are_under_way else (),
             paused=parts.control.paused,
             has_speed=not parts.speed.speed.is_paused or bool(parts.control.paused),

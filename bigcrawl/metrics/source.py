@@ -39,9 +39,9 @@ class Source:
         over = parked = waiting = 0
         for owned in self.parts.ownership.owned.values():
             disk = owned.disk
-            over += disk.over_budget
-            parked += disk.parked
-            waiting += disk.waiting
+            over += len(disk.state.turns.over)
+            parked += len(disk.state.parked)
+            waiting += disk.state.waiting
         sums = self.sums
         return {
             "inbox": sums.inbox,

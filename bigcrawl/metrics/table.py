@@ -117,7 +117,7 @@ TABLE: tuple[Metric | str, ...] = (
         "gauge",
         "1 while this node may send requests; 0 after it has slept, or been without Redis, for a lease.",
         "scheduler/handout/handout.py",
-        lambda source: source.parts.handout.has_lease,
+        lambda source: source.parts.handout.lease.is_valid,
     ),
     Metric(
         "bigcrawl_disk_free_bytes",
@@ -177,7 +177,7 @@ TABLE: tuple[Metric | str, ...] = (
         "gauge",
         "Fetches under way.",
         "scheduler/handout/handout.py",
-        lambda source: source.parts.handout.fetching,
+        lambda source: source.parts.handout.fetches.under_way,
     ),
     Metric(
         "bigcrawl_fetches_limit",
@@ -248,7 +248,7 @@ TABLE: tuple[Metric | str, ...] = (
         "histogram",
         "Time that URLs wait in the node's queue for the engine after they may start.",
         "scheduler/handout/handout.py",
-        lambda source: source.parts.handout.waits,
+        lambda source: source.parts.handout.fetches.waits,
     ),
     Metric(
         "bigcrawl_lateness_seconds",
@@ -294,7 +294,7 @@ TABLE: tuple[Metric | str, ...] = (
         "bigcrawl_owned_urls",
         "gauge",
         "URLs by place: in inboxes, front queues and later turns, over budget, parked, back queues, and taken.",
-        "scheduler/partition/figures.py, redisdb/lua/ownership/look_partition.lua",
+        "scheduler/partition/fold/state.py, redisdb/lua/ownership/look_partition.lua",
         lambda source: source.urls(),
         "place",
         PLACES,
@@ -420,7 +420,7 @@ TABLE: tuple[Metric | str, ...] = (
         "histogram",
         "Time of a partition's step on disk: seen check with its merges, budgets, queues and commit.",
         "scheduler/owner/folding.py",
-        lambda source: source.parts.ownership.step_times,
+        lambda source: source.parts.ownership.folding.step_times,
     ),
     "DNS",
     Metric(

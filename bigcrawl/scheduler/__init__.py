@@ -17,13 +17,13 @@ also if a crash follows.
      8 ready         (scripts in `redisdb`)                      ready heap: a zset of hosts, in Redis
      9 taken         `node.exchange`, `records.held`             taken: in Redis, and held by the node
     10 allowed?      `gates.gatekeeper` and its checks           as before, or back in 7, or ended
-    11 fetched       `handout.handout`, `scheduler`, Scrapy      as before
+    11 fetched       `handout.buffer`, `scheduler`, Scrapy       as before
     12 released      } one call, `exchange_urls`,                its host is in 8, with a next fetch time
     13 parsed        } when Scrapy is done                       its links are in 3, its page in a WARC file
     14 acknowledged  } with the request                          gone, except a key in URLSeen and a counter
 
 The loops of a node do this work; the docstring of `node.node` lists them. The parts that Scrapy's engine calls
-(`scheduler`, `handout.handout`, `node.outbox`) use memory only.
+(`scheduler`, `handout.buffer`, `node.outbox`) use memory only.
 
 **In eleven rooms**, each named after the state that it owns. A room imports only from those above it.
 
@@ -86,8 +86,8 @@ the checks in their order; most are answered from memory. If the robots rules of
 robots.txt is fetched in its place, and the URL returns to its queue. So that fetch is as polite as any other
 (`gates.robots`). A URL whose kind asks for it is asked by HEAD in the same way (`gates.robots_starts`).
 `gates.address_check` resolves and checks the address, `gates.passages` gets start times from the gates, and
-`gates.shared_hosts` holds hosts that other crawls fetch too. A URL that passes all checks waits in the buffer of
-`handout.handout` for Scrapy's engine, which fetches it like any request. A URL that would have to wait longer than a
+`gates.shared_hosts` holds hosts that other crawls fetch too. A URL that passes all checks waits in
+`handout.buffer` for Scrapy's engine, which fetches it like any request. A URL that would have to wait longer than a
 second goes back to its queue. Waiting URLs occupy no fetch slot.
 
 *Fetched to released and acknowledged (11 to 14).* Scrapy has no hook for a finished request. So the pump looks which

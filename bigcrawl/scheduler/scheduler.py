@@ -31,6 +31,7 @@ from bigcrawl.scheduler.adapter.digests import warn_if_edited
 from bigcrawl.scheduler.adapter.drops import Drops
 from bigcrawl.scheduler.adapter.engine_probe import EngineProbe
 from bigcrawl.scheduler.adapter.joining import Joining
+from bigcrawl.scheduler.adapter.outputs import Outputs
 from bigcrawl.scheduler.adapter.registry import feeds_of, mark_failed, register, storage_of
 from bigcrawl.scheduler.adapter.request_codec import decode_request
 from bigcrawl.scheduler.adapter.shutdown import Shutdown
@@ -52,7 +53,6 @@ if TYPE_CHECKING:
     from bigcrawl.scheduler.crawl.survey import Survey
     from bigcrawl.scheduler.node.node import Node
     from bigcrawl.scheduler.records.held import HeldUrl
-    from bigcrawl.scheduler.records.page_storage import Feeds
 
 logger = logging.getLogger(__name__)
 
@@ -73,7 +73,7 @@ class Scheduler(BaseScheduler):
         self.intake = SpiderIntake(self.config, self.started, self._shutdown, self._drops)
         self._joining = Joining(crawler, self.config, clock)
         self._watchdog = Watchdog(self.config.frontier.standstill_ms / 1000, lambda: self.started.running_url)
-        self._feeds: Feeds | None = None
+        self._outputs = Outputs()
         self._spider: Spider | None = None
         self.node: Node | None = None
         self.last_survey: Survey | None = None
@@ -93,7 +93,7 @@ class Scheduler(BaseScheduler):
         return deferred_from_coro(self._open(spider))
 
     async def _open(self, spider: Spider) -> None:
-        self._feeds = feeds_of(self._crawler)
+        self._outputs = Outputs(storage_of(self._crawler), feeds_of(self._crawler))
         note_modules()
         join_dns(self.config.dns)
         try:
@@ -108,7 +108,7 @@ class Scheduler(BaseScheduler):
         self._watchdog.start(asyncio.get_running_loop())
         self._shutdown.look_out()
         await warn_if_edited(node.parts.client, self.config.crawl.name, spider)
-        if node.finished:
+        if node.progress.is_finished:
             logger.info(
                 "crawl %(name)s is finished: %(pages)d pages, which are not fetched again; -s BIGCRAWL_FRESH=1 begins "
                 "it anew, another BIGCRAWL_CRAWL begins another",
@@ -126,13 +126,13 @@ class Scheduler(BaseScheduler):
         return EngineSide(
             poll_ended=self._poll_ended,
             may_take=self._may_take,
-            may_acknowledge=self._may_acknowledge,
+            may_acknowledge=self._outputs.make_safe,
             on_fatal=self.fail,
             wake=self._probe.wake,
             break_off=self._shutdown.break_off,
             is_paused=self._probe.is_paused,
             note_limit=self._note_limit,
-            storage=storage_of(self._crawler),
+            storage=self._outputs.storage,
         )
 
     @property
@@ -148,7 +148,7 @@ class Scheduler(BaseScheduler):
     def pld_of(self, host: str) -> str:
         """The pay-level domain of a host, by the crawl's own list of public suffixes."""
         assert self.node is not None, "it has joined its crawl"
-        return self.node.pld_of(host)
+        return self.node.crawl.pld_of(host)
 
     def close(self, reason: str) -> Deferred[None]:
         return deferred_from_coro(self._close())
@@ -157,7 +157,7 @@ class Scheduler(BaseScheduler):
         self._shutdown.end()
         self._watchdog.stop()
         if self.node is not None:
-            self.last_survey = await self.node.close()
+            self.last_survey = await self.node.departure.close()
         await leave_dns()
         await self._joining.leave(self._shutdown.left_ms)
 
@@ -170,7 +170,7 @@ class Scheduler(BaseScheduler):
     def has_pending_requests(self) -> bool:
         if self.node is None or self._shutdown.has_failed:
             return False
-        return bool(self.started) or not (self.node.finished and self.config.crawl.close_when_empty)
+        return bool(self.started) or not (self.node.progress.is_finished and self.config.crawl.close_when_empty)
 
     def enqueue_request(self, request: Request) -> bool:
         return self.intake.enqueue(request)
@@ -182,16 +182,16 @@ class Scheduler(BaseScheduler):
         try:
             if node.handout.suspects:
                 self._poll_ended()  # what waits for their end has waited enough
-            while self._may_take() and (held := node.handout.pop()) is not None:
+            while self._may_take() and (held := node.handout.buffer.pop()) is not None:
                 request = self._build(node, held)
                 if request is not None:
                     self.started.note_start(request, held)
-                    node.handout.note_started(held)
+                    node.handout.fetches.note_started(held)
                     return request
         except Exception:
             logger.exception("bigcrawl could not hand out a request")
-        if node.handout.buffered == 0:
-            node.wake()
+        if node.handout.buffer.waiting == 0:
+            node.pump.wake()
         return None
 
     def _build(self, node: Node, held: HeldUrl) -> Request | None:
@@ -213,15 +213,7 @@ class Scheduler(BaseScheduler):
             self._shutdown.look(self.node)
 
     def _may_take(self) -> bool:
-        if self._shutdown.has_failed or self._probe.is_closing() or (self._feeds is not None and self._feeds.is_stuck):
-            return False
-        storage = storage_of(self._crawler)
-        return storage is None or storage.is_flushed()
-
-    def _may_acknowledge(self) -> bool:
-        """Whether what has ended until now may be acknowledged: its items are safe, its pages are being made so."""
-        storage = storage_of(self._crawler)
-        return (storage is None or storage.is_flushed()) and (self._feeds is None or self._feeds.flush())
+        return not (self._shutdown.has_failed or self._probe.is_closing()) and self._outputs.take_more()
 
     def _note_limit(self, fetches: int) -> None:
         assert self._crawler.stats is not None

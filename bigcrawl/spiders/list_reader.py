@@ -128,7 +128,7 @@ class ListReader:
     def _is_over(self, idle_s: float) -> bool:
         """Whether the list was empty for so long, and for a lease, at whose end a dead node's batch is taken over."""
         node, least_s = self._frontier.node, max(self._max_idle_s, self._lease_s + 2 * LOOK_S)
-        return bool(self._max_idle_s and node and idle_s >= least_s and node.finished)
+        return bool(self._max_idle_s and node and idle_s >= least_s and node.progress.is_finished)
 
     def _warn(self, error: BigcrawlError) -> None:
         if not self._has_warned:

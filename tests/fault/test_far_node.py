@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from bigcrawl.scheduler.owner.claims import ABORT_MS
+from bigcrawl.scheduler.owner.claiming.claims import ABORT_MS
 from tests.support.crawling.crawls import Crawl, second_process_of, shares
 from tests.support.crawling.verdicts import assert_complete, pause
 from tests.support.redis_servers.faulty_link import FaultyLink

@@ -9,6 +9,7 @@ import pytest
 
 from bigcrawl.drum.files import DiskFiles
 from bigcrawl.exceptions import CorruptionError, TransientStoreError
+from bigcrawl.scheduler.partition.directory import verify_newest
 from bigcrawl.scheduler.partition.partition import Partition, PartitionLimits
 from bigcrawl.scheduler.records.queued_url import UNCHECKED
 from tests.support.disks.faulty_files import Fault, FaultyFiles, SimulatedCrashError
@@ -50,7 +51,7 @@ class Life:
             self.partition._check()
         self._survive(lambda: self.world.drain(self._owned(), LIMITS.host_hot_max))
         self.world.check_copies(self._owned())
-        assert Partition.verify(self.directory) == []
+        assert verify_newest(self.directory) == []
 
     def _actions(self) -> list[Callable[[], None]]:
         world = self.world
@@ -103,8 +104,8 @@ class Life:
 
     def _make_durable(self) -> None:
         partition = self._owned()
-        partition.forget_batches(min(partition.durable_batch_number, self.world.batch_number))
-        partition.make_durable()
+        partition.committed.forget_batches(min(partition.committed.durable_batch_number, self.world.batch_number))
+        partition.committed.make_durable()
         self.world.trim(partition)
 
     def _survive(self, action: Callable[[], None]) -> None:
@@ -185,7 +186,7 @@ def test_a_power_cut_back_to_the_durable_point_is_folded(
         partition = Partition.open(directory, 1, LIMITS, files, budgets=budgets)
         world.offer(make_url(i, f"h{i % 5}.example") for i in range(60))
         world.step(partition, room=10)
-        partition.make_durable()
+        partition.committed.make_durable()
         world.trim(partition)
         for number in range(steps):
             world.offer(make_url(1000 + 20 * number + i, f"h{i % 6}.example", i % 3) for i in range(20))
@@ -193,16 +194,16 @@ def test_a_power_cut_back_to_the_durable_point_is_folded(
             world.fetch(1)
             world.step(partition, room=7)
             if number % 4 == 3:
-                partition.make_durable()
+                partition.committed.make_durable()
                 world.trim(partition)
-        durable_batch = partition.durable_batch_number
+        durable_batch = partition.committed.durable_batch_number
         files.cut_power(directory, medium, lost)
         try:
             partition = Partition.open(medium, 2, LIMITS, budgets=budgets)
         except CorruptionError:
             refused += 1
             partition = Partition.open(medium, 2, LIMITS, fall_back=True, budgets=budgets)
-        assert durable_batch <= partition.batch_number <= world.batch_number
+        assert durable_batch <= partition.manifest.batch_number <= world.batch_number
         world.bring_up(partition)
         partition = Partition.open(medium, 3, LIMITS, budgets=budgets)
         world.bring_up(partition)
@@ -223,19 +224,19 @@ def test_everything_durable_was_synced(tmp_path: Path) -> None:
     for number in range(4):
         world.offer(make_url(100 * number + i, f"h{i % 3}.example", i % 12) for i in range(100))
         world.step(partition, room=5)
-        partition.make_durable()
+        partition.committed.make_durable()
         manifest_synced = last_of(files.log, "sync MANIFEST", "sync MANIFEST.tmp")
-        for name in partition._kept.manifest.files_needed():
+        for name in partition.committed.manifest.files_needed():
             written = last_of(files.log, f"write {name}", f"append {name}")
             assert written < last_of(files.log, f"sync {name}") < manifest_synced, name
         assert last_of(files.log, "append MANIFEST", "write MANIFEST.tmp") < manifest_synced
-        named = [f"append {name}" for name in partition._kept.manifest.files_needed()]
+        named = [f"append {name}" for name in partition.committed.manifest.files_needed()]
         first_of = (
             min(files.log.index(line) for line in named) if number == 0 else last_of(files.log, "replace MANIFEST")
         )
         assert first_of < last_of(files.log, "sync e1")
-        assert partition.durable_inbox_id == partition.inbox_id
-        assert not partition.has_undurable_changes
+        assert partition.committed.durable_inbox_id == partition.manifest.inbox_id
+        assert not partition.committed.has_undurable_changes
 
 
 def test_nothing_is_deleted_before_the_durable_point(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -243,7 +244,7 @@ def test_nothing_is_deleted_before_the_durable_point(tmp_path: Path, monkeypatch
     monkeypatch.setattr("bigcrawl.scheduler.queues.segments.SEGMENT_BYTES_MAX", 500)
     files = FaultyFiles()
     partition = Partition.open(tmp_path / "p", 1, LIMITS, files)
-    partition.make_durable()
+    partition.committed.make_durable()
     world = PartitionWorld()
     world.offer(make_url(i, f"h{i}.example") for i in range(100))
     for _ in range(30):
@@ -251,7 +252,7 @@ def test_nothing_is_deleted_before_the_durable_point(tmp_path: Path, monkeypatch
         world.step(partition, room=10)
     assert not any(line.startswith("unlink") for line in files.log[files.operations - 30 :])
     files.log.clear()
-    partition.make_durable()
+    partition.committed.make_durable()
     deleted = [line for line in files.log if line.startswith("unlink")]
     assert any("queue" in line for line in deleted)
     assert min(map(files.log.index, deleted)) > files.log.index("sync e1")

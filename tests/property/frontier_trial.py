@@ -137,9 +137,9 @@ class Trial(World):
         """A node that has joined, or None where the network kept it from that."""
         node = self.new_node()
         try:
-            await node.join()
+            await node.arrival.join()
         except TransientStoreError:
-            await node.abandon()
+            await node.departure.abandon()
             self.nodes.remove(node)
             return None
         self.under_way[node] = []
@@ -151,7 +151,7 @@ class Trial(World):
         for fetch in self.under_way.pop(node):
             fetch.end_ms = self.now_ms
         self.nodes.remove(node)
-        await node.abandon()
+        await node.departure.abandon()
 
     async def turn_loop(self, node: Node, work: Callable[[], Awaitable[float]]) -> None:
         """One round of one of its loops, as `LoopRunner` has it."""
@@ -169,7 +169,7 @@ class Trial(World):
         for work in (node.guard.turn, node.pump.turn, node.fold.turn, node.beat.turn, node.watch.turn):
             await self.turn_loop(node, work)
         await self._decide(node)
-        while (held := node.handout.pop()) is not None:
+        while (held := node.handout.buffer.pop()) is not None:
             self._note_start(node, held)
 
     async def _decide(self, node: Node) -> None:
@@ -236,11 +236,11 @@ class Trial(World):
         else:
             self._offer_links(node, held.url)
             held.outcome = "status:200"
-        node.handout.end_fetched(held)
+        node.handout.fetches.end(held)
 
     def _offer_links(self, node: Node, page: str) -> None:
         urls = links_of(page)
-        for at in node.outbox.remember_each(node.keys.marks_of(urls)):
+        for at in node.outbox.remember_each(node.crawl.keys.marks_of(urls)):
             node.offer(queued(urls[at])[0])
 
     def break_off(self, node: Node) -> None:
@@ -249,7 +249,7 @@ class Trial(World):
             fetch.end_ms = self.now_ms
             fetch.may_repeat = True
             fetch.held.outcome = ABORTED
-            node.handout.end_fetched(fetch.held)
+            node.handout.fetches.end(fetch.held)
         self.under_way[node] = []
 
     # --- a Redis that forgets
@@ -279,9 +279,11 @@ class Trial(World):
                 for _ in list(self.under_way[node]):
                     self.end_one(node)
             assert not self.fatal, self.fatal
-            if all(node.finished for node in self.nodes):
+            if all(node.progress.is_finished for node in self.nodes):
                 break
-        assert all(node.finished for node in self.nodes), f"the crawl does not end: {await self.nodes[0].survey()}"
+        assert all(node.progress.is_finished for node in self.nodes), (
+            f"the crawl does not end: {await self.nodes[0].progress.survey()}"
+        )
         missing = {url_of(page) for page in range(PAGES)} - {fetch.url for fetch in self.fetches}
         assert not missing, f"never fetched: {sorted(missing)}"
 

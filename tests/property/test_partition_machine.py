@@ -14,6 +14,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 
 from bigcrawl.exceptions import TransientStoreError
 from bigcrawl.scheduler.budgets.in_degrees import InDegreeCounts
+from bigcrawl.scheduler.partition.directory import verify_newest
 from bigcrawl.scheduler.partition.partition import Partition, PartitionLimits
 from bigcrawl.scheduler.records.queued_url import UNCHECKED
 from tests.support.disks.faulty_files import Fault, FaultyFiles, SimulatedCrashError
@@ -106,7 +107,7 @@ class PartitionMachine(RuleBasedStateMachine):
     @rule(new=budgets)
     def change_budgets(self, new: SetBudgets | None) -> None:
         self.note_budgets(new)
-        self.partition.set_budgets(new)
+        self.partition.sources.set_budgets(new)
 
     @rule(batch=st.lists(urls, max_size=40), links=edges)
     def offer(self, batch: list, links: list[tuple[str, str]]) -> None:
@@ -148,12 +149,12 @@ class PartitionMachine(RuleBasedStateMachine):
     @invariant()
     def withheld_is_part_of_what_waits(self) -> None:
         retired = [host for host, hot_max in self.world.away.items() if not hot_max]
-        assert self.partition.withheld() <= self.partition.withheld(retired) <= self.partition.waiting
+        assert self.partition.state.withheld() <= self.partition.state.withheld(retired) <= self.partition.state.waiting
 
     @rule()
     def make_durable(self) -> None:
-        self.partition.forget_batches(self.partition.durable_batch_number)
-        self.partition.make_durable()
+        self.partition.committed.forget_batches(self.partition.committed.durable_batch_number)
+        self.partition.committed.make_durable()
         self.world.trim(self.partition)
 
     @rule(room=st.integers(0, 60))
@@ -173,7 +174,7 @@ class PartitionMachine(RuleBasedStateMachine):
             partition = self.open(files)
             self.world.bring_up(partition)
             self.world.step(partition, room, 2)
-            partition.make_durable()
+            partition.committed.make_durable()
             self.world.trim(partition)
         except (SimulatedCrashError, TransientStoreError):
             pass  # where the disk failed, the process gives up
@@ -200,14 +201,14 @@ class PartitionMachine(RuleBasedStateMachine):
 
     def teardown(self) -> None:
         try:
-            self.partition.set_budgets(SetBudgets(1) if self.budgets else None)
+            self.partition.sources.set_budgets(SetBudgets(1) if self.budgets else None)
             self.world.drain(self.partition, self.limits.host_hot_max)
-            assert self.partition.rejected >= self.rejected
+            assert self.partition.manifest.rejected >= self.rejected
             if self.always_had_budgets:
                 self.check_in_degrees()
-            assert self.partition.waiting == 0
+            assert self.partition.state.waiting == 0
             self.world.check_copies(self.partition)
-            assert Partition.verify(self.directory) == []
+            assert verify_newest(self.directory) == []
         finally:
             self.patches.undo()
             shutil.rmtree(self.base)
@@ -216,8 +217,8 @@ class PartitionMachine(RuleBasedStateMachine):
         """Every link that was offered between two PLDs counts once, in the table and in the counts."""
         found = self.partition.in_degrees(np.array([pld_key(pld) for pld in PLDS], dtype=np.uint64)).tolist()
         assert found == [sum(target == pld for _, target in self.linked) for pld in PLDS]
-        assert self.partition.in_degree_counts == InDegreeCounts.of(np.array(found, dtype=np.uint32))
-        assert self.partition.rejected == 2 * self.rejected
+        assert self.partition.state.in_degrees == InDegreeCounts.of(np.array(found, dtype=np.uint32))
+        assert self.partition.manifest.rejected == 2 * self.rejected
 
 
 PartitionMachine.TestCase.settings = settings(max_examples=examples(25), stateful_step_count=25, deadline=None)

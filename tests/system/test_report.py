@@ -50,7 +50,7 @@ async def fill(w: World, node: Node) -> None:
     edges: dict[int, list[tuple[int, int]]] = {}
     for number in range(HOSTS):
         name = name_of(number)
-        edges.setdefault(node.partition_of_host(name), []).append((number + 1, node.keys.of_pld(name)))
+        edges.setdefault(node.crawl.partition_of_host(name), []).append((number + 1, node.crawl.keys.of_pld(name)))
         node.tallies.note_page(f"www.{name}", name, f"2001:db8::{number >> 16:x}:{number & 0xFFFF:x}", 10_000)
         node.tallies.host_gaps.note(name, 2_000 + number % 5_000, 2_000)
         node.tallies.note_answer(200, b"type%d/%d" % (number % 50, number % 5_000), b"gzip", number)
@@ -59,11 +59,11 @@ async def fill(w: World, node: Node) -> None:
         for at in range(0, len(pairs), EDGES_AT_ONCE):
             data = np.array(pairs[at : at + EDGES_AT_ONCE], dtype="<u8").tobytes()
             await w.client.command("XADD", key, "*", "e", data)
-    while any(owned.disk.in_degree_counts.total < len(edges[n]) for n, owned in node.ownership.owned.items()):
+    while any(owned.disk.state.in_degrees.total < len(edges[n]) for n, owned in node.ownership.owned.items()):
         await w.turn(node, 1)
     node.parts.reputation.look_again()
     await w.turn(node, 2)
-    await node.close()
+    await node.departure.close()
     now = w.client.now_ms() // EVERY_MS
     rows: list[Any] = []
     for at in range(ROWS_MAX):

@@ -27,8 +27,8 @@ ROOMS = {
     "scheduler": (
         "records", "rules", "budgets", "queues", "partition", "crawl", "gates", "handout", "owner", "node", "adapter",
     ),
-    "scheduler/node": ("loops",),
-    "scheduler/owner": ("hot",),
+    "scheduler/node": ("loops", "life"),
+    "scheduler/owner": ("hot", "claiming"),
     "scheduler/partition": ("fold",),
     "simweb": ("basics", "exhibits", "model", "serve", "check"),
 }  # fmt: skip

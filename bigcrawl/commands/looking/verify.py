@@ -10,8 +10,8 @@ from bigcrawl.commands.result import Result
 from bigcrawl.exceptions import BigcrawlError, ConfigError
 from bigcrawl.redisdb.embedded import running_url
 from bigcrawl.redisdb.keys import partition_keys
+from bigcrawl.scheduler.partition.directory import verify_newest
 from bigcrawl.scheduler.partition.fold.rejected import rejected_entries
-from bigcrawl.scheduler.partition.partition import Partition
 from bigcrawl.warc.verification import verify as verify_warc
 
 if TYPE_CHECKING:
@@ -48,7 +48,7 @@ def damage_of(config: Config) -> Iterator[str]:
     if not directory.is_dir():
         raise ConfigError(f"{directory} is not there: no crawl {config.crawl.name!r}; see BIGCRAWL_STATE_DIR")
     for partition in sorted(directory.glob("p[0-9]*")):
-        yield from map(str, Partition.verify(partition))
+        yield from map(str, verify_newest(partition))
     for entry in rejected_entries(directory):
         yield f"{entry.path}: rejected: {entry.problem or 'it can be read by now'}; see scrapy frontier rejected"
     if config.crawl.warc_dir is not None:

@@ -21,9 +21,9 @@ from bigcrawl.drum.files import DiskFiles
 from bigcrawl.exceptions import ConfigError
 from bigcrawl.redisdb import scripts
 from bigcrawl.redisdb.replies import pairs_of
+from bigcrawl.scheduler.partition.directory import last_epoch, sound_manifest, verify_newest
 from bigcrawl.scheduler.partition.fold.admission import PartitionLimits
 from bigcrawl.scheduler.partition.partition import Partition
-from bigcrawl.scheduler.partition.takeover import sound_manifest
 from bigcrawl.scheduler.records.inbox_entry import BATCH
 from bigcrawl.scheduler.records.queued_url import BatchFormatError, decode_batch
 
@@ -100,7 +100,7 @@ async def _plan(config: Config, server: str) -> tuple[list[Plan], list[str]]:
     async with opened(config, server) as crawl:
         plans, left = [], damage
         for number in range(crawl.partitions):
-            problems = await asyncio.to_thread(Partition.verify, crawl.directory(number))
+            problems = await asyncio.to_thread(verify_newest, crawl.directory(number))
             if problems:
                 said = tuple(map(str, problems))
                 plans.append(await _plan_of(crawl, number, said))
@@ -153,7 +153,7 @@ def _fall_back(crawl: OpenedCrawl, number: int) -> None:
     """Open the partition in an epoch above all others, at its last sound manifest, and make that durable."""
     limits = PartitionLimits(priority_bias=crawl.config.frontier.priority_bias)
     directory = crawl.directory(number)
-    Partition.open(directory, Partition.last_epoch(directory) + 1, limits, fall_back=True).make_durable()
+    Partition.open(directory, last_epoch(directory) + 1, limits, fall_back=True).committed.make_durable()
 
 
 def _lines(plan: Plan) -> list[str]:

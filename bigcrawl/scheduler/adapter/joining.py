@@ -86,7 +86,7 @@ class Joining:
         try:
             await node.start()
         except BigcrawlError:
-            await node.abandon()
+            await node.departure.abandon()
             await client.close()
             raise
         finally:

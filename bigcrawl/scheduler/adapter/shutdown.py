@@ -118,7 +118,7 @@ class Shutdown:
         assert self._node is not None
         now = asyncio.get_running_loop().time()
         if self._abort_at is None:
-            self._node.stop()
+            self._node.departure.stop()
             self._node.handout.return_unstarted()
             self._abort_at = now + self._grace_ms / 1000
         elif now >= self._abort_at:

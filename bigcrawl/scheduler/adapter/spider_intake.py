@@ -65,7 +65,7 @@ class SpiderIntake:
 
     def _key_of(self, canonical: str, method: str, body: bytes, jar: bytes) -> UrlKey:
         assert self._node is not None
-        return self._node.keys.of_request(canonical, method, body, jar)
+        return self._node.crawl.keys.of_request(canonical, method, body, jar)
 
     # --- links and requests
 
@@ -102,7 +102,7 @@ class SpiderIntake:
             ballot.add(urls, links.priority)
         offered = 0
         shapes: Counter[int] = Counter()
-        keys = node.keys
+        keys = node.crawl.keys
         for at in node.outbox.remember_each(keys.marks_of(urls)):
             try:
                 queued = encode(keys.of_url(urls[at]), urls[at])
@@ -125,12 +125,12 @@ class SpiderIntake:
         node = self._node
         if node is None or not self._visits_again or not found_at:
             return
-        pld = node.pld_of(host_of(canonicalize(found_at)))
+        pld = node.crawl.pld_of(host_of(canonicalize(found_at)))
         own: list[tuple[int, int]] = []
         for url, at_s in modified.items():
             with suppress(ValueError, IndexError):  # not a URL, although the spider passed it as canonical
-                if node.pld_of(host_of(url)) == pld:
-                    own.append((node.keys.of_url(url), int(at_s)))
+                if node.crawl.pld_of(host_of(url)) == pld:
+                    own.append((node.crawl.keys.of_url(url), int(at_s)))
         node.ownership.listed.note(own)
 
     def enqueue(self, request: Request) -> bool:
@@ -181,7 +181,7 @@ class SpiderIntake:
         url, canonical = encode_request(
             request,
             spider,
-            key_of=node.keys.of_request,
+            key_of=node.crawl.keys.of_request,
             checked=checked,
             url_bytes_max=self._url_bytes_max,
             marks=self._marks,
@@ -190,7 +190,7 @@ class SpiderIntake:
         is_plain = request.method == "GET" and not request.body and jar is None
         if node.link_graph is not None and (page := self._pages.pop(request, "")):
             node.link_graph.note(page, (canonical,))
-        if checked and not node.outbox.remember(node.keys.mark_of(canonical) if is_plain else url.key):
+        if checked and not node.outbox.remember(node.crawl.keys.mark_of(canonical) if is_plain else url.key):
             return False
         node.offer(url)
         if url.flags:
@@ -250,14 +250,14 @@ class SpiderIntake:
         node = self._node
         if node is None or node.outbox.flushed >= offered:
             return node is not None
-        node.wake()
+        node.pump.wake()
         return False
 
     async def wait_for_room(self) -> None:
         """Wait while the outbox is full, but not while the spider closes: its links must not be refused."""
         node = self._node
         while node is not None and node.workload.is_crowded and not self._shutdown.has_begun:
-            node.wake()
+            node.pump.wake()
             await asyncio.sleep(ROOM_POLL_S)
 
     # --- start requests
@@ -276,7 +276,7 @@ class SpiderIntake:
             await tell(robots_url, urls)
             offered, tries_left = node.outbox.offered, FLUSH_TRIES
             while node.outbox.flushed < offered and tries_left and not self._shutdown.is_closing():
-                node.wake()
+                node.pump.wake()
                 tries_left -= 1
                 await asyncio.sleep(FLUSH_POLL_S)
 
@@ -314,7 +314,7 @@ class SpiderIntake:
                     return
                 except TransientStoreError:
                     pass
-            node.wake()
+            node.pump.wake()
             await asyncio.sleep(FLUSH_POLL_S)
 
     async def give_up_start(self) -> None:

@@ -60,7 +60,7 @@ class StartedRequests:
         """End the URLs of the requests that the engine is done with."""
         ended = [request for request in self._held if self._probe.has_ended(request)]
         for request in ended:
-            node.handout.end_fetched(self._held.pop(request))
+            node.handout.fetches.end(self._held.pop(request))
 
     @property
     def running_url(self) -> str:
@@ -89,7 +89,7 @@ class StartedRequests:
         held = self._held.get(request)
         if node is None or (held is None and not _is_under_lease(request)):
             return True
-        return node.handout.has_lease and (held is None or held.stage is not Stage.ENDED)
+        return node.handout.lease.is_valid and (held is None or held.stage is not Stage.ENDED)
 
     def is_bound(self, request: Request) -> bool:
         """Whether a request must be given up when the lease is over."""
@@ -139,7 +139,7 @@ class StartedRequests:
             if node.handout.revisits.known_of(held) is None:
                 rows = node.same_content.note(held.host, response.body)
                 if node.wildcards is not None and node.wildcards.has_verdicts:
-                    rows += node.wildcards.take(node.pld_of(held.host))
+                    rows += node.wildcards.take(node.crawl.pld_of(held.host))
                 held.note_pld_rows(rows)
 
     def _count_answer(self, response: Response) -> None:
@@ -219,13 +219,13 @@ class StartedRequests:
     def _known_ms(self, download_ms: int) -> int | None:
         """How long a fetch took; None if the lease has ended, because the node may have slept through the answer."""
         node = self._node
-        return download_ms if node is None or node.handout.has_lease else None
+        return download_ms if node is None or node.handout.lease.is_valid else None
 
     def _note_answered(self, held: HeldUrl, took_ms: int | None = None) -> None:
         """A fetch is over. `took_ms` is how long its answer took, if one has begun."""
         if self._node is not None:
             handout = self._node.handout
-            handout.note_answered(held)
+            handout.fetches.note_answered(held)
             if took_ms is not None:
                 handout.crowd.note(held.host, took_ms)
 

@@ -25,7 +25,7 @@ from bigcrawl.exceptions import ConfigError, CorruptionError
 from bigcrawl.private_files import make_private_directory, opener
 from bigcrawl.redisdb.keys import CrawlKeys, partition_keys
 from bigcrawl.scheduler.crawl.stored_record import UnknownToRedisError, find_stored, keep_in_store
-from bigcrawl.scheduler.partition.partition import Partition
+from bigcrawl.scheduler.partition.directory import is_unused
 from bigcrawl.scheduler.records.queued_url import BATCH_VERSION
 from bigcrawl.url.canonical import CANONICAL_VERSION
 from bigcrawl.url.domain import PublicSuffixes
@@ -163,7 +163,7 @@ async def _require_unused(local: dict[str, str], wanted: dict[str, str], config:
     """Allow a crawl that Redis has lost to begin anew, but only if no page of it has been fetched yet."""
     _compare(wanted, {name: value for name, value in local.items() if name != "id"}, config)
     directories = list(config.crawl_dir.glob("p[0-9]*"))
-    if not await asyncio.to_thread(lambda: all(map(Partition.is_unused, directories))):
+    if not await asyncio.to_thread(lambda: all(map(is_unused, directories))):
         raise UnknownToRedisError(
             f"{config.crawl_dir} holds crawl {config.name!r}, but the Redis does not know it: point "
             f"BIGCRAWL_REDIS_URL at the Redis of that crawl, or start anew with BIGCRAWL_FRESH=1"

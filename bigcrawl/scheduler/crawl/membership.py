@@ -79,6 +79,11 @@ class Membership:
     def __repr__(self) -> str:
         return f"<Membership {self.node} among {sorted(self.reports)}>"
 
+    @property
+    def is_alone(self) -> bool:
+        """Whether no other live node of the crawl is known."""
+        return self.reports.keys() <= {self.node}
+
     def lock(self) -> None:
         """Take the lock file that proves this node is alive.
 

@@ -246,7 +246,7 @@ class Parts:
         return Robots(config, client, clock, starts, redirects, self.paces, self.handout.health.fails)
 
     async def _budget_of(self, host: str) -> int:
-        return await self.ownership.budget_of(self.crawl.partition_of_host(host), host)
+        return await self.ownership.budgets.of_host(self.crawl.partition_of_host(host), host)
 
     def _ask_again(self, held: HeldUrl) -> None:
         self.gatekeeper.offer(held)

@@ -108,7 +108,7 @@ class UrlExchange:
         now_ms = self._clock.monotonic_ms()
         replies = sort_replies(partitions, results)
         for owned in replies.lost:
-            self._ownership.lose(owned)
+            self._ownership.table.lose(owned)
         done = replies.done
         for owned, _ in done:
             self._ends_to_repeat.pop(owned.keys.partition, None)
@@ -200,7 +200,7 @@ class UrlExchange:
     def _note_ends(self, owned: OwnedPartition, ended: Sequence[HeldUrl]) -> Sequence[HeldUrl]:
         """Redis has these ends."""
         if any(held.end and not held.end.member for held in ended):
-            owned.note_outcomes()
+            owned.inbox.note_others()
         for held in ended:
             assert held.end is not None, "an ended URL has an end"
             self._count(held.end)

@@ -102,7 +102,7 @@ class Sweeper:
         for _ in range(dropped if owned.identity is identity else 0):  # otherwise they are counted already
             owned.hot.note_ended(host)
         if dropped:
-            owned.note_outcomes()
+            owned.inbox.note_others()
         return len(members), dropped
 
     async def _ended(self, members: list[bytes], reason: str) -> list[tuple[bytes, bytes]]:

@@ -139,24 +139,24 @@ class Leases:
             TransientStoreError: Redis is away.
         """
         sent_ms = self._clock.monotonic_ms()
-        partitions, calls = self._ownership.leases()
+        partitions, calls = self._ownership.claims.leases()
         views = await self._client.run(calls)
         unfolded = 0
         for owned, view in zip(partitions, views, strict=False):
             if not view.owned:
-                self._ownership.lose(owned)
+                self._ownership.table.lose(owned)
                 continue
             owned.note_inbox(view)
-            unfolded += owned.unfolded_urls
+            unfolded += owned.inbox.unfolded_urls
             if view.next_due_ms >= 0:
                 owned.note_due_by(sent_ms + view.next_due_ms - view.now_ms)
         self._workload.note_unfolded(unfolded)
         if self._tell_views is not None:
             self._tell_views([view for view in views if view.owned])
-        if not self._ownership.is_reclaiming:
+        if not self._ownership.claims.is_reclaiming:
             self._note_renewal(sent_ms)
 
     def _note_renewal(self, sent_ms: int) -> None:
-        if not self._handout.has_lease:
+        if not self._handout.lease.is_valid:
             self._handout.break_off()  # before the lease begins anew, nothing from the time before may go on
-        self._handout.note_lease(sent_ms + self._lease_ms - min(LEASE_MARGIN_MS, self._lease_ms // 4))
+        self._handout.lease.renew(sent_ms + self._lease_ms - min(LEASE_MARGIN_MS, self._lease_ms // 4))

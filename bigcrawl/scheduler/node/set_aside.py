@@ -96,7 +96,7 @@ class Aside:
         calls = [self._call(owned, rows) for owned, rows in by_partition.items()]
         replies = sort_replies(by_partition, await self._client.run_each(calls))
         for owned in replies.lost:
-            self._ownership.lose(owned)
+            self._ownership.table.lose(owned)
         for owned, entries in replies.done:
             _note_moved(owned, [held for held, _ in by_partition[owned]], entries, self._now_ms())
         if replies.failed is not None:
@@ -109,7 +109,7 @@ class Aside:
 
 
 def _note_moved(owned: OwnedPartition, moved: list[HeldUrl], entries: list[str], now_ms: int) -> None:
-    owned.note_inbox_moved()
+    owned.inbox.note_urls()
     owned.note_due_by(min(held.due_ms for held in moved))
     for held, entry_id in zip(moved, entries, strict=True):
         owned.hot.note_ended(held.host)

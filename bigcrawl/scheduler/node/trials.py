@@ -118,7 +118,7 @@ class Trials:
                     "see scrapy frontier dead",
                     {"url": held.url, "deaths": held.suspicion.deaths},
                 )
-                self._handout.end_as_poison(held)
+                self._handout.ends.drop(held, "poison")
             self._suspects.forget_proven(held)
 
     async def _send(self, partition: int, letter: DeadLetter) -> None:

@@ -63,7 +63,7 @@ class Workload:
 
     def is_idle(self, partitions: Iterable[OwnedPartition]) -> bool:
         """Whether the node is empty and nothing waits in its partitions."""
-        return self.is_empty and all(not owned.inbox_moved and not owned.waiting for owned in partitions)
+        return self.is_empty and all(not owned.inbox.has_urls and not owned.schedule.waiting for owned in partitions)
 
     def may_rest(self) -> bool:
         """Whether merges may take their time. The worker thread asks this."""

@@ -175,14 +175,14 @@ class CrawlBudgets:
 
     def give_to(self, partition: Partition) -> None:
         """Have a partition use the budgets, the blacklist and the prioritizer that are in force."""
-        partition.set_budgets(self.budgets)
-        partition.set_withholds(self._withholds)
-        partition.set_prioritizing(self._prioritizing, counts_links=self._counts_links)
+        partition.sources.set_budgets(self.budgets)
+        partition.sources.set_withholds(self._withholds)
+        partition.sources.set_prioritizing(self._prioritizing, counts_links=self._counts_links)
 
     def _changed(self, owned: Iterable[OwnedPartition]) -> dict[int, InDegreeCounts]:
         if self._config.budget.policy == NO_POLICY and not self._counts_links:
             return {}
-        counts = {each.keys.partition: each.disk.in_degree_counts for each in owned}
+        counts = {each.keys.partition: each.disk.state.in_degrees for each in owned}
         return {partition: found for partition, found in counts.items() if found != self._published.get(partition)}
 
     def _note(self, counts: InDegreeCounts, rules: dict[str, Rule]) -> bool:

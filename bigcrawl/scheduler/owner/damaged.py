@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 
 from bigcrawl.exceptions import BigcrawlError, CorruptionError, TransientStoreError
 from bigcrawl.redisdb.keys import partition_keys
-from bigcrawl.scheduler.partition.partition import Partition
+from bigcrawl.scheduler.partition.directory import verify_newest
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -122,6 +122,6 @@ class DamagedPartitions:
 
 def _problem_of(directory: Path) -> BigcrawlError | None:
     try:
-        return next(iter(Partition.verify(directory)), None)
+        return next(iter(verify_newest(directory)), None)
     except BigcrawlError as error:
         return error

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from bigcrawl.scheduler.partition.manifest import NO_INBOX_ID
 
 if TYPE_CHECKING:
-    from bigcrawl.scheduler.partition.partition import Partition
+    from bigcrawl.scheduler.partition.committed import CommittedFiles
     from bigcrawl.scheduler.partition.stored_points import StoredPoints
 
 FOLDED_URLS_MAX = 500  # folded since the last durable manifest, about 50 KB of the inbox in Redis
@@ -61,16 +61,18 @@ class Durability:
         checkpoint: the number of the last operator's order that a point has obeyed, see `is_due`; 0 before any.
     """
 
-    def __init__(self, disk: Partition, loss_ms: int, now_ms: int, points: StoredPoints | None = None) -> None:
+    def __init__(
+        self, committed: CommittedFiles, loss_ms: int, now_ms: int, points: StoredPoints | None = None
+    ) -> None:
         """Begin in a new epoch. With `points`, Redis is trimmed only up to what the store holds."""
-        self._disk = disk
+        self._committed = committed
         self._points = points
         self._retention = Retention(loss_ms)
         self.forced_ms = now_ms
         self.checkpoint = 0
         self._trim: tuple[str, int] = (NO_INBOX_ID, 0)
         self._owes_trim = False
-        self._folded = disk.folded_urls  # URLs folded at the last durable point
+        self._folded = committed.manifest.folded_urls  # URLs folded at the last durable point
 
     def __repr__(self) -> str:
         return f"<Durability forced_ms={self.forced_ms} trim={self.trim}>"
@@ -89,9 +91,9 @@ class Durability:
         """
         if checkpoint > self.checkpoint:
             return now_ms - self.forced_ms >= PERSISTED_MS
-        if self._disk.folded_urls - self._folded >= FOLDED_URLS_MAX:
+        if self._committed.manifest.folded_urls - self._folded >= FOLDED_URLS_MAX:
             durable_ms = min(durable_ms, PERSISTED_MS)
-        return now_ms - self.forced_ms >= durable_ms and (self._disk.has_undurable_changes or self._owes_trim)
+        return now_ms - self.forced_ms >= durable_ms and (self._committed.has_undurable_changes or self._owes_trim)
 
     def force(self, now_ms: int, checkpoint: int = 0) -> None:
         """Force the partition's files to the disk, after the order `checkpoint`. Runs in a worker thread.
@@ -99,15 +101,15 @@ class Durability:
         What the point before made durable may be trimmed now: Redis has had time to persist everything that was
         admitted before it.
         """
-        disk = self._disk
-        before = (disk.durable_inbox_id, disk.durable_batch_number)
+        committed = self._committed
+        before = (committed.durable_inbox_id, committed.durable_batch_number)
         kept = before if self._points is None else self._points.trim
-        disk.forget_text(min(kept[1], self._retention.text_upto(now_ms)))
-        disk.forget_batches(min(kept[1], self._retention.keys_upto(now_ms)))
-        disk.make_durable()
-        self._retention.note(now_ms, disk.durable_batch_number)
-        self._owes_trim = (disk.durable_inbox_id, disk.durable_batch_number) != before
+        committed.forget_text(min(kept[1], self._retention.text_upto(now_ms)))
+        committed.forget_batches(min(kept[1], self._retention.keys_upto(now_ms)))
+        committed.make_durable()
+        self._retention.note(now_ms, committed.durable_batch_number)
+        self._owes_trim = (committed.durable_inbox_id, committed.durable_batch_number) != before
         self._trim = before
-        self._folded = disk.folded_urls
+        self._folded = committed.manifest.folded_urls
         self.forced_ms = now_ms
         self.checkpoint = max(self.checkpoint, checkpoint)

@@ -59,5 +59,5 @@ class DurableRounds:
     async def force(self, partitions: Sequence[OwnedPartition], checkpoint: int = 0) -> None:
         """Force the files of these partitions to the disk, except damaged ones. Raises what `run_due` raises."""
         now_ms, sound = self._clock.monotonic_ms(), [owned for owned in partitions if not owned.is_damaged]
-        results = await self._thread.run_each([partial(owned.make_durable, now_ms, checkpoint) for owned in sound])
+        results = await self._thread.run_each([partial(owned.durability.force, now_ms, checkpoint) for owned in sound])
         self._table.set_damaged_apart(sound, results)

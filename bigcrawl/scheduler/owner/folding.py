@@ -184,8 +184,8 @@ class Folding:
 
     def _fold_of(self, owned: OwnedPartition, inbox: list[InboxEntry], *, may_admit: bool) -> Callable[[], Step]:
         """A step for the worker thread, with copies of what the loop may change meanwhile."""
-        owned.disk.set_host_share(self._hot_share.urls)
-        owned.disk.set_modified(self._listed)
+        owned.disk.sources.set_host_share(self._hot_share.urls)
+        owned.disk.sources.set_modified(self._listed)
         hot = owned.hot
         room, extra_room = (hot.room, hot.extra_room) if may_admit else (0, 0)
         now_s = self._client.now_ms() // 1000
@@ -200,7 +200,8 @@ class Folding:
 
     async def _read_inboxes(self, shares: dict[OwnedPartition, int]) -> dict[OwnedPartition, list[InboxEntry]]:
         read = [owned for owned, share in shares.items() if share]
-        replies = await self._client.commands([owned.inbox_command(shares[owned]) for owned in read])
+        commands = [owned.inbox.command(owned.disk.manifest.inbox_id, shares[owned]) for owned in read]
+        replies = await self._client.commands(commands)
         inboxes: dict[OwnedPartition, list[InboxEntry]] = {owned: [] for owned in shares}
         return inboxes | {owned: owned.inbox.parse(reply) for owned, reply in zip(read, replies, strict=True)}
 
@@ -221,11 +222,12 @@ class Folding:
         Returns:
             The error if Redis refuses them, for instance because it is out of memory. Inboxes must still be folded.
         """
-        behind = [p for p in self._unconfirmed if p.is_behind and not p.is_damaged and self._table.has(p)]
+        behind = [p for p in self._unconfirmed if p.admissions.are_pending and not p.is_damaged and self._table.has(p)]
         self._unconfirmed = set(behind)
         if behind:
+            calls = [(owned, call) for owned in behind for call in owned.admissions.send_again(owned.identity)]
             try:
-                await self._table.run([(owned, call) for owned in behind for call in owned.pending_admissions()])
+                await self._table.run(calls)
             except RedisRefusedError as error:
                 return error
             self._confirm(behind)

@@ -12,7 +12,7 @@ from bigcrawl.scheduler.records.held_urls import KEEP_ENDED_MS
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from bigcrawl.scheduler.partition.partition import Partition
+    from bigcrawl.scheduler.partition.committed import CommittedFiles
 
 
 @dataclass(slots=True)
@@ -31,12 +31,12 @@ class FoundCopies:
     before that, the next one sends them again, which changes nothing.
 
     Args:
-        disk: the partition.
+        committed: has the rows that the steps have found.
         loss_ms: how much Redis may forget.
     """
 
-    def __init__(self, disk: Partition, loss_ms: int = 0) -> None:
-        self._disk = disk
+    def __init__(self, committed: CommittedFiles, loss_ms: int = 0) -> None:
+        self._committed = committed
         self._keep_ms = max(loss_ms, KEEP_ENDED_MS)
         self._sent: deque[_Sent] = deque()
         self._sent_bytes = 0
@@ -47,18 +47,18 @@ class FoundCopies:
     @property
     def has_any(self) -> bool:
         """Whether the manifest keeps rows, sent or not."""
-        return bool(self._disk.untold)
+        return bool(self._committed.untold)
 
     @property
     def unsent(self) -> bytes:
         """The rows that Redis has not got from this owner yet, packed: those that it has refused come first."""
-        return b"".join(sent.refused for sent in self._sent) + self._disk.untold[self._sent_bytes :]
+        return b"".join(sent.refused for sent in self._sent) + self._committed.untold[self._sent_bytes :]
 
     @property
     def rows_unsent(self) -> int:
         """How many rows Redis has not got from this owner yet."""
         refused = sum(len(sent.refused) for sent in self._sent)
-        return (refused + len(self._disk.untold) - self._sent_bytes) // FOUND_BYTES
+        return (refused + len(self._committed.untold) - self._sent_bytes) // FOUND_BYTES
 
     def note_sent(self, rows: bytes, now_ms: int, refused: Callable[[bytes], bytes]) -> None:
         """Record that these rows were sent, which were all that was unsent. `refused` returns those that Redis refused.
@@ -85,4 +85,4 @@ class FoundCopies:
         while self._sent and not self._sent[0].refused and self._sent[0].sent_ms < now_ms - self._keep_ms:
             size = self._sent.popleft().size
             self._sent_bytes -= size
-            self._disk.note_told(self._disk.untold[:size])
+            self._committed.note_told(self._committed.untold[:size])

@@ -87,7 +87,7 @@ class FoundSender:
         failed = {home: reply for home, reply in zip(by_home, replies, strict=True) if isinstance(reply, BigcrawlError)}
         for home in by_home:
             if home not in failed and (owned := self._table.by_number.get(home)) is not None:
-                owned.note_outcomes()
+                owned.inbox.note_others()
         return failed
 
 

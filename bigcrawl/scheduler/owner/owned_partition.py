@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from bigcrawl.scheduler.owner.durability import Durability
 from bigcrawl.scheduler.owner.found_copies import FoundCopies
-from bigcrawl.scheduler.owner.hot.admit_calls import admit_call
+from bigcrawl.scheduler.owner.hot.admissions import Admissions
 from bigcrawl.scheduler.owner.hot.due_heap import NEVER_MS
 from bigcrawl.scheduler.owner.hot.hot_set import AwayHosts, HotSet
 from bigcrawl.scheduler.owner.hot.taking import Taking
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
     from bigcrawl.redisdb import scripts
     from bigcrawl.redisdb.keys import PartitionKeys
-    from bigcrawl.redisdb.scripts import Identity, Reconciled, Value
+    from bigcrawl.redisdb.scripts import Identity, Reconciled
     from bigcrawl.scheduler.owner.hot.due_heap import DueHeap
     from bigcrawl.scheduler.partition.partition import Partition, Step
     from bigcrawl.scheduler.partition.stored_points import StoredPoints
@@ -46,6 +46,7 @@ class OwnedPartition(Taking):
     Attributes:
         hot: its URLs in Redis.
         away: hosts that are snoozed or retired.
+        admissions: its admit batches, until Redis has confirmed them.
         inbox: what waits in its inbox.
         schedule: when it should step.
         durability: when its files are forced to the disk.
@@ -56,7 +57,6 @@ class OwnedPartition(Taking):
         publishing: tells Redis its counts.
         draining: whether to release it as soon as the node holds none of its URLs.
         is_damaged: whether a file is damaged, so that no work is done on it.
-        admitted: the number of the last admit batch that Redis has confirmed.
         longest: the host with the most URLs that wait, and how many did some steps ago; ("", 0) without any.
     """
 
@@ -97,20 +97,19 @@ class OwnedPartition(Taking):
         self.keys = keys
         self.identity = identity
         self.disk = disk
-        self._connections = connections
         self.away = AwayHosts()
         self.hot = HotSet(hot_urls, self.away, hot_by_host)
+        self.admissions = Admissions(keys, disk.committed, self.hot, connections)
         self.inbox = InboxReader(keys.inbox)
         self.schedule = StepSchedule(self.inbox, self.hot)
         self.points = points
-        self.durability = Durability(disk, loss_ms, now_ms, points)
-        self.found = FoundCopies(disk, loss_ms)
+        self.durability = Durability(disk.committed, loss_ms, now_ms, points)
+        self.found = FoundCopies(disk.committed, loss_ms)
         self.publishing = Publishing(keys, disk, self.schedule, self.durability, points, self.found)
         self.suspects = dict(suspects or {})
         self.moved = moved or MovedUrls()
         self.draining = False
         self.is_damaged = False
-        self.admitted = disk.batch_number
         self.longest: tuple[str, int] = ("", 0)
         self._folds = 0
         self._count_waiting()
@@ -160,43 +159,20 @@ class OwnedPartition(Taking):
     # --- what waits
 
     @property
-    def inbox_moved(self) -> bool:
-        """Whether URLs may be waiting in the inbox."""
-        return self.inbox.has_urls
-
-    @property
     def may_read_inbox(self) -> bool:
         """Whether to read the inbox; not while the store is far behind, because Redis must stay small."""
         return self.points is None or not self.points.is_far_behind
-
-    @property
-    def waiting(self) -> int:
-        """URLs on disk that a step may admit."""
-        return self.schedule.waiting
-
-    @property
-    def unfolded_urls(self) -> int:
-        """URLs that were waiting in the inbox when Redis was last asked."""
-        return self.inbox.unfolded_urls
 
     def has_only_failing(self, fails: Callable[[str], bool]) -> bool:
         """Whether only URLs wait whose hosts are away, or for which `fails` returns true. No step may run meanwhile."""
         if self.inbox.has_urls or not self.hot.are_all(fails):
             return False
-        return self.disk.waiting == self.disk.withheld(self.away.hot_max)
-
-    def note_inbox_moved(self) -> None:
-        """Record that URLs were sent to the inbox."""
-        self.inbox.note_urls()
-
-    def note_outcomes(self) -> None:
-        """Record that outcomes were sent to the inbox."""
-        self.inbox.note_others()
+        return self.disk.state.waiting == self.disk.state.withheld(self.away.hot_max)
 
     def note_inbox(self, view: scripts.PartitionView) -> None:
         """Find out from a look at Redis what waits in the inbox, and whether the hosts that are away have changed."""
         self.away.note_changes(view.count("snoozes"))
-        self.inbox.note_view(view, self.disk.inbox_id)
+        self.inbox.note_view(view, self.disk.manifest.inbox_id)
 
     def note_away(self, hot_max: Mapping[str, int]) -> None:
         """Adopt the hosts that are away, with the number of URLs of each that may be hot; 0 if the host is given up."""
@@ -221,14 +197,10 @@ class OwnedPartition(Taking):
         self.hot.limit_extra(divisor)
 
     def _count_waiting(self) -> None:
-        self.schedule.note_disk(self.disk, self.away.given_up)
+        self.schedule.note_disk(self.disk.state, self.away.given_up)
         self.hot.count_next_tries()
 
     # --- stepping
-
-    def inbox_command(self, entries_max: int) -> tuple[Value, ...]:
-        """The command that reads inbox entries that are not folded yet, oldest first."""
-        return self.inbox.command(self.disk.inbox_id, entries_max)
 
     def fold(
         self,
@@ -243,19 +215,19 @@ class OwnedPartition(Taking):
         Raises:
             TransientStoreError: the disk is full. Nothing was committed.
         """
-        before = self.disk.manifest_number
+        before = self.disk.manifest.number
         step = self.disk.step(inbox, room, hot, self.away.hot_max, extra_room, now_s)
         self._count_waiting()
-        self.schedule.note_fold(sum(hot.values()), is_vain=self.disk.manifest_number == before)
+        self.schedule.note_fold(sum(hot.values()), is_vain=self.disk.manifest.number == before)
         if self._folds % FOLDS_PER_LOOK == 0:
-            self.longest = self.disk.longest_queue(hot, self.away.given_up)
+            self.longest = self.disk.state.parked.longest(hot, self.away.given_up)
         self._folds += 1
         return step
 
     def after_step(self, step: Step, inbox_entries: int, now_ms: int) -> list[scripts.Call[Any]]:
         """The calls that send a committed step to Redis."""
         self.schedule.note_step(now_ms)
-        self.inbox.note_step(self.disk.inbox_id, inbox_entries)
+        self.inbox.note_step(self.disk.manifest.inbox_id, inbox_entries)
         if step.rejected:
             logger.error(
                 "%(count)d inbox entries of partition %(partition)d could not be read; they are kept, and the crawl is "
@@ -266,23 +238,12 @@ class OwnedPartition(Taking):
             return []
         if step.batch is None:
             return [self.publish()]
-        self.hot.note_offered(step.batch, self.admitted)
-        return [admit_call(self.keys, self.identity, step.batch, self._connections), self.publish()]
-
-    @property
-    def is_behind(self) -> bool:
-        """Whether Redis has not confirmed a committed admit batch."""
-        return self.admitted < self.disk.batch_number
-
-    def pending_admissions(self) -> list[scripts.Call[bool]]:
-        """The calls that admit the committed batches that Redis has not confirmed."""
-        batches = self.disk.pending_batches(self.admitted)
-        return [admit_call(self.keys, self.identity, batch, self._connections) for batch in batches]
+        return [self.admissions.send(self.identity, step.batch), self.publish()]
 
     def note_admitted(self, now_ms: int) -> None:
         """Record that Redis has confirmed all committed batches, so their hosts may be due."""
-        if self.is_behind:
-            self.admitted = self.disk.batch_number
+        if self.admissions.are_pending:
+            self.admissions.note_confirmed()
             self.note_due_by(now_ms)
 
     # --- publishing and keeping
@@ -290,7 +251,3 @@ class OwnedPartition(Taking):
     def publish(self) -> scripts.Call[int]:
         """The call that publishes counts, and trims what an earlier durable manifest has made unnecessary."""
         return self.publishing.call(self.identity, is_damaged=self.is_damaged)
-
-    def make_durable(self, now_ms: int, checkpoint: int = 0) -> None:
-        """Force the partition's files to the disk, after the order `checkpoint`. Runs in a worker thread."""
-        self.durability.force(now_ms, checkpoint)

@@ -50,30 +50,30 @@ class Publishing:
 
     def call(self, identity: Identity, *, is_damaged: bool) -> scripts.Call[int]:
         """The call that publishes and trims."""
-        disk, schedule = self._disk, self._schedule
+        manifest, state, schedule = self._disk.manifest, self._disk.state, self._schedule
         self._untold = self._found.rows_unsent
-        state: dict[str, Value] = {
+        counts: dict[str, Value] = {
             "damaged": int(is_damaged),
             "missing": 0,
-            "folded": disk.inbox_id,
-            "manifest": disk.manifest_number,
-            "chosen": disk.batch_number,
+            "folded": manifest.inbox_id,
+            "manifest": manifest.number,
+            "chosen": manifest.batch_number,
             # A crawl goes on while URLs wait for their next visit.
             "waiting": schedule.waiting + schedule.revisits,
             "revisits": schedule.revisits,
             "overdue": schedule.overdue_revisits,
             "withheld": schedule.withheld,
-            "seen": disk.seen,
-            "duplicates": disk.duplicates,
-            "rejected": disk.set_aside,
-            "folded_urls": disk.folded_urls,
-            "exact_copies": disk.exact_copies,
-            "near_copies": disk.near_copies,
-            "mirrors": disk.mirrors,
+            "seen": len(state.tables.seen),
+            "duplicates": manifest.duplicates,
+            "rejected": self._disk.set_aside,
+            "folded_urls": manifest.folded_urls,
+            "exact_copies": manifest.exact_copies,
+            "near_copies": manifest.near_copies,
+            "mirrors": manifest.mirrors,
             # A crawl goes on while other partitions must be told of near copies.
             "untold": self._untold,
         }
-        return scripts.trim_partition(self._keys, identity, *self._durability.trim, state | self.checkpoint_state())
+        return scripts.trim_partition(self._keys, identity, *self._durability.trim, counts | self.checkpoint_state())
 
     def checkpoint_state(self) -> dict[str, Value]:
         """What Redis is told of checkpoints: the last order that a durable point was made after. Empty before any."""

@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from bigcrawl.redisdb.client import RedisClient
     from bigcrawl.redisdb.scripts import Call, Identity, Reconciled
     from bigcrawl.scheduler.owner.owned_partition import OwnedPartition
+    from bigcrawl.scheduler.owner.owned_table import OwnedTable
     from bigcrawl.scheduler.records.held import HeldUrl
     from bigcrawl.scheduler.records.held_urls import HeldUrls
 
@@ -58,14 +59,16 @@ class Reconciliation:
     """Compares the partitions of a node with Redis. It numbers the node's generations, which claims begin as well.
 
     Args:
-        client: of the crawl's Redis.
+        client: of the crawl's Redis. It knows which partitions are in doubt.
+        table: the partitions.
         held: what the node holds.
         clock: of the node.
         delay_ms: how long every host rests if Redis has forgotten.
     """
 
-    def __init__(self, client: RedisClient, held: HeldUrls, clock: Clock, delay_ms: int) -> None:
+    def __init__(self, client: RedisClient, table: OwnedTable, held: HeldUrls, clock: Clock, delay_ms: int) -> None:
         self._client = client
+        self._table = table
         self._held = held
         self._clock = clock
         self._delay_ms = delay_ms
@@ -83,16 +86,34 @@ class Reconciliation:
         """The number of a new generation, above all earlier ones."""
         return next(self._generations)
 
-    async def run(self, partitions: Sequence[OwnedPartition], *, has_forgotten: bool) -> list[OwnedPartition]:
-        """Compare partitions. Return those that another node owns now.
-
-        Args:
-            partitions: of this node. Nothing may be taken or ended meanwhile.
-            has_forgotten: whether Redis lost its last seconds.
+    async def settle_doubts(self) -> None:
+        """Bring both sides in line for partitions with a lost reply. Nothing may be taken or ended meanwhile.
 
         Raises:
-            TransientStoreError: Redis did not answer for all. The client knows which ones are still in doubt.
+            TransientStoreError: Redis is unreachable. The partitions stay in doubt.
         """
+        await self._settle_all(self._client.in_doubt, has_forgotten=False)
+
+    async def settle_forgotten(self) -> None:
+        """Bring both sides in line for all partitions, after Redis has lost its last seconds.
+
+        Nothing may be taken or ended meanwhile. Raises what `settle_doubts` does.
+        """
+        await self._settle_all(set(self._table.by_number), has_forgotten=True)
+
+    async def _settle_all(self, partitions: set[int], *, has_forgotten: bool) -> None:
+        client, by_number = self._client, self._table.by_number
+        before = client.take_doubts()  # what comes into doubt from here on is compared next time
+        try:
+            doubtful = [by_number[partition] for partition in sorted(partitions) if partition in by_number]
+            for lost in await self._compare(doubtful, has_forgotten=has_forgotten):
+                self._table.lose(lost)
+        except BaseException:
+            client.return_doubts(before)
+            raise
+
+    async def _compare(self, partitions: Sequence[OwnedPartition], *, has_forgotten: bool) -> list[OwnedPartition]:
+        """Compare partitions. Return those that another node owns now."""
         held = self._held.by_partitions(owned.keys.partition for owned in partitions)
         works = [_Work(owned, held[owned.keys.partition], self.next_generation()) for owned in partitions]
         for work in works:
@@ -129,7 +150,7 @@ class Reconciliation:
         ended = self._held.ended_lately(partition)
         gone = {url.seq for url in (*held, *ended)}
         places += [place for url in self._held.lately_of(partition) if url.seq in gone for place in _places(url)]
-        places += owned.moved.merged(owned.disk.inbox_id)
+        places += owned.moved.merged(owned.disk.manifest.inbox_id)
         rests = self._held.rests(partition, self._clock.monotonic_ms())
         return _Portion(rows, [], [_row(url)[:3] for url in ended], places, rests)
 

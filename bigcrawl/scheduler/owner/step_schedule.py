@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
     from bigcrawl.scheduler.owner.hot.hot_set import HotSet
     from bigcrawl.scheduler.owner.inbox import InboxReader
-    from bigcrawl.scheduler.partition.partition import Partition
+    from bigcrawl.scheduler.partition.fold.state import PartitionState
 
 STARVED_STEP_MS = 20  # the shortest time between two steps of a partition, even if the node has nothing to fetch
 LOW_STEP_MS = 1_000
@@ -98,18 +98,18 @@ class StepSchedule:
             step_ms = min(step_ms, LOW_STEP_MS)
         return inbox.has_others and now_ms - self.stepped_ms >= step_ms
 
-    def note_disk(self, disk: Partition, given_up: Iterable[str]) -> None:
+    def note_disk(self, state: PartitionState, given_up: Iterable[str]) -> None:
         """Count the URLs that wait on disk. May run in a worker thread.
 
         Args:
-            disk: the partition.
+            state: what the partition knows.
             given_up: hosts that the crawl does not wait for.
         """
-        self.withheld = disk.withheld(given_up)
-        self.waiting = disk.waiting - self.withheld
-        self.revisits, self._next_revisit_s = disk.revisits, disk.next_revisit_s
-        self.overdue_revisits = disk.overdue_revisits
-        self._has_only_extra = disk.has_only_extra and not disk.parked
+        self.withheld = state.withheld(given_up)
+        self.waiting = state.waiting - self.withheld
+        revisits = state.turns.revisits
+        self.revisits, self.overdue_revisits, self._next_revisit_s = len(revisits), revisits.overdue, revisits.next_s
+        self._has_only_extra = state.turns.front.has_only_extra and not len(state.parked)
 
     def note_fold(self, hot_urls: int, *, is_vain: bool) -> None:
         """Record that a step has run with `hot_urls` in Redis. `is_vain` says that it found nothing to do."""

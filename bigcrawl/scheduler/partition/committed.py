@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 from bigcrawl.drum.files import store_errors
 from bigcrawl.scheduler.partition.admit_batch import AdmitBatch, decode_admit_batch, encode_admit_batch
 from bigcrawl.scheduler.partition.copies import PartitionCopy
+from bigcrawl.scheduler.partition.manifest import NO_INBOX_ID
 from bigcrawl.scheduler.partition.manifest_log import decode_manifest
 from bigcrawl.scheduler.partition.takeover import remove_older_epochs
 from bigcrawl.scheduler.queues.epoch_directory import MANIFEST
@@ -34,6 +35,8 @@ class CommittedFiles:
         own: the directory of the epoch.
         manifest: the committed manifest.
         durable: the last one that this owner made durable; None before the first.
+
+    Later manifests drop what is no longer needed, and was named by `forget_batches`, `forget_text` or `note_told`.
     """
 
     def __init__(self, directory: Path, own: EpochDirectory, log: ManifestLog, manifest: Manifest) -> None:
@@ -45,6 +48,7 @@ class CommittedFiles:
         self._log = log
         self._forgotten = 0
         self._without_text_upto = 0
+        self._told = 0  # bytes of the manifest's `untold` that were sent
         self._older_removed = False
         self._lent: frozenset[str] = frozenset()  # files that a copy is being made of
 
@@ -54,10 +58,15 @@ class CommittedFiles:
     # --- committing
 
     def commit(self, manifest: Manifest, batch: AdmitBatch | None = None) -> None:
-        """Append a manifest with the next number, and its batch. Batches that are no longer needed are left out."""
+        """Append a manifest with the next number, and its batch. What is no longer needed is left out.
+
+        The manifest is the committed one with changes. Its `untold` may only have become longer.
+        """
         number, durable = self.manifest.number + 1, self.durable.number if self.durable else 0
-        manifest = replace(manifest, number=number, durable=durable, retained=self._still_retained())
+        untold, retained = manifest.untold[self._told :], self._still_retained()
+        manifest = replace(manifest, number=number, durable=durable, untold=untold, retained=retained)
         self.manifest = self._log.append(manifest, encode_admit_batch(batch) if batch else b"")
+        self._told = 0
 
     def _still_retained(self) -> tuple[BatchPlace, ...]:
         places = self.manifest.retained
@@ -68,7 +77,13 @@ class CommittedFiles:
     # --- admit batches
 
     def batches(self, above: int) -> Iterator[AdmitBatch]:
-        """Yield the committed batches with higher numbers. See `Partition.pending_batches`."""
+        """Yield the committed batches above the last one that Redis knows, in order.
+
+        The text of an old batch is dropped, and later its keys. See `AdmitBatch.has_text`.
+
+        Raises:
+            CorruptionError: one of them is damaged.
+        """
         for number in range(above + 1, self.manifest.batch_number + 1):
             # The log may be begun anew between two batches, so places are looked up each time.
             place = next((place for place in self.manifest.retained if place.number == number), None)
@@ -81,14 +96,36 @@ class CommittedFiles:
             yield decode_admit_batch(self.own.place(MANIFEST), data, offset)
 
     def forget_batches(self, upto: int) -> None:
-        """Let later manifests drop the batches up to a number."""
+        """Let later manifests drop the batches up to a number, because Redis has persisted them."""
         self._forgotten = max(self._forgotten, min(upto, self.manifest.batch_number))
 
     def forget_text(self, upto: int) -> None:
         """Let later logs keep only the keys of batches up to a number."""
         self._without_text_upto = max(self._without_text_upto, upto)
 
+    # --- what other partitions are told
+
+    @property
+    def untold(self) -> bytes:
+        """Rows for the partitions of contents, see `records.contents`. They may have been sent by an owner before."""
+        return self.manifest.untold[self._told :]
+
+    def note_told(self, rows: bytes) -> None:
+        """These first bytes of `untold` were sent. The next manifest forgets them."""
+        assert self.untold.startswith(rows), "what was sent waited first"
+        self._told += len(rows)
+
     # --- durability
+
+    @property
+    def durable_inbox_id(self) -> str:
+        """The last inbox entry folded by a manifest that this owner made durable. The inbox may be trimmed up to it."""
+        return self.durable.inbox_id if self.durable else NO_INBOX_ID
+
+    @property
+    def durable_batch_number(self) -> int:
+        """The last admit batch of a manifest that this owner made durable."""
+        return self.durable.batch_number if self.durable else 0
 
     @property
     def has_undurable_changes(self) -> bool:
@@ -96,7 +133,12 @@ class CommittedFiles:
         return self.durable is not self.manifest
 
     def make_durable(self) -> None:
-        """Sync what is committed, then delete what it no longer needs. Raises what `Partition.make_durable` does."""
+        """Sync what is committed, then delete files that it no longer needs.
+
+        Raises:
+            TransientStoreError: the disk failed. What was durable still is, and the call may be repeated.
+            CorruptionError: a retained admit batch is damaged.
+        """
         if not self.has_undurable_changes:
             return
         with store_errors(self._directory):
@@ -117,7 +159,11 @@ class CommittedFiles:
     # --- copies
 
     def lend_copy(self) -> PartitionCopy:
-        """Return what a copy consists of. Its files stay until `end_copy`."""
+        """Return what a copy of the committed state consists of. Its files stay until `end_copy`.
+
+        Raises:
+            TransientStoreError: the disk failed.
+        """
         with store_errors(self._directory):
             lengths = self.manifest.files_needed()
             self._lent = frozenset(lengths)

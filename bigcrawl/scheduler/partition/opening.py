@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from bigcrawl.drum.files import store_errors
 from bigcrawl.exceptions import BigcrawlError
-from bigcrawl.scheduler.partition.fold.step import PartitionState
+from bigcrawl.scheduler.partition.fold.state import PartitionState
 from bigcrawl.scheduler.partition.manifest import Manifest
 from bigcrawl.scheduler.partition.manifest_log import ManifestLog
 from bigcrawl.scheduler.partition.takeover import begin_epoch, take_over

@@ -60,7 +60,7 @@ class StoredPoints:
 
         An operator's order `checkpoint`, a number that grows, shortens the time until the store has a point.
         """
-        if self._disk.manifest_number == self._number:
+        if self._disk.manifest.number == self._number:
             return False
         if checkpoint > self.checkpoint:
             interval_ms = min(interval_ms, ORDERED_MS)
@@ -69,7 +69,7 @@ class StoredPoints:
 
     def note_order(self, checkpoint: int) -> bool:
         """If the store has all that is committed, this order is carried out. True if that is new."""
-        if checkpoint <= self.checkpoint or self._disk.manifest_number != self._number:
+        if checkpoint <= self.checkpoint or self._disk.manifest.number != self._number:
             return False
         self.checkpoint = checkpoint
         return True
@@ -84,7 +84,7 @@ class StoredPoints:
             TransientStoreError: the disk failed.
         """
         self.tried_ms, self._asked, self._folded_at_begin = now_ms, checkpoint, self._disk.folded_ever
-        return self._disk.lend_copy()
+        return self._disk.committed.lend_copy()
 
     def put(self, copy: PartitionCopy) -> None:
         """Write the point to the store. Runs in a thread of the store.
@@ -103,7 +103,7 @@ class StoredPoints:
 
     def end(self) -> None:
         """The point is stored, or has failed."""
-        self._disk.end_copy()
+        self._disk.committed.end_copy()
 
     def clear(self) -> None:
         """Delete objects of older points, once Redis has trimmed to `trim` in this epoch. In a thread of the store.

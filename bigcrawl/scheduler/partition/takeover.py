@@ -10,14 +10,11 @@ too late. Both then find that the directory, or a later one, exists.
 
 from __future__ import annotations
 
-from contextlib import suppress
 from typing import TYPE_CHECKING, NamedTuple
 
 from bigcrawl.exceptions import CorruptionError, OwnershipLostError
-from bigcrawl.scheduler.partition.admit_batch import decode_admit_batch
-from bigcrawl.scheduler.partition.manifest import PARK_NAME
+from bigcrawl.scheduler.partition.directory import verify_files
 from bigcrawl.scheduler.partition.manifest_log import decode_manifest, decode_sound_manifests
-from bigcrawl.scheduler.partition.tables import Tables
 from bigcrawl.scheduler.queues.epoch_directory import (
     MANIFEST,
     EpochDirectory,
@@ -26,7 +23,6 @@ from bigcrawl.scheduler.queues.epoch_directory import (
     list_epochs,
     remove_epoch,
 )
-from bigcrawl.scheduler.queues.segments import SegmentLog
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -125,7 +121,7 @@ def _inherit(source: Path, own: EpochDirectory, *, fall_back: bool) -> Inherited
         manifest = manifests.pop(0)
         try:
             _link_all(source, manifest, own)
-            if fall_back and (problems := _verify_files(own, manifest)):
+            if fall_back and (problems := verify_files(own, manifest)):
                 raise problems[0]
         except (FileNotFoundError, CorruptionError):
             if not manifests:
@@ -148,74 +144,3 @@ def _lost(missing: FileNotFoundError) -> CorruptionError:
     error = CorruptionError(missing.filename, 0, "a file the manifest names", "no file")
     error.__cause__ = missing
     return error
-
-
-def is_unused(directory: Path, files: Files) -> bool:
-    """Whether nothing is lost if Redis forgets the partition: no URL has ended yet, and every batch is retained.
-
-    Raises:
-        CorruptionError: the manifest is damaged.
-    """
-    committed = list_committed(directory, files)
-    if not committed:
-        return True
-    path = epoch_path(directory, committed[0]) / MANIFEST
-    log = files.read(path)
-    manifest = decode_manifest(path, log)
-    if (
-        len(manifest.tables.ends.runs)
-        or len(manifest.tables.ends.memtable)
-        or len(manifest.retained) < manifest.batch_number
-    ):
-        return False
-    batches = (decode_admit_batch(path, log[at : at + length], at) for _, at, length in manifest.retained[:1])
-    return all(batch.has_text for batch in batches)
-
-
-def verify_newest(directory: Path, files: Files) -> list[CorruptionError]:
-    """Read every byte that the newest manifest refers to, and return the damage found.
-
-    Changes nothing. If the owner makes a step meanwhile, it may delete a file before it is read.
-    """
-    committed = list_committed(directory, files)
-    if not committed:
-        return []
-    own = EpochDirectory(epoch_path(directory, committed[0]), committed[0], files)
-    path = own.path / MANIFEST
-    try:
-        manifest = decode_manifest(path, files.read(path))
-        return _verify_files(own, manifest)
-    except CorruptionError as error:
-        return [error]
-    except OSError as error:
-        return [CorruptionError(error.filename or path, 0, "a readable file", error)]
-
-
-def sound_manifest(directory: Path, files: Files) -> Manifest | None:
-    """Return the manifest that `take_over` would fall back to, all of whose files are sound; None if there is none.
-
-    Changes nothing. Cost: reads every byte that it refers to.
-    """
-    for epoch in list_committed(directory, files):
-        own = EpochDirectory(epoch_path(directory, epoch), epoch, files)
-        path = own.path / MANIFEST
-        with suppress(CorruptionError, OSError):
-            for manifest in decode_sound_manifests(path, files.read(path)):
-                if _is_sound(own, manifest):
-                    return manifest
-    return None
-
-
-def _is_sound(own: EpochDirectory, manifest: Manifest) -> bool:
-    try:
-        sizes = all(own.files.size(own.path / name) >= size for name, size in manifest.files_needed().items())
-        return sizes and not _verify_files(own, manifest)
-    except (CorruptionError, OSError):
-        return False
-
-
-def _verify_files(own: EpochDirectory, manifest: Manifest) -> list[CorruptionError]:
-    logs = [SegmentLog(own, name, state.segments) for name, state in manifest.queues.items()]
-    logs.append(SegmentLog(own, PARK_NAME, manifest.parked.segments))
-    problems = Tables.restore(own, manifest.tables).verify()
-    return problems + [problem for log in logs for problem in log.verify()]

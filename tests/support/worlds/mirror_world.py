@@ -151,7 +151,7 @@ class MirrorWorld:
 
     def counted(self) -> int:
         """How many mirrors the partitions count."""
-        return sum(partition.mirrors for partition in self.partitions)
+        return sum(partition.manifest.mirrors for partition in self.partitions)
 
     def _home(self, pld: str) -> int:
         return pld_key(pld) % PARTITIONS

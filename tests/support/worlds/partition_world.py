@@ -11,10 +11,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from bigcrawl.content.copies import read_copies
 from bigcrawl.drum.bucket import Kind
 from bigcrawl.scheduler.budgets.allowances import Allowances
 from bigcrawl.scheduler.partition import tables
-from bigcrawl.scheduler.queues.front_queues import level_of
+from bigcrawl.scheduler.queues.front_queues import LEVELS, level_of
 from bigcrawl.scheduler.records.contents import pack_contents, pack_seen
 from bigcrawl.scheduler.records.inbox_entry import InboxEntry
 from bigcrawl.scheduler.records.queued_url import UNCHECKED, QueuedUrl, encode_batch
@@ -35,6 +36,17 @@ def make_url(number: int, host: str = "a.example", priority: int = 0, flags: int
     """A URL whose key is a function of `number`, spread over all 64 bits and never the same for two."""
     key = (number * 0x9E3779B97F4A7C15 + 1) % (1 << 64)
     return QueuedUrl(key, host, priority, flags, b"http://%s/%d" % (host.encode(), number))
+
+
+def waiting_by_level(partition: Partition) -> tuple[int, ...]:
+    """How many URLs each priority level has in the front queues, lowest level first, extra ones included."""
+    counts = partition.state.turns.front.counts()
+    return tuple(sum(counts[level::LEVELS]) for level in range(LEVELS))
+
+
+def is_withheld(partition: Partition) -> bool:
+    """Whether URLs wait, and all of them are over budget and stay so until budgets change."""
+    return partition.state.withheld() == partition.state.waiting > 0
 
 
 def make_edges(pairs: Iterable[tuple[str, str]]) -> bytes:
@@ -117,27 +129,27 @@ class PartitionWorld:
         for content, page in self.contents:
             first.setdefault(content, page)
         expected = {(page, content, first[content]) for content, page in self.contents if page != first[content]}
-        copies = partition.copies()
+        copies = read_copies(partition.state.tables.copies)
         assert {tuple(copy) for copy in copies[["page", "content", "original"]].tolist()} == expected
-        assert partition.exact_copies == len(copies) == len(expected)
+        assert partition.manifest.exact_copies == len(copies) == len(expected)
 
     def unread(self, partition: Partition, limit: int = 1 << 30) -> list[InboxEntry]:
         """Entries behind what the partition has folded."""
-        after = int(partition.inbox_id.partition("-")[2])
+        after = int(partition.manifest.inbox_id.partition("-")[2])
         return [entry for entry in self.inbox if int(entry[0].partition("-")[2]) > after][:limit]
 
     def trim(self, partition: Partition) -> None:
         """Forget the entries that a durable manifest has folded."""
-        upto = int(partition.durable_inbox_id.partition("-")[2])
+        upto = int(partition.committed.durable_inbox_id.partition("-")[2])
         self.inbox = [entry for entry in self.inbox if int(entry[0].partition("-")[2]) > upto]
 
     def bring_up(self, partition: Partition) -> None:
         """Do what an owner does with a partition just opened."""
-        if partition.batch_number < self.batch_number:
+        if partition.manifest.batch_number < self.batch_number:
             partition.fold_admitted({n: [u.key for u in b.urls] for n, b in self.batches.items()})
-            assert partition.batch_number == self.batch_number
-            assert partition.admitted == len(self.admitted)
-        for batch in partition.pending_batches(self.batch_number):
+            assert partition.manifest.batch_number == self.batch_number
+            assert partition.manifest.admitted == len(self.admitted)
+        for batch in partition.committed.batches(self.batch_number):
             self.admit(batch)
 
     def admit(self, batch: AdmitBatch | None) -> None:
@@ -170,7 +182,7 @@ class PartitionWorld:
         """Step until nothing waits, fetching all that is hot in between; then check all promises."""
         self.away = {}
         for _ in range(len(self._expected) + 100):  # at worst one URL a step, of one host with room for one
-            if not self.unread(partition) and not partition.waiting:
+            if not self.unread(partition) and not partition.state.waiting:
                 break
             self.fetch(host_hot_max)
             self.step(partition, room=50)

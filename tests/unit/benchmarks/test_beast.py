@@ -51,7 +51,7 @@ def test_the_scale_run_admits_every_ordinary_url(tmp_path: Path) -> None:
     scale.load()
     assert scale.missing == 0
     assert len(scale.waits) == 300
-    waiting = scale.partition.waiting
+    waiting = scale.partition.state.waiting
     scale.reopen()
-    assert scale.partition.waiting == waiting > 10_000
+    assert scale.partition.state.waiting == waiting > 10_000
     assert scale.admitted["x"] + waiting == 20_000

@@ -27,14 +27,14 @@ def test_a_prefilled_partition_merges_all_at_the_last_flush(tmp_path: Path, flus
     sizes = run_sizes(KEYS, flushes)
     prefill(tmp_path, sizes, seed=1)
     partition, world = Partition.open(tmp_path, 2, PartitionLimits()), PartitionWorld()
-    assert (partition.waiting, partition.folded_urls) == (0, 0)
-    assert 0.9 * KEYS <= partition.seen <= sum(sizes) <= 3 * KEYS
+    assert (partition.state.waiting, partition.manifest.folded_urls) == (0, 0)
+    assert 0.9 * KEYS <= len(partition.state.tables.seen) <= sum(sizes) <= 3 * KEYS
     counts = []
     for flush in range(flushes):
         start = flush * (MEMTABLE_KEYS_MAX + 1)
         world.offer(make_url(start + number) for number in range(MEMTABLE_KEYS_MAX + 1))
         assert partition.step(world.unread(partition), 0, {}).new == MEMTABLE_KEYS_MAX + 1
-        counts.append(len(partition._kept.manifest.tables.seen.runs))
+        counts.append(len(partition.committed.manifest.tables.seen.runs))
     assert counts[-1] == 1
     assert all(count >= FAN_IN for count in counts[:-1])
     partition._check()
@@ -45,7 +45,7 @@ def test_other_seeds_are_other_keys(tmp_path: Path) -> None:
     for name, seed in (("a", 1), ("b", 2), ("c", 1)):
         prefill(tmp_path / name, [1000, 500], seed)
     first, second, third = (
-        np.concatenate([records.keys for records in opened._state.tables.seen.records()])
+        np.concatenate([records.keys for records in opened.state.tables.seen.records()])
         for opened in (Partition.open(tmp_path / name, 2, PartitionLimits()) for name in "abc")
     )
     assert len(first) == 1500

@@ -47,11 +47,11 @@ def test_next_owner_goes_on_with_what_was_filled_in(tmp_path: Path) -> None:
             node = make_node(client, DnsCache(resolve, SystemClock()), settings, lambda: False)
             try:
                 await node.start()
-                while (seen := await node.survey()).owned < PARTITIONS:  # noqa: ASYNC110 - loops make it so
+                while (seen := await node.progress.survey()).owned < PARTITIONS:  # noqa: ASYNC110 - loops make it so
                     await asyncio.sleep(0.1)
                 assert (seen.hosts_ready, seen.urls_queued, seen.urls_disk) == (HOSTS, HOSTS, 0)
             finally:
-                await node.close()
+                await node.departure.close()
                 await client.close()
 
         asyncio.run(scenario())

@@ -37,7 +37,7 @@ async def status_of_a_living_crawl(tmp_path: Path, crawl_name: str, redis_url: s
             if i < 2:
                 held.fetched_bytes = 500
                 w.end(node, held, f"status:{200 + 204 * i}")
-        node.wake()  # as an engine does that has nothing to do: two ends alone would wait for more
+        node.pump.wake()  # as an engine does that has nothing to do: two ends alone would wait for more
         await node.pump.turn()
         for url in queued(*PAGES[3:]):
             node.offer(url)

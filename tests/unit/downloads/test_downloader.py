@@ -201,7 +201,7 @@ def test_request_is_not_sent_after_the_lease(tmp_path: Path, kept: bool, end: st
             while not crawl.transfers_running():  # noqa: ASYNC110 - every turn of the loop counts
                 await asyncio.sleep(0)
             if end == "lease":
-                handout.lease_ends_ms = 0
+                handout.lease.ends_ms = 0
             else:
                 held.stage = Stage.ENDED
             with pytest.raises(FetchAbortedError, match="no lease any more"):
@@ -209,7 +209,7 @@ def test_request_is_not_sent_after_the_lease(tmp_path: Path, kept: bool, end: st
             assert held.outcome == "aborted"
             with pytest.raises(FetchAbortedError, match="or has no lease"):
                 await crawl.fetch(request)
-            handout.lease_ends_ms, held.stage = FOR_EVER_MS, Stage.STARTED
+            handout.lease.ends_ms, held.stage = FOR_EVER_MS, Stage.STARTED
             await crawl.fetch(request)
             assert server.paths == (["/first"] if kept else []) + ["/late"]
 
@@ -229,7 +229,7 @@ def test_answer_that_was_slept_through_says_nothing_of_the_host(tmp_path: Path, 
             request, held = crawl.hand_out(server.url("/"))
             work = asyncio.ensure_future(crawl.fetch(request))
             await server.until(lambda: bool(server.paths))
-            handout.lease_ends_ms = 0 if slept else FOR_EVER_MS
+            handout.lease.ends_ms = 0 if slept else FOR_EVER_MS
             await work
             assert held.outcome == "status:200"
             assert (held.download_ms >= 150) is not slept

@@ -28,7 +28,7 @@ INSIDE, OUTSIDE = "http://www.a.example/x", "http://b.example/x"
 class Frontier:
     """A frontier whose node has joined its crawl."""
 
-    node = SimpleNamespace(pld_of=PublicSuffixes.bundled().pld)
+    node = SimpleNamespace(crawl=SimpleNamespace(pld_of=PublicSuffixes.bundled().pld))
 
 
 class Desk:

@@ -30,7 +30,7 @@ def test_no_exception_leaves_what_the_engine_calls(tmp_path: Path, caplog: pytes
         raise ZeroDivisionError
 
     frontier = new_scheduler(tmp_path)
-    handout = SimpleNamespace(buffered=1, suspects=())
+    handout = SimpleNamespace(buffer=SimpleNamespace(waiting=1), suspects=())
     frontier.attach(cast("Any", SimpleNamespace(handout=handout, outbox=None)), Spider(name="test"))
     frontier._may_take = broken  # type: ignore[method-assign]
     assert frontier.next_request() is None
@@ -51,8 +51,8 @@ def test_limit_is_told_as_the_reason_by_who_knows_it(tmp_path: Path) -> None:
     """At BIGCRAWL_MAX_PAGES the engine must not close by itself: it would say "finished"."""
     frontier = new_scheduler(tmp_path, max_pages=3)
     handout = SimpleNamespace(held=[])
-    node = SimpleNamespace(finished=False, progress=SimpleNamespace(has_reached_max=True), handout=handout)
+    node = SimpleNamespace(progress=SimpleNamespace(is_finished=False, has_reached_max=True), handout=handout)
     frontier.attach(cast("Any", node), Spider(name="test"))
     assert frontier.has_pending_requests()
-    node.finished = True
+    node.progress.is_finished = True
     assert not frontier.has_pending_requests()

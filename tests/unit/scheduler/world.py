@@ -148,7 +148,7 @@ class World:
     async def joined(self, **options: Any) -> Node:
         """A node that has joined the crawl; its loops run only when the test turns them."""
         node = self.new_node(**options)
-        await node.join()
+        await node.arrival.join()
         return node
 
     async def turn(self, node: Node, turns: int = 4) -> None:
@@ -166,17 +166,17 @@ class World:
         for _ in range(turns):
             await self.turn(node, 1)
             await asyncio.gather(*node.parts.gatekeeper._tasks)
-            while (held := node.handout.pop()) is not None:
+            while (held := node.handout.buffer.pop()) is not None:
                 started.append(held)
         return started
 
     def end(self, node: Node, held: HeldUrl, outcome: str = "status:200") -> None:
         """The engine is done with a URL."""
         held.outcome = outcome
-        node.handout.end_fetched(held)
+        node.handout.fetches.end(held)
 
     def keys(self, node: Node, host: str) -> PartitionKeys:
-        return PartitionKeys(self.config.crawl.name, node.partition_of_host(host))
+        return PartitionKeys(self.config.crawl.name, node.crawl.partition_of_host(host))
 
     async def close(self) -> None:
         with suppress(BigcrawlError):  # the crawls of later tests on this Redis wait for no node of this one

@@ -48,7 +48,7 @@ class Fold(Loop):
         return FOLD_STARVED_S if starved else FOLD_S
 
     async def _step(self, *, starved: bool, idle: bool) -> None:
-        if await self._ownership.step_due(starved=starved, idle=idle):
+        if await self._ownership.folding.step_due(starved=starved, idle=idle):
             self._wake_pump()
 
     def note_inboxes(self) -> None:
@@ -56,8 +56,8 @@ class Fold(Loop):
         for partition in self._outbox.take_flushed_partitions():
             owned = self._ownership.owned.get(partition)
             if owned is not None:
-                owned.note_inbox_moved()
+                owned.inbox.note_urls()
         for partition in self._outbox.take_told_partitions():
             owned = self._ownership.owned.get(partition)
             if owned is not None:
-                owned.note_outcomes()
+                owned.inbox.note_others()

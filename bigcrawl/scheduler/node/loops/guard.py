@@ -24,7 +24,7 @@ class Guard(Loop):
 
     async def turn(self) -> float:
         """One round. Waits for nothing."""
-        left_ms = self._handout.lease_ends_ms - self._clock.monotonic_ms()
+        left_ms = self._handout.lease.ends_ms - self._clock.monotonic_ms()
         if left_ms > 0:
             return min(left_ms / 1000, LOOK_S)
         self._handout.break_off()

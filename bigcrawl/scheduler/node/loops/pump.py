@@ -64,7 +64,7 @@ class Pump(Loop):
         if self._troubles.is_restarted:
             await self._recovery.run()
         if self._client.in_doubt:
-            await self._ownership.settle_doubts()
+            await self._ownership.reconciliation.settle_doubts()
         if self._trials.have_news:
             await self._trials.flush()
         if not self._pays():
@@ -131,7 +131,7 @@ class Pump(Loop):
         exchange, room = self._exchange, self._room
         moved = await exchange.run(acknowledge=self._engine.may_acknowledge(), urls_max=room.urls())
         for _ in range(TAKES_MAX):
-            if self._handout.buffered or not exchange.has_more_due or not (urls := room.urls()):
+            if self._handout.buffer.waiting or not exchange.has_more_due or not (urls := room.urls()):
                 break
             moved = await exchange.run(acknowledge=False, urls_max=urls) or moved
         return moved

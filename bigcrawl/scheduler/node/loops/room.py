@@ -33,7 +33,7 @@ class TakeRoom:
         """How many URLs may be taken now; 0 if the node stops, or has no room for what their pages bring."""
         if self._workload.is_stopping or not self._shared_hosts.may_take:
             return 0
-        if not self._may_take() or self._clock.monotonic_ms() >= self._handout.lease_ends_ms:
+        if not self._may_take() or self._clock.monotonic_ms() >= self._handout.lease.ends_ms:
             return 0
         if self._workload.is_crowded or self._troubles.is_failing(Fold.name):
             return 0  # if folding fails, on a full disk for instance, links must not pile up in Redis
@@ -41,7 +41,7 @@ class TakeRoom:
             return 0
         room = self._in_process_max - len(self._handout.held)
         if self._speed.limits:
-            room = min(room, self._speed.room(self._handout.buffered + self._gatekeeper.waiting))
+            room = min(room, self._speed.room(self._handout.buffer.waiting + self._gatekeeper.waiting))
         if self._pages_max:
             room = min(room, self._progress.pages_left(1 + self._busy_others()) - self._handout.soon_ended)
         return max(0, room)

@@ -108,7 +108,7 @@ class Watch(Loop):
         if self._reputation.is_stale(now_ms):
             self._reputation.note_look(now_ms)
             try:
-                await self._ownership.refresh_budgets()
+                await self._ownership.budgets.refresh()
             except RedisRefusedError:
                 self._reputation.look_again()  # budgets can wait; what this loop does next cannot
             except BigcrawlError:

@@ -10,14 +10,13 @@ it wrote. No clock, no Redis.
 
 from __future__ import annotations
 
-from collections import Counter
-from typing import TYPE_CHECKING
+from dataclasses import replace
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
 from bigcrawl.content.copies import NO_COPIES, find_exact, note_all, note_near
 from bigcrawl.content.near_copies import find_near
-from bigcrawl.scheduler.budgets.in_degrees import EMPTY_COUNTS, InDegreeCounts
 from bigcrawl.scheduler.budgets.mirrors import NO_MIRRORS
 from bigcrawl.scheduler.budgets.traps import note_same_content, note_wildcards
 from bigcrawl.scheduler.partition.fold.admission import Admission
@@ -32,15 +31,12 @@ from bigcrawl.scheduler.partition.fold.seen import (
     decode_revisits_of,
     queue_revisits,
 )
-from bigcrawl.scheduler.partition.tables import Tables
-from bigcrawl.scheduler.queues.front_queues import Selector
 from bigcrawl.scheduler.queues.looks import NOTHING_LISTED, look_again_s
-from bigcrawl.scheduler.queues.parked_queues import ParkedQueues
-from bigcrawl.scheduler.queues.turns import Turns
 from bigcrawl.scheduler.queues.votes import added_votes, with_received
 from bigcrawl.scheduler.records.contents import (
     ContentRows,
     ContentsFormatError,
+    RowKind,
     pack_found,
     unpack_contents,
 )
@@ -57,7 +53,7 @@ from bigcrawl.scheduler.records.outcomes import (
 from bigcrawl.scheduler.records.votes import VotesFormatError, unpack_votes
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
     from typing import Any
 
     import numpy.typing as npt
@@ -65,81 +61,38 @@ if TYPE_CHECKING:
     from bigcrawl.drum.format import KeyArray
     from bigcrawl.scheduler.budgets.mirrors import MirrorChange, MirrorRules
     from bigcrawl.scheduler.budgets.traps import TrapChange
+    from bigcrawl.scheduler.partition.admit_batch import AdmitBatch
     from bigcrawl.scheduler.partition.fold.admission import PartitionLimits
     from bigcrawl.scheduler.partition.fold.budget_source import BudgetSource
     from bigcrawl.scheduler.partition.fold.mirroring import Hint, Sample
-    from bigcrawl.scheduler.partition.fold.pld_records import InDegreeRise
+    from bigcrawl.scheduler.partition.fold.state import PartitionState
     from bigcrawl.scheduler.partition.manifest import Manifest
-    from bigcrawl.scheduler.queues.epoch_directory import EpochDirectory
     from bigcrawl.scheduler.queues.looks import Modified
     from bigcrawl.scheduler.records.inbox_entry import InboxEntry
     from bigcrawl.scheduler.records.queued_url import QueuedUrl
 
 
-class PartitionState:
-    """Everything that a step changes. A step works on a fork."""
+class Step(NamedTuple):
+    """What a committed step did.
 
-    def __init__(
-        self, tables: Tables, turns: Turns, parked: ParkedQueues, already: Counter[int], in_degrees: InDegreeCounts
-    ) -> None:
-        self.tables = tables
-        self.turns = turns
-        self.parked = parked
-        self.already = already
-        self.in_degrees = in_degrees
+    Attributes:
+        batch: the URLs to admit into Redis now; None if there were none, or no room.
+        new: how many URLs were queued.
+        duplicates: how many URLs had been seen before.
+        rejected: how many inbox entries could not be decoded and were set aside.
+        trap_changes: PLDs that were caught as traps, or freed.
+        mirror_changes: PLDs that were found to be mirrors, or none any longer.
+        told: rows about what PLDs have in common, for the inboxes of other partitions. Those that are lost are missed,
+            and nothing else.
+    """
 
-    @classmethod
-    def restore(cls, own: EpochDirectory, manifest: Manifest, priority_bias: int) -> PartitionState:
-        """Return the state that a manifest describes, with the files of an epoch's directory."""
-        selector = Selector(manifest.credits, priority_bias)
-        return cls(
-            Tables.restore(own, manifest.tables),
-            Turns.restore(own, manifest.queues, manifest.turns, selector),
-            ParkedQueues.restore(own, manifest.parked),
-            Counter(dict(manifest.already)),
-            InDegreeCounts.from_bytes(manifest.in_degrees) if manifest.in_degrees else EMPTY_COUNTS,
-        )
-
-    def __repr__(self) -> str:
-        return f"<PartitionState {self.turns!r} {self.parked!r} {self.tables!r}>"
-
-    def __len__(self) -> int:
-        """How many URLs are waiting."""
-        return len(self.turns) + len(self.parked)
-
-    def fork(self) -> PartitionState:
-        """Return a copy to work on. This one must be flushed, and stays as it is."""
-        return PartitionState(
-            self.tables.fork(), self.turns.fork(), self.parked.fork(), self.already.copy(), self.in_degrees
-        )
-
-    def skipping(self, keys: Iterable[int]) -> PartitionState:
-        """Return a state in which admission skips each of these keys once more."""
-        return PartitionState(self.tables, self.turns, self.parked, self.already + Counter(keys), self.in_degrees)
-
-    def raise_in_degrees(self, rise: InDegreeRise) -> None:
-        """Update the counts of in-degrees after some of them have risen."""
-        self.in_degrees = self.in_degrees.moved(*rise)
-
-    def flush(self) -> None:
-        """Write pending changes to disk."""
-        self.turns.flush()
-        self.parked.flush()
-
-    def differs(self, other: PartitionState) -> bool:
-        """Whether a step that read no inbox entry has changed anything."""
-        return self._position() != other._position()
-
-    def _position(self) -> tuple[object, ...]:
-        turns = self.turns
-        waiting = len(turns), len(turns.over), len(turns.revisits), len(self.parked)
-        return waiting, turns.state, self.already.total(), turns.rescored_ever, turns.revisits.released_ever
-
-    def _check(self) -> None:
-        self.tables._check()
-        self.turns._check()
-        self.parked._check()
-        assert all(count > 0 for count in self.already.values()), "a key is skipped a known number of times"
+    batch: AdmitBatch | None
+    new: int
+    duplicates: int
+    rejected: int
+    trap_changes: tuple[TrapChange, ...] = ()
+    mirror_changes: tuple[MirrorChange, ...] = ()
+    told: tuple[tuple[RowKind, Sequence[tuple[int, ...]]], ...] = ()
 
 
 class StepFold:
@@ -371,6 +324,26 @@ class StepFold:
         if chosen and source.counts_votes:
             return with_received(state.tables.votes, chosen)
         return chosen
+
+    def outcome(self, batch: AdmitBatch | None) -> Step:
+        """Return what the step did, given the batch of the chosen URLs; None if none were chosen."""
+        found = (RowKind.COUNTED, self.counted), (RowKind.SHARED, self.shared)
+        told = tuple((kind, rows) for kind, rows in found if rows)
+        changes = self.trap_changes, self.mirror_changes
+        return Step(batch, len(self.new), self.duplicates, self.rejected, *changes, told)
+
+    def counted_in(self, manifest: Manifest) -> Manifest:
+        """Return a manifest with what the step did added to its counts, and what it found to its rows to be sent."""
+        return replace(
+            manifest,
+            folded_urls=manifest.folded_urls + len(self.new) + self.duplicates,
+            duplicates=manifest.duplicates + self.duplicates,
+            rejected=manifest.rejected + self.rejected,
+            exact_copies=manifest.exact_copies + self.copies.exact,
+            near_copies=manifest.near_copies + self.copies.near,
+            mirrors=manifest.mirrors + self.mirrors,
+            untold=manifest.untold + self.found,
+        )
 
 
 def _together(some: Sequence[npt.NDArray[Any]]) -> npt.NDArray[Any]:

@@ -1,11 +1,16 @@
-"""What the steps of a partition ask for budgets and priorities, and which queued URLs must be asked about again."""
+"""What the steps of a partition go by, set from outside, and which queued URLs must be asked about again."""
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple
 
+from bigcrawl.scheduler.queues.looks import NOTHING_LISTED
+
 if TYPE_CHECKING:
+    from bigcrawl.scheduler.partition.fold.admission import PartitionLimits
     from bigcrawl.scheduler.partition.fold.budget_source import Budgets, BudgetSource, Withholds
+    from bigcrawl.scheduler.queues.looks import Modified
     from bigcrawl.scheduler.queues.prioritizers import Prioritizing
     from bigcrawl.scheduler.queues.turns import Turns
 
@@ -22,9 +27,16 @@ class _Round(NamedTuple):
 
 
 class StepSources:
-    """Gives each step its source, and compares it with that of the last one."""
+    """What steps go by, from the next one on. Gives each step its source, and compares it with that of the last one.
 
-    def __init__(self, source: BudgetSource) -> None:
+    Attributes:
+        limits: the bounds of the hot set.
+        modified: finds pages that change before their next visit is due. Others may write to it.
+    """
+
+    def __init__(self, source: BudgetSource, limits: PartitionLimits) -> None:
+        self.limits = limits
+        self.modified: Modified = NOTHING_LISTED
         self._source = source
         self._begun = _Round()
         self._asked: BudgetSource | None = None  # by the last step
@@ -33,16 +45,31 @@ class StepSources:
     def __repr__(self) -> str:
         return f"<StepSources {self._source!r} scored={self._committed.generation}>"
 
+    def set_host_share(self, urls: int) -> None:
+        """Set how many URLs of a host may be hot before other hosts get theirs."""
+        if urls != self.limits.low:
+            self.limits = replace(self.limits, host_hot_low=urls)
+
+    def set_modified(self, modified: Modified) -> None:
+        """Use this to find pages that change before they are due."""
+        self.modified = modified
+
     def set_budgets(self, budgets: Budgets | None) -> None:
-        """See `Partition.set_budgets`."""
+        """Use these budgets. None means no limit.
+
+        A new object makes the next step check all URLs again that had no budget. So pass one only if budgets differ.
+        """
         self._source = self._source._replace(budgets=budgets)
 
     def set_prioritizing(self, prioritizing: Prioritizing | None, *, counts_links: bool) -> None:
-        """See `Partition.set_prioritizing`."""
+        """Let this give new URLs their priorities, and count links between PLDs if it asks.
+
+        URLs that wait in turns get theirs again if its generation is another than the last one, or none was set before.
+        """
         self._source = self._source._replace(prioritizing=prioritizing, counts_links=counts_links)
 
     def set_withholds(self, withholds: Withholds | None) -> None:
-        """See `Partition.set_withholds`."""
+        """Use this function to find blacklisted URLs. A new function also checks queued URLs."""
         self._source = self._source._replace(withholds=withholds)
 
     def begin(self, turns: Turns, admitted: int) -> BudgetSource:

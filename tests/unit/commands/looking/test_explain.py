@@ -49,7 +49,7 @@ def test_url_is_found_at_each_step_of_its_life(tmp_path: Path, crawl_name: str, 
             assert (await asked(w))["where"] == "inbox"
             node.fold.note_inboxes()
             w.clock.advance(1_000)
-            await node.ownership.step_due(starved=True)
+            await node.ownership.folding.step_due(starved=True)
             found = await asked(w)
             assert (found["where"], found["seen"], found["ahead"], found["host_queued"]) == ("queued", True, 1, 2)
             assert found["failed_tries"] == 0
@@ -106,7 +106,7 @@ def test_explanation_names_key_place_and_spelling(tmp_path: Path, crawl_name: st
             assert found["url"] == "http://www.b.example/y?q"
             assert found["key"] == f"{url_key('http://www.b.example/y?q'):016x}"
             assert (found["host"], found["pld"]) == ("www.b.example", "b.example")
-            assert found["partition"] == node.partition_of_host("www.b.example")
+            assert found["partition"] == node.crawl.partition_of_host("www.b.example")
             text = explanation_text(found)
             for part in (found["url"], found["key"], f"partition {found['partition']} of 4", node.node_id):
                 assert part in text
@@ -269,6 +269,6 @@ def test_depth_and_referrer_of_a_url_that_waits_are_told(tmp_path: Path, crawl_n
                 assert "http://b.example/from" in explanation_text(found)
                 node.fold.note_inboxes()
                 w.clock.advance(1_000)
-                await node.ownership.step_due(starved=True)
+                await node.ownership.folding.step_due(starved=True)
 
     asyncio.run(scenario())

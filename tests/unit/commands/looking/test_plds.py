@@ -68,7 +68,7 @@ def fold(config: Config, pld: str, in_degree: int, *, same: int = 0) -> None:
     edges = np.array([(source, pld_key(pld)) for source in range(1, in_degree + 1)], dtype="<u8")
     outcomes = pack_same_content(pld_key(pld), same) if same else b""
     partition.step([InboxEntry("1-1", b"", edges.tobytes(), outcomes=outcomes)], 0, {})
-    partition.make_durable()
+    partition.committed.make_durable()
 
 
 def ask(config: Config, *words: str) -> dict[str, Any]:

@@ -55,7 +55,7 @@ def a_life(directory: Path, patches: pytest.MonkeyPatch) -> tuple[Partition, lis
         batch = encode_batch(many(3_000)[start : start + 500])
         step = partition.step([InboxEntry(f"{at}-0", batch, edges, outcomes)], 20, hot)
         admitted += step.batch.urls if step.batch else []
-        partition.make_durable()
+        partition.committed.make_durable()
     return partition, admitted
 
 
@@ -64,9 +64,9 @@ def test_every_url_is_read_once_and_in_order(tmp_path: Path, monkeypatch: pytest
     partition, admitted = a_life(tmp_path / "p0000", monkeypatch)
     contents = contents_of(tmp_path / "p0000", tmp_path / "links")
     waiting = list(contents.waiting())
-    assert len(waiting) == partition.waiting
+    assert len(waiting) == partition.state.waiting
     assert sorted([*waiting, *admitted]) == sorted(many(3_000))
-    assert contents.inbox_id == partition.inbox_id
+    assert contents.inbox_id == partition.manifest.inbox_id
     for host in HOSTS:
         for level in range(5):
             there = [url for url in waiting if url.host == host and level_of(url.priority) == level]
@@ -79,9 +79,9 @@ def test_batches_that_redis_lacks_are_read(tmp_path: Path, monkeypatch: pytest.M
     partition, admitted = a_life(tmp_path / "p0000", monkeypatch)
     contents = contents_of(tmp_path / "p0000", tmp_path / "links")
     assert list(contents.batches(0)) == admitted
-    [last] = partition.pending_batches(partition.batch_number - 1)
-    assert list(contents.batches(partition.batch_number - 1)) == last.urls
-    assert not list(contents.batches(partition.batch_number))
+    [last] = partition.committed.batches(partition.manifest.batch_number - 1)
+    assert list(contents.batches(partition.manifest.batch_number - 1)) == last.urls
+    assert not list(contents.batches(partition.manifest.batch_number))
 
 
 def test_urls_that_redis_admitted_before_the_disk_knew_are_left_out(
@@ -91,8 +91,8 @@ def test_urls_that_redis_admitted_before_the_disk_knew_are_left_out(
     partition, _ = a_life(tmp_path / "p0000", monkeypatch)
     before = list(contents_of(tmp_path / "p0000", tmp_path / "before").waiting())
     known = [before[3], before[40]]
-    partition.fold_admitted({partition.batch_number + 1: [url.key for url in known]})
-    partition.make_durable()
+    partition.fold_admitted({partition.manifest.batch_number + 1: [url.key for url in known]})
+    partition.committed.make_durable()
     after = list(contents_of(tmp_path / "p0000", tmp_path / "after").waiting())
     assert after == [url for url in before if url not in known]
 
@@ -110,19 +110,19 @@ def test_rows_are_those_of_the_tables(tmp_path: Path, monkeypatch: pytest.Monkey
     [plds] = [one for one in rows if one.table == "plds" and len(one.keys)]
     assert plds.values is not None
     assert dict(zip(plds.keys.tolist(), plds.values.tolist(), strict=True)) == {pld_key("a.example"): (2, 0, 0, 0, 0)}
-    assert partition.seen == 3_000
+    assert len(partition.state.tables.seen) == 3_000
 
 
 def test_owner_goes_on_meanwhile(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """It merges runs, empties queues and deletes files; the contents stay those of their moment."""
     partition, _ = a_life(tmp_path / "p0000", monkeypatch)
     contents = contents_of(tmp_path / "p0000", tmp_path / "links")
-    before = set(partition._kept.own._present)
+    before = set(partition.committed.own._present)
     for at in range(7, 400):
         batch = encode_batch([make_url(10_000 + at)])
         partition.step([InboxEntry(f"{at}-0", batch)], 100, {})
-        partition.make_durable()
-    assert before - set(partition._kept.own._present), "files were deleted"
+        partition.committed.make_durable()
+    assert before - set(partition.committed.own._present), "files were deleted"
     assert len(list(contents.waiting())) > 2_000
     assert sum(len(one.keys) for one in contents.rows() if one.table == "seen") == 3_000
 

@@ -36,7 +36,7 @@ async def run(w: World, *, retry: bool = False, drop: bool = False) -> Result:
 
 async def is_finished(w: World, node: Node, turns: int) -> bool:
     await w.turn(node, turns)
-    return node.finished
+    return node.progress.is_finished
 
 
 def files_of(w: World) -> list[Path]:

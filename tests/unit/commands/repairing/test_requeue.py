@@ -106,7 +106,7 @@ def test_unknown_url_is_queued_as_a_new_one(tmp_path: Path, crawl_name: str, red
             node.offer(queued(UNKNOWN)[0])
             assert await fetch(w, node) == [UNKNOWN]
             assert (await explained(w, UNKNOWN))["seen"] is True
-            seen = await node.survey()
+            seen = await node.progress.survey()
             assert (seen.counts["appended_urls"], seen.counts["folded_urls"]) == (4, 4)
 
     asyncio.run(scenario())
@@ -147,7 +147,7 @@ def test_finished_crawl_goes_on(tmp_path: Path, crawl_name: str, redis_url: str,
             assert await w.client.command("HGET", *finished)
             await run(act, w, ENDED)
             assert await w.client.command("HGET", *finished) is None
-            assert not (await node.survey()).is_empty
+            assert not (await node.progress.survey()).is_empty
 
     asyncio.run(scenario())
 
@@ -200,7 +200,7 @@ def test_many_urls_go_to_many_partitions(tmp_path: Path, crawl_name: str, redis_
             inboxes = [("XRANGE", PartitionKeys(crawl_name, number).inbox, "-", "+") for number in range(4)]
             entries = [fields for entries in await w.client.commands(inboxes) for _, fields in entries]
             assert sum(fields[0] == b"b" for fields in entries) <= 4 + 4
-            seen = await node.survey()
+            seen = await node.progress.survey()
             assert (seen.counts["status:200"], seen.counts["seen"]) == (120, 60)
 
     asyncio.run(scenario())

@@ -28,7 +28,7 @@ async def begun(tmp_path: Path, name: str, redis_url: str) -> None:
         for url in queued(*(f"http://h{i}.example/" for i in range(5))):
             node.offer(url)
         await w.turn(node)
-        await node.close()
+        await node.departure.close()
 
 
 def keys_of(url: str, name: str) -> set[bytes]:

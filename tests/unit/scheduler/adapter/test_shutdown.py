@@ -26,7 +26,8 @@ def test_stop_is_noticed_while_the_pump_waits(tmp_path: Path, monkeypatch: pytes
         returned: list[str] = []
         aborted = asyncio.Event()
         handout = SimpleNamespace(return_unstarted=lambda: returned.append("unstarted"))
-        node = SimpleNamespace(stop=lambda: returned.append("stopped"), handout=handout)
+        departure = SimpleNamespace(stop=lambda: returned.append("stopped"))
+        node = SimpleNamespace(departure=departure, handout=handout)
         frontier.attach(cast("Any", node), Spider(name="test"))
         downloader = SimpleNamespace(abort=aborted.set)
         slot = SimpleNamespace(closing=None, inprogress=set())

@@ -44,7 +44,7 @@ def test_start_request_that_never_came_is_forgotten_with_it(tmp_path: Path) -> N
 def test_redirect_to_itself_is_no_retry(tmp_path: Path, outcome: str, *, goes_behind: bool) -> None:
     """Scrapy carries a URL's retries along with its redirects; only a failed try goes behind the others."""
     frontier = new_scheduler(tmp_path)
-    frontier.attach(cast("Any", SimpleNamespace(handout=None, keys=KEYS)), Spider(name="test"))
+    frontier.attach(cast("Any", SimpleNamespace(handout=None, crawl=SimpleNamespace(keys=KEYS))), Spider(name="test"))
     before = {"retry_times": 1} if not goes_behind else {}
     started = Request("http://a.example/", meta=before)
     held = held_url(1)
@@ -295,7 +295,7 @@ def test_entry_is_tried_again_and_redirected_as_itself(tmp_path: Path) -> None:
     control = SimpleNamespace(control=SimpleNamespace(discovers=True))
     node: Any = SimpleNamespace(
         handout=SimpleNamespace(health=SimpleNamespace(is_failing=lambda *_: False)),
-        keys=KEYS,
+        crawl=SimpleNamespace(keys=KEYS),
         outbox=outbox,
         offer=offered.append,
         link_graph=None,
@@ -339,7 +339,7 @@ def test_request_is_queued_once_for_each_value(tmp_path: Path, crawl_name: str, 
             ] == [*(True, False, True, True)]
             assert not frontier.enqueue_request(Request("http://a.example/", dont_filter=True, meta={ONCE: [1, 0]}))
             started, held = Request("http://a.example/", meta={ONCE: [1, 0]}), held_url(1)
-            key = node.keys.of_request(started.url, "GET", b"", jar_bytes([1, 0]))
+            key = node.crawl.keys.of_request(started.url, "GET", b"", jar_bytes([1, 0]))
             held.fields = held.fields._replace(key=key)
             frontier.started.note_start(started, held)
             before = frontier.intake.offered()

@@ -36,7 +36,8 @@ def test_time_that_ran_out_tells_of_a_crowd_where_an_answer_had_begun(
     times: list[tuple[str, int]] = []
     over: list[HeldUrl] = []
     crowd = SimpleNamespace(note=lambda host, took_ms: times.append((host, took_ms)))
-    handout = SimpleNamespace(crowd=crowd, note_answered=over.append, has_lease=True)
+    fetches = SimpleNamespace(note_answered=over.append)
+    handout = SimpleNamespace(crowd=crowd, fetches=fetches, lease=SimpleNamespace(is_valid=True))
     frontier.attach(cast("Any", SimpleNamespace(handout=handout)), Spider(name="test"))
     request = Request("http://a.example/", meta={"download_latency": 0.1} if has_begun else {})
     held = held_url(1)
@@ -60,7 +61,9 @@ def test_page_that_is_visited_again_is_no_copy_of_itself(tmp_path: Path, *, is_k
 
     node: Any = SimpleNamespace(
         handout=SimpleNamespace(
-            revisits=Revisits(policy, 0, lambda: 0), note_answered=lambda held: None, has_lease=False
+            revisits=Revisits(policy, 0, lambda: 0),
+            fetches=SimpleNamespace(note_answered=lambda held: None),
+            lease=SimpleNamespace(is_valid=False),
         ),
         same_content=SimpleNamespace(note=noted),
         wildcards=None,

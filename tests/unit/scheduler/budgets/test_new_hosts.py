@@ -79,7 +79,7 @@ def test_farm_of_new_hosts_has_half_the_fetches_and_sites_have_theirs(
     world, partition = PartitionWorld(), Partition.open(tmp_path, 1, LIMITS, budgets=SetBudgets(BUDGET), pld_of=pld_of)
     world.offer(make_url(i, f"h{i}.farm.example") for i in range(3_000))
     world.offer(make_url(10_000 + i, f"{'abc'[i // 10 % 3]}.s{i % 10}.example") for i in range(10 * BUDGET * TURNS))
-    while partition.turn.turn < TURNS:
+    while partition.state.turns.state.turn < TURNS:
         world.step(partition, room=20)
     pages, robots = fetched(world)
     farm = pages["farm.example"] + robots["farm.example"]

@@ -21,6 +21,7 @@ from bigcrawl.scheduler.budgets.traps import (
     trap_change_text,
     trap_verdict_text,
 )
+from bigcrawl.scheduler.partition.directory import verify_newest
 from bigcrawl.scheduler.partition.fold.budget_source import BudgetSource
 from bigcrawl.scheduler.partition.fold.budgeting import Budgeting
 from bigcrawl.scheduler.partition.partition import Partition, PartitionLimits, Step
@@ -97,9 +98,9 @@ def test_pages_that_are_visited_again_are_no_new_urls(directory: Path) -> None:
     for number in range(1, 4):
         again = encode_revisits([Revisit(number * 100, number, url) for url in visited])
         partition.step([InboxEntry(f"{number}800000000000-0", revisits=again)], 0, {}, now_s=number * 100 - 50)
-        assert partition.revisits == len(visited)
+        assert len(partition.state.turns.revisits) == len(visited)
         assert partition.step([], 0, {}, now_s=number * 100 + 10).trap_changes == ()
-        assert partition.revisits == 0
+        assert len(partition.state.turns.revisits) == 0
     assert divisor(partition, "trap.example") == 1
     partition._check()
 
@@ -111,7 +112,7 @@ def test_its_budget_is_lowered_and_nobody_elses(directory: Path) -> None:
     world.drain(partition, LIMITS.host_hot_max)
     world.offer([*plain(range(2000, 2100), "www.trap.example"), *plain(range(3000, 3500), "fair.example")])
     world.step(partition, room=0)
-    now, waiting = partition.turn, partition.waiting_by_turn
+    now, waiting = partition.state.turns.state, partition.state.turns.by_turn
     assert waiting[now.turn + 1] == now.quantum * (BUDGET // RULES.divisor + BUDGET)
     world.drain(partition, LIMITS.host_hot_max)
 
@@ -139,9 +140,9 @@ def test_pld_that_never_looked_like_a_trap_has_no_record(directory: Path) -> Non
     """So most cost nothing on disk, and nothing is looked up until one does."""
     world, partition = PartitionWorld(), opened(directory)
     fold(world, partition, plain(range(1000), "fair.example"))
-    assert not len(partition._state.tables.traps)
+    assert not len(partition.state.tables.traps)
     fold(world, partition, [*marked([2000], "odd.example"), *plain(range(3000, 3100), "fair.example")])
-    assert len(partition._state.tables.traps) == 1
+    assert len(partition.state.tables.traps) == 1
 
 
 def test_other_marks_are_none_of_a_shape(directory: Path) -> None:
@@ -149,7 +150,7 @@ def test_other_marks_are_none_of_a_shape(directory: Path) -> None:
     world, partition = PartitionWorld(), opened(directory)
     set_aside = [url._replace(flags=1 << RANGES_SHIFT) for url in plain(range(WINDOW), "fair.example")]
     assert fold(world, partition, set_aside).trap_changes == ()
-    assert not len(partition._state.tables.traps)
+    assert not len(partition.state.tables.traps)
 
 
 @pytest.mark.parametrize("limits", [PartitionLimits(10_000, 10_000)])
@@ -157,7 +158,7 @@ def test_traps_can_be_off(directory: Path, limits: PartitionLimits) -> None:
     """Then marks mean nothing, and what was caught before is free."""
     world, partition = PartitionWorld(), opened(directory)
     fold(world, partition, marked(range(WINDOW), "trap.example"))
-    partition.make_durable()
+    partition.committed.make_durable()
     again = opened(directory, 2, limits)
     world.bring_up(again)
     assert divisor(again, "trap.example") == 1
@@ -170,7 +171,7 @@ def test_a_trap_stays_known_over_owners(directory: Path, monkeypatch: pytest.Mon
     world, partition = PartitionWorld(), opened(directory)
     fold(world, partition, marked(range(WINDOW), "trap.example"))
     fold(world, partition, marked(range(5000, 5000 + WINDOW // 2), "half.example"))
-    partition.make_durable()
+    partition.committed.make_durable()
     again = opened(directory, 2)
     world.bring_up(again)
     assert (divisor(again, "trap.example"), divisor(again, "half.example")) == (5, 1)
@@ -180,7 +181,7 @@ def test_a_trap_stays_known_over_owners(directory: Path, monkeypatch: pytest.Mon
     assert found is not None
     assert found.trap is not None
     assert (found.trap.is_caught, found.trap.kinds) == (True, {"calendar": WINDOW})
-    assert not Partition.verify(directory)
+    assert not verify_newest(directory)
 
 
 def test_budget_set_by_hand_is_not_lowered(directory: Path) -> None:
@@ -196,7 +197,7 @@ def test_budget_set_by_hand_is_not_lowered(directory: Path) -> None:
         fold(world, partition, marked(range(at * 1000, at * 1000 + WINDOW), host))
     assert divisor(partition, "hand.example") == 5, "caught all the same, and told"
     later = [url for at, host in enumerate(HOSTS) for url in plain(range(9000 + at, 9000 + at + 1), host)]
-    work = Budgeting(partition._state.tables, partition._state.turns, BudgetSource(budgets, pld_of, pld_key), RULES)
+    work = Budgeting(partition.state.tables, partition.state.turns, BudgetSource(budgets, pld_of, pld_key), RULES)
     plds = work._plds.keys(later)
     allowed = work._traps.lowered(work._allow(later, plds, np.zeros(len(later), dtype=np.uint32)), plds)
     assert allowed.budgets.tolist() == [BUDGET, 7, BUDGET // 5]
@@ -213,9 +214,9 @@ def test_same_content_lowers_a_budget_too(directory: Path) -> None:
         partition.step([entry], 0, {})
 
     say(partition, 0)
-    assert not len(partition._state.tables.traps), "a PLD that is none has no record"
+    assert not len(partition.state.tables.traps), "a PLD that is none has no record"
     say(partition, 60)
-    partition.make_durable()
+    partition.committed.make_durable()
     again = opened(directory, 2)
     assert divisor(again, "copies.example") == 5
     found = read_partition(directory, 1, key)
@@ -246,7 +247,7 @@ def test_wildcard_in_dns_and_shapes_catch_apart(directory: Path) -> None:
         return found.trap
 
     say(found=False)
-    assert not len(partition._state.tables.traps), "a PLD that is none has no record"
+    assert not len(partition.state.tables.traps), "a PLD that is none has no record"
     say(found=True)
     assert divisor(partition, "farm.example") == 5
     assert trap_verdict_text(verdict()) == "DNS has an address for any name of it"

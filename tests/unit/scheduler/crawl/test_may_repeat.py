@@ -28,12 +28,12 @@ def test_node_that_dies_may_have_all_its_room_fetched_again(tmp_path: Path, craw
         async with world(tmp_path, crawl_name, redis_url, in_process_max=IN_PROCESS) as w:
             first, second = await w.joined(), await w.joined()
             assert await may_repeat(w) == 2 * IN_PROCESS
-            await first.close()
+            await first.departure.close()
             assert await may_repeat(w) == IN_PROCESS
             second.membership.unlock(left=False)  # it dies
             third = await w.joined()
             assert await may_repeat(w) == 2 * IN_PROCESS
-            await third.close()
+            await third.departure.close()
             assert await may_repeat(w) == IN_PROCESS
 
     asyncio.run(play())
@@ -49,7 +49,7 @@ def test_node_that_leaves_counts_what_it_could_not_tell_of(tmp_path: Path, crawl
                 node.offer(url)
             held, _ = await w.take(node)
             w.end(node, held)
-            await node.close()
+            await node.departure.close()
             assert await may_repeat(w) == len(node.handout.held) > 0
 
     asyncio.run(play())

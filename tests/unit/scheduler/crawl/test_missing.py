@@ -49,32 +49,32 @@ def test_partition_without_files_is_opened_by_nobody_until_they_are_back(
             for url in queued(*PAGES):
                 first.offer(url)
             await w.turn(first, 2)
-            lost = first.partition_of_host("h0.example")
-            its = {url for url in PAGES if first.partition_of_host(url.split("/")[2]) == lost}
-            await first.close()
+            lost = first.crawl.partition_of_host("h0.example")
+            its = {url for url in PAGES if first.crawl.partition_of_host(url.split("/")[2]) == lost}
+            await first.departure.close()
             place, away = tmp_path / crawl_name / f"p{lost:04d}", tmp_path / "away"
             place.rename(away)
             second = await w.joined()
             assert sorted(second.ownership.owned) == [p for p in range(4) if p != lost]
-            await second.close()
+            await second.departure.close()
             node = await w.joined()
             assert await fetch_all(w, node) == set(PAGES) - its
             assert not place.exists()
-            seen = await node.survey()
+            seen = await node.progress.survey()
             assert (seen.counts["missing"], seen.urls_missing, seen.is_empty) == (1, len(its), True)
             assert "BIGCRAWL_LOST_PARTITIONS=refetch" in seen.holdup
             assert caplog.text.count(f"partition {lost} is set apart") == 1, "the second node asks for it and is quiet"
             for _ in range(STUCK_LOOKS + 10):
                 await node.watch.turn()
                 await asyncio.sleep(0)
-            assert not node.finished
+            assert not node.progress.is_finished
             assert isinstance(w.fatal[0], ConfigError)
             away.rename(place)
             w.clock.advance(LOOK_MS)
             await node.watch.turn()
             assert len(node.ownership.owned) == 4
             assert await fetch_all(w, node) == its
-            await node.close()
+            await node.departure.close()
             assert await mark_of(w, lost) == 0
 
     asyncio.run(scenario())
@@ -95,19 +95,19 @@ def test_node_that_may_go_on_takes_up_what_another_has_set_apart(
             for held in ended:
                 w.end(first, held)
             await w.turn(first, 1)
-            await first.close()
+            await first.departure.close()
             for directory in (tmp_path / crawl_name).glob("p0*"):
                 shutil.rmtree(directory)
             waiting = await w.joined()
             assert not waiting.ownership.owned
-            assert (await waiting.survey()).counts["missing"] == 4
-            await waiting.close()
+            assert (await waiting.progress.survey()).counts["missing"] == 4
+            await waiting.departure.close()
         async with world(tmp_path, crawl_name, redis_url, lost_partitions="refetch") as w:
             node = await w.joined()
             assert len(node.ownership.owned) == 4
             await w.turn(node, 2)
-            await node.close()
-            seen = await node.survey()
+            await node.departure.close()
+            seen = await node.progress.survey()
             assert (seen.counts["missing"], seen.counts["begun_anew"], seen.counts["may_refetch"]) == (0, 4, len(PAGES))
 
     asyncio.run(scenario())

@@ -119,7 +119,7 @@ async def test_crawl_is_sampled_every_ten_seconds_from_its_begin_to_its_end(
             w.end(node, held)
         for _ in range(40):
             await w.turn(node, 1)
-        await node.close()
+        await node.departure.close()
         ended = node.parts.client.now_ms() // EVERY_MS
         assert await numbers_of(w) == list(range(begun, ended + 1))
         history = await read_history(w.client, crawl_name)

@@ -30,7 +30,7 @@ async def fetched(w: World, node: Node) -> None:
     for held in await w.take(node, 12):
         held.address = "192.0.2.1"
         held.note_download("status:200", 5, 100)
-        node.handout.end_fetched(held)
+        node.handout.fetches.end(held)
     await w.turn(node, 4)
     assert node.progress.pages == 3
 
@@ -58,7 +58,7 @@ def test_a_node_sends_what_it_counted_every_ten_seconds_and_when_it_leaves(
             assert first.urls_sent == 3
             assert not first.urls_sent_elsewhere
             node.tallies.note_unpacked(0, 7)
-            await node.close()
+            await node.departure.close()
             assert (await total(w)).unpacked_bytes == 7
 
     asyncio.run(scenario())
@@ -75,7 +75,7 @@ def test_urls_for_partitions_of_another_node_are_counted_apart(tmp_path: Path, c
             for url in urls:
                 one.offer(url)
             await w.turn(one, 2)
-            elsewhere = sum(one.partition_of_host(url.host) not in one.ownership.owned for url in urls)
+            elsewhere = sum(one.crawl.partition_of_host(url.host) not in one.ownership.owned for url in urls)
             assert 0 < elsewhere < 40
             assert (one.tallies.urls_sent, one.tallies.urls_sent_elsewhere) == (40, elsewhere)
 
@@ -91,7 +91,7 @@ def test_tallies_of_many_nodes_that_are_gone_are_one_field(tmp_path: Path, crawl
             for _ in range(GONE_MAX + 6):
                 node = await w.joined()
                 node.tallies.note_unpacked(0, 1)
-                await node.close()
+                await node.departure.close()
                 assert await w.client.command("HLEN", keys.tallies) <= GONE_MAX + 3
             assert (await total(w)).unpacked == GONE_MAX + 6
             assert GONE.encode() in await w.client.command("HKEYS", keys.tallies)
@@ -135,7 +135,7 @@ def test_what_a_later_version_wrote_is_not_folded(tmp_path: Path, crawl_name: st
             keys = CrawlKeys(crawl_name)
             await w.client.command("HSET", keys.tallies, GONE, b"of a later version")
             for _ in range(GONE_MAX + 2):
-                await (await w.joined()).close()
+                await (await w.joined()).departure.close()
             assert await w.client.command("HGET", keys.tallies, GONE) == b"of a later version"
             assert await w.client.command("HLEN", keys.tallies) == GONE_MAX + 3
 

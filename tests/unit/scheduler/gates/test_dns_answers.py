@@ -179,7 +179,7 @@ def test_nodes_of_a_crawl_share(tmp_path: Path, crawl_name: str, redis_url: str)
             with pytest.raises(DnsError, match="not-found"):
                 await second.parts.dns.lookup("x.no.example")
             assert asked == ["a.example", "x.no.example"]
-            await first.close()
+            await first.departure.close()
             assert first.parts.dns.store is None
 
     asyncio.run(scenario())

@@ -84,7 +84,7 @@ class Crawler:
         while True:
             await self.node.pump.turn()
             await self.node.fold.turn()
-            while (held := self.node.handout.pop()) is not None:
+            while (held := self.node.handout.buffer.pop()) is not None:
                 task = asyncio.create_task(self._fetch(held))
                 self._fetches.add(task)
                 task.add_done_callback(self._fetches.discard)

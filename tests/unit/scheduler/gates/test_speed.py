@@ -40,7 +40,7 @@ async def steer(made: World, node: Node, *, ms: int = 1_000, step_ms: int = 50) 
         made.clock.advance(step_ms)
         await node.pump.turn()
         await node.steer.turn()
-        while node.handout.pop() is not None:
+        while node.handout.buffer.pop() is not None:
             started += 1
     return started
 
@@ -65,7 +65,7 @@ async def test_pages_wait_for_speed_in_the_node_and_in_no_slot(tmp_path: Path, c
     """With a speed, `pop` gives what is due by it; the others stay buffered, and no more is taken than soon starts."""
     async with world(tmp_path, crawl_name, redis_url, speed="5/s") as made:
         node = await filled(made)
-        assert node.handout.pop() is None
+        assert node.handout.buffer.pop() is None
         await asyncio.sleep(0.3)  # the server's clock is the real one
         started = await steer(made, node, ms=200)
         assert 0 < started < 6

@@ -42,7 +42,7 @@ class Desk:
             dice=lambda: 0.5,
             call_later=lambda delay_s, call, held: self.timers.append((delay_s, call, held)),
         )
-        self.handout.lease_ends_ms = 1 << 60
+        self.handout.lease.ends_ms = 1 << 60
 
     def taken(self, seq: int = 1, address: str = "") -> HeldUrl:
         held = held_url(seq)
@@ -56,7 +56,7 @@ class Desk:
     def started(self, seq: int = 1) -> HeldUrl:
         held = self.taken(seq)
         self.handout.admit(held)
-        assert self.handout.pop() is held
+        assert self.handout.buffer.pop() is held
         return held
 
     def ended(self, flushed: int = 0) -> list[Ended]:
@@ -67,6 +67,6 @@ class Desk:
         held = self.taken(seq)
         held.host = host
         self.handout.admit(held)
-        assert self.handout.pop() is held
+        assert self.handout.buffer.pop() is held
         held.outcome, held.download_ms = "status:200", download_ms
-        self.handout.end_fetched(held)
+        self.handout.fetches.end(held)

@@ -30,7 +30,7 @@ def started(desk: Desk, count: int) -> int:
     """How many of so many more URLs are handed out."""
     for seq in range(1000, 1000 + count):
         desk.handout.admit(desk.taken(seq + len(desk.handout.held)))
-    return sum(1 for _ in iter(desk.handout.pop, None))
+    return sum(1 for _ in iter(desk.handout.buffer.pop, None))
 
 
 def under_way(clock: ManualClock, count: int) -> list[HeldUrl]:
@@ -49,12 +49,12 @@ def test_pages_at_a_time_are_bounded_until_one_is_answered(desk: Desk) -> None:
     """At the limit nothing is handed out; each answer, or end, makes room for one, and an answer's end for no other."""
     assert started(desk, 20) == FIRST
     held = next(each for each in desk.handout.held if each.fetching_since_ms >= 0)
-    desk.handout.note_answered(held)
-    assert [desk.handout.pop() is None for _ in range(2)] == [False, True]
-    desk.handout.end_fetched(held)
-    assert desk.handout.pop() is None
+    desk.handout.fetches.note_answered(held)
+    assert [desk.handout.buffer.pop() is None for _ in range(2)] == [False, True]
+    desk.handout.fetches.end(held)
+    assert desk.handout.buffer.pop() is None
     desk.handout.give_up(next(each for each in desk.handout.held if each.fetching_since_ms >= 0), "undecodable")
-    assert [desk.handout.pop() is None for _ in range(2)] == [False, True]
+    assert [desk.handout.buffer.pop() is None for _ in range(2)] == [False, True]
 
 
 def test_fetches_that_hang_leave_their_places_to_others(desk: Desk) -> None:
@@ -62,7 +62,7 @@ def test_fetches_that_hang_leave_their_places_to_others(desk: Desk) -> None:
     assert started(desk, 30) == FIRST
     assert not look(desk)
     desk.clock.advance(HANGING_MS + 1)
-    desk.handout.lease_ends_ms = desk.clock.monotonic_ms() + 1_000_000
+    desk.handout.lease.ends_ms = desk.clock.monotonic_ms() + 1_000_000
     assert look(desk)
     assert not look(desk)
     assert started(desk, 0) == 16 - FIRST

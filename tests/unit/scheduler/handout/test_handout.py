@@ -40,7 +40,7 @@ def test_urls_are_handed_out_in_the_order_they_were_admitted(desk: Desk) -> None
     for held in urls:
         desk.handout.admit(held)
         desk.handout.admit(held)
-    assert [desk.handout.pop() for _ in range(4)] == [*urls, None]
+    assert [desk.handout.buffer.pop() for _ in range(4)] == [*urls, None]
     assert woken == 3
 
 
@@ -49,7 +49,7 @@ def test_url_returned_meanwhile_is_not_handed_out(desk: Desk) -> None:
     held = desk.taken()
     desk.handout.admit(held)
     desk.handout.give_back(held, 0)
-    assert desk.handout.pop() is None
+    assert desk.handout.buffer.pop() is None
 
 
 def test_forbidden_url_does_not_shorten_host_delay(desk: Desk) -> None:
@@ -79,9 +79,9 @@ def test_a_url_that_its_head_drops_leaves_its_host_a_rest(desk: Desk, *, has_err
     held.note_asked(3_000)
     desk.handout.give_up(held, "media-type")
     if has_errback:
-        assert desk.handout.pop() is held
+        assert desk.handout.buffer.pop() is held
         held.outcome = "dropped:media-type"
-        desk.handout.end_fetched(held)
+        desk.handout.fetches.end(held)
     assert desk.ended() == [Ended(1, 3_000, b"", "dropped:media-type")]
 
 
@@ -90,7 +90,7 @@ def test_end_waits_for_links_offered_before_it(desk: Desk) -> None:
     held = desk.started()
     desk.outbox.offer(queued("http://b.example/")[0], 0)
     held.outcome = "status:200"
-    desk.handout.end_fetched(held)
+    desk.handout.fetches.end(held)
     assert desk.ended(flushed=0) == []
     assert [end.counter for end in desk.ended(flushed=1)] == ["status:200"]
 
@@ -99,7 +99,7 @@ def test_aborted_fetch_returns_to_its_place_with_the_delay(desk: Desk) -> None:
     """A fetch that was given up is no failure of the URL; its host was asked and rests."""
     held = desk.started()
     held.outcome = ABORTED
-    desk.handout.end_fetched(held)
+    desk.handout.fetches.end(held)
     assert desk.ended() == [Ended(1, 1_000, b"=")]
 
 
@@ -107,7 +107,7 @@ def test_retry_replaces_the_member_and_goes_behind_the_others(desk: Desk) -> Non
     """The host that answered rests its delay, no longer."""
     held = desk.started()
     held.outcome, held.next_try, held.next_order = "status:500", b"1:again", 77
-    desk.handout.end_fetched(held)
+    desk.handout.fetches.end(held)
     assert desk.ended() == [Ended(1, 1_000, b"1:again", "retried:status:500", 0, answers(77))]
 
 
@@ -116,15 +116,15 @@ def test_failure_of_the_host_is_told_to_be_counted(desk: Desk, outcome: str) -> 
     """With the back-off's bounds, the dice and the next try's place; an answer says that the host is well."""
     failed = desk.started(1)
     failed.outcome, failed.next_try, failed.next_order, failed.download_ms = outcome, b"1:again", 77, 180_000
-    desk.handout.end_fetched(failed)
+    desk.handout.fetches.end(failed)
     assert desk.handout.health.is_failing(failed.host, 2)
     assert not desk.handout.health.is_failing(failed.host, 1), "its own failures are its own"
     last = desk.started(2)
     last.outcome = outcome
-    desk.handout.end_fetched(last)
+    desk.handout.fetches.end(last)
     fine = desk.started(3)
     fine.outcome = "status:404"
-    desk.handout.end_fetched(fine)
+    desk.handout.fetches.end(fine)
     assert not desk.handout.health.is_failing(fine.host, 9)
     rest_ms = 2_000 if outcome == "status:503" else 1_000
     assert [(end.delay_ms, end.news) for end in desk.ended()] == [
@@ -138,7 +138,7 @@ def test_host_rests_as_long_as_it_asks_for(desk: Desk) -> None:
     """Retry-After is kept whole; the back-off begins with it, and grows to the same bound."""
     held = desk.started()
     held.outcome, held.retry_after_ms = "status:429", 5_000_000
-    desk.handout.end_fetched(held)
+    desk.handout.fetches.end(held)
     assert [(end.delay_ms, end.news) for end in desk.ended()] == [
         (5_000_000, HostNews("status:429", "", 5_000_000, *BACKOFF[1:])),
     ]
@@ -151,7 +151,7 @@ def test_what_is_not_the_hosts_failure_is_not_counted(desk: Desk, outcome: str) 
     """An answer that broke off is one; what never was a fetch, or broke here, says nothing."""
     held = desk.started()
     held.outcome = outcome
-    desk.handout.end_fetched(held)
+    desk.handout.fetches.end(held)
     is_answer = outcome in ("error:dataloss", "error:too-large")
     assert [end.news for end in desk.ended()] == [answers() if is_answer else NO_NEWS]
     assert not desk.handout.health.is_failing(held.host, 9)
@@ -169,7 +169,7 @@ def test_what_a_door_or_robots_said_goes_with_the_return(desk: Desk) -> None:
 
 def test_url_the_engine_dropped_is_counted(desk: Desk) -> None:
     """A request that ended without a response or an error was ignored by somebody: counted as such."""
-    desk.handout.end_fetched(desk.started())
+    desk.handout.fetches.end(desk.started())
     assert [end.counter for end in desk.ended()] == ["dropped:ignored"]
 
 
@@ -181,18 +181,18 @@ def test_url_of_a_lost_partition_is_not_handed_out(desk: Desk) -> None:
     desk.handout.held.drop_partition(0)
     desk.handout.admit(waiting)
     desk.handout.admit(mine)
-    assert desk.handout.pop() is mine
-    assert desk.handout.pop() is None
+    assert desk.handout.buffer.pop() is mine
+    assert desk.handout.buffer.pop() is None
 
 
 def test_nothing_is_handed_out_after_the_lease_and_nothing_is_lost(desk: Desk) -> None:
     """Past the lease pop gives nothing; renewed, it gives what had waited."""
     held = desk.taken()
     desk.handout.admit(held)
-    desk.handout.lease_ends_ms = 0
-    assert desk.handout.pop() is None
-    desk.handout.lease_ends_ms = 1 << 60
-    assert desk.handout.pop() is held
+    desk.handout.lease.ends_ms = 0
+    assert desk.handout.buffer.pop() is None
+    desk.handout.lease.ends_ms = 1 << 60
+    assert desk.handout.buffer.pop() is held
 
 
 def test_stop_returns_what_was_not_started_and_leaves_what_runs(desk: Desk) -> None:
@@ -203,7 +203,7 @@ def test_stop_returns_what_was_not_started_and_leaves_what_runs(desk: Desk) -> N
     desk.handout.return_unstarted()
     assert [end.seq for end in desk.ended()] == [2, 3]
     assert (started.stage, waiting.stage, asked.stage) == (Stage.STARTED, Stage.ENDED, Stage.ROBOTS)
-    assert desk.handout.buffered == 0
+    assert desk.handout.buffer.waiting == 0
 
 
 def test_last_words_return_everything_and_rest_the_hosts_that_were_asked(desk: Desk) -> None:
@@ -218,7 +218,7 @@ def test_url_of_a_lost_partition_ends_without_a_word(desk: Desk) -> None:
     """The engine may be done with a URL that is another node's by now."""
     held = desk.started()
     desk.handout.held.drop_partition(0)
-    desk.handout.end_fetched(held)
+    desk.handout.fetches.end(held)
     assert desk.ended() == []
 
 
@@ -226,10 +226,10 @@ def test_end_of_a_fetch_is_noted_when_it_is_seen(desk: Desk) -> None:
     """The host's delay counts from there; what goes back unfetched was never at its host."""
     fetched, unfetched = desk.started(1), desk.taken(2)
     desk.clock.advance(7_000)
-    desk.handout.end_fetched(fetched)
+    desk.handout.fetches.end(fetched)
     desk.clock.advance(1_000)
     desk.handout.give_back(unfetched, 500)
-    desk.handout.end_fetched(fetched)  # the second word changes no end
+    desk.handout.fetches.end(fetched)  # the second word changes no end
     assert [end.seq for end in desk.ended()] == [1, 2]
     assert unfetched.ended_ms == 0
     assert fetched.ended_ms >= 7_000
@@ -239,7 +239,7 @@ def test_failing_hosts_are_put_off_while_others_wait(desk: Desk) -> None:
     """The URL goes back, its host's failures as they were; hosts that answer are never put off."""
     failed, other = desk.started(1), desk.taken(2)
     failed.outcome = "error:timeout"
-    desk.handout.end_fetched(failed)
+    desk.handout.fetches.end(failed)
     other.host = "answers.example"
     again = desk.taken(3)
     for _ in range(1_000):
@@ -265,7 +265,7 @@ def page(desk: Desk, seq: int, outcome: str, key: int) -> None:
     """A page of the one host that was fetched."""
     held = desk.started(seq)
     held.outcome, held.fields = outcome, held.fields._replace(key=key)
-    desk.handout.end_fetched(held)
+    desk.handout.fetches.end(held)
 
 
 def test_urls_that_are_tried_again_are_put_off_behind_their_hosts_others(desk: Desk) -> None:
@@ -296,5 +296,5 @@ def test_failing_hosts_are_not_put_off_by_a_node_that_is_not_behind(desk: Desk) 
     """Nobody waits for them."""
     failed, again = desk.started(1), desk.taken(2)
     failed.outcome = "error:timeout"
-    desk.handout.end_fetched(failed)
+    desk.handout.fetches.end(failed)
     assert not any(desk.handout.ends.put_off_if_late(again, 500) for _ in range(1_000))

@@ -88,10 +88,10 @@ def test_the_gap_of_a_page_begins_when_it_was_answered_not_when_it_was_parsed(tm
     desk = Desk(tmp_path, host_delay=1)
     first = desk.started(1)
     desk.clock.advance(300)
-    desk.handout.note_answered(first)
+    desk.handout.fetches.note_answered(first)
     desk.clock.advance(700)
     first.note_outcome("status:200")
-    desk.handout.end_fetched(first)
+    desk.handout.fetches.end(first)
     desk.clock.advance(1_000)
     desk.started(2)
     assert desk.handout.host_gaps.measured.tightest == [NamedGap("a.example", 1_700, 1_000)]
@@ -103,7 +103,7 @@ def test_a_url_that_is_refused_is_no_fetch(tmp_path: Path) -> None:
     desk.fetched_in(1, 0, "a.example")
     refused = desk.taken(2)
     desk.handout.fail(refused, "error:dns")
-    assert desk.handout.pop() is refused
+    assert desk.handout.buffer.pop() is refused
     refused.note_outcome("error:dns")
-    desk.handout.end_fetched(refused)
+    desk.handout.fetches.end(refused)
     assert not sum(desk.handout.host_gaps.measured.counts)

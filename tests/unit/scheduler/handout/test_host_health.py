@@ -38,7 +38,7 @@ class Fetches:
         """How the fetch ended, and what was told of it."""
         held = self._started(page, attempts)
         held.outcome, held.retry_after_ms = outcome, retry_after_ms
-        self.desk.handout.end_fetched(held)
+        self.desk.handout.fetches.end(held)
         assert held.end is not None
         return held.end
 

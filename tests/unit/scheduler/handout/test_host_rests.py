@@ -24,7 +24,7 @@ def test_fetched_url_rests_its_host_the_longest_of_all_delays(tmp_path: Path) ->
         held = desk.started(seq)
         held.outcome, held.download_ms = "status:200", download_ms
         held.crawl_delay_ms = asked_ms
-        desk.handout.end_fetched(held)
+        desk.handout.fetches.end(held)
     assert [end.delay_ms for end in desk.ended()] == [1_000, 3_000, 5_000, 7_000]
 
 

@@ -31,13 +31,13 @@ def test_nodes_share_what_is_left(tmp_path: Path, crawl_name: str, redis_url: st
                     await asyncio.gather(*node.parts.gatekeeper._tasks)
                 for node in nodes:  # and no survey in between
                     for _ in range(10):
-                        while (held := node.handout.pop()) is not None:
+                        while (held := node.handout.buffer.pop()) is not None:
                             w.end(node, held)
                         w.clock.advance(100)
-                        node.wake()
+                        node.pump.wake()
                         await node.pump.turn()
                         await asyncio.gather(*node.parts.gatekeeper._tasks)
-            seen = await nodes[0].survey()
+            seen = await nodes[0].progress.survey()
             assert 60 <= seen.pages <= 60 + 8 * NODES
             assert all(node.progress.has_reached_max for node in nodes)
 

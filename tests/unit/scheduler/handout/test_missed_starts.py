@@ -24,7 +24,7 @@ def test_start_that_was_missed_is_asked_for_again(tmp_path: Path) -> None:
     )
     desk.handout.admit(punctual)
     desk.handout.admit(late)
-    assert [desk.handout.pop(), desk.handout.pop()] == [punctual, None]
+    assert [desk.handout.buffer.pop(), desk.handout.buffer.pop()] == [punctual, None]
     assert asked == [late]
     assert late.due_ms == desk.clock.monotonic_ms(), "what is asked for lies ahead"
     desk.clock.advance(2_000)
@@ -32,7 +32,7 @@ def test_start_that_was_missed_is_asked_for_again(tmp_path: Path) -> None:
     desk.handout.admit(other)
     late.passage = Passage(of_server=Start(12_000, 12_100, 2, misses=1))
     desk.handout.admit(late)
-    assert [desk.handout.pop(), desk.handout.pop()] == [late, other]
+    assert [desk.handout.buffer.pop(), desk.handout.buffer.pop()] == [late, other]
     assert asked == [late]
 
 
@@ -47,7 +47,7 @@ def test_no_more_missed_starts_are_asked_for_than_can_be_used(tmp_path: Path) ->
     for held in urls:
         held.passage = Passage(of_server=Start(9_000, 9_100, 1))
         desk.handout.admit(held)
-    assert desk.handout.pop() is None
+    assert desk.handout.buffer.pop() is None
     assert asked == urls[:ASKING_MAX]
     woken.clear()
     first, second = asked[:2]
@@ -55,12 +55,12 @@ def test_no_more_missed_starts_are_asked_for_than_can_be_used(tmp_path: Path) ->
     desk.handout.admit(first)
     punctual = desk.taken(100, "192.0.2.200")
     desk.handout.admit(punctual)
-    assert [desk.handout.pop(), desk.handout.pop(), desk.handout.pop()] == [first, punctual, None]
+    assert [desk.handout.buffer.pop(), desk.handout.buffer.pop(), desk.handout.buffer.pop()] == [first, punctual, None]
     assert len(asked) == ASKING_MAX + 1
     woken.clear()
     desk.handout.give_back(second, 5_000)
     assert woken == [ASKING_MAX + 1]
-    assert desk.handout.pop() is None
+    assert desk.handout.buffer.pop() is None
     assert asked == urls
 
 
@@ -70,4 +70,4 @@ def test_late_start_of_a_server_without_a_gap_is_no_matter(tmp_path: Path) -> No
     held = desk.taken(1, "192.0.2.1")
     desk.clock.advance(60_000)
     desk.handout.admit(held)
-    assert desk.handout.pop() is held
+    assert desk.handout.buffer.pop() is held

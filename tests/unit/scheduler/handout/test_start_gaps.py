@@ -23,12 +23,12 @@ def test_starts_at_one_server_keep_their_gap(tmp_path: Path) -> None:
     first, second, other = desk.taken(1, "192.0.2.1"), desk.taken(2, "192.0.2.1"), desk.taken(3, "192.0.2.2")
     for held in (first, second, other):
         desk.handout.admit(held)
-    assert [desk.handout.pop(), desk.handout.pop(), desk.handout.pop()] == [first, other, None]
+    assert [desk.handout.buffer.pop(), desk.handout.buffer.pop(), desk.handout.buffer.pop()] == [first, other, None]
     [(delay_s, call, held)] = desk.timers
     assert (delay_s, held) == (0.5, second)
     desk.clock.advance(500)
     call(held)
-    assert desk.handout.pop() is second
+    assert desk.handout.buffer.pop() is second
 
 
 def test_starts_that_are_not_handed_out_keep_the_same_gaps(tmp_path: Path) -> None:
@@ -39,12 +39,12 @@ def test_starts_that_are_not_handed_out_keep_the_same_gaps(tmp_path: Path) -> No
     assert desk.handout.start_gaps.try_start_until(gap, 1_000) == 0
     desk.handout.admit(desk.taken(1, "192.0.2.1"))
     desk.clock.advance(200)
-    assert desk.handout.pop() is None
+    assert desk.handout.buffer.pop() is None
     [(delay_s, admit, held)] = desk.timers
     assert delay_s == pytest.approx(0.3)
     desk.clock.advance(300)
     admit(held)
-    assert desk.handout.pop() is held
+    assert desk.handout.buffer.pop() is held
     desk.clock.advance(100)
     assert desk.handout.start_gaps.try_start_until(gap, 2_000) == 400
     desk.clock.advance(400)

@@ -37,8 +37,8 @@ class CarefulDesk(Desk):
     def pop_all(self) -> list[HeldUrl]:
         """All that may be started now, and is."""
         popped = []
-        while (held := self.handout.pop()) is not None:
-            self.handout.note_started(held)
+        while (held := self.handout.buffer.pop()) is not None:
+            self.handout.fetches.note_started(held)
             popped.append(held)
         return popped
 
@@ -54,12 +54,12 @@ def test_suspects_go_first_and_with_few_others(desk: CarefulDesk) -> None:
     suspects = [desk.admitted(100 + seq, ONCE) for seq in range(FEW + 2)]
     assert desk.pop_all() == suspects[:FEW]
     for held in suspects[:2]:
-        desk.handout.end_fetched(held)
+        desk.handout.fetches.end(held)
     assert desk.pop_all() == suspects[FEW:]
-    desk.handout.end_fetched(suspects[2])
+    desk.handout.fetches.end(suspects[2])
     assert desk.pop_all() == others[:1]
     for held in suspects[3:]:
-        desk.handout.end_fetched(held)
+        desk.handout.fetches.end(held)
     assert len(desk.pop_all()) > FEW
 
 
@@ -71,12 +71,12 @@ def test_last_try_is_alone(desk: CarefulDesk) -> None:
     assert desk.pop_all() == []
     assert desk.handout.suspects.next_alone() is None, "others are in process"
     for held in others:
-        desk.handout.end_fetched(held)
+        desk.handout.fetches.end(held)
     assert desk.pop_all() == [], "Redis does not know of it yet"
     assert desk.handout.suspects.next_alone() is lone
     desk.handout.suspects.note_announced(lone)
     assert desk.pop_all() == [lone]
-    desk.handout.end_fetched(lone)
+    desk.handout.fetches.end(lone)
     assert desk.pop_all() == [few, other]
 
 
@@ -87,7 +87,7 @@ def test_engine_is_woken_when_there_is_room_again(desk: CarefulDesk) -> None:
     desk.admitted(1, ONCE)
     [held] = desk.pop_all()
     woken.clear()
-    desk.handout.end_fetched(held)
+    desk.handout.fetches.end(held)
     assert woken == [1]
 
 
@@ -126,7 +126,7 @@ def test_trial_that_lasts_makes_way_later_the_more_speaks_against_it(desk: Caref
     assert desk.handout.suspects.is_lone(lone)
     desk.handout.suspects.let_others_go_on(lone)
     assert desk.pop_all() == [other]
-    desk.handout.end_fetched(lone)
+    desk.handout.fetches.end(lone)
     assert len(desk.handout.suspects) == 0
 
 
@@ -151,6 +151,6 @@ def test_proven_poison_is_not_handed_out(desk: CarefulDesk) -> None:
     held.has_errback = True
     assert desk.handout.suspects.note_taken(held, Suspicion(3, 3, True))
     assert desk.handout.suspects.proven == [held]
-    desk.handout.end_as_poison(held)
+    desk.handout.ends.drop(held, "poison")
     assert held.stage is Stage.ENDED
     assert [end.counter for end in desk.ended()] == ["dropped:poison"]

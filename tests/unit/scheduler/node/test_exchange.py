@@ -131,7 +131,7 @@ async def admit(w: World, node: Node, *urls: str) -> None:
     await node.pump.flush()
     node.fold.note_inboxes()
     w.clock.advance(1_000)
-    while await node.ownership.step_due(starved=True):
+    while await node.ownership.folding.step_due(starved=True):
         w.clock.advance(1_000)
 
 
@@ -212,7 +212,7 @@ def test_partition_that_is_told_of_an_end_is_asked_next_unless_another_has_waite
             told = node.ownership.owned[held.partition]
             [other] = [mine for mine in node.ownership.owned.values() if mine is not told]
             held.outcome = "status:200"
-            node.handout.end_fetched(held)
+            node.handout.fetches.end(held)
             now_ms = w.clock.monotonic_ms()
             for waited_ms, first in ((TOGETHER_MS - 1, told), (TOGETHER_MS + 1, other)):
                 told.note_due(NEVER_MS)
@@ -230,7 +230,9 @@ def test_hosts_of_all_partitions_are_taken_as_they_fell_due(tmp_path: Path, craw
         async with world(tmp_path, crawl_name, redis_url, partitions=2) as w:
             node = await w.joined()
             urls = [f"http://h{i}.example{i}/" for i in range(60)]
-            first, second = ([url for url in urls if node.partition_of_host(host_of(url)) == p][:12] for p in (1, 0))
+            first, second = (
+                [url for url in urls if node.crawl.partition_of_host(host_of(url)) == p][:12] for p in (1, 0)
+            )
             await taking_on(w, node, *first)
             await taking_on(w, node, *second)
             for mine in node.ownership.owned.values():
@@ -253,7 +255,7 @@ def test_host_waits_for_no_more_than_its_own_partition_has_before_it(
         async with world(tmp_path, crawl_name, redis_url, partitions=2, budget_policy="none") as w:
             node = await w.joined()
             urls = [f"http://h{i}.example{i}/" for i in range(600)]
-            many, few = ([url for url in urls if node.partition_of_host(host_of(url)) == p] for p in (0, 1))
+            many, few = ([url for url in urls if node.crawl.partition_of_host(host_of(url)) == p] for p in (0, 1))
             await taking_on(w, node, *many)
             await taking_on(w, node, *few)
             number_of = {host_of(url): number for number, url in enumerate(many)}
@@ -303,7 +305,7 @@ def test_partition_that_has_nothing_is_not_asked(tmp_path: Path, crawl_name: str
             assert node.parts.client.round_trips - trips <= 1
             [held] = node.handout.held
             held.outcome = "status:200"
-            node.handout.end_fetched(held)
+            node.handout.fetches.end(held)
             assert await node.parts.exchange.run(acknowledge=True, urls_max=0)
             due_ms = w.clock.monotonic_ms() + 5_000
             assert mine.due_ms == due_ms
@@ -320,7 +322,7 @@ def test_answer_does_not_undo_what_came_after_the_question(tmp_path: Path, crawl
             assert await take(node, 10) == 1
             [held] = node.handout.held
             held.outcome = "status:200"
-            node.handout.end_fetched(held)
+            node.handout.fetches.end(held)
             run_each = node.parts.client.run_each
 
             async def slow_to_answer(calls: Any) -> Any:

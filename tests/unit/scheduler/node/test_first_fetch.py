@@ -61,10 +61,10 @@ class Engine:
         return started_ms
 
     def _ask(self) -> None:
-        while (held := self._node.handout.pop()) is not None:
+        while (held := self._node.handout.buffer.pop()) is not None:
             self.started.append(held)
-        if not self._node.handout.buffered:
-            self._node.wake()
+        if not self._node.handout.buffer.waiting:
+            self._node.pump.wake()
 
 
 async def wait_until(clock: ManualClock, is_over: Callable[[], bool]) -> int:

@@ -77,7 +77,7 @@ def test_many_forbidden_urls_drain_in_a_few_takes(tmp_path: Path, crawl_name: st
             assert node.parts.sweeper.dropped >= len(closed) - takes
             assert w.web.asked == [FILE]
             await w.turn(node, 8)
-            assert node.finished
+            assert node.progress.is_finished
 
     asyncio.run(scenario())
 
@@ -210,7 +210,7 @@ def test_host_with_few_forbidden_urls_is_not_swept_for_each(tmp_path: Path, craw
             await seed(w, node, f"http://{HOST}/no/1", *ok, f"http://{HOST}/no/2")
             await run_out(w, node, 6)
             assert node.parts.sweeper.dropped == 1
-            await node.parts.sweeper.sweep(node.partition_of_host(HOST), HOST)
+            await node.parts.sweeper.sweep(node.crawl.partition_of_host(HOST), HOST)
             assert not node.parts.sweeper.is_due(HOST)
             w.clock.advance(REST_MS)
             assert node.parts.sweeper.is_due(HOST)
@@ -228,8 +228,8 @@ def test_sweep_of_a_partition_that_was_lost_does_nothing(tmp_path: Path, crawl_n
             node = await w.joined()
             await seed(w, node, *(f"http://{HOST}/no/{number}" for number in range(10)))
             await run_out(w, node, 1)
-            partition = node.partition_of_host(HOST)
-            node.ownership.lose(node.ownership.owned[partition])
+            partition = node.crawl.partition_of_host(HOST)
+            node.ownership.table.lose(node.ownership.owned[partition])
             await node.parts.sweeper.sweep(partition, HOST)
             await node.parts.sweeper.sweep(10_000, HOST)
             assert node.parts.sweeper.dropped == 0
@@ -248,13 +248,13 @@ def test_urls_of_a_host_that_does_not_exist_end_in_a_few_takes(tmp_path: Path, c
             fetched, takes = await run_out(w, node, 40)
             assert fetched == ["http://a.example/"]
             assert takes <= len(gone) / 20  # the slower the machine, the more are taken during a sweep
-            seen = await node.survey()
+            seen = await node.progress.survey()
             assert seen.counts["dropped:unresolved"] == len(gone)
             assert (seen.counts["ended"], seen.urls_queued, seen.urls_disk) == (len(gone) + 1, 0, 0)
             await w.turn(node, 8)
-            assert node.finished
+            assert node.progress.is_finished
             keys = np.array([url_key(url) for url in gone], dtype=np.uint64)
-            has_ended, ends = node.ownership.owned[node.partition_of_host("no.example")].disk.ends(keys)
+            has_ended, ends = node.ownership.owned[node.crawl.partition_of_host("no.example")].disk.ends(keys)
             assert has_ended.all()
             assert {read_outcome(end).name for end in ends} == {"dropped:unresolved"}
 

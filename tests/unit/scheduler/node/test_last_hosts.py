@@ -32,11 +32,11 @@ async def fail_again(w: World, node: Node) -> None:
 
 
 def is_finished(node: Node) -> bool:
-    return node.finished
+    return node.progress.is_finished
 
 
 async def retired(node: Node) -> int:
-    return (await node.survey()).hosts_retired
+    return (await node.progress.survey()).hosts_retired
 
 
 def test_host_that_fails_when_nothing_else_is_left_is_retired_early(
@@ -55,7 +55,7 @@ def test_host_that_fails_when_nothing_else_is_left_is_retired_early(
             await w.turn(node, SURE_TURNS)
             assert await retired(node) == 1
             assert is_finished(node)
-            assert (await node.survey()).counts["withheld"] == URLS - 2
+            assert (await node.progress.survey()).counts["withheld"] == URLS - 2
             assert await awaken(w, node)
             assert len({held.url for held in await fetch_all(w, node)}) == URLS - 2
 
@@ -91,14 +91,14 @@ def test_host_that_has_failed_so_often_before_is_retired_when_the_others_are_don
                 await w.turn(mine, 1)
                 await w.turn(others, 1)
             assert await retired(mine) == 1
-            assert mine.finished
-            assert others.finished
+            assert mine.progress.is_finished
+            assert others.progress.is_finished
 
     asyncio.run(scenario())
 
 
 def _owns(node: Node, host: str) -> bool:
-    return node.partition_of_host(host) in node.ownership.owned
+    return node.crawl.partition_of_host(host) in node.ownership.owned
 
 
 @pytest.mark.parametrize("settings", [{"last_failures_max": 0}, {"close": "forever"}])
@@ -134,12 +134,12 @@ def test_blacklisted_host_that_is_away_holds_up_no_end(tmp_path: Path, crawl_nam
             await node.steer.turn()
             await w.turn(node, 12)
             assert is_finished(node)
-            assert (await node.survey()).counts["withheld"] == URLS - 1
+            assert (await node.progress.survey()).counts["withheld"] == URLS - 1
             await say(w, DEAD, None)
             w.clock.advance(1_000)
             await node.steer.turn()
             await w.turn(node, 6)
-            assert not (await node.survey()).is_empty
+            assert not (await node.progress.survey()).is_empty
             await let_time_pass(w, node)
             assert len({held.url for held in await fetch_all(w, node)}) == URLS - 1
 
@@ -163,7 +163,7 @@ def test_host_that_never_answered_is_treated_like_any_other(tmp_path: Path, craw
             assert w.web.asked == [file] * 3
             await w.turn(node, SURE_TURNS)
             assert is_finished(node)
-            seen = await node.survey()
+            seen = await node.progress.survey()
             assert (seen.hosts_retired, seen.counts["withheld"]) == (1, URLS)
             w.web.answers[file] = Fetched(404)
             await awaken(w, node)
@@ -188,7 +188,7 @@ def test_authority_that_is_out_of_reach_does_not_take_its_host_along(
             urls = {held.url for held in await fetch_all(w, node, 120)}
             assert urls == {f"http://{WELL}/{i}" for i in range(8)}
             assert await w.take(node, 30) == []
-            assert (await node.survey()).counts["dropped:unreachable"] == 8
+            assert (await node.progress.survey()).counts["dropped:unreachable"] == 8
             assert is_finished(node)
 
     asyncio.run(scenario())

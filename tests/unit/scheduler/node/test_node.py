@@ -48,12 +48,12 @@ def test_everything_offered_is_handed_out_once_and_then_the_crawl_is_finished(
             started = await w.take(node)
             assert sorted(held.url for held in started) == PAGES
             await w.turn(node)
-            was_finished = node.finished
+            was_finished = node.progress.is_finished
             for held in started:
                 w.end(node, held)
             await w.turn(node)
-            assert (was_finished, node.finished) == (False, True)
-            assert (await node.survey()).pages == len(PAGES)
+            assert (was_finished, node.progress.is_finished) == (False, True)
+            assert (await node.progress.survey()).pages == len(PAGES)
             assert not node.handout.held
 
     asyncio.run(scenario())
@@ -70,10 +70,10 @@ def test_link_is_not_acknowledged_before_its_batch_is_in_redis(tmp_path: Path, c
             node.offer(queued(PAGES[1])[0])
             w.end(node, held)
             await node.pump.end()
-            assert (await node.survey()).urls_taken == 1
+            assert (await node.progress.survey()).urls_taken == 1
             await node.pump.flush()
             await node.pump.end()
-            assert (await node.survey()).urls_taken == 0
+            assert (await node.progress.survey()).urls_taken == 0
 
     asyncio.run(scenario())
 
@@ -89,10 +89,10 @@ def test_page_is_not_acknowledged_before_it_is_stored(tmp_path: Path, crawl_name
             [held] = await w.take(node)
             w.end(node, held)
             await w.turn(node)
-            assert (await node.survey()).urls_taken == 1
+            assert (await node.progress.survey()).urls_taken == 1
             stored = True
             await w.turn(node, 1)
-            assert (await node.survey()).urls_taken == 0
+            assert (await node.progress.survey()).urls_taken == 0
 
     asyncio.run(scenario())
 
@@ -108,9 +108,9 @@ def test_partition_with_a_take_in_flight_is_not_released(tmp_path: Path, crawl_n
             [held] = list(node.handout.held)
             mine = node.ownership.owned[held.partition]
             node.handout.held.drop_partition(held.partition)  # as if the reply were still under way
-            await node.ownership.release([mine])
+            await node.ownership.releases.release([mine])
             assert node.ownership.owned[held.partition] is mine
-            assert (await node.survey()).owned == w.config.crawl.partitions
+            assert (await node.progress.survey()).owned == w.config.crawl.partitions
 
     asyncio.run(scenario())
 
@@ -124,7 +124,7 @@ def test_partition_lost_in_mid_reconcile_does_not_end_the_crawl(
         async with world(tmp_path, crawl_name, redis_url) as w:
             node = await w.joined()
             node.parts.client.in_doubt.update(range(w.config.crawl.partitions))
-            work = asyncio.ensure_future(node.ownership.settle_doubts())
+            work = asyncio.ensure_future(node.ownership.reconciliation.settle_doubts())
             await asyncio.sleep(0)
             gone = node.ownership.owned.pop(0)
             await work
@@ -142,7 +142,7 @@ def test_late_reply_of_an_old_epoch_does_not_lose_the_new_one(tmp_path: Path, cr
             node = await w.joined()
             before = node.ownership.owned[0]
             await node.ownership.reclaim_all()
-            node.ownership.lose(before)
+            node.ownership.table.lose(before)
             assert node.ownership.owned[0].identity.epoch > before.identity.epoch
 
     asyncio.run(scenario())
@@ -158,7 +158,7 @@ def test_resumed_node_owns_everything_at_once_after_one_that_could_not_say_goodb
             async with world(tmp_path, crawl_name, server.url) as w:
                 node = await w.joined()
                 server.kill()
-                assert await node.close() is None
+                assert await node.departure.close() is None
                 server.start()
                 again = await w.joined()
                 assert len(again.ownership.owned) == w.config.crawl.partitions
@@ -174,7 +174,7 @@ def test_start_that_failed_half_way_does_not_keep_the_next_one_waiting(
     async def scenario() -> None:
         async with world(tmp_path, crawl_name, redis_url) as w:
             node = await w.joined()
-            await node.abandon()
+            await node.departure.abandon()
             again = await w.joined()
             assert len(again.ownership.owned) == w.config.crawl.partitions
 
@@ -197,7 +197,7 @@ def test_undecodable_url_is_dropped_and_counted_and_the_others_go_on(
             assert held.url == PAGES[0]
             w.end(node, held)
             await w.turn(node)
-            seen = await node.survey()
+            seen = await node.progress.survey()
             assert seen.counts["dropped:undecodable"] == 1
             assert seen.is_empty
 
@@ -220,8 +220,8 @@ def test_host_rests_its_delay_when_the_node_stops_in_mid_robots_fetch(
             node.workload.stop()
             node.handout.return_unstarted()
             await node.pump.end()
-            assert (await node.survey()).urls_taken == 1, "the fetch goes on: its host is busy"
-            await node.close()
+            assert (await node.progress.survey()).urls_taken == 1, "the fetch goes on: its host is busy"
+            await node.departure.close()
             due_ms = await w.client.command("ZSCORE", w.keys(node, "h0.example").ready, "h0.example")
             now_s, _ = await w.client.command("TIME")
             assert float(due_ms) > (int(now_s) + 50) * 1000
@@ -238,7 +238,7 @@ def test_fold_that_takes_long_does_not_cost_the_lease(tmp_path: Path, crawl_name
             w.clock.advance(1_400)
             async with node.parts.folding:
                 await asyncio.wait_for(node.beat.turn(), 60)
-            assert node.handout.lease_ends_ms > w.clock.monotonic_ms() + 500
+            assert node.handout.lease.ends_ms > w.clock.monotonic_ms() + 500
 
     asyncio.run(scenario())
 
@@ -256,8 +256,8 @@ def test_lease_is_counted_from_before_the_claims(tmp_path: Path, crawl_name: str
                 w.clock.advance(5_000)
 
             node.ownership.rebalance = slow  # type: ignore[method-assign]
-            await node.join()
-            assert node.handout.lease_ends_ms <= 10_000
+            await node.arrival.join()
+            assert node.handout.lease.ends_ms <= 10_000
 
     asyncio.run(scenario())
 
@@ -361,7 +361,7 @@ def test_restart_during_recovery_is_recovered_from(tmp_path: Path, crawl_name: s
                 still_to_do = node.parts.troubles.is_restarted
                 await node.pump.turn()
                 assert (still_to_do, node.parts.troubles.is_restarted) == (True, False)
-                seen = await node.survey()
+                seen = await node.progress.survey()
                 assert (seen.urls_taken, seen.urls_queued) == (len(started), 0)
 
     asyncio.run(scenario())
@@ -433,15 +433,15 @@ def test_end_is_looked_for_as_soon_as_nothing_is_left(
             await node.start()
             [url] = queued("http://a.example/")
             node.offer(url)
-            while (held := node.handout.pop()) is None:
+            while (held := node.handout.buffer.pop()) is None:
                 w.clock.advance(100)
                 await asyncio.sleep(0.01)
             w.end(node, held)
-            while not node.finished:
+            while not node.progress.is_finished:
                 w.clock.advance(100)
-                node.wake()
+                node.pump.wake()
                 await asyncio.sleep(0.01)
-            await node.close()
+            await node.departure.close()
 
     asyncio.run(scenario())
 
@@ -457,9 +457,9 @@ def test_finished_is_taken_back_while_urls_wait(tmp_path: Path, crawl_name: str,
             assert not await node.parts.finish.look()
             assert await w.client.command("HGET", CrawlKeys(crawl_name).crawl, "finished") is None
             await w.client.command("HSET", CrawlKeys(crawl_name).crawl, "finished", "1")
-            await node.close()
+            await node.departure.close()
             again = await w.joined()
-            assert not again.finished
+            assert not again.progress.is_finished
 
     asyncio.run(scenario())
 
@@ -532,7 +532,7 @@ def test_take_cut_off_by_the_stop_is_given_back(tmp_path: Path, crawl_name: str,
             node.parts.client._run_some = reply_lost  # type: ignore[method-assign]
             with pytest.raises(asyncio.CancelledError):
                 await node.pump.turn()
-            last = await node.close()
+            last = await node.departure.close()
             assert last is not None
             assert (last.urls_taken, last.urls_queued, last.owned) == (0, len(PAGES), 0)
 
@@ -552,7 +552,7 @@ def test_take_of_a_partition_lost_meanwhile_is_not_held(tmp_path: Path, crawl_na
             async def lost_meanwhile(calls: Any) -> Any:
                 results = await run_each(calls)
                 for mine in list(node.ownership.owned.values()):
-                    node.ownership.lose(mine)
+                    node.ownership.table.lose(mine)
                 return results
 
             node.parts.client.run_each = lost_meanwhile  # type: ignore[method-assign]
@@ -648,18 +648,18 @@ def test_crawl_fetches_exactly_as_many_pages_as_it_may(
             for _ in range(12):
                 w.clock.advance(500)
                 await node.pump.turn()
-                while (held := node.handout.pop()) is not None:
+                while (held := node.handout.buffer.pop()) is not None:
                     fetched += 1
                     w.end(node, held)
                 # The acknowledgement and the survey of `_watch` are under way at the same time.
                 await asyncio.gather(node.pump.end(), node.watch.turn())
                 await node.fold.turn()
-                pages, has_reached_max = (await node.survey()).pages, node.progress.has_reached_max
+                pages, has_reached_max = (await node.progress.survey()).pages, node.progress.has_reached_max
                 assert pages >= pages_max or not has_reached_max
                 if has_reached_max:
                     break
             assert node.progress.has_reached_max
-            assert fetched == pages_max == (await node.survey()).pages
+            assert fetched == pages_max == (await node.progress.survey()).pages
 
     asyncio.run(scenario())
 
@@ -704,7 +704,7 @@ def test_node_without_a_lease_gives_up_its_fetches_whatever_redis_does(
             node = await w.joined()
             given_up: list[int] = []
             node.handout.connect_engine(break_off=lambda: given_up.append(w.clock.monotonic_ms()))
-            end_ms = node.handout.lease_ends_ms
+            end_ms = node.handout.lease.ends_ms
             w.clock.advance(end_ms - w.clock.monotonic_ms() - 300)
             assert await node.guard.turn() == 0.3
             assert not given_up
@@ -724,14 +724,14 @@ def test_node_that_slept_gives_up_its_fetches_before_it_renews_its_lease(
         async with world(tmp_path, crawl_name, redis_url, lease_seconds=10) as w:
             node = await w.joined()
             given_up: list[int] = []
-            node.handout.connect_engine(break_off=lambda: given_up.append(node.handout.lease_ends_ms))
+            node.handout.connect_engine(break_off=lambda: given_up.append(node.handout.lease.ends_ms))
             await w.turn(node, 2)
             assert not given_up
-            before = node.handout.lease_ends_ms
+            before = node.handout.lease.ends_ms
             w.clock.advance(60_000)
             await node.beat.turn()
             assert given_up == [before]
-            assert node.handout.lease_ends_ms > w.clock.monotonic_ms()
+            assert node.handout.lease.ends_ms > w.clock.monotonic_ms()
             await w.turn(node, 2)
             assert len(given_up) == 1
 
@@ -747,7 +747,7 @@ def test_nothing_is_handed_out_after_the_lease(tmp_path: Path, crawl_name: str, 
             await seed(w, node, *PAGES)
             await node.pump.turn()
             w.clock.advance(60_000)
-            assert node.handout.pop() is None
+            assert node.handout.buffer.pop() is None
             assert not node.room.urls()
 
     asyncio.run(scenario())
@@ -772,8 +772,8 @@ def test_second_node_takes_half_and_nothing_is_fetched_twice(tmp_path: Path, cra
                 await w.turn(node)
             assert len(second.ownership.owned) == len(first.ownership.owned) == 4
             assert sorted(fetched) == sorted(pages)
-            assert first.finished
-            assert second.finished
+            assert first.progress.is_finished
+            assert second.progress.is_finished
 
     asyncio.run(scenario())
 
@@ -786,7 +786,7 @@ def test_closed_node_leaves_nothing_behind(tmp_path: Path, crawl_name: str, redi
             node = await w.joined()
             await seed(w, node, *PAGES)
             await node.pump.turn()
-            last = await node.close()
+            last = await node.departure.close()
             assert last is not None
             assert (last.owned, last.urls_taken, last.urls_queued) == (0, 0, len(PAGES))
             assert not list((tmp_path / crawl_name / "nodes").iterdir())
@@ -814,7 +814,7 @@ def test_robots_file_comes_first_and_is_asked_for_once(tmp_path: Path, crawl_nam
             for held in started:
                 w.end(node, held)
             await w.turn(node)
-            seen = await node.survey()
+            seen = await node.progress.survey()
             assert (seen.pages, seen.counts["dropped:forbidden"], seen.counts["robots"]) == (1, 1, 1)
 
     asyncio.run(scenario())

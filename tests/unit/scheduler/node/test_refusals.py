@@ -87,7 +87,7 @@ def test_crawl_goes_on_where_it_was_when_redis_takes_writes_again(
                 with refusing(own_server, how):
                     await try_turn(w, node, 2)
                     for _ in range(2):
-                        if (popped := node.handout.pop()) is not None:
+                        if (popped := node.handout.buffer.pop()) is not None:
                             fetched.append(popped.url)
                             w.end(node, popped)
                     await try_turn(w, node, 2)
@@ -97,7 +97,7 @@ def test_crawl_goes_on_where_it_was_when_redis_takes_writes_again(
                     w.end(node, held)
             await w.turn(node, 30)
             assert sorted(fetched) == sorted(PAGES)
-            assert node.finished
+            assert node.progress.is_finished
             assert not w.fatal
 
     asyncio.run(scenario())
@@ -148,10 +148,10 @@ def test_ends_are_told_while_links_are_refused(tmp_path: Path, crawl_name: str, 
                 await offer(node, PAGES[2])
                 w.end(node, second)
                 await try_turn(w, node, 2)
-                assert (await node.survey()).urls_taken == 1
+                assert (await node.progress.survey()).urls_taken == 1
                 assert len(node.handout.held) == 1, "and nothing is taken that would bring more links"
             await w.turn(node, 2)
-            assert (await node.survey()).pages == 2
+            assert (await node.progress.survey()).pages == 2
 
     asyncio.run(scenario())
 
@@ -198,7 +198,7 @@ def test_partition_with_an_admission_that_was_refused_is_not_empty(
             with refusing(own_server, "OOM"):
                 for _ in range(4):
                     await try_turn(w, node)
-                seen = await node.survey()
+                seen = await node.progress.survey()
                 assert (seen.inboxes_unfolded, seen.urls_disk, seen.urls_queued) == (0, 0, 0)
                 assert not seen.is_empty
 
@@ -220,7 +220,7 @@ def test_counts_that_were_refused_are_told_again(tmp_path: Path, crawl_name: str
                 for _ in range(60):  # durable rounds, in which there is nothing left to do in the end
                     await try_turn(w, node)
             await w.turn(node, 10)
-            assert node.finished
+            assert node.progress.is_finished
 
     asyncio.run(scenario())
 
@@ -241,7 +241,7 @@ def test_looking_needs_no_server_that_takes_writes(tmp_path: Path, crawl_name: s
             node = await w.joined()
             for how in ("NOREPLICAS", "OOM"):
                 with refusing(own_server, how):
-                    assert (await node.survey()).owned == w.config.crawl.partitions
+                    assert (await node.progress.survey()).owned == w.config.crawl.partitions
             with refusing(own_server, "OOM"):
                 await node.beat.turn()  # the leases are renewed
             with refusing(own_server, "NOREPLICAS"), pytest.raises(TransientStoreError):

@@ -37,7 +37,7 @@ async def run(made: World, node: Node, rounds: int = 12) -> list[str]:
         await node.steer.turn()
         await made.turn(node, 1)
         await asyncio.gather(*node.parts.gatekeeper._tasks)
-        while (held := node.handout.pop()) is not None:
+        while (held := node.handout.buffer.pop()) is not None:
             fetched.append(held.url)
             made.end(node, held)
     return sorted(fetched)
@@ -51,7 +51,7 @@ async def begun(made: World, *urls: str) -> Node:
 
 
 async def counts(node: Node) -> dict[str, int]:
-    seen = await node.survey()
+    seen = await node.progress.survey()
     return {name: seen.counts[name] for name in ("withheld", "set_aside", "waiting", "hot")}
 
 
@@ -64,7 +64,7 @@ async def test_what_the_settings_cover_is_withheld(tmp_path: Path, crawl_name: s
         node = await begun(made, *PAGES)
         assert await run(made, node) == [page for page in PAGES if page.startswith(GOOD)]
         assert await counts(node) == {"withheld": 3, "set_aside": 0, "waiting": 0, "hot": 0}
-        assert (await node.survey()).is_empty
+        assert (await node.progress.survey()).is_empty
 
 
 @pytest.mark.parametrize("policy", ["star", "none"])
@@ -84,7 +84,7 @@ async def test_what_is_hot_goes_back_to_disk_and_out_again(
         told = await counts(node)
         assert (told["withheld"], told["waiting"], told["hot"]) == (3, 0, 0)
         assert told["set_aside"] >= 1
-        assert (await node.survey()).is_empty
+        assert (await node.progress.survey()).is_empty
         await say(made, "bad.example", None)
         assert await run(made, node, 16) == [page for page in PAGES if page.startswith(BAD)]
         assert await counts(node) | {"set_aside": 0} == {"withheld": 0, "set_aside": 0, "waiting": 0, "hot": 0}
@@ -172,7 +172,7 @@ async def test_a_node_that_leaves_takes_nothing_along(tmp_path: Path, crawl_name
         await say(made, "bad.example")
         made.clock.advance(500)
         await node.steer.turn()
-        await node.close()
+        await node.departure.close()
         other = await made.joined()
         assert await run(made, other) == [page for page in PAGES if page.startswith(GOOD)]
         assert (await counts(other))["withheld"] == 3

@@ -83,7 +83,7 @@ def test_each_url_that_ended_can_be_asked_for(tmp_path: Path, crawl_name: str, r
             end = end_of(node, "http://a.example/")
             assert end is not None
             assert 0 <= end.time_s - int(seconds) <= 10
-            assert not any(mine.disk.rejected for mine in node.ownership.owned.values())
+            assert not any(mine.disk.manifest.rejected for mine in node.ownership.owned.values())
 
     asyncio.run(scenario())
 
@@ -146,17 +146,17 @@ def test_outcomes_alone_wait_for_the_ordinary_pace(tmp_path: Path, crawl_name: s
     async def scenario() -> None:
         async with world(tmp_path, crawl_name, redis_url, partitions=1, step_seconds=5) as w:
             node, mine = await with_one_ended(w)
-            number = mine.disk.manifest_number
+            number = mine.disk.manifest.number
             mine.schedule.note_step(w.clock.monotonic_ms())
-            assert (mine.inbox.has_others, mine.inbox_moved) == (True, False)
+            assert (mine.inbox.has_others, mine.inbox.has_urls) == (True, False)
             for _ in range(4):
                 w.clock.advance(1_000)
                 await node.beat.turn()
                 await node.fold.turn()
-            assert (mine.disk.manifest_number, name_of(node, URL)) == (number, "")
+            assert (mine.disk.manifest.number, name_of(node, URL)) == (number, "")
             w.clock.advance(1_000)
             await node.fold.turn()
-            assert (mine.disk.manifest_number, name_of(node, URL)) == (number + 1, "status:200")
+            assert (mine.disk.manifest.number, name_of(node, URL)) == (number + 1, "status:200")
             assert not mine.inbox.has_others
 
     asyncio.run(scenario())
@@ -173,10 +173,10 @@ def test_urls_do_not_wait_for_company_of_outcomes(tmp_path: Path, crawl_name: st
                 other.offer(url)
             await other.outbox.flush(other.parts.client)
             await node.beat.turn()
-            assert mine.inbox_moved
+            assert mine.inbox.has_urls
             w.clock.advance(1_000)
             await node.fold.turn()
-            assert (mine.disk.seen, name_of(node, URL)) == (3, "status:200")
+            assert (len(mine.disk.state.tables.seen), name_of(node, URL)) == (3, "status:200")
 
     asyncio.run(scenario())
 
@@ -190,12 +190,12 @@ def test_url_that_was_miscounted_does_not_hurry_outcomes(tmp_path: Path, crawl_n
             await w.client.run([scripts.append_batch(w.keys(node, "a.example"), "n", 1, 1, b"damaged", 3)])
             [held] = await w.take(node)
             mine = node.ownership.owned[0]
-            assert mine.disk.rejected == 1
-            assert not mine.inbox_moved
+            assert mine.disk.manifest.rejected == 1
+            assert not mine.inbox.has_urls
             w.end(node, held)
             await node.parts.exchange.run(acknowledge=True, urls_max=0)
             await node.parts.leases.renew()
-            assert (mine.inbox.has_others, mine.inbox_moved) == (True, False)
+            assert (mine.inbox.has_others, mine.inbox.has_urls) == (True, False)
 
     asyncio.run(scenario())
 
@@ -209,14 +209,14 @@ def test_crawl_is_finished_only_when_outcomes_are_folded(tmp_path: Path, crawl_n
             [held] = await w.take(node)
             w.end(node, held)
             await node.parts.exchange.run(acknowledge=True, urls_max=0)
-            seen = await node.survey()
+            seen = await node.progress.survey()
             assert (seen.inboxes_unfolded, seen.is_empty) == (1, False)
             w.clock.advance(20)
             await node.fold.turn()
-            seen = await node.survey()
+            seen = await node.progress.survey()
             assert (seen.inboxes_unfolded, seen.is_empty) == (0, True)
             await w.turn(node, 3)
-            assert node.finished
+            assert node.progress.is_finished
             assert name_of(node, URL) == "status:200"
 
     asyncio.run(scenario())
@@ -239,9 +239,9 @@ def test_step_that_stops_before_a_word_to_forget_goes_on_with_it(
             for _ in range(3):
                 w.clock.advance(1_000)
                 await node.fold.turn()
-                seen.append(mine.disk.seen)
+                seen.append(len(mine.disk.state.tables.seen))
             assert seen == [1, 0, 0]
-            assert not (await node.survey()).inboxes_unfolded
+            assert not (await node.progress.survey()).inboxes_unfolded
 
     asyncio.run(scenario())
 
@@ -311,11 +311,11 @@ def test_outcomes_are_looked_for_once_a_second(
             looks: list[bool] = []
             monkeypatch.setattr(mine.schedule, "wants_outcomes", lambda *_, idle: looks.append(idle))
             for _ in range(30):
-                await node.ownership.step_due(starved=False, idle=False)
+                await node.ownership.folding.step_due(starved=False, idle=False)
                 w.clock.advance(100)
             assert len(looks) == 3
             for _ in range(4):
-                await node.ownership.step_due(starved=True, idle=True)
+                await node.ownership.folding.step_due(starved=True, idle=True)
             assert len(looks) == 7
 
     asyncio.run(scenario())

@@ -26,7 +26,7 @@ async def begun(w: World) -> tuple[Node, HeldUrl]:
     node = await w.joined()
     node.offer(*queued(PAGE))
     [held] = await w.take(node)
-    node.handout.note_started(held)
+    node.handout.fetches.note_started(held)
     return node, held
 
 
@@ -37,7 +37,7 @@ async def after_death_of(w: World, node: Node) -> Node:
 
 
 def suspects(node: Node) -> dict[int, Suspicion]:
-    return node.ownership.owned[node.partition_of_host(HOST)].suspects
+    return node.ownership.owned[node.crawl.partition_of_host(HOST)].suspects
 
 
 async def letters(w: World, node: Node) -> int:
@@ -52,13 +52,13 @@ def test_url_that_dies_with_its_page_three_times_is_a_dead_letter(
     async def scenario() -> None:
         async with world(tmp_path, crawl_name, redis_url) as w:
             node, held = await begun(w)
-            node.handout.note_answered(held)
+            node.handout.fetches.note_answered(held)
             for deaths in (1, 2):
                 node = await after_death_of(w, node)
                 assert suspects(node) == {held.seq: Suspicion(deaths, deaths, was_alone=False)}
                 [held] = await w.take(node)
-                node.handout.note_started(held)
-                node.handout.note_answered(held)
+                node.handout.fetches.note_started(held)
+                node.handout.fetches.note_answered(held)
             node = await after_death_of(w, node)
             assert await w.take(node) == []
             assert await letters(w, node) == 1
@@ -83,7 +83,7 @@ def test_suspect_that_ends_is_none_any_more(tmp_path: Path, crawl_name: str, red
             node = await after_death_of(w, node)
             [held] = await w.take(node)
             assert held.suspicion == Suspicion(1, 0, False)
-            node.handout.note_started(held)
+            node.handout.fetches.note_started(held)
             w.end(node, held)
             await w.turn(node, 2)
             assert suspects(node) == {}
@@ -105,11 +105,11 @@ def test_death_speaks_against_none_that_was_not_in_process(
             node.offer(*queued(PAGE))
             [held] = await w.take(node)
             if how != "only taken":
-                node.handout.note_started(held)
+                node.handout.fetches.note_started(held)
             if how == "done":
                 w.end(node, held)
             if how == "stopped":
-                node.stop()
+                node.departure.stop()
             node = await after_death_of(w, node)
             assert suspects(node) == {}
             assert len(await w.take(node)) == 1

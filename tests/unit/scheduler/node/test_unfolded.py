@@ -87,13 +87,13 @@ def test_node_finds_nothing_more_for_an_owner_that_is_stuck(tmp_path: Path, craw
             assert node.ownership.owned
             assert stuck.ownership.owned
             urls = queued(*(f"http://h{i}.example/" for i in range(4_000)))
-            theirs = [url for url in urls if node.partition_of_host(url.host) in stuck.ownership.owned][:1_000]
-            ours = [url for url in urls if node.partition_of_host(url.host) in node.ownership.owned][:10]
+            theirs = [url for url in urls if node.crawl.partition_of_host(url.host) in stuck.ownership.owned][:1_000]
+            ours = [url for url in urls if node.crawl.partition_of_host(url.host) in node.ownership.owned][:10]
             for url in (*theirs, *ours):
                 node.offer(url)
             await w.turn(node, 3)
             assert (node.outbox.waiting, node.workload.is_crowded, len(node.handout.held)) == (0, True, 0)
-            assert sum(mine.disk.seen for mine in node.ownership.owned.values()) == len(ours)
+            assert sum(len(mine.disk.state.tables.seen) for mine in node.ownership.owned.values()) == len(ours)
             await w.turn(stuck, 60)
             await node.beat.turn()
             assert not node.workload.is_crowded

@@ -65,5 +65,8 @@ def test_node_is_idle_when_nothing_is_anywhere(
     tmp_path: Path, held: int, waiting: int, on_disk: int, *, moved: bool, is_idle: bool
 ) -> None:
     """In process, in the outbox, in its inboxes or on its disk."""
-    owned: Any = [SimpleNamespace(inbox_moved=False, waiting=0), SimpleNamespace(inbox_moved=moved, waiting=on_disk)]
+    owned: Any = [
+        SimpleNamespace(inbox=SimpleNamespace(has_urls=has_urls), schedule=SimpleNamespace(waiting=urls))
+        for has_urls, urls in ((False, 0), (moved, on_disk))
+    ]
     assert workload_of(tmp_path, held, waiting=waiting).is_idle(owned) is is_idle

@@ -41,8 +41,8 @@ class Counting:
 
     def __init__(self, partition: int, *in_degrees: int) -> None:
         self.keys = _Keys(partition)
-        self.disk = self
-        self.in_degree_counts = InDegreeCounts.of(np.array(in_degrees, dtype=np.uint32))
+        self.disk = self.state = self
+        self.in_degrees = InDegreeCounts.of(np.array(in_degrees, dtype=np.uint32))
 
 
 def reputation(w: World, **settings: Any) -> CrawlBudgets:
@@ -164,13 +164,13 @@ def test_held_urls_end_no_crawl_and_keep_none_from_ending(tmp_path: Path, crawl_
             held = [f"http://www.a.example/{i}" for i in range(5)]
             await offered(w, node, *held, "http://b.example/")
             assert await take_all(w, node) == ["http://b.example/"]
-            seen = await node.survey()
+            seen = await node.progress.survey()
             assert (seen.waiting, seen.counts["withheld"]) == (0, 5)
-            assert node.finished
+            assert node.progress.is_finished
             await w.client.command("HSET", CrawlKeys(crawl_name).rules, "a.example", json.dumps({"budget": 2}))
             w.clock.advance(REFRESH_MS)
             assert sorted(await take_all(w, node, 30)) == held
-            seen = await node.survey()
+            seen = await node.progress.survey()
             assert (seen.waiting, seen.counts["withheld"]) == (0, 0)
 
     asyncio.run(scenario())
@@ -187,12 +187,12 @@ def test_links_of_other_domains_raise_a_budget(tmp_path: Path, crawl_name: str, 
                 node.link_graph.note(f"http://site{i}.example{i}/", ["http://www.a.example/", "http://www.a.example/x"])
             node.link_graph.note("http://again.example3/", ["http://b.a.example/"])
             await offered(w, node, "http://www.a.example/")
-            mine = node.ownership.owned[partition_of(node.pld_of("a.example"), 4)]
-            plds = np.array([pld_key(node.pld_of("a.example"))], dtype=np.uint64)
+            mine = node.ownership.owned[partition_of(node.crawl.pld_of("a.example"), 4)]
+            plds = np.array([pld_key(node.crawl.pld_of("a.example"))], dtype=np.uint64)
             degree = int(mine.disk.in_degrees(plds)[0])
             sources = [f"site{i}.example{i}" for i in range(7)]
-            assert degree == len({node.pld_of(host) for host in (*sources, "again.example3")})
-            assert node.ownership._crawl_budgets.budgets_of(mine.disk, ["www.a.example"]) == [2 * degree]
+            assert degree == len({node.crawl.pld_of(host) for host in (*sources, "again.example3")})
+            assert node.parts.reputation.budgets_of(mine.disk, ["www.a.example"]) == [2 * degree]
 
     asyncio.run(scenario())
 
@@ -219,8 +219,8 @@ def test_requests_of_callbacks_are_links_of_their_page(tmp_path: Path, crawl_nam
             redirect.meta.update(redirect_times=1, redirect_urls=["http://site9.example9/"])
             assert all(frontier.enqueue_request(request) for request in (start, redirect))
             await offered(w, node)
-            mine = node.ownership.owned[partition_of(node.pld_of("a.example"), 4)]
-            degree = int(mine.disk.in_degrees(np.array([pld_key(node.pld_of("a.example"))], dtype=np.uint64))[0])
+            mine = node.ownership.owned[partition_of(node.crawl.pld_of("a.example"), 4)]
+            degree = int(mine.disk.in_degrees(np.array([pld_key(node.crawl.pld_of("a.example"))], dtype=np.uint64))[0])
             assert degree == 3
 
     asyncio.run(scenario())
@@ -245,7 +245,7 @@ def test_bytes_of_a_site_are_limited(tmp_path: Path, crawl_name: str, redis_url:
             await w.turn(node, 8)
             await offered(w, node, "http://www.a.example/late", "http://b.example/")
             assert await take_all(w, node) == ["http://b.example/"]
-            assert (await node.survey()).counts["withheld"] == 1
+            assert (await node.progress.survey()).counts["withheld"] == 1
 
     asyncio.run(scenario())
 
@@ -273,7 +273,7 @@ def test_redis_that_forgot_is_told_the_counts_again(tmp_path: Path, crawl_name: 
             found.publish_again()
             await found.refresh([counting])  # type: ignore[list-item]
             published = await w.client.command("HGET", CrawlKeys(crawl_name).in_degrees, 3)
-            assert published == counting.in_degree_counts.to_bytes()
+            assert published == counting.in_degrees.to_bytes()
 
     asyncio.run(scenario())
 
@@ -287,12 +287,12 @@ def test_new_counts_stir_only_partitions_that_withhold_urls(tmp_path: Path, craw
             node = await w.joined()
             await offered(w, node, "http://www.a.example/", "http://b.example/")
             await take_all(w, node)
-            withholding = partition_of(node.pld_of("a.example"), 4)
+            withholding = partition_of(node.crawl.pld_of("a.example"), 4)
             for mine in node.ownership.owned.values():
                 mine.inbox.has_urls = False
             await w.client.command("HSET", CrawlKeys(crawl_name).rules, "c.example", json.dumps({"budget": 5}))
-            await node.ownership.refresh_budgets()
-            assert [p for p, mine in node.ownership.owned.items() if mine.inbox_moved] == [withholding]
+            await node.ownership.budgets.refresh()
+            assert [p for p, mine in node.ownership.owned.items() if mine.inbox.has_urls] == [withholding]
 
     asyncio.run(scenario())
 
@@ -340,8 +340,8 @@ def test_budgets_that_cannot_be_read_after_a_step_lose_no_batch(
             with monkeypatch.context() as patched:
                 patched.setattr(node.parts.reputation, "budgets_of", fails)
                 with pytest.raises(TransientStoreError):
-                    await node.ownership.step_due(starved=True)
-            assert not any(mine.is_behind for mine in node.ownership.owned.values())
+                    await node.ownership.folding.step_due(starved=True)
+            assert not any(mine.admissions.are_pending for mine in node.ownership.owned.values())
             await node.parts.leases.renew()
             assert sorted(await take_all(w, node)) == ["http://a.example/", "http://b.example/"]
 
@@ -352,6 +352,7 @@ class Taking:
     """A partition as far as it is given what is in force."""
 
     def __init__(self) -> None:
+        self.sources = self
         self.given: dict[str, Any] = {}
 
     def set_budgets(self, budgets: Any) -> None:

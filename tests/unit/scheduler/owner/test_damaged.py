@@ -48,7 +48,7 @@ def error_of(kind: str) -> BigcrawlError:
 
 
 @pytest.mark.parametrize("kind", ["checksum", "medium"])
-@pytest.mark.parametrize("where", ["fold", "make_durable"])
+@pytest.mark.parametrize("where", ["fold", "durability.force"])
 def test_partition_whose_files_cannot_be_read_is_set_apart_and_the_others_go_on(
     tmp_path: Path, crawl_name: str, redis_url: str, kind: str, where: str, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -57,20 +57,22 @@ def test_partition_whose_files_cannot_be_read_is_set_apart_and_the_others_go_on(
     async def scenario() -> None:
         async with world(tmp_path, crawl_name, redis_url, durable_seconds=0.5) as w:
             node = await w.joined()
-            bad = node.partition_of_host("h0.example")
+            bad = node.crawl.partition_of_host("h0.example")
 
             def fail(*_: Any) -> Any:
                 raise error_of(kind)
 
-            setattr(node.ownership.owned[bad], where, fail)
+            part, _, method = where.rpartition(".")
+            owned = node.ownership.owned[bad]
+            setattr(getattr(owned, part) if part else owned, method, fail)
             await offered(w, node)
             fetched = await fetch_all(w, node)
             assert bad not in node.ownership.owned
             assert len(node.ownership.owned) == 3
-            elsewhere = {url for url in PAGES if node.partition_of_host(url.split("/")[2]) != bad}
+            elsewhere = {url for url in PAGES if node.crawl.partition_of_host(url.split("/")[2]) != bad}
             assert fetched >= elsewhere
             assert f"partition {bad} is set apart" in caplog.text
-            assert (await node.survey()).counts["damaged"] == 1
+            assert (await node.progress.survey()).counts["damaged"] == 1
             assert not w.fatal
 
     asyncio.run(scenario())
@@ -85,25 +87,25 @@ def test_damaged_partition_is_opened_by_nobody_and_taken_up_again_when_it_was_me
         async with world(tmp_path, crawl_name, redis_url) as w:
             first = await w.joined()
             await offered(w, first)
-            bad = first.partition_of_host("h0.example")
-            await first.close()
+            bad = first.crawl.partition_of_host("h0.example")
+            await first.departure.close()
             [manifest] = (tmp_path / crawl_name / f"p{bad:04d}").glob("e*/MANIFEST")
             sound = manifest.read_bytes()
             manifest.write_bytes(sound[:40] + bytes([sound[40] ^ 1]) + sound[41:])
             second = await w.joined()
             assert sorted(second.ownership.owned) == [p for p in range(4) if p != bad]
-            await second.close()
+            await second.departure.close()
             node = await w.joined()
             assert len(await fetch_all(w, node)) > 0
             assert sorted(node.ownership.owned) == [p for p in range(4) if p != bad]
-            seen = await node.survey()
+            seen = await node.progress.survey()
             assert (seen.counts["damaged"], seen.is_empty) == (1, True)
             assert seen.urls_damaged > 0
             assert manifest.exists(), "what is named to the operator stays where it is"
             for _ in range(STUCK_LOOKS + 10):
                 await node.watch.turn()
                 await asyncio.sleep(0)
-            assert not node.finished
+            assert not node.progress.is_finished
             assert isinstance(w.fatal[0], ConfigError)
             manifest.write_bytes(sound)
             w.clock.advance(2 * LOOK_MS)
@@ -113,9 +115,9 @@ def test_damaged_partition_is_opened_by_nobody_and_taken_up_again_when_it_was_me
             await node.watch.turn()
             assert len(node.ownership.owned) == 4
             fetched = await fetch_all(w, node)
-            assert fetched == {url for url in PAGES if node.partition_of_host(url.split("/")[2]) == bad}
+            assert fetched == {url for url in PAGES if node.crawl.partition_of_host(url.split("/")[2]) == bad}
             mark = await w.client.command("HGET", PartitionKeys(crawl_name, bad).state, "damaged")
-            assert (mark, node.finished) == (b"0", True)
+            assert (mark, node.progress.is_finished) == (b"0", True)
 
     asyncio.run(scenario())
 

@@ -72,13 +72,13 @@ async def test_lost_reply_of_parking_leaves_no_wrong_count(
         with pytest.raises(TransientStoreError):
             await tend_snoozed(node.parts.client, [mine], w.clock.monotonic_ms())
         assert node.parts.client.in_doubt == {0}
-        await node.ownership.settle_doubts()
+        await node.ownership.reconciliation.settle_doubts()
         assert mine.hot.by_host == await hot_in_redis(node, mine) == {HOST: 6 if is_late else 1}
         if is_late:
             [refused] = await losing.deliver()
             assert isinstance(refused, StaleCallError)
         assert mine.hot.urls == sum((await hot_in_redis(node, mine)).values())
-        assert mine.inbox_moved, "what was parked is found, though nobody told of it"
+        assert mine.inbox.has_urls, "what was parked is found, though nobody told of it"
 
 
 @awaited
@@ -118,15 +118,15 @@ async def test_crawl_ends_whichever_reply_is_lost(tmp_path: Path, crawl_name: st
                 except TransientStoreError:
                     continue
             w.clock.advance(500)
-            while (held := node.handout.pop()) is not None:
+            while (held := node.handout.buffer.pop()) is not None:
                 fetched.append(held.url)
                 w.end(node, held)
         assert sorted(fetched) == PAGES
-        assert node.finished
+        assert node.progress.is_finished
         assert {"append_batch", "exchange_urls", "admit_urls", "trim_partition", "look_partition"} <= lost
         [mine] = node.ownership.owned.values()
         assert not mine.hot.by_host
-        seen = await node.survey()
+        seen = await node.progress.survey()
         assert seen.pages == seen.counts["ended"] == node.progress.pages == len(PAGES), "and counted once"
 
 
@@ -164,7 +164,7 @@ async def test_late_take_hands_out_nothing(tmp_path: Path, crawl_name: str, redi
         losing = LostReplies(node.parts.client, once("exchange_urls"), is_late=True)
         with pytest.raises(TransientStoreError):
             await node.pump.turn()
-        await node.ownership.settle_doubts()
+        await node.ownership.reconciliation.settle_doubts()
         [refused] = await losing.deliver()
         assert isinstance(refused, StaleCallError)
         assert not await node.parts.client.command("HLEN", mine.keys.taken)
@@ -179,7 +179,9 @@ async def test_late_comparison_or_claim_is_refused(
     async with world(tmp_path, crawl_name, redis_url, partitions=1) as w:
         node, mine = await begun(w, *PAGES)
         losing = LostReplies(node.parts.client, once(script), is_late=True)
-        again = node.ownership.reclaim_all if script == "claim_partition" else node.ownership.settle_doubts
+        again = (
+            node.ownership.reclaim_all if script == "claim_partition" else node.ownership.reconciliation.settle_doubts
+        )
         node.parts.client.in_doubt.add(0)
         with pytest.raises(TransientStoreError):
             await again()
@@ -229,8 +231,8 @@ async def test_own_call_under_way_is_made_again_and_loses_no_partition(
     """A step's admission and publication meet a comparison: what they say is said once more."""
     async with world(tmp_path, crawl_name, redis_url, partitions=1) as w:
         node, mine = await begun(w, PAGES[0])
-        settle = node.ownership.settle_doubts
-        table = node.ownership._table
+        settle = node.ownership.reconciliation.settle_doubts
+        table = node.ownership.table
         run = table.run
         calls: list[Any] = []
 
@@ -276,7 +278,7 @@ async def test_doubt_concerns_its_partition_and_makes_no_host_wait(
         LostReplies(node.parts.client, once("trim_partition"))
         with pytest.raises(TransientStoreError):
             await node.parts.client.run([mine.publish()])
-        await node.ownership.settle_doubts()
+        await node.ownership.reconciliation.settle_doubts()
         after = {p: mine.identity.generation for p, mine in node.ownership.owned.items()}
         assert [p for p in after if after[p] != before[p]] == [0]
         assert due == [
@@ -312,7 +314,7 @@ async def test_much_is_compared_in_portions(
         w.clock.advance(500)
         with pytest.raises(TransientStoreError):
             await node.pump.turn()
-        await (node.ownership.reclaim_all() if has_forgotten else node.ownership.settle_doubts())
+        await (node.ownership.reclaim_all() if has_forgotten else node.ownership.reconciliation.settle_doubts())
         [mine] = node.ownership.owned.values()
         taken = {int(seq) for seq in await node.parts.client.command("HKEYS", mine.keys.taken)}
         assert taken == {held.seq for held in node.handout.held}

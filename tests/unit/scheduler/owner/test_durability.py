@@ -18,7 +18,7 @@ DURABLE_MS = 10_000
 def test_files_are_forced_in_time_and_sooner_when_much_was_folded(tmp_path: Path) -> None:
     """Nothing is due where nothing has changed; Redis must not hold much of an inbox."""
     disk = Partition.open(tmp_path / "p", 1, PartitionLimits())
-    durability = Durability(disk, loss_ms=0, now_ms=1_000)
+    durability = Durability(disk.committed, loss_ms=0, now_ms=1_000)
     assert not durability.is_due(1_000 + DURABLE_MS - 1, DURABLE_MS)
     assert durability.is_due(1_000 + DURABLE_MS, DURABLE_MS)
     durability.force(20_000)
@@ -32,7 +32,7 @@ def test_files_are_forced_in_time_and_sooner_when_much_was_folded(tmp_path: Path
 def test_trimming_is_owed_until_a_later_point(tmp_path: Path) -> None:
     """What was durable at the point before may go; a point without changes tells that of the last one."""
     disk = Partition.open(tmp_path / "p", 1, PartitionLimits())
-    durability = Durability(disk, loss_ms=0, now_ms=0)
+    durability = Durability(disk.committed, loss_ms=0, now_ms=0)
     disk.step([("1-0", encode_batch(queued("http://a.example/")))], 1, {})
     durability.force(0)
     assert durability.trim == ("0-0", 0)
@@ -45,7 +45,7 @@ def test_trimming_is_owed_until_a_later_point(tmp_path: Path) -> None:
 def test_order_for_a_checkpoint_is_carried_out_once(tmp_path: Path) -> None:
     """Whether anything is new or not, and not sooner than Redis has persisted what is trimmed then."""
     disk = Partition.open(tmp_path / "p", 1, PartitionLimits())
-    durability = Durability(disk, loss_ms=0, now_ms=0)
+    durability = Durability(disk.committed, loss_ms=0, now_ms=0)
     assert not durability.is_due(PERSISTED_MS - 1, DURABLE_MS, checkpoint=7)
     assert durability.is_due(PERSISTED_MS, DURABLE_MS, checkpoint=7)
     durability.force(PERSISTED_MS, 7)

@@ -48,7 +48,7 @@ async def fetch_all(w: World, node: Node) -> list[str]:
     for _ in range(20):
         await w.turn(node, 1)
         await asyncio.gather(*node.parts.gatekeeper._tasks)
-        while (held := node.handout.pop()) is not None:
+        while (held := node.handout.buffer.pop()) is not None:
             fetched.append(held.url)
             w.end(node, held)
     return fetched
@@ -67,7 +67,7 @@ async def test_parked_urls_are_fetched_once(tmp_path: Path, crawl_name: str, red
         if is_merged:
             w.clock.advance(5_000)
             await node.fold.turn()
-            assert mine.waiting == 5
+            assert mine.schedule.waiting == 5
         await memory.bring_back(node)
         await node.pump.turn()
         back = mine.keys.back + HOST
@@ -87,7 +87,7 @@ async def test_urls_set_aside_are_fetched_once(tmp_path: Path, crawl_name: str, 
         await node.pump.flush()
         w.clock.advance(5_000)
         await node.fold.turn()
-        assert mine.disk.batch_number == 2, "the step has merged it, and admitted it anew"
+        assert mine.disk.manifest.batch_number == 2, "the step has merged it, and admitted it anew"
         await memory.bring_back(node)
         assert await fetch_all(w, node) == PAGES[:1]
 
@@ -107,7 +107,7 @@ async def test_dropped_urls_are_dropped_again(tmp_path: Path, crawl_name: str, r
             if _ == 0:
                 await memory.bring_back(node)
                 await node.ownership.reclaim_all()
-        assert (await node.survey()).counts["dropped:forbidden"] == len(PAGES)
+        assert (await node.progress.survey()).counts["dropped:forbidden"] == len(PAGES)
 
 
 def test_moves_are_remembered_for_some_seconds() -> None:

@@ -46,26 +46,26 @@ def test_found_copies_are_kept_until_redis_cannot_forget_them(tmp_path: Path) ->
     keys = {1: 10, 2: 20, 3: 30}
     sketched = {n: rows_of((n, edited(page(1), n, 4)), contents=keys).tobytes() for n in keys}
     steps.step(sketched=sketched[1] + sketched[2])
-    found = FoundCopies(steps.partition, loss_ms=60_000)
+    found = FoundCopies(steps.partition.committed, loss_ms=60_000)
     first = found.unsent
     assert len(first) == FOUND.itemsize
     found.note_sent(first, 1_000, none_of)
-    assert (found.unsent, steps.partition.untold) == (b"", first)
+    assert (found.unsent, steps.partition.committed.untold) == (b"", first)
     steps.step(sketched=sketched[3])
     second = found.unsent
     assert len(second) == FOUND.itemsize
-    assert FoundCopies(steps.partition).unsent == first + second, "as the next owner would send them"
+    assert FoundCopies(steps.partition.committed).unsent == first + second, "as the next owner would send them"
     found.forget_old(61_000)
-    assert steps.partition.untold == first + second
+    assert steps.partition.committed.untold == first + second
     found.send_again()
     found.note_sent(second, 1_500, none_of)  # under way when Redis may have forgotten
     assert found.unsent == first + second
     found.note_sent(first + second, 2_000, none_of)
     steps.step((70, 1))
     found.forget_old(62_000)
-    assert (found.unsent, steps.partition.untold) == (b"", first + second)
+    assert (found.unsent, steps.partition.committed.untold) == (b"", first + second)
     found.forget_old(62_001)
-    assert (found.unsent, steps.partition.untold) == (b"", b"")
+    assert (found.unsent, steps.partition.committed.untold) == (b"", b"")
 
 
 def none_of(_rows: bytes) -> bytes:
@@ -79,7 +79,7 @@ def test_found_copies_that_one_inbox_refuses_are_sent_again_alone(tmp_path: Path
     keys = {1: 10, 2: 21, 3: 32, 4: 43}
     sketched = {n: rows_of((n, edited(page(1), n, 4)), contents=keys).tobytes() for n in keys}
     steps.step(sketched=b"".join(sketched[n] for n in (1, 2, 3)))
-    found = FoundCopies(steps.partition)
+    found = FoundCopies(steps.partition.committed)
     both, refused = found.unsent, found_in(found.unsent, {1}, 10)
     assert (found.rows_unsent, len(refused)) == (2, FOUND.itemsize)
     found.note_sent(both, 1_000, lambda rows: found_in(rows, {1}, 10))
@@ -89,19 +89,19 @@ def test_found_copies_that_one_inbox_refuses_are_sent_again_alone(tmp_path: Path
     assert found.unsent == refused + last
     found.note_sent(found.unsent, 2_000, lambda rows: found_in(rows, {1}, 10))
     found.forget_old(90_000)
-    assert (found.unsent, steps.partition.untold) == (refused, both + last)
+    assert (found.unsent, steps.partition.committed.untold) == (refused, both + last)
     found.note_sent(refused, 90_000, none_of)
     found.forget_old(90_000 + KEEP_ENDED_MS)
-    assert (found.rows_unsent, steps.partition.untold) == (0, both + last)
+    assert (found.rows_unsent, steps.partition.committed.untold) == (0, both + last)
     found.forget_old(90_001 + KEEP_ENDED_MS)
-    assert steps.partition.untold == b""
+    assert steps.partition.committed.untold == b""
 
 
 async def give_contents(w: World, node: Node, partition: int, *numbers: int) -> None:
     """Pages are told to a partition, whose next step is due."""
     packed = pack_contents(b"", b"".join(map(sketched, numbers)))
     await w.client.command("XADD", PartitionKeys(w.config.crawl.name, partition).inbox, "*", CONTENTS, packed)
-    node.ownership.owned[partition].note_outcomes()
+    node.ownership.owned[partition].inbox.note_others()
     w.clock.advance(1_000)
 
 
@@ -123,21 +123,21 @@ def test_what_a_step_finds_is_sent_as_soon_as_redis_takes_it(tmp_path: Path, cra
     async def scenario() -> None:
         async with world(tmp_path, crawl_name, server.url) as w:
             node = await w.joined()
-            await node.ownership.step_due(starved=False, idle=True)
+            await node.ownership.folding.step_due(starved=False, idle=True)
             await give_contents(w, node, 1, 1, 2)
             server.client.config_set("maxmemory", "1")
-            await node.ownership.step_due(starved=False, idle=True)
+            await node.ownership.folding.step_due(starved=False, idle=True)
             for _ in range(3):
                 with pytest.raises(RedisRefusedError):
-                    await node.ownership.step_due(starved=False)
+                    await node.ownership.folding.step_due(starved=False)
             assert await told(w) == []
             server.client.config_set("maxmemory", "0")
             for _ in range(3):
-                await node.ownership.step_due(starved=False)
+                await node.ownership.folding.step_due(starved=False)
             assert await told(w) == [(20, 2, 1)]
             w.clock.advance(1_000)
-            await node.ownership.step_due(starved=False, idle=True)
-            assert sum(owned.disk.near_copies for owned in node.ownership.owned.values()) == 1
+            await node.ownership.folding.step_due(starved=False, idle=True)
+            assert sum(owned.disk.manifest.near_copies for owned in node.ownership.owned.values()) == 1
 
     with PrivateRedis() as server:
         asyncio.run(scenario())
@@ -149,15 +149,15 @@ def test_what_an_owner_left_is_sent_by_the_next(tmp_path: Path, crawl_name: str,
     async def scenario() -> None:
         async with world(tmp_path, crawl_name, redis_url) as w:
             node = await w.joined()
-            await node.ownership.step_due(starved=False, idle=True)
+            await node.ownership.folding.step_due(starved=False, idle=True)
             await give_contents(w, node, 2, 1, 3)
-            await node.ownership.step_due(starved=False, idle=True)
+            await node.ownership.folding.step_due(starved=False, idle=True)
             assert await told(w) == [(30, 3, 1)]
             await node.ownership.reclaim_all()
-            await node.ownership.step_due(starved=False)
+            await node.ownership.folding.step_due(starved=False)
             assert await told(w) == [(30, 3, 1)] * 2
             w.clock.advance(w.config.frontier.redis_loss_ms + 1)
-            await node.ownership.step_due(starved=False)
+            await node.ownership.folding.step_due(starved=False)
             assert not any(owned.found.has_any for owned in node.ownership.owned.values())
 
     asyncio.run(scenario())
@@ -191,11 +191,11 @@ def test_one_inbox_that_refuses_rows_does_not_have_others_get_theirs_again(
 
             node.parts.client.commands_each = refusing  # type: ignore[method-assign]
             node.fold.note_inboxes()
-            node.ownership.owned[3].note_outcomes()
+            node.ownership.owned[3].inbox.note_others()
             for _ in range(4):
                 w.clock.advance(30_000)
                 try:
-                    await node.ownership.step_due(starved=True, idle=True)
+                    await node.ownership.folding.step_due(starved=True, idle=True)
                 except RedisRefusedError:
                     continue
             lengths = [await w.client.command("XLEN", inbox) for inbox in inboxes]
@@ -205,7 +205,7 @@ def test_one_inbox_that_refuses_rows_does_not_have_others_get_theirs_again(
             node.parts.client.commands_each = commands_each  # type: ignore[method-assign]
             for _ in range(3):
                 w.clock.advance(30_000)
-                await node.ownership.step_due(starved=True, idle=True)
+                await node.ownership.folding.step_due(starved=True, idle=True)
             assert await w.client.command("XLEN", inboxes[1]) == 1
             seen = await look(w)
             assert (seen.rows_untold, seen.is_empty) == (0, True)

@@ -37,7 +37,7 @@ async def fold(w: World, node: Node, pages: list[str]) -> None:
     await node.pump.flush()
     node.fold.note_inboxes()
     w.clock.advance(1_000)
-    await node.ownership.step_due(starved=True)
+    await node.ownership.folding.step_due(starved=True)
 
 
 async def store(w: World, node: Node) -> None:
@@ -107,7 +107,7 @@ def test_a_store_that_refuses_or_hangs_stops_no_step(
             for at in range(4):
                 await fold(w, node, [f"{page}{at}" for page in PAGES])
                 await store(w, node)
-            assert sum(owned.disk.seen for owned in node.ownership.owned.values()) == 48
+            assert sum(len(owned.disk.state.tables.seen) for owned in node.ownership.owned.values()) == 48
             entries = [await w.client.command("XLEN", PartitionKeys(crawl_name, p).inbox) for p in range(4)]
             assert sum(entries) >= 4
             warned = [record for record in caplog.records if "do not reach the store" in record.message]

@@ -12,13 +12,14 @@ import pytest
 from bigcrawl.redisdb import scripts
 from bigcrawl.redisdb.keys import PartitionKeys
 from bigcrawl.redisdb.scripts import Claim, Identity
-from bigcrawl.scheduler.owner.bring_up import bring_up
+from bigcrawl.scheduler.owner.claiming.bring_up import bring_up
 from bigcrawl.scheduler.owner.hot.admit_calls import pack_keys, unpack_keys
 from bigcrawl.scheduler.owner.hot.due_heap import DueHeap
 from bigcrawl.scheduler.owner.hot.hot_set import AwayHosts, HotSet
 from bigcrawl.scheduler.owner.inbox import InboxReader
 from bigcrawl.scheduler.owner.owned_partition import OwnedPartition
 from bigcrawl.scheduler.owner.step_schedule import StepSchedule
+from bigcrawl.scheduler.partition.directory import last_epoch
 from bigcrawl.scheduler.partition.partition import Partition, PartitionLimits
 from bigcrawl.scheduler.records.outcomes import pack_outcome
 from bigcrawl.scheduler.records.queued_url import encode_batch
@@ -51,7 +52,7 @@ class Owner:
             node="n",
             token="",
             lease_ms=60_000,
-            epoch_min=Partition.last_epoch(self.directory),
+            epoch_min=last_epoch(self.directory),
             dead_token="",
             deadline_ms=0,
             abort_ms=0,
@@ -85,7 +86,7 @@ class Owner:
 
     async def fold(self, mine: OwnedPartition, entries_max: int = 256) -> list[scripts.Call[Any]]:
         """One step, committed and not yet told."""
-        [reply] = await self.client.commands([mine.inbox_command(entries_max)])
+        [reply] = await self.client.commands([mine.inbox.command(mine.disk.manifest.inbox_id, entries_max)])
         inbox = mine.inbox.parse(reply)
         step = mine.fold(inbox, mine.hot.room, dict(mine.hot.by_host))
         return mine.after_step(step, len(inbox), now_ms=0)
@@ -155,15 +156,15 @@ def test_manifest_behind_redis_does_not_admit_twice(tmp_path: Path, crawl_name: 
     async def scenario() -> None:
         async with owner(tmp_path / "p", crawl_name, redis_url) as o:
             mine = await o.open()
-            mine.make_durable(0)
+            mine.durability.force(0)
             await o.send(*urls_of("a.example", 5))
             await o.step(mine)
             for file in (tmp_path / "p").rglob("*"):
                 if file.is_file():
                     file.unlink()
             fresh = await o.open()
-            assert fresh.disk.batch_number == 1
-            fresh.note_inbox_moved()
+            assert fresh.disk.manifest.batch_number == 1
+            fresh.inbox.note_urls()
             await o.step(fresh)
             assert await o.queued() == 5
 
@@ -183,8 +184,8 @@ def test_files_older_than_all_that_redis_remembers_cost_repeats_and_are_told(
             assert "up to 3000 URLs are fetched again" in caplog.text
             await o.send(*urls_of("a.example", 5))
             await o.step(mine)
-            assert (mine.disk.batch_number, await o.queued()) == (4, 5)
-            assert mine.disk.admitted >= 3_005
+            assert (mine.disk.manifest.batch_number, await o.queued()) == (4, 5)
+            assert mine.disk.manifest.admitted >= 3_005
 
     asyncio.run(scenario())
 
@@ -205,8 +206,8 @@ async def aged(o: Owner, mine: OwnedPartition, monkeypatch: pytest.MonkeyPatch, 
     for at, now_ms in enumerate(rounds_ms):
         await o.send(*urls_of(f"h{at}.example", 4))
         await o.step(mine)
-        mine.disk._kept._log._first_bytes = 0
-        mine.make_durable(now_ms)
+        mine.disk.committed._log._first_bytes = 0
+        mine.durability.force(now_ms)
         await o.client.run([mine.publish()])
 
 
@@ -257,7 +258,7 @@ def test_redis_that_forgot_more_than_is_kept_goes_on_and_forgotten_urls_are_new_
             await o.step(again)
             assert await o.queued() == 12 + 4, "h0 is new again, h2 is not"
             last = await o.open()
-            assert (last.disk.batch_number, await o.queued()) == (6, 16)
+            assert (last.disk.manifest.batch_number, await o.queued()) == (6, 16)
 
     asyncio.run(scenario())
 
@@ -275,7 +276,7 @@ def test_redis_that_forgot_what_nobody_remembers_goes_on(
             again = await o.open()
             assert "and those of 1 older batches" in caplog.text
             assert await o.queued() == 12
-            assert again.admitted == 4
+            assert again.admissions.confirmed == 4
 
     asyncio.run(scenario())
 
@@ -290,7 +291,7 @@ def test_inbox_is_trimmed_only_behind_the_durable_point_before(tmp_path: Path, c
             await o.step(mine)
             lengths = []
             for now_ms in (0, 10_000, 20_000):
-                mine.make_durable(now_ms)
+                mine.durability.force(now_ms)
                 await o.client.run([mine.publish()])
                 lengths.append(await o.client.command("XLEN", o.keys.inbox))
             assert lengths == [1, 0, 0]
@@ -312,12 +313,12 @@ def test_partition_of_full_hosts_does_not_step_until_one_has_room(
                 calls = await o.fold(mine)
                 await o.client.run(calls)
             assert calls == []
-            assert (mine.disk.waiting, mine.hot.urls) == (7, 2)
+            assert (mine.disk.state.waiting, mine.hot.urls) == (7, 2)
             mine.hot.note_ended("a.example")
             assert mine.schedule.wants_step(now_ms=0, step_ms=0)
             mine.inbox.has_urls = False
             await o.step(mine)
-            assert mine.disk.waiting == 6
+            assert mine.disk.state.waiting == 6
 
     asyncio.run(scenario())
 
@@ -331,9 +332,9 @@ def test_inbox_longer_than_a_step_is_read_on(tmp_path: Path, crawl_name: str, re
             for url in urls_of("a.example", 5):
                 await o.send(url)
             seen = []
-            while mine.inbox_moved:
+            while mine.inbox.has_urls:
                 await o.client.run(await o.fold(mine, entries_max=2))
-                seen.append(mine.disk.seen)
+                seen.append(len(mine.disk.state.tables.seen))
             assert seen == [2, 4, 5]
 
     asyncio.run(scenario())
@@ -349,9 +350,9 @@ def test_inbox_noticed_during_a_step_that_did_not_read_stays_noticed(
             mine = await o.open()
             await o.step(mine)
             step = mine.fold([], mine.hot.room, {})
-            mine.note_inbox_moved()
+            mine.inbox.note_urls()
             mine.after_step(step, 0, 0)
-            assert mine.inbox_moved
+            assert mine.inbox.has_urls
 
     asyncio.run(scenario())
 
@@ -364,10 +365,10 @@ def test_hot_urls_bound_the_room(tmp_path: Path, crawl_name: str, redis_url: str
             mine = await o.open()
             await o.send(*(url for i in range(10) for url in urls_of(f"h{i}.example", 10)))
             await o.step(mine)
-            while mine.hot.room and mine.disk.waiting:
-                mine.note_inbox_moved()
+            while mine.hot.room and mine.disk.state.waiting:
+                mine.inbox.note_urls()
                 await o.step(mine)
-            assert (mine.hot.urls, mine.hot.room, mine.disk.waiting) == (HOT, 0, 36)
+            assert (mine.hot.urls, mine.hot.room, mine.disk.state.waiting) == (HOT, 0, 36)
             mine.hot.note_ended("h0.example")
             mine.hot.note_ended("nobody.example")
             assert mine.hot.room == 1

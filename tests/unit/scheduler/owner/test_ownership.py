@@ -88,11 +88,11 @@ def test_lost_partition_is_dropped_and_the_others_step_on(tmp_path: Path, crawl_
         async with world(tmp_path, crawl_name, redis_url) as w:
             node = await w.joined()
             await offered(w, node)
-            lost = node.partition_of_host("h0.example")
+            lost = node.crawl.partition_of_host("h0.example")
             await steal(w, lost)
-            await node.ownership.step_due(starved=True)
+            await node.ownership.folding.step_due(starved=True)
             assert sorted(node.ownership.owned) == [p for p in range(4) if p != lost]
-            kept = [url for url in PAGES if node.partition_of_host(url.split("/")[2]) != lost]
+            kept = [url for url in PAGES if node.crawl.partition_of_host(url.split("/")[2]) != lost]
             started = await w.take(node, 2)
             assert sorted(held.url for held in started) == sorted(kept)
 
@@ -109,7 +109,7 @@ def test_partition_that_was_taken_over_before_it_was_opened_is_left_to_its_owner
         async with world(tmp_path, crawl_name, redis_url) as w:
             first = await w.joined()
             await offered(w, first)
-            await first.ownership.step_due(starved=True)
+            await first.ownership.folding.step_due(starved=True)
             other = w.new_node()
             await other.parts.crawl.join()
             opener = first.ownership._opener
@@ -119,7 +119,7 @@ def test_partition_that_was_taken_over_before_it_was_opened_is_left_to_its_owner
                 if partition == 1:
                     await w.client.command("HSET", PartitionKeys(crawl_name, 1).owner, "lease_ms", 0)
                     # That one is not opened by its new owner either, or it is, and the batches were admitted.
-                    await (other.ownership._claims.claim([1]) if opened else steal(w, 1))
+                    await (other.ownership.claims.claim([1]) if opened else steal(w, 1))
                     await w.client.command("HSET", PartitionKeys(crawl_name, 1).state, "admitted", 0)
                 return await reopen(partition, *claimed)
 
@@ -158,9 +158,9 @@ def test_leases_are_renewed_while_many_partitions_are_opened(
                 raise AssertionError("a lease was not renewed")
 
             if when != "at the start":
-                await node.join()
+                await node.arrival.join()
             opener.open = slow  # type: ignore[method-assign,assignment]
-            await asyncio.wait_for(node.join() if when == "at the start" else node.recovery.run(), 60)
+            await asyncio.wait_for(node.arrival.join() if when == "at the start" else node.recovery.run(), 60)
             assert len(node.ownership.owned) == 4
 
     asyncio.run(scenario())
@@ -251,7 +251,7 @@ def test_extra_urls_have_the_less_of_memory_the_longer_the_node_is_behind(
                 w.clock.advance(1_000)
                 for _ in range(500 if late_ms is not None else 0):
                     node.handout.ends._failing_share.count_taken(late_ms or 0, w.clock.monotonic_ms(), fails=False)
-                await node.ownership.step_due(starved=False)
+                await node.ownership.folding.step_due(starved=False)
                 rooms.append(mine.hot.extra_room)
                 assert mine.hot.room == 64
             assert rooms[:10] == [64, 64, 64, 32, 32, 16, 16, 8, 8, 8]
@@ -269,7 +269,7 @@ def test_partition_whose_step_fails_does_not_keep_the_others_from_being_told(
         async with world(tmp_path, crawl_name, redis_url) as w:
             node = await w.joined()
             await offered(w, node)
-            broken = node.ownership.owned[node.partition_of_host("h0.example")]
+            broken = node.ownership.owned[node.crawl.partition_of_host("h0.example")]
             fold = broken.fold
 
             def full(*_: Any) -> Any:
@@ -277,12 +277,12 @@ def test_partition_whose_step_fails_does_not_keep_the_others_from_being_told(
 
             broken.fold = full  # type: ignore[method-assign,assignment]
             with pytest.raises(TransientStoreError):
-                await node.ownership.step_due(starved=True)
+                await node.ownership.folding.step_due(starved=True)
             hot = sum(mine.hot.urls for mine in node.ownership.owned.values())
             assert 0 < hot < len(PAGES)
             broken.fold = fold  # type: ignore[method-assign]
             w.clock.advance(1_000)
-            await node.ownership.step_due(starved=True)
+            await node.ownership.folding.step_due(starved=True)
             assert sum(mine.hot.urls for mine in node.ownership.owned.values()) == len(PAGES)
 
     asyncio.run(scenario())
@@ -304,13 +304,13 @@ def test_batch_committed_while_redis_was_away_is_admitted_afterwards(
 
             node.parts.client.run_each = away  # type: ignore[method-assign]
             with pytest.raises(TransientStoreError):
-                await node.ownership.step_due(starved=True)
+                await node.ownership.folding.step_due(starved=True)
             node.parts.client.run_each = run_each  # type: ignore[method-assign]
-            assert (await node.survey()).urls_queued == 0
+            assert (await node.progress.survey()).urls_queued == 0
             w.clock.advance(1_000)
-            await node.ownership.step_due(starved=True)
-            await node.ownership.step_due(starved=True)
-            assert (await node.survey()).urls_queued == len(PAGES)
+            await node.ownership.folding.step_due(starved=True)
+            await node.ownership.folding.step_due(starved=True)
+            assert (await node.progress.survey()).urls_queued == len(PAGES)
 
     asyncio.run(scenario())
 
@@ -329,12 +329,12 @@ def test_release_that_redis_did_not_hear_is_repeated(tmp_path: Path, crawl_name:
             node.parts.client.run_each = away  # type: ignore[method-assign]
             mine = list(node.ownership.owned.values())
             with pytest.raises(TransientStoreError):
-                await node.ownership.release(mine)
+                await node.ownership.releases.release(mine)
             assert list(node.ownership.owned.values()) == mine
             node.parts.client.run_each = run_each  # type: ignore[method-assign]
-            await node.ownership.release(mine)
+            await node.ownership.releases.release(mine)
             assert not node.ownership.owned
-            assert (await node.survey()).owned == 0
+            assert (await node.progress.survey()).owned == 0
 
     asyncio.run(scenario())
 
@@ -356,8 +356,8 @@ def test_many_partitions_are_released_a_few_at_a_time(tmp_path: Path, crawl_name
 
             node.parts.client.run_each = slow  # type: ignore[method-assign]
             with pytest.raises(TimeoutError):
-                await node.ownership.release(list(node.ownership.owned.values()))
-            assert len(node.ownership.owned) == (await node.survey()).owned == DURABLE_AT_ONCE
+                await node.ownership.releases.release(list(node.ownership.owned.values()))
+            assert len(node.ownership.owned) == (await node.progress.survey()).owned == DURABLE_AT_ONCE
 
     asyncio.run(scenario())
 
@@ -371,8 +371,8 @@ def test_partition_that_redis_knows_is_not_opened_without_its_files(
         async with world(tmp_path, crawl_name, redis_url, lost_partitions="stop") as w:
             node = await w.joined()
             await offered(w, node)
-            await node.ownership.step_due(starved=True)
-            await node.close()
+            await node.ownership.folding.step_due(starved=True)
+            await node.departure.close()
             for directory in (tmp_path / crawl_name).glob("p0*"):
                 shutil.rmtree(directory)
             with pytest.raises(ConfigError, match="holds no manifest"):
@@ -396,7 +396,7 @@ def test_round_reads_a_bounded_number_of_inbox_entries(tmp_path: Path, crawl_nam
                 return await commands(rows)
 
             node.parts.client.commands = counting  # type: ignore[method-assign]
-            await node.ownership.step_due(starved=True)
+            await node.ownership.folding.step_due(starved=True)
             assert 0 < asked <= INBOX_ENTRIES_AT_ONCE
 
     asyncio.run(scenario())
@@ -412,7 +412,7 @@ def test_manifests_are_made_durable_in_time_and_a_few_at_a_time(
             node = await w.joined()
 
             def undurable() -> int:
-                return sum(mine.disk.has_undurable_changes for mine in node.ownership.owned.values())
+                return sum(mine.disk.committed.has_undurable_changes for mine in node.ownership.owned.values())
 
             await node.ownership.make_durable_due()
             assert undurable() == 80
@@ -439,7 +439,7 @@ def test_partitions_that_have_waited_longest_are_made_durable_first(
             for place, mine in enumerate(owned):
                 mine.durability.forced_ms = w.clock.monotonic_ms() - 10_000 - place
             await node.ownership.make_durable_due()
-            assert [mine.disk.has_undurable_changes for mine in owned] == [True] * 48 + [False] * 32
+            assert [mine.disk.committed.has_undurable_changes for mine in owned] == [True] * 48 + [False] * 32
 
     asyncio.run(scenario())
 
@@ -453,10 +453,10 @@ def test_partitions_that_have_waited_longest_step_first(tmp_path: Path, crawl_na
             owned = list(node.ownership.owned.values())
             w.clock.advance(20_000)
             for place, mine in enumerate(owned):
-                mine.note_inbox_moved()
+                mine.inbox.note_urls()
                 mine.schedule.note_step(w.clock.monotonic_ms() - 10_000 - place)
-            await node.ownership.step_due(starved=True)
-            assert [mine.inbox_moved for mine in owned] == [True] * 16 + [False] * 64
+            await node.ownership.folding.step_due(starved=True)
+            assert [mine.inbox.has_urls for mine in owned] == [True] * 16 + [False] * 64
 
     asyncio.run(scenario())
 
@@ -480,7 +480,7 @@ def test_round_is_of_many_partitions_with_little_or_of_few_with_much(
             node = await w.joined()
             due = list(node.ownership.owned.values())[: len(unfolded)]
             for mine, urls in zip(due, unfolded, strict=True):
-                mine.note_inbox_moved()
+                mine.inbox.note_urls()
                 mine.inbox.unfolded_urls = urls
             assert list(shares_of(due).values()) == shares
             assert sum(shares) <= INBOX_ENTRIES_AT_ONCE
@@ -499,15 +499,15 @@ def test_urls_are_counted_that_wait_in_a_redis_that_is_new(tmp_path: Path, crawl
         async with world(tmp_path, crawl_name, redis_url, partitions=1) as w:
             node = await w.joined()
             await offered(w, node)
-            assert await node.ownership.step_due(starved=False) == len(PAGES)
+            assert await node.ownership.folding.step_due(starved=False) == len(PAGES)
             [mine] = node.ownership.owned.values()
             await w.client.commands([("HDEL", mine.keys.state, "appended_urls")])  # as a new one would have it
             await node.parts.leases.renew()
-            assert mine.unfolded_urls == 0
+            assert mine.inbox.unfolded_urls == 0
             node.offer(queued("http://late.example/")[0])
             await node.pump.flush()
             await node.parts.leases.renew()
-            assert mine.unfolded_urls == 1
+            assert mine.inbox.unfolded_urls == 1
 
     asyncio.run(scenario())
 
@@ -519,12 +519,12 @@ def test_starved_node_steps_sooner(tmp_path: Path, crawl_name: str, redis_url: s
         async with world(tmp_path, crawl_name, redis_url, partitions=1) as w:
             node = await w.joined()
             await offered(w, node)
-            assert await node.ownership.step_due(starved=False) == len(PAGES)
+            assert await node.ownership.folding.step_due(starved=False) == len(PAGES)
             node.offer(queued("http://late.example/")[0])
             await node.pump.flush()
             node.fold.note_inboxes()
             w.clock.advance(20)
-            assert await node.ownership.step_due(starved=False) == 0
-            assert await node.ownership.step_due(starved=True) == 1
+            assert await node.ownership.folding.step_due(starved=False) == 0
+            assert await node.ownership.folding.step_due(starved=True) == 1
 
     asyncio.run(scenario())

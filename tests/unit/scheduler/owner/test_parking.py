@@ -92,16 +92,16 @@ def test_retired_hosts_urls_go_to_the_disk_and_do_not_hold_up_the_end(
             await fail_first(w, node)
             await w.turn(node, 30)
             assert await in_redis(w, node) == 0
-            seen = await node.survey()
+            seen = await node.progress.survey()
             assert (seen.hosts_retired, seen.urls_disk, seen.counts["withheld"]) == (1, 0, URLS - 1)
             assert seen.is_empty
-            assert node.finished
+            assert node.progress.is_finished
             assert await awaken(w, node)
-            assert not (await node.survey()).is_empty, "it does not end before its owner has looked"
+            assert not (await node.progress.survey()).is_empty, "it does not end before its owner has looked"
             paths = Counter(held.url for held in await fetch_all(w, node))
             assert len(paths) == URLS - 1
             assert set(paths.values()) == {1}
-            assert (await node.survey()).counts["withheld"] == 0
+            assert (await node.progress.survey()).counts["withheld"] == 0
             assert not await awaken(w, node), "a host that has not failed is left as it is"
 
     asyncio.run(scenario())
@@ -115,10 +115,10 @@ def test_restart_does_not_forget_who_is_retired(tmp_path: Path, crawl_name: str,
             node = await offered(w)
             await fail_first(w, node)
             await w.turn(node, 10)
-            await node.close()
+            await node.departure.close()
             again = await w.joined()
             assert await fetch_all(w, again) == []
-            assert (await again.survey()).hosts_retired == 1
+            assert (await again.progress.survey()).hosts_retired == 1
             await awaken(w, again)
             assert len({held.url for held in await fetch_all(w, again)}) == URLS - 1
 
@@ -136,10 +136,10 @@ def test_snoozed_host_keeps_one_url_in_redis_and_leaves_the_room_to_others(
             await fail_first(w, node)
             await w.turn(node, 10)
             assert await in_redis(w, node) == 1
-            seen = await node.survey()
+            seen = await node.progress.survey()
             assert (seen.hosts_snoozed, seen.hosts_retired) == (1, 0)
             assert seen.urls_disk == URLS - 2
-            assert not node.finished
+            assert not node.progress.is_finished
             await let_time_pass(w, node)
             [probe] = await w.take(node, 4)
             w.end(node, probe, "error:timeout")
@@ -148,8 +148,8 @@ def test_snoozed_host_keeps_one_url_in_redis_and_leaves_the_room_to_others(
             await let_time_pass(w, node)
             urls = {held.url for held in await fetch_all(w, node)}
             assert len(urls) == URLS - 2
-            assert (await node.survey()).hosts_snoozed == 0
-            assert node.finished
+            assert (await node.progress.survey()).hosts_snoozed == 0
+            assert node.progress.is_finished
 
     asyncio.run(scenario())
 
@@ -167,11 +167,11 @@ def test_retired_hosts_do_not_fill_the_hot_set(tmp_path: Path, crawl_name: str, 
                 for held in await w.take(node, 1):
                     w.end(node, held, "error:refused" if held.host in dead else "status:200")
                     fetched.append(held)
-                if node.finished:
+                if node.progress.is_finished:
                     break
             assert Counter(held.host for held in fetched) == {**dict.fromkeys(dead, 1), "well.example": 120}
-            assert node.finished
-            seen = await node.survey()
+            assert node.progress.is_finished
+            seen = await node.progress.survey()
             assert (seen.hosts_retired, seen.counts["withheld"], seen.urls_queued) == (6, 6 * 119, 0)
 
     asyncio.run(scenario())
@@ -187,8 +187,8 @@ def test_urls_found_later_wait_with_their_retired_host(tmp_path: Path, crawl_nam
             for url in queued(f"http://{DEAD}/late"):
                 node.offer(url)
             assert await fetch_all(w, node) == []
-            assert (await node.survey()).counts["withheld"] == 1
-            assert node.finished
+            assert (await node.progress.survey()).counts["withheld"] == 1
+            assert node.progress.is_finished
             await awaken(w, node)
             assert [held.url for held in await fetch_all(w, node)] == [f"http://{DEAD}/late"]
 
@@ -239,7 +239,7 @@ def test_node_that_dies_while_urls_are_moved_loses_none(
             monkeypatch.setattr(node.parts.client, "run_each", away)
             with pytest.raises(TransientStoreError):
                 await fail_first(w, node)
-            await node.abandon()
+            await node.departure.abandon()
             heir = await w.joined()
             await w.turn(heir, 20)
             assert await in_redis(w, heir) == 0
@@ -267,8 +267,8 @@ def test_member_that_cannot_be_read_stops_nobody(tmp_path: Path, crawl_name: str
             assert await in_redis(w, node) == 0
             await awaken(w, node)
             await fetch_all(w, node)
-            assert (await node.survey()).counts["dropped:undecodable"] == 1
-            assert node.finished
+            assert (await node.progress.survey()).counts["dropped:undecodable"] == 1
+            assert node.progress.is_finished
 
     asyncio.run(scenario())
 

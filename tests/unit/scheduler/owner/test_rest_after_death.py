@@ -58,6 +58,6 @@ async def test_resumed_crawl_lets_hosts_rest_as_long_as_they_asked(
         await time_comes(w, node)
         await w.take(node, 2)
         assert len(node.handout.held) == 1, "a page is in process"
-        await node.abandon()
+        await node.departure.abandon()
         again = await w.joined()
         assert await due_in_ms(w, again) > (DELAY_S - 30) * 1_000

@@ -48,7 +48,7 @@ class Steps:
         return self.partition.step([InboxEntry(f"{self.entries}-0", contents=contents)], 0, {}).rejected
 
     def counts(self) -> tuple[int, int]:
-        return self.partition.exact_copies, self.partition.near_copies
+        return self.partition.manifest.exact_copies, self.partition.manifest.near_copies
 
     def listed(self) -> list[tuple[int, ...]]:
         rows = read_copies_of(self.directory)
@@ -85,19 +85,19 @@ def test_near_copies_are_found_for_other_partitions_until_they_were_told(directo
     pages = [(1, page(1)), (2, edited(page(1), 1, 4)), (3, edited(page(1), 3, 4))]
     sketched = [rows_of(page, contents=keys).tobytes() for page in pages]
     steps.step(sketched=sketched[0])
-    assert steps.partition.untold == b""
+    assert steps.partition.committed.untold == b""
     steps.step(sketched=sketched[1])
-    told = steps.partition.untold
+    told = steps.partition.committed.untold
     assert unpack_contents(pack_contents(found=told)).found.tolist() == [(20, 2, 1)]
     steps.take_over()
-    assert steps.partition.untold == told
-    steps.partition.note_told(told)
-    assert steps.partition.untold == b""
+    assert steps.partition.committed.untold == told
+    steps.partition.committed.note_told(told)
+    assert steps.partition.committed.untold == b""
     steps.take_over()
-    assert steps.partition.untold == told, "nothing on disk knows that it was told"
-    steps.partition.note_told(told)
+    assert steps.partition.committed.untold == told, "nothing on disk knows that it was told"
+    steps.partition.committed.note_told(told)
     steps.step(sketched=sketched[2])
-    assert len(steps.partition.untold) == FOUND.itemsize
+    assert len(steps.partition.committed.untold) == FOUND.itemsize
     assert steps.counts() == (0, 0), "that is counted where the content belongs"
 
 

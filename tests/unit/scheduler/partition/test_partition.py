@@ -10,6 +10,7 @@ import pytest
 
 from bigcrawl.drum.files import DiskFiles
 from bigcrawl.exceptions import CorruptionError, OwnershipLostError, TransientStoreError
+from bigcrawl.scheduler.partition.directory import has_manifest, last_epoch, verify_newest
 from bigcrawl.scheduler.partition.partition import ADMIT_URLS_MAX, Partition, PartitionLimits, Step
 from bigcrawl.scheduler.records.queued_url import UNCHECKED, encode_batch
 from tests.support.disks.faulty_files import Fault, FaultyFiles
@@ -35,9 +36,14 @@ def test_new_urls_are_admitted_and_duplicates_are_not(directory: Path) -> None:
     assert step.batch == (1, 0, [first, second])
     step = partition.step([("2-0", encode_batch([second]))], 10, {})
     assert step == Step(None, 0, 1, 0)
-    figures = (partition.seen, partition.duplicates, partition.folded_urls, partition.waiting)
+    figures = (
+        len(partition.state.tables.seen),
+        partition.manifest.duplicates,
+        partition.manifest.folded_urls,
+        partition.state.waiting,
+    )
     assert figures == (2, 2, 4, 0)
-    assert (partition.inbox_id, partition.batch_number, partition.admitted) == ("2-0", 1, 2)
+    assert (partition.manifest.inbox_id, partition.manifest.batch_number, partition.manifest.admitted) == ("2-0", 1, 2)
 
 
 def test_an_unchecked_url_is_queued_each_time(directory: Path) -> None:
@@ -47,7 +53,7 @@ def test_an_unchecked_url_is_queued_each_time(directory: Path) -> None:
     for number in range(1, 4):
         step = partition.step([(f"{number}-0", encode_batch([url]))], 10, {})
         assert step.batch == (number, number - 1, [url])
-    assert partition.seen == 0
+    assert len(partition.state.tables.seen) == 0
 
 
 def test_an_entry_that_was_folded_is_skipped(directory: Path) -> None:
@@ -57,18 +63,18 @@ def test_an_entry_that_was_folded_is_skipped(directory: Path) -> None:
     entries = [(entry_id, encode_batch([url])) for entry_id in ("9-9", "9-10", "10-0")]
     assert partition.step(entries[:2], 10, {}).new == 2
     assert partition.step(entries, 10, {}).new == 1
-    number = partition.manifest_number
+    number = partition.manifest.number
     assert partition.step(entries, 10, {}) == Step(None, 0, 0, 0)
-    assert partition.manifest_number == number, "a step with nothing to do commits nothing"
+    assert partition.manifest.number == number, "a step with nothing to do commits nothing"
 
 
 def test_a_batch_that_cannot_be_decoded_is_set_aside(directory: Path) -> None:
     """Rubbish is kept under its id, counted, and stops nothing."""
     partition = Partition.open(directory, 1, LIMITS)
     step = partition.step([("1-0", b"\x07rubbish"), ("1-1", encode_batch([make_url(1)])), ("1-2", b"")], 10, {})
-    assert (step.new, step.rejected, partition.rejected) == (1, 2, 2)
+    assert (step.new, step.rejected, partition.manifest.rejected) == (1, 2, 2)
     assert (directory / "rejected" / "1-0").read_bytes() == b"\x07rubbish"
-    assert partition.inbox_id == "1-2"
+    assert partition.manifest.inbox_id == "1-2"
 
 
 def test_room_bounds_what_is_admitted(directory: Path) -> None:
@@ -76,11 +82,11 @@ def test_room_bounds_what_is_admitted(directory: Path) -> None:
     partition = Partition.open(directory, 1, LIMITS)
     batch = encode_batch([make_url(i, f"h{i}.example") for i in range(30)])
     assert partition.step([("1-0", batch)], 0, {}).batch is None
-    assert partition.waiting == 30
+    assert partition.state.waiting == 30
     step = partition.step([], 12, {})
     assert step.batch
     assert [url.host for url in step.batch.urls] == [f"h{i}.example" for i in range(12)]
-    assert partition.waiting == 18
+    assert partition.state.waiting == 18
 
 
 def test_bytes_bound_what_is_admitted(directory: Path) -> None:
@@ -90,7 +96,7 @@ def test_bytes_bound_what_is_admitted(directory: Path) -> None:
     step = partition.step([("1-0", batch)], 100, {})
     assert step.batch
     assert len(step.batch.urls) == 3
-    assert partition.waiting == 5
+    assert partition.state.waiting == 5
     step = partition.step([], 100, {})
     assert step.batch
     assert len(step.batch.urls) == 3
@@ -103,7 +109,7 @@ def test_hosts_over_their_room_are_parked(directory: Path) -> None:
     step = partition.step([("1-0", encode_batch(urls))], 100, {"big.example": 5})
     assert step.batch
     assert step.batch.urls == [urls[-1], *urls[:3]]
-    assert (partition.parked, partition.parked_hosts) == (17, 1)
+    assert (len(partition.state.parked), partition.state.parked.host_count) == (17, 1)
     assert partition.step([], 100, {"big.example": 8}).batch is None
     step = partition.step([("2-0", encode_batch([make_url(50, "big.example")]))], 100, {"big.example": 6})
     assert step.batch
@@ -122,7 +128,7 @@ def test_urls_of_a_host_keep_their_order_through_parking(directory: Path) -> Non
             partition = Partition.open(directory, number, LIMITS)
             world.bring_up(partition)
         partition._check()
-    assert partition.parked > 0
+    assert len(partition.state.parked) > 0
     world.drain(partition, LIMITS.host_hot_max)
 
 
@@ -176,7 +182,7 @@ def test_a_url_behind_a_full_host_is_rewritten_a_few_times_at_most(directory: Pa
     world.offer(make_url(i) for i in range(4000))
     world.step(partition, room=0)
     once = files.appended_bytes
-    while partition.waiting:
+    while partition.state.waiting:
         world.fetch(40)
         world.step(partition, room=1000)
     world.check_complete()
@@ -191,10 +197,10 @@ def test_a_full_host_costs_nothing_while_it_is_full(directory: Path) -> None:
     partition.step([("1-0", encode_batch([make_url(i) for i in range(150)]))], 1000, full)
     for _ in range(5):
         partition.step([], 1000, full)
-    assert partition.parked == 150
-    number = partition.manifest_number
+    assert len(partition.state.parked) == 150
+    number = partition.manifest.number
     partition.step([], 1000, full)
-    assert partition.manifest_number == number
+    assert partition.manifest.number == number
 
 
 def test_parked_hosts_are_bounded(directory: Path) -> None:
@@ -204,9 +210,9 @@ def test_parked_hosts_are_bounded(directory: Path) -> None:
     world = PartitionWorld()
     for number in range(3):
         world.offer(make_url(100 * number + i, f"h{i}.example") for i in range(40))
-    while world.unread(partition) or partition.waiting:
+    while world.unread(partition) or partition.state.waiting:
         world.step(partition, room=100)
-        assert partition.parked_hosts <= 5
+        assert partition.state.parked.host_count <= 5
         world.fetch(1)
     world.check_complete()
 
@@ -226,14 +232,14 @@ def test_at_the_bound_a_parked_host_is_not_overtaken(directory: Path) -> None:
 
 def test_a_partition_exists_once_it_has_a_manifest(directory: Path) -> None:
     """A leftover directory is not a partition; an opened one is, and says its epoch."""
-    assert not Partition.exists(directory)
-    assert Partition.last_epoch(directory) == 0
+    assert not has_manifest(directory)
+    assert last_epoch(directory) == 0
     (directory / "e1").mkdir(parents=True)
     (directory / "e1" / "run-1").write_bytes(b"left by a crash")
-    assert not Partition.exists(directory)
+    assert not has_manifest(directory)
     Partition.open(directory, 2, LIMITS)
-    assert Partition.exists(directory)
-    assert Partition.last_epoch(directory) == 2
+    assert has_manifest(directory)
+    assert last_epoch(directory) == 2
 
 
 def test_an_epoch_is_used_once(directory: Path) -> None:
@@ -253,11 +259,11 @@ def test_a_fenced_owner_cannot_touch_its_successor(directory: Path) -> None:
     for number in range(5):
         batch = encode_batch([make_url(5000 + 10 * number + i, "old.example") for i in range(10)])
         old.step([(f"1900000000000-{number}", batch)], 5, {})
-    old.forget_batches(3)
-    old.make_durable()
+    old.committed.forget_batches(3)
+    old.committed.make_durable()
     new._check()
-    assert Partition.verify(directory) == []
-    assert new.manifest_number == 3
+    assert verify_newest(directory) == []
+    assert new.manifest.number == 3
     world.drain(new, LIMITS.host_hot_max)
 
 
@@ -265,7 +271,7 @@ def test_a_durable_successor_ends_a_fenced_owner(directory: Path) -> None:
     """Once the new owner is durable the old directory is gone, and the old owner's steps fail cleanly."""
     old = Partition.open(directory, 1, LIMITS)
     new = Partition.open(directory, 2, LIMITS)
-    new.make_durable()
+    new.committed.make_durable()
     assert sorted(path.name for path in directory.iterdir()) == ["e2"]
     with pytest.raises(TransientStoreError):
         old.step([("1-0", encode_batch([make_url(1)]))], 5, {})
@@ -280,7 +286,7 @@ def test_a_fenced_owner_does_not_bring_its_manifest_back(directory: Path) -> Non
     for number in range(2):
         with pytest.raises(TransientStoreError):
             old.step([(f"1-{number}", encode_batch([make_url(1)]))], 5, {})
-    assert not Partition.exists(directory)
+    assert not has_manifest(directory)
 
 
 def test_a_half_finished_takeover_is_ignored_and_removed(directory: Path) -> None:
@@ -291,7 +297,7 @@ def test_a_half_finished_takeover_is_ignored_and_removed(directory: Path) -> Non
     (directory / "e2").mkdir()
     (directory / "e2" / "queue-0-1-0").write_bytes(b"half a takeover")
     partition = Partition.open(directory, 3, LIMITS)
-    partition.make_durable()
+    partition.committed.make_durable()
     assert sorted(path.name for path in directory.iterdir()) == ["e3"]
     world.bring_up(partition)
     world.drain(partition, LIMITS.host_hot_max)
@@ -319,11 +325,11 @@ def test_a_damaged_manifest_is_never_a_fresh_start(directory: Path) -> None:
     Partition.open(directory, 2, LIMITS)
     manifest = directory / "e2" / "MANIFEST"
     manifest.write_bytes(manifest.read_bytes()[:-1])
-    assert Partition.exists(directory)
+    assert has_manifest(directory)
     with pytest.raises(CorruptionError) as caught:
         Partition.open(directory, 3, LIMITS)
     assert caught.value.path == str(manifest)
-    assert [problem.path for problem in Partition.verify(directory)] == [str(manifest)]
+    assert [problem.path for problem in verify_newest(directory)] == [str(manifest)]
 
 
 def test_a_half_written_record_is_passed_over(directory: Path) -> None:
@@ -331,15 +337,15 @@ def test_a_half_written_record_is_passed_over(directory: Path) -> None:
     partition, world = Partition.open(directory, 1, LIMITS), PartitionWorld()
     path = directory / "e1" / "MANIFEST"
     for start in (0, 100):
-        committed, size = partition.manifest_number, path.stat().st_size
+        committed, size = partition.manifest.number, path.stat().st_size
         world.offer(make_url(start + i, f"h{i}.example") for i in range(9))
         partition.step(world.unread(partition), 5, {})
     data = path.read_bytes()
     for end in (size + 1, size + 15, size + 16, size + 40, len(data) - 1):
         path.write_bytes(data[:end])
-        assert Partition.verify(directory) == []
+        assert verify_newest(directory) == []
         successor = Partition.open(directory, 2, LIMITS)
-        assert (successor.manifest_number, successor.batch_number) == (committed + 1, 1)
+        assert (successor.manifest.number, successor.manifest.batch_number) == (committed + 1, 1)
         shutil.rmtree(directory / "e2")
 
 
@@ -366,13 +372,13 @@ def test_a_lost_or_cut_file_is_damage(many_files: Path, name: str, damage: str) 
     with pytest.raises(CorruptionError) as caught:
         Partition.open(many_files.parent, 2, LIMITS)
     assert caught.value.path == str(path)
-    assert [problem.path for problem in Partition.verify(many_files.parent)] == [str(path)]
+    assert [problem.path for problem in verify_newest(many_files.parent)] == [str(path)]
 
 
 @pytest.mark.parametrize("name", ["queue-0-1-0", "park-0", "run-1", "MANIFEST"])
 def test_verify_finds_a_flipped_bit_in_any_file(many_files: Path, name: str) -> None:
     """Every file that the manifest names is read whole, and the manifest with its batches."""
-    assert Partition.verify(many_files.parent) == []
+    assert verify_newest(many_files.parent) == []
     path = many_files / name
     sound = path.read_bytes()
     reserved = range(44, 48) if name.startswith("run") else ()  # of a run's header, read by nobody
@@ -380,7 +386,7 @@ def test_verify_finds_a_flipped_bit_in_any_file(many_files: Path, name: str) -> 
         data = bytearray(sound)
         data[place] ^= 1
         path.write_bytes(data)
-        assert [problem.path for problem in Partition.verify(many_files.parent)] == [str(path)], place
+        assert [problem.path for problem in verify_newest(many_files.parent)] == [str(path)], place
 
 
 @pytest.mark.parametrize("lost", ["length", "bytes"])
@@ -390,20 +396,20 @@ def test_after_a_power_cut_the_durable_manifest_is_fallen_back_to(directory: Pat
     path = directory / "e1" / "park-0"
     world.offer(make_url(i, f"h{i % 6}.example") for i in range(100))
     world.step(partition, room=10)
-    partition.make_durable()
+    partition.committed.make_durable()
     world.trim(partition)
     durable = path.read_bytes()
     world.offer(make_url(1000 + i, f"h{i % 7}.example") for i in range(100))
     world.step(partition, room=10)
     path.write_bytes(durable + (b"" if lost == "length" else bytes(path.stat().st_size - len(durable))))
-    assert [problem.path for problem in Partition.verify(directory)] == [str(path)]
+    assert [problem.path for problem in verify_newest(directory)] == [str(path)]
     if lost == "length":
         with pytest.raises(CorruptionError):
             Partition.open(directory, 2, LIMITS)
     partition = Partition.open(directory, 2, LIMITS, fall_back=True)
-    assert partition.batch_number == 1
+    assert partition.manifest.batch_number == 1
     world.bring_up(partition)
-    assert partition.batch_number == 2
+    assert partition.manifest.batch_number == 2
     world.drain(partition, LIMITS.host_hot_max)
 
 
@@ -417,13 +423,13 @@ def test_committed_batches_are_offered_until_forgotten(directory: Path) -> None:
     for number in range(1, 6):
         entry = (f"{number}-0", encode_batch([make_url(number, f"h{number}.example")]))
         batches.append(partition.step([entry], 5, {}).batch)
-    partition.forget_batches(2)
-    assert list(partition.pending_batches(0)) == batches, "forgotten only by the next manifest"
+    partition.committed.forget_batches(2)
+    assert list(partition.committed.batches(0)) == batches, "forgotten only by the next manifest"
     partition.step([("6-0", encode_batch([make_url(6)]))], 0, {})
     partition = Partition.open(directory, 2, LIMITS)
-    assert list(partition.pending_batches(2)) == batches[2:]
-    assert list(partition.pending_batches(5)) == []
-    assert list(partition.pending_batches(1)) == [(2, 0, []), *batches[2:]]
+    assert list(partition.committed.batches(2)) == batches[2:]
+    assert list(partition.committed.batches(5)) == []
+    assert list(partition.committed.batches(1)) == [(2, 0, []), *batches[2:]]
 
 
 def test_old_batches_are_kept_by_their_keys(directory: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -435,11 +441,11 @@ def test_old_batches_are_kept_by_their_keys(directory: Path, monkeypatch: pytest
         entry = (f"{number}-0", encode_batch([make_url(100 * number + i, f"h{i}.example") for i in range(50)]))
         batches.append(partition.step([entry], 50, {}).batch)
     for upto in (2, 3):
-        partition.forget_text(upto)
-        partition._kept._log._first_bytes = 0  # it has grown
+        partition.committed.forget_text(upto)
+        partition.committed._log._first_bytes = 0  # it has grown
         partition.step([(f"{upto}0-0", encode_batch([make_url(upto)]))], 0, {})
-        partition.make_durable()
-        kept = list(partition.pending_batches(0))
+        partition.committed.make_durable()
+        kept = list(partition.committed.batches(0))
         assert [batch.has_text for batch in kept] == [False] * upto + [True] * (5 - upto)
         assert kept[upto:] == batches[upto:]
         for old, batch in zip(batches[:upto], kept, strict=False):
@@ -447,7 +453,7 @@ def test_old_batches_are_kept_by_their_keys(directory: Path, monkeypatch: pytest
             assert batch == old.without_text()
             assert [url.key for url in batch.urls] == [url.key for url in old.urls]
         partition._check()
-    assert list(Partition.open(directory, 2, LIMITS).pending_batches(0)) == kept
+    assert list(Partition.open(directory, 2, LIMITS).committed.batches(0)) == kept
 
 
 def test_batches_beyond_the_manifest_are_folded(directory: Path) -> None:
@@ -456,18 +462,18 @@ def test_batches_beyond_the_manifest_are_folded(directory: Path) -> None:
     urls = [make_url(i, f"h{i}.example") for i in range(6)]
     partition.step([("1-0", encode_batch(urls[:3]))], 0, {})
     partition.fold_admitted({1: [urls[0].key], 2: [urls[1].key, urls[4].key]})
-    assert (partition.batch_number, partition.admitted) == (2, 3)
+    assert (partition.manifest.batch_number, partition.manifest.admitted) == (2, 3)
     partition = Partition.open(directory, 2, LIMITS)
     step = partition.step([("2-0", encode_batch(urls[3:]))], 10, {})
     assert step.batch == (3, 3, [urls[2], urls[3], urls[5]])
-    assert partition.waiting == 0
+    assert partition.state.waiting == 0
 
 
 def test_urls_of_a_batch_of_which_nothing_is_known_are_admitted_again(directory: Path) -> None:
     """A gap between the manifest and what Redis knows costs repeats; no sequence number is given twice."""
     partition = Partition.open(directory, 1, LIMITS)
     partition.fold_admitted({})
-    assert (partition.batch_number, partition.admitted) == (0, 0)
+    assert (partition.manifest.batch_number, partition.manifest.admitted) == (0, 0)
     urls = [make_url(i) for i in range(3)]
     partition.step([("1-0", encode_batch(urls))], 0, {})
     partition.fold_admitted({2: [urls[1].key]}, upto=2)
@@ -482,12 +488,12 @@ def test_only_a_durable_point_lets_the_inbox_be_trimmed(directory: Path) -> None
     partition = Partition.open(directory, 1, LIMITS)
     partition.step([("1-0", encode_batch([make_url(1)]))], 10, {})
     for durable in (("0-0", 0), ("1-0", 1)):
-        assert (partition.durable_inbox_id, partition.durable_batch_number) == durable
-        assert partition.has_undurable_changes == (durable == ("0-0", 0))
-        partition.make_durable()
+        assert (partition.committed.durable_inbox_id, partition.committed.durable_batch_number) == durable
+        assert partition.committed.has_undurable_changes == (durable == ("0-0", 0))
+        partition.committed.make_durable()
     partition.step([("2-0", encode_batch([make_url(2)]))], 10, {})
-    assert partition.durable_inbox_id == "1-0"
-    assert Partition.open(directory, 2, LIMITS).durable_inbox_id == "0-0"
+    assert partition.committed.durable_inbox_id == "1-0"
+    assert Partition.open(directory, 2, LIMITS).committed.durable_inbox_id == "0-0"
 
 
 def test_a_manifest_says_which_one_was_durable(directory: Path) -> None:
@@ -495,12 +501,12 @@ def test_a_manifest_says_which_one_was_durable(directory: Path) -> None:
     partition = Partition.open(directory, 1, LIMITS)
     for number in range(1, 4):
         partition.step([(f"{number}-0", encode_batch([make_url(number)]))], 0, {})
-        partition.make_durable()
-        durable = partition.manifest_number
+        partition.committed.make_durable()
+        durable = partition.manifest.number
         partition.fold_admitted({number: [number]})
-        assert partition._kept.manifest.durable == durable
+        assert partition.committed.manifest.durable == durable
         partition.step([(f"{number}-1", encode_batch([make_url(100 + number)]))], 0, {})
-        assert partition._kept.manifest.durable == durable
+        assert partition.committed.manifest.durable == durable
 
 
 def test_a_durable_point_leaves_only_what_is_needed(directory: Path) -> None:
@@ -510,9 +516,9 @@ def test_a_durable_point_leaves_only_what_is_needed(directory: Path) -> None:
         world.offer(make_url(100 * number + i, f"h{i % 5}.example") for i in range(20))
         world.fetch(4)
         world.step(partition, room=10)
-    partition.make_durable()
+    partition.committed.make_durable()
     names = {path.name for path in (directory / "e1").iterdir()}
-    assert names == {*partition._kept.manifest.files_needed(), "MANIFEST"}
+    assert names == {*partition.committed.manifest.files_needed(), "MANIFEST"}
 
 
 def test_a_log_that_has_grown_is_begun_anew(directory: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -524,13 +530,13 @@ def test_a_log_that_has_grown_is_begun_anew(directory: Path, monkeypatch: pytest
         world.offer(make_url(100 * number + i, f"h{i % 5}.example") for i in range(20))
         world.fetch(4)
         world.step(partition, room=10)
-        partition.forget_batches(partition.batch_number - 2)
-        partition.make_durable()
+        partition.committed.forget_batches(partition.manifest.batch_number - 2)
+        partition.committed.make_durable()
         partition._check()
-        assert list(partition.pending_batches(world.batch_number - 1)) == [world.batches[world.batch_number]]
+        assert list(partition.committed.batches(world.batch_number - 1)) == [world.batches[world.batch_number]]
         sizes.append((directory / "e1" / "MANIFEST").stat().st_size)
     # Fresh keys, eight bytes each, are most of the first record.
-    assert max(sizes) < 2.5 * 8 * partition.seen
+    assert max(sizes) < 2.5 * 8 * len(partition.state.tables.seen)
     assert sum(later < earlier for earlier, later in pairwise(sizes)) >= 3
     partition = Partition.open(directory, 2, LIMITS)
     world.bring_up(partition)
@@ -541,7 +547,7 @@ def test_a_step_is_two_appends_and_a_durable_round_three_syncs(directory: Path) 
     """However many steps lie between, a durable round syncs a queue, the log, and new names; then nothing."""
     files = CountingFiles()
     partition = Partition.open(directory, 1, LIMITS, files)
-    partition.make_durable()
+    partition.committed.make_durable()
     for number in range(50):
         files.calls.clear()
         batch = encode_batch([make_url(100 * number + i, f"h{i}.example") for i in range(20)])
@@ -551,8 +557,8 @@ def test_a_step_is_two_appends_and_a_durable_round_three_syncs(directory: Path) 
         assert reads <= 2
     for calls in ({"sync_file": 2, "sync_directory": 1}, {}):
         files.calls.clear()
-        partition.forget_batches(partition.batch_number)
-        partition.make_durable()
+        partition.committed.forget_batches(partition.manifest.batch_number)
+        partition.committed.make_durable()
         assert files.calls == calls
 
 
@@ -564,11 +570,11 @@ def test_a_full_disk_leaves_the_step_to_be_repeated(directory: Path) -> None:
         partition = Partition.open(directory / str(at), 1, LIMITS, files)
         partition.step([("1-0", encode_batch([make_url(i) for i in range(50)]))], 10, {})
         entries = [("2-0", encode_batch([make_url(100 + i, "b.example") for i in range(4200)]))]
-        before = (repr(partition), partition._kept.manifest)
+        before = (repr(partition), partition.committed.manifest)
         files.fail(files.operations + at, Fault.DISK_FULL)
         with pytest.raises(TransientStoreError, match="No space left on device"):
             partition.step(entries, 10, {"a.example": 3})
-        assert (repr(partition), partition._kept.manifest) == before
+        assert (repr(partition), partition.committed.manifest) == before
         partition._check()
         files.mend()
         step = partition.step(entries, 10, {"a.example": 3})

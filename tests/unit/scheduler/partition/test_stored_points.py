@@ -15,6 +15,7 @@ import pytest
 from bigcrawl.drum.files import DiskFiles
 from bigcrawl.exceptions import TransientStoreError
 from bigcrawl.scheduler.owner.node_store import NodeStore
+from bigcrawl.scheduler.partition.directory import last_epoch
 from bigcrawl.scheduler.partition.partition import Partition, PartitionLimits
 from bigcrawl.scheduler.partition.stored_points import (
     AHEAD_URLS_MAX,
@@ -66,9 +67,9 @@ class Owner:
 
     def force(self) -> None:
         """Local files that are not needed go; the batches are forgotten as far as the store has them."""
-        self.disk.forget_text(self.points.trim[1])
-        self.disk.forget_batches(max(0, self.points.trim[1] - 3))
-        self.disk.make_durable()
+        self.disk.committed.forget_text(self.points.trim[1])
+        self.disk.committed.forget_batches(max(0, self.points.trim[1] - 3))
+        self.disk.committed.make_durable()
 
 
 class Life:
@@ -90,9 +91,11 @@ class Life:
         """A claim, and all that happens before anything is admitted."""
         self.owner = None
         epochs = self.node_store()._series_of(0).last_epoch()
-        self.epoch = max(self.epoch, epochs, Partition.last_epoch(self.place / machine / "p0000")) + 1
+        self.epoch = max(self.epoch, epochs, last_epoch(self.place / machine / "p0000")) + 1
         owner = Owner(self, machine, self.epoch)
-        if owner.disk.batch_number < self.world.batch_number:  # the last owner is dead for longer than Redis may lose
+        if (
+            owner.disk.manifest.batch_number < self.world.batch_number
+        ):  # the last owner is dead for longer than Redis may lose
             self.kept = self.world.batch_number
         self.world.bring_up(owner.disk)
         self.owner = owner
@@ -184,10 +187,10 @@ def test_a_zombie_that_goes_on_writing_and_deleting_harms_nobody(tmp_path: Path)
         zombie.store()  # refused by Redis too: nothing is trimmed or deleted
     life.objects.deliver()
     third = life.claim_again("third")
-    assert third.disk.batch_number == life.world.batch_number
+    assert third.disk.manifest.batch_number == life.world.batch_number
     zombie.store()
     life.work(third)
-    assert second.disk.epoch < third.disk.epoch
+    assert second.disk.manifest.epoch < third.disk.manifest.epoch
     life.world.drain(life.claim_again("fourth").disk, HOST_HOT)
 
 
@@ -196,10 +199,10 @@ def test_a_copy_that_is_newer_than_the_store_is_gone_on_with(tmp_path: Path) -> 
     life = Life(tmp_path)
     owner = life.claim_again("first")
     life.work(owner)
-    number = owner.disk.manifest_number
+    number = owner.disk.manifest.number
     again = life.claim_again("first")
-    assert again.disk.manifest_number > number
-    assert again.disk.batch_number == life.world.batch_number
+    assert again.disk.manifest.number > number
+    assert again.disk.manifest.batch_number == life.world.batch_number
     life.world.drain(again.disk, HOST_HOT)
 
 

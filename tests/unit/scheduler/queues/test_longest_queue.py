@@ -15,8 +15,8 @@ if TYPE_CHECKING:
 def test_hot_and_parked_urls_of_a_host_count_together(tmp_path: Path) -> None:
     """The longest queue may be parked, hot, or both; a host that is not waited for is left out."""
     disk = Partition.open(tmp_path / "p", 1, PartitionLimits(4))
-    assert disk.longest_queue({}) == ("", 0)
-    assert disk.longest_queue({"hot.example": 3}) == ("hot.example", 3)
+    assert disk.state.parked.longest({}) == ("", 0)
+    assert disk.state.parked.longest({"hot.example": 3}) == ("hot.example", 3)
     urls = [f"http://{host}.example/{at}" for host, count in (("a", 40), ("b", 10)) for at in range(count)]
     step = disk.step([("1-0", encode_batch(queued(*urls)))], 100, {})
     assert step.batch is not None
@@ -24,6 +24,6 @@ def test_hot_and_parked_urls_of_a_host_count_together(tmp_path: Path) -> None:
     for url in step.batch.urls:
         hot[url.host] = hot.get(url.host, 0) + 1
     assert 0 < hot["a.example"] < 40, "the others are parked"
-    assert disk.longest_queue(hot) == ("a.example", 40)
-    assert disk.longest_queue(hot, {"a.example"}) == ("b.example", 10)
-    assert disk.longest_queue({**hot, "c.example": 41}) == ("c.example", 41)
+    assert disk.state.parked.longest(hot) == ("a.example", 40)
+    assert disk.state.parked.longest(hot, {"a.example"}) == ("b.example", 10)
+    assert disk.state.parked.longest({**hot, "c.example": 41}) == ("c.example", 41)

@@ -30,7 +30,7 @@ async def begun(w: World) -> tuple[Node, list[HeldUrl]]:
         node.offer(url)
     started = await w.take(node, turns=12)
     assert len(started) == BATCH_URLS
-    node.wake()
+    node.pump.wake()
     await node.pump.turn()
     # Redis is asked for the time once a second of the real clock: on a busy machine that may be now.
     node.parts.client._crawl_clock._ask_ms += 10**9

@@ -28,7 +28,7 @@ async def taking_on(w: World, node: Node, *urls: str) -> None:
     node.fold.note_inboxes()
     for _ in range(6):
         w.clock.advance(1_000)
-        await node.ownership.step_due(starved=True)
+        await node.ownership.folding.step_due(starved=True)
     await node.parts.leases.renew()
 
 
@@ -67,7 +67,7 @@ def test_hosts_do_not_wait_for_the_turns_of_empty_partitions(
             await asyncio.gather(*node.parts.gatekeeper._tasks)
             assert len(node.handout.held) == min(in_process_max, len(URLS))
             before = node.parts.client.round_trips
-            assert node.handout.buffered
+            assert node.handout.buffer.waiting
             await node.pump.end_and_take()
             assert node.parts.client.round_trips - before <= 1, "an engine that has work waits for the batch"
 
@@ -85,7 +85,7 @@ def test_partition_that_was_claimed_is_due_when_its_first_host_is(
             await taking_on(w, node, *URLS)
             where = {held.partition for held in await w.take(node)}  # and their hosts rest when the node leaves
             assert where
-            await node.close()
+            await node.departure.close()
             again = await w.joined()
             now_ms = w.clock.monotonic_ms()
             due = {p: mine.due_ms - now_ms for p, mine in again.ownership.owned.items() if mine.due_ms < NEVER_MS}

@@ -68,7 +68,7 @@ def test_hosts_that_rest_long_are_many_in_redis(
             [mine] = node.ownership.owned.values()
             for _ in range(60):
                 w.clock.advance(1_000)
-                await node.ownership.step_due(starved=True)
+                await node.ownership.folding.step_due(starved=True)
             assert mine.hot.urls <= 1_000
             assert len(mine.hot.by_host) >= min(200, 1_000 // share // 2)
 
@@ -83,14 +83,14 @@ def test_a_gentle_crawl_of_many_hosts_is_as_fast_as_its_hot_set(tmp_path: Path, 
     """
     hot_max, delay_s, share = 195, 30, HotShare(30_000, 25)
     partition = Partition.open(tmp_path, 1, PartitionLimits(host_hot_max=200))
-    partition.set_host_share(share.urls)
+    partition.sources.set_host_share(share.urls)
     urls = [QueuedUrl(host * 100 + page, f"h{host}.x", 0, 0, b"") for host in range(400) for page in range(urls_each)]
     partition.step([InboxEntry("1-1", encode_batch(urls))], 0, {})
     hot: Counter[str] = Counter()
     due_s: dict[str, int] = {}
     fetched = 0
     for now_s in range(90):
-        if hot.total() <= hot_max // 2 and partition.waiting:
+        if hot.total() <= hot_max // 2 and partition.state.waiting:
             batch = partition.step([], hot_max - hot.total(), dict(hot)).batch
             hot.update(url.host for url in batch.urls) if batch else None
         for host in [host for host in hot if due_s.get(host, 0) <= now_s]:
@@ -121,12 +121,12 @@ async def _fetched(w: World) -> None:
     await node.pump.flush()
     node.fold.note_inboxes()
     w.clock.advance(1_000)
-    await node.ownership.step_due(starved=True)
+    await node.ownership.folding.step_due(starved=True)
     await node.parts.exchange.run(acknowledge=True, urls_max=2)
     await asyncio.gather(*node.parts.gatekeeper._tasks)
     page, other = node.handout.held
     page.outcome = "status:200"
-    node.handout.end_fetched(page)
+    node.handout.fetches.end(page)
     node.handout.give_back(other, 0)
     await node.parts.exchange.run(acknowledge=True, urls_max=0)
     assert share._rest_ms == pytest.approx(before + (1_000 - before) / PAGES, abs=1)

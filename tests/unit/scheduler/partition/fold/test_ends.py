@@ -10,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bigcrawl.exceptions import TransientStoreError
+from bigcrawl.scheduler.partition.directory import verify_newest
 from bigcrawl.scheduler.partition.partition import Partition, PartitionLimits
 from bigcrawl.scheduler.partition.reader import TRIES_MAX, read_partition
 from bigcrawl.scheduler.records.inbox_entry import InboxEntry
@@ -53,10 +54,10 @@ def partition(tmp_path: Path) -> Partition:
 def step(partition: Partition, *entries: InboxEntry | tuple[str, bytes]) -> None:
     """Fold all of the entries, in as many steps as it takes."""
     last = entries[-1][0]
-    while partition.inbox_id != last:
-        before = partition.inbox_id
+    while partition.manifest.inbox_id != last:
+        before = partition.manifest.inbox_id
         partition.step(entries, 100, {})
-        assert partition.inbox_id != before, "each step takes an entry at least"
+        assert partition.manifest.inbox_id != before, "each step takes an entry at least"
     partition._check()
 
 
@@ -71,16 +72,16 @@ def test_end_is_kept_with_its_time_and_the_last_one_counts(partition: Partition)
         2: ("dropped:forbidden", 9),
         3: ("status:404", 9),
     }
-    assert (partition.seen, partition.rejected) == (2, 0)
+    assert (len(partition.state.tables.seen), partition.manifest.rejected) == (2, 0)
 
 
 def test_entry_of_outcomes_alone_is_no_damaged_batch(partition: Partition) -> None:
     """Nothing is set aside or counted as URLs; one that brings URLs as well has both folded."""
     step(partition, told("1-0", (1, "status:200")))
-    assert (partition.folded_urls, partition.rejected, partition.waiting) == (0, 0, 0)
+    assert (partition.manifest.folded_urls, partition.manifest.rejected, partition.state.waiting) == (0, 0, 0)
     both = InboxEntry("2-0", urls(7), outcomes=pack_outcomes([(8, "status:200", 0)]))
     step(partition, both)
-    assert (partition.folded_urls, partition.rejected, partition.seen) == (1, 0, 1)
+    assert (partition.manifest.folded_urls, partition.manifest.rejected, len(partition.state.tables.seen)) == (1, 0, 1)
     assert list(ends_of(partition, [1, 7, 8])) == [1, 8]
 
 
@@ -88,7 +89,7 @@ def test_torn_outcomes_are_set_aside_and_stop_nothing(partition: Partition, tmp_
     """They are kept below rejected/, by the entry and the field; the other fields and entries are folded."""
     torn = InboxEntry("1-0", urls(1), outcomes=b"torn")
     step(partition, torn, told("2-0", (1, "status:200")), InboxEntry("3-0", forgotten=b"torn"))
-    assert (partition.seen, partition.rejected) == (1, 2)
+    assert (len(partition.state.tables.seen), partition.manifest.rejected) == (1, 2)
     assert list(ends_of(partition, [1])) == [1]
     kept = {path.name for path in (tmp_path / "p0000" / "rejected").iterdir()}
     assert kept == {"1-0-outcomes", "3-0-forgotten"}
@@ -99,10 +100,10 @@ def test_forgotten_url_is_new_again_and_has_no_end(partition: Partition) -> None
     step(partition, ("1-0", urls(1, 2)), told("2-0", (1, "status:200"), (2, "status:200")))
     step(partition, forgotten("3-0", 1, 99))
     assert list(ends_of(partition, [1, 2])) == [2]
-    assert partition.seen == 1
-    before = partition.duplicates
+    assert len(partition.state.tables.seen) == 1
+    before = partition.manifest.duplicates
     step(partition, ("4-0", urls(1, 1, 2)))
-    assert (partition.seen, partition.duplicates - before) == (2, 2)
+    assert (len(partition.state.tables.seen), partition.manifest.duplicates - before) == (2, 2)
 
 
 @pytest.mark.parametrize("together", [True, False])
@@ -122,18 +123,22 @@ def test_word_to_forget_covers_what_was_before_it_and_nothing_after(partition: P
         for entry in entries:
             step(partition, entry)
     assert ends_of(partition, [1, 2, 3]) == {1: ("status:404", 0)}
-    assert (partition.seen, partition.folded_urls, partition.duplicates) == (2, 4, 0)
+    assert (len(partition.state.tables.seen), partition.manifest.folded_urls, partition.manifest.duplicates) == (
+        2,
+        4,
+        0,
+    )
 
 
 def test_unchecked_url_that_ended_is_queued_again_and_stays_seen(partition: Partition) -> None:
     """What `retry` sends: the mark of the new beginning, and the URL past the seen check."""
     step(partition, ("1-0", urls(1)), told("2-0", (1, "error:timeout")))
-    queued = partition.admitted + partition.waiting
+    queued = partition.manifest.admitted + partition.state.waiting
     step(partition, told("3000-0", (1, "queued-again")), InboxEntry("3000-1", urls(1, flags=UNCHECKED)))
-    assert partition.admitted + partition.waiting == queued + 1
+    assert partition.manifest.admitted + partition.state.waiting == queued + 1
     assert ends_of(partition, [1]) == {1: ("queued-again", 3)}
     step(partition, ("4000-0", urls(1)))
-    assert partition.admitted + partition.waiting == queued + 1
+    assert partition.manifest.admitted + partition.state.waiting == queued + 1
 
 
 def test_ends_outlive_their_owner_and_are_verified(
@@ -145,16 +150,16 @@ def test_ends_outlive_their_owner_and_are_verified(
     keys = list(range(1, 300))
     for start in range(0, len(keys), 15):
         step(partition, told(f"{start + 1000}-0", *((key, f"status:{200 + key}") for key in keys[start : start + 15])))
-    partition.make_durable()
+    partition.committed.make_durable()
     heir = Partition.open(tmp_path / "p0000", 3, LIMITS)
     heir._check()
     assert {key: name for key, (name, _) in ends_of(heir, keys).items()} == {k: f"status:{200 + k}" for k in keys}
-    assert list(Partition.verify(tmp_path / "p0000")) == []
+    assert list(verify_newest(tmp_path / "p0000")) == []
     run = max((tmp_path / "p0000" / "e3").glob("end-*"), key=lambda path: path.stat().st_size)
     data = bytearray(run.read_bytes())
     data[len(data) // 3] ^= 1
     run.write_bytes(data)
-    assert [problem.path for problem in Partition.verify(tmp_path / "p0000")] == [str(run)]
+    assert [problem.path for problem in verify_newest(tmp_path / "p0000")] == [str(run)]
 
 
 @pytest.mark.parametrize("fault", list(Fault))
@@ -179,13 +184,13 @@ def test_step_that_fails_is_repeated_whole(tmp_path: Path, monkeypatch: pytest.M
             partition = Partition.open(directory, 2, LIMITS)
         files.mend()
         partition._check()
-        if partition.inbox_id == "2-0":
+        if partition.manifest.inbox_id == "2-0":
             assert ends_of(partition, range(1, 12)) == dict.fromkeys(range(1, 7), ("error:dns", 0))
-            assert partition.seen == 11
+            assert len(partition.state.tables.seen) == 11
         step(partition, *entries)
         names = {key: name for key, (name, _) in ends_of(partition, range(1, 12)).items()}
         assert names == dict.fromkeys([1, 2, 5, 6, 7, 8], "status:200")
-        assert partition.seen == 9
+        assert len(partition.state.tables.seen) == 9
     assert number > 3, "some writes were failed"
 
 
@@ -229,11 +234,14 @@ def test_fold_is_what_its_entries_say_one_by_one(
         if ends_step:
             step(partition, *waiting)
             waiting = []
-            partition = Partition.open(directory, partition.epoch + 1, LIMITS)
+            partition = Partition.open(directory, partition.manifest.epoch + 1, LIMITS)
     if waiting:
         step(partition, *waiting)
     assert ends_of(partition, range(1, 13)) == ends
-    assert (partition.seen, partition.admitted + partition.waiting) == (len(seen), queued)
+    assert (len(partition.state.tables.seen), partition.manifest.admitted + partition.state.waiting) == (
+        len(seen),
+        queued,
+    )
 
 
 # --- read from outside

@@ -58,7 +58,7 @@ def test_seen_keys_make_urls_duplicates_but_not_those_of_their_own_step(steps: S
     waits, ended = make_url(1), make_url(2)
     assert steps.step(batch=encode_batch([waits]), rows=rows("seen", {waits.key: None, ended.key: None})).new == 1
     assert steps.step(batch=encode_batch([waits, ended])).duplicates == 2
-    assert steps.partition.seen == 2
+    assert len(steps.partition.state.tables.seen) == 2
 
 
 def test_urls_that_arrive_after_rows_are_duplicates_in_whatever_steps_they_are_read(steps: Steps) -> None:
@@ -72,7 +72,7 @@ def test_urls_that_arrive_after_rows_are_duplicates_in_whatever_steps_they_are_r
     ]
     done = [steps.partition.step(inbox, 0, {}) for _ in range(2)]
     assert [(one.new, one.duplicates) for one in done] == [(1, 0), (1, 2)]
-    assert steps.partition.inbox_id == "4-0"
+    assert steps.partition.manifest.inbox_id == "4-0"
 
 
 def test_ends_that_are_known_stay(steps: Steps) -> None:
@@ -102,7 +102,7 @@ def test_in_degrees_take_the_larger_number_and_the_same_rows_change_nothing(step
 def test_totals_take_the_larger_numbers(steps: Steps) -> None:
     steps.step(rows=rows("totals", {3: (10, 2_000)}))
     steps.step(rows=rows("totals", {3: (4, 9_000)}))
-    _, totals = steps.partition._state.tables.totals.values(np.array([3], dtype=np.uint64))
+    _, totals = steps.partition.state.tables.totals.values(np.array([3], dtype=np.uint64))
     assert totals.tolist() == [(10, 9_000)]
     assert totals.dtype == TOTAL
 
@@ -129,5 +129,5 @@ def test_damaged_rows_are_set_aside(steps: Steps, data: bytes) -> None:
     with pytest.raises(RowsFormatError):
         unpack_rows(data)
     done = steps.step(batch=encode_batch([make_url(1)]), rows=data or b"\x00")
-    assert (done.new, done.rejected, steps.partition.seen) == (1, 1, 1)
+    assert (done.new, done.rejected, len(steps.partition.state.tables.seen)) == (1, 1, 1)
     assert [path.name for path in (steps.directory / "rejected").iterdir()] == ["1-0-rows"]

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from bigcrawl.scheduler.budgets.mirrors import is_sample, mirror_change_text
+from bigcrawl.scheduler.partition.directory import verify_newest
 from bigcrawl.scheduler.partition.partition import PartitionLimits
 from tests.support.keys import pld_key
 from tests.support.worlds.mirror_world import RULES, MirrorWorld, content_of
@@ -143,7 +144,7 @@ def test_what_is_known_outlives_owners(tmp_path: Path, monkeypatch: pytest.Monke
     assert world.mirrors_of(PLDS[:2]) == others_than(max(PLDS[:2], key=pld_key), PLDS[:2])
     for partition in world.partitions:
         partition._check()
-        assert partition.verify(tmp_path / "nowhere") == []
+        assert verify_newest(partition.committed.own.path.parent) == []
 
 
 def test_agencies_stories_make_no_mirrors(tmp_path: Path) -> None:
@@ -248,11 +249,11 @@ def test_a_budget_is_lowered_where_a_url_is_placed(tmp_path: Path) -> None:
     placed = {}
     for pld in PLDS[:2]:
         partition = world.partitions[pld_key(pld) % len(world.partitions)]
-        before = dict(partition.waiting_by_turn)
+        before = dict(partition.state.turns.by_turn)
         for _ in range(30):
             world.find(pld)
-        now = partition.turn.turn
-        placed[pld] = partition.waiting_by_turn.get(now, 0) - before.get(now, 0)
+        now = partition.state.turns.state.turn
+        placed[pld] = partition.state.turns.by_turn.get(now, 0) - before.get(now, 0)
     assert placed["b.example"] == 30
     assert 0 < placed["a.example"] < 30
 

@@ -15,6 +15,7 @@ from bigcrawl.drum.files import DiskFiles
 from bigcrawl.exceptions import CorruptionError, TransientStoreError
 from bigcrawl.scheduler.budgets.allowances import COUNTED, Allowances
 from bigcrawl.scheduler.budgets.in_degrees import InDegreeCounts
+from bigcrawl.scheduler.partition.directory import verify_newest
 from bigcrawl.scheduler.partition.partition import Partition, PartitionLimits
 from bigcrawl.scheduler.records.inbox_entry import InboxEntry
 from bigcrawl.scheduler.records.queued_url import QueuedUrl, encode_batch
@@ -23,10 +24,12 @@ from tests.support.keys import pld_key
 from tests.support.worlds.partition_world import (
     PartitionWorld,
     SetBudgets,
+    is_withheld,
     make_edges,
     make_runs_early,
     make_url,
     pld_of,
+    waiting_by_level,
 )
 
 if TYPE_CHECKING:
@@ -58,11 +61,11 @@ def test_in_each_turn_a_pld_has_its_budget(directory: Path) -> None:
     world.offer(make_url(2000 + i, f"h{i % 3}.good.example") for i in range(100))
     world.offer(make_url(3000 + i, f"s{i % 8}.example") for i in range(80))
     world.step(partition, room=5 + 20 + 40)
-    assert partition.turn.turn == 0
+    assert partition.state.turns.state.turn == 0
     assert admitted_by_pld(world) == {"farm.example": 5, "good.example": 20} | {f"s{i}.example": 5 for i in range(8)}
     # From the seventeenth on, a new host takes two places of its PLD's turn, one for its robots.txt.
-    assert partition.waiting_by_turn == {0: 0, 1: 65, 2: 25, 3: 23, 4: 22}
-    assert partition.over_budget == 980
+    assert partition.state.turns.by_turn == {0: 0, 1: 65, 2: 25, 3: 23, 4: 22}
+    assert len(partition.state.turns.over) == 980
     world.step(partition, room=65)
     assert admitted_by_pld(world)["farm.example"] == 10
     partition._check()
@@ -77,7 +80,7 @@ def test_without_budgets_everything_is_in_the_first_turn(directory: Path) -> Non
     for _ in range(5):
         world.step(partition, room=100)
     assert world.admitted == [make_url(i, f"h{i}.farm.example") for i in range(500)]
-    assert partition.turn._replace(ordinary=0, joined=0) == (
+    assert partition.state.turns.state._replace(ordinary=0, joined=0) == (
         *(0, 0, 0, 0, 4, 1, 4, 1, False, 0, 0, False, False, 0, 0),
     )
     assert not any(path.name.startswith(("edge", "pld")) for path in (directory / "e1").iterdir())
@@ -90,13 +93,13 @@ def test_links_raise_a_budget_from_the_step_that_brings_them(directory: Path) ->
     links = make_edges([*((f"s{i}.example", "good.example") for i in range(7)), ("s1.example", "good.example")])
     world.offer((make_url(i, "good.example") for i in range(20)), links)
     world.step(partition, room=8)
-    assert partition.turn.turn == 0
+    assert partition.state.turns.state.turn == 0
     world.offer([], make_edges([("s1.example", "good.example"), ("good.example", "good.example")]))
     world.step(partition, room=0)
     keys = np.array([pld_key("good.example"), pld_key("s1.example")], dtype=np.uint64)
     partition = open_with(directory, SetBudgets(1, for_link=1), 2)
     assert partition.in_degrees(keys).tolist() == [7, 0]
-    assert partition.in_degree_counts == InDegreeCounts.of(np.array([7], dtype=np.uint32))
+    assert partition.state.in_degrees == InDegreeCounts.of(np.array([7], dtype=np.uint32))
 
 
 def test_damaged_edges_are_set_aside(directory: Path) -> None:
@@ -117,18 +120,18 @@ def test_a_budget_of_nothing_holds_until_there_is_another(directory: Path) -> No
     for _ in range(12):
         world.step(partition, room=50)
     assert admitted_by_pld(world) == {"b.example": 20}
-    assert (partition.over_budget, partition.is_withheld) == (20, True)
-    number = partition.manifest_number
+    assert (len(partition.state.turns.over), is_withheld(partition)) == (20, True)
+    number = partition.manifest.number
     world.step(partition, room=50)
-    assert partition.manifest_number == number, "a step with nothing to do commits nothing"
+    assert partition.manifest.number == number, "a step with nothing to do commits nothing"
     partition = open_with(directory, SetBudgets(0), 2)
     world.bring_up(partition)
     for _ in range(4):
         world.step(partition, room=50)
-    assert (partition.waiting, partition.is_withheld) == (20, True)
-    partition.set_budgets(SetBudgets(3))
+    assert (partition.state.waiting, is_withheld(partition)) == (20, True)
+    partition.sources.set_budgets(SetBudgets(3))
     world.drain(partition, LIMITS.host_hot_max)
-    assert not partition.is_withheld
+    assert not is_withheld(partition)
 
 
 def test_what_is_over_budget_gets_the_budget_of_the_day(directory: Path) -> None:
@@ -137,12 +140,12 @@ def test_what_is_over_budget_gets_the_budget_of_the_day(directory: Path) -> None
     world.offer(make_url(i, "good.example") for i in range(100))
     world.offer(make_url(1000 + i, f"s{i}.example") for i in range(10))
     world.step(partition, room=0)
-    assert partition.over_budget == 90
-    partition.set_budgets(SetBudgets(50))
-    while partition.turn.turn < 4 or partition.turn.is_rereading:
+    assert len(partition.state.turns.over) == 90
+    partition.sources.set_budgets(SetBudgets(50))
+    while partition.state.turns.state.turn < 4 or partition.state.turns.state.is_rereading:
         world.step(partition, room=2)
-    assert partition.over_budget == 0
-    assert partition.waiting_by_turn[5] == 42
+    assert len(partition.state.turns.over) == 0
+    assert partition.state.turns.by_turn[5] == 42
     world.drain(partition, LIMITS.host_hot_max)
 
 
@@ -150,14 +153,18 @@ def test_no_budgets_any_more_is_no_overtaking(directory: Path) -> None:
     """URLs that arrive when budgets have gone stay behind the extra ones of their PLD that are in the front queues."""
     world, partition = PartitionWorld(), open_with(directory, SetBudgets(2))
     world.offer(make_url(i) for i in range(2000))
-    while partition.turn.quantum < 4 or partition.turn.extra == 0 or not partition.waiting_by_level[1]:
+    while (
+        partition.state.turns.state.quantum < 4
+        or partition.state.turns.state.extra == 0
+        or not waiting_by_level(partition)[1]
+    ):
         world.step(partition, room=3)
-    while partition.over_budget or len(partition.waiting_by_turn) > 1:
-        partition.set_budgets(SetBudgets(2))
+    while len(partition.state.turns.over) or len(partition.state.turns.by_turn) > 1:
+        partition.sources.set_budgets(SetBudgets(2))
         world.step(partition, room=3)
-    world.step(partition, room=max(0, partition.waiting - 3))
-    assert partition.waiting == 3
-    partition.set_budgets(None)
+    world.step(partition, room=max(0, partition.state.waiting - 3))
+    assert partition.state.waiting == 3
+    partition.sources.set_budgets(None)
     world.offer(make_url(5000 + i) for i in range(5))
     world.step(partition, room=5)
     world.drain(partition, LIMITS.host_hot_max)
@@ -167,7 +174,7 @@ def test_extra_urls_get_the_room_that_they_are_given_and_others_all(directory: P
     """A farm's URLs beyond its budget fill a part of the room; of a page found meanwhile nothing is held back."""
     world, partition = PartitionWorld(), open_with(directory, SetBudgets(2))
     world.offer(make_url(i, f"h{i}.farm.example") for i in range(2000))
-    while not partition.has_only_extra:
+    while not partition.state.turns.front.has_only_extra:
         world.step(partition, room=3)
     before = len(world.admitted)
     world.step(partition, room=50, extra_room=0)
@@ -177,10 +184,10 @@ def test_extra_urls_get_the_room_that_they_are_given_and_others_all(directory: P
     assert admitted_by_pld(world, before) == {"good.example": 2, "farm.example": 1}
     world.step(partition, room=50, extra_room=3)
     assert admitted_by_pld(world, before)["farm.example"] == 4
-    partition.set_withholds(lambda _: True)
+    partition.sources.set_withholds(lambda _: True)
     world.step(partition, room=50, extra_room=1)
-    assert partition.waiting_by_level == (0,) * 5, "what is blacklisted goes aside all the same"
-    partition.set_withholds(None)
+    assert waiting_by_level(partition) == (0,) * 5, "what is blacklisted goes aside all the same"
+    partition.sources.set_withholds(None)
     world.drain(partition, LIMITS.host_hot_max)
 
 
@@ -188,15 +195,15 @@ def test_a_step_without_room_for_extra_urls_uses_up_no_levels_turn(directory: Pa
     """Two levels of extra URLs wait: which one is next stays so, however many steps have room for none of them."""
     world, partition = PartitionWorld(), open_with(directory, SetBudgets(2))
     world.offer(make_url(i, f"h{i}.farm.example", priority=i % 2) for i in range(4000))
-    while not partition.has_only_extra or min(partition.waiting_by_level[1:3]) < 3:
+    while not partition.state.turns.front.has_only_extra or min(waiting_by_level(partition)[1:3]) < 3:
         world.step(partition, room=3)
-    before = partition._state.turns.front.selector.credits
+    before = partition.state.turns.front.selector.credits
     for _ in range(2):
         world.offer([make_url(0, "h0.farm.example")])  # seen before: a step that is committed for it
         world.step(partition, room=50, extra_room=0)
-        assert partition._state.turns.front.selector.credits == before
+        assert partition.state.turns.front.selector.credits == before
     world.step(partition, room=50, extra_room=1)
-    assert partition._state.turns.front.selector.credits != before
+    assert partition.state.turns.front.selector.credits != before
 
 
 @pytest.mark.parametrize("then", [None, SetBudgets(1), SetBudgets(1000)])
@@ -206,7 +213,7 @@ def test_order_survives_any_change_of_budgets(directory: Path, then: SetBudgets 
     for number in range(6):
         world.offer(make_url(1000 * number + i, f"h{i % 2}.a.example", i % 2) for i in range(60))
         world.offer(make_url(1000 * number + 500 + i, f"s{i}.example") for i in range(5))
-        partition.set_budgets((SetBudgets(3), None, then)[number % 3])
+        partition.sources.set_budgets((SetBudgets(3), None, then)[number % 3])
         world.step(partition, room=20)
         partition._check()
     world.drain(partition, LIMITS.host_hot_max)
@@ -240,15 +247,15 @@ def test_accounts_other_than_plds_have_budgets_and_totals(directory: Path) -> No
     world = PartitionWorld()
     world.offer(make_url(i, f"h{i % 3}.a.example") for i in range(60))
     world.step(partition, room=6)
-    assert partition.turn.turn == 0
+    assert partition.state.turns.state.turn == 0
     assert Counter(url.host for url in world.admitted) == {f"h{i}.a.example": 2 for i in range(3)}
     for _ in range(20):
         world.step(partition, room=10)
         partition._check()
     assert Counter(url.host for url in world.admitted) == {f"h{i}.a.example": 7 for i in range(3)}
     assert all(url.flags & COUNTED for url in world.admitted)
-    assert partition.is_withheld
-    partition.set_budgets(ByHost(9))
+    assert is_withheld(partition)
+    partition.sources.set_budgets(ByHost(9))
     for _ in range(20):
         world.step(partition, room=10)
     assert Counter(url.host for url in world.admitted) == {f"h{i}.a.example": 9 for i in range(3)}
@@ -268,7 +275,7 @@ def test_nobody_starves_beside_one_with_very_many_hosts(directory: Path, urls: i
         for url in world.admitted[-30:]:
             late.pop(url.key, None)
         assert all(number - came <= 2 for came in late.values())
-    assert partition.waiting > urls // 2
+    assert partition.state.waiting > urls // 2
     for number in range(40, 60):
         came = make_url(10**6 + number, f"s{number}.example")
         world.offer([came])
@@ -309,10 +316,10 @@ def test_the_window_and_the_quantum_make_a_large_backlog_cheap(directory: Path) 
         world.step(partition, room=0)
     while len(world.admitted) < 4_000:
         world.step(partition, room=500)
-    before = partition.turn.reread_ever
+    before = partition.state.turns.state.reread_ever
     while len(world.admitted) < 14_000:
         world.step(partition, room=500)
-    assert (partition.turn.reread_ever - before) / 10_000 < 12
+    assert (partition.state.turns.state.reread_ever - before) / 10_000 < 12
     assert world.admitted == [make_url(n, f"h{n % 2000}.farm.example") for n in range(len(world.admitted))]
 
 
@@ -323,22 +330,22 @@ def test_a_reread_goes_on_at_the_pace_of_the_crawl(directory: Path) -> None:
         world.offer(make_url(2000 * number + i, f"h{i}.farm.example") for i in range(2000))
     world.offer(make_url(10**6 + i, f"s{i}.example") for i in range(3000))
     world.step(partition, room=0)
-    while partition.turn.turn < 4:
+    while partition.state.turns.state.turn < 4:
         world.step(partition, room=200)
-    read = partition.turn.reread_ever
-    partition.set_budgets(SetBudgets(100))
+    read = partition.state.turns.state.reread_ever
+    partition.sources.set_budgets(SetBudgets(100))
     world.step(partition, room=5)
-    assert read < partition.turn.reread_ever <= read + 5 * 16 + 64
-    assert partition.turn.is_rereading
-    read = partition.turn.reread_ever
+    assert read < partition.state.turns.state.reread_ever <= read + 5 * 16 + 64
+    assert partition.state.turns.state.is_rereading
+    read = partition.state.turns.state.reread_ever
     world.offer(make_url(2 * 10**6 + i, f"t{i}.example") for i in range(500))
     world.step(partition, room=5)
-    assert read + 5 * 16 + 64 < partition.turn.reread_ever <= read + 5 * 16 + 500 * 2 + 128
-    assert partition.turn.is_rereading
+    assert read + 5 * 16 + 64 < partition.state.turns.state.reread_ever <= read + 5 * 16 + 500 * 2 + 128
+    assert partition.state.turns.state.is_rereading
     starved = open_with(directory.with_name("p0008"), SetBudgets(0))
     starved.step([("1-0", encode_batch([make_url(i) for i in range(20_000)]))], 0, {})
     starved.step([], 1, {})
-    assert 8192 <= starved.turn.reread_ever < 8192 + 64
+    assert 8192 <= starved.state.turns.state.reread_ever < 8192 + 64
 
 
 class CountingReads(DiskFiles):
@@ -361,7 +368,7 @@ def test_opening_reads_no_queue_and_a_step_little_of_one(directory: Path) -> Non
     world.step(partition, room=0)
     files = CountingReads()
     partition = Partition.open(directory, 2, LIMITS, files, budgets=SetBudgets(5), pld_of=pld_of, pld_key=pld_key)
-    assert (partition.waiting, files.segment_bytes) == (20_000, 0)
+    assert (partition.state.waiting, files.segment_bytes) == (20_000, 0)
     partition.step([], 10, {})
     assert 0 < files.segment_bytes < 40_000
 
@@ -380,12 +387,22 @@ def test_a_step_that_fails_changes_no_table_and_no_turn(directory: Path, monkeyp
         world.step(partition, room=10, limit=2)
         files.fail(files.operations + at, Fault.DISK_FULL)
         plds = np.array([pld_key(f"p{i}.example") for i in range(9)], dtype=np.uint64)
-        before = (repr(partition), partition.turn, partition.in_degrees(plds).tolist(), partition.in_degree_counts)
+        before = (
+            repr(partition),
+            partition.state.turns.state,
+            partition.in_degrees(plds).tolist(),
+            partition.state.in_degrees,
+        )
         try:
             world.step(partition, room=10)
         except TransientStoreError:
             partition._check()
-            after = (repr(partition), partition.turn, partition.in_degrees(plds).tolist(), partition.in_degree_counts)
+            after = (
+                repr(partition),
+                partition.state.turns.state,
+                partition.in_degrees(plds).tolist(),
+                partition.state.in_degrees,
+            )
             assert after == before
         else:
             assert at >= 5
@@ -404,16 +421,16 @@ def test_damage_in_any_table_or_queue_is_found(directory: Path, monkeypatch: pyt
     world.offer((make_url(i, f"h.p{i % 20}.example") for i in range(400)), links)
     world.step(partition, room=10)
     kinds = set()
-    for name, length in partition._kept.manifest.files_needed().items():
+    for name, length in partition.committed.manifest.files_needed().items():
         kinds.add(name.partition("-")[0])
         path = directory / "e1" / name
         sound = path.read_bytes()
         for place in (9, length // 2, length - 1):
             path.write_bytes(sound[:place] + bytes([sound[place] ^ 4]) + sound[place + 1 :])
-            assert [problem.path for problem in Partition.verify(directory)] == [str(path)], (name, place)
+            assert [problem.path for problem in verify_newest(directory)] == [str(path)], (name, place)
         path.write_bytes(sound)
     assert kinds == {"run", "edge", "pld", "host", "queue", "arrived"}
-    assert Partition.verify(directory) == []
+    assert verify_newest(directory) == []
     (directory / "e1" / "arrived-1-0").unlink()
     with pytest.raises(CorruptionError, match="arrived-1-0"):
         open_with(directory, SetBudgets(2), 2)

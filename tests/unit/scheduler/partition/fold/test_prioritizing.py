@@ -13,7 +13,7 @@ from bigcrawl.scheduler.budgets.in_degrees import EMPTY_COUNTS, InDegreeCounts, 
 from bigcrawl.scheduler.partition.partition import Partition, PartitionLimits
 from bigcrawl.scheduler.queues.prioritizers import Prioritizing, make_prioritizer
 from tests.support.keys import pld_key, url_key
-from tests.support.worlds.partition_world import PartitionWorld, SetBudgets, make_edges, pld_of
+from tests.support.worlds.partition_world import PartitionWorld, SetBudgets, make_edges, pld_of, waiting_by_level
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -34,7 +34,7 @@ def open_with(directory: Path, name: str, budgets: SetBudgets | None = None, epo
     partition = Partition.open(directory, epoch, LIMITS, budgets=budgets, pld_of=pld_of, pld_key=pld_key)
     prioritizer = make_prioritizer(name)
     assert prioritizer is not None
-    partition.set_prioritizing(Prioritizing(prioritizer, Ranks(EMPTY_COUNTS)), counts_links=name != "depth")
+    partition.sources.set_prioritizing(Prioritizing(prioritizer, Ranks(EMPTY_COUNTS)), counts_links=name != "depth")
     return partition
 
 
@@ -59,7 +59,7 @@ def test_in_degrees_decide_who_comes_first(directory: Path, budgets: SetBudgets 
     world.offer([link("http://www.good.example/more")])
     world.step(partition, room=1)
     assert world.admitted[-1].host == "www.good.example"
-    assert partition.in_degree_counts == InDegreeCounts.of(np.array([12], dtype=np.uint32))
+    assert partition.state.in_degrees == InDegreeCounts.of(np.array([12], dtype=np.uint32))
     partition._check()
 
 
@@ -71,7 +71,7 @@ def test_without_budgets_everything_stays_in_the_first_turn(directory: Path) -> 
     world.offer(pages("b.example", 3, depth=0))
     world.step(partition, room=3)
     assert {url.host for url in world.admitted} == {"b.example"}
-    assert list(partition.waiting_by_turn) == [0]
+    assert list(partition.state.turns.by_turn) == [0]
 
 
 def test_what_was_over_budget_is_scored_with_the_links_that_came_since(directory: Path) -> None:
@@ -82,7 +82,7 @@ def test_what_was_over_budget_is_scored_with_the_links_that_came_since(directory
     world.offer([], make_edges(LINKS))
     world.step(partition, room=3)
     assert not world.admitted
-    partition.set_budgets(SetBudgets(10))
+    partition.sources.set_budgets(SetBudgets(10))
     world.step(partition, room=3)
     assert {url.priority for url in world.admitted} == {12}
 
@@ -91,7 +91,7 @@ def new_scores(partition: Partition, name: str, generation: int) -> None:
     prioritizer = make_prioritizer(name)
     assert prioritizer is not None
     scores = Prioritizing(prioritizer, Ranks(EMPTY_COUNTS), generation)
-    partition.set_prioritizing(scores, counts_links=name != "depth")
+    partition.sources.set_prioritizing(scores, counts_links=name != "depth")
 
 
 @pytest.mark.parametrize("budgets", [None, SetBudgets(100)])
@@ -102,13 +102,13 @@ def test_new_scores_take_effect_on_queued_urls(directory: Path, budgets: SetBudg
     world.step(partition, room=0)
     world.offer([], make_edges(LINKS))
     world.step(partition, room=0)
-    assert partition.waiting_by_level == (0, 6, 0, 0, 0)
+    assert waiting_by_level(partition) == (0, 6, 0, 0, 0)
     new_scores(partition, "in-degree", 2)
     world.step(partition, room=0)
-    assert partition.waiting_by_level == (0, 3, 0, 3, 0)
-    number = partition.manifest_number
+    assert waiting_by_level(partition) == (0, 3, 0, 3, 0)
+    number = partition.manifest.number
     world.step(partition, room=0)
-    assert partition.manifest_number == number, "a step with nothing to do commits nothing"
+    assert partition.manifest.number == number, "a step with nothing to do commits nothing"
     world.step(partition, room=3)
     assert {(url.host, url.priority) for url in world.admitted} == {("good.example", 12)}
     partition._check()
@@ -137,15 +137,15 @@ def test_no_url_is_lost_or_fetched_twice_while_all_are_scored_again(directory: P
         world.offer(more)
         offered += more
         world.step(partition, room=100)
-        assert partition._state.turns._unscored, "it is under way"
+        assert partition.state.turns._unscored, "it is under way"
         partition._check()
         partition = open_with(directory, name, epoch=epoch)
         world.bring_up(partition)
         for _ in range(4):
             world.step(partition, room=100)
-        assert not partition._state.turns._unscored
+        assert not partition.state.turns._unscored
         partition._check()
-    while partition.waiting:
+    while partition.state.waiting:
         world.hot.clear()
         world.step(partition, room=5_000)
     assert sorted(url.key for url in world.admitted) == sorted(url.key for url in offered)
@@ -159,9 +159,9 @@ def test_a_later_turn_is_scored_again_when_it_begins(directory: Path) -> None:
     world.offer([], make_edges(LINKS))
     new_scores(partition, "in-degree", 2)
     world.step(partition, room=0)
-    assert partition._state.turns.rescored_ever == 0
+    assert partition.state.turns.rescored_ever == 0
     world.step(partition, room=1)
-    assert partition.turn.turn == 1
+    assert partition.state.turns.state.turn == 1
     world.step(partition, room=0)
-    assert partition.waiting_by_level == (0, 0, 0, 1, 0)
+    assert waiting_by_level(partition) == (0, 0, 0, 1, 0)
     partition._check()

@@ -50,22 +50,22 @@ def admitted(partition: Partition, now_s: int, *entries: InboxEntry) -> list[byt
 def test_a_revisit_waits_for_its_time(partition: Partition) -> None:
     """It is admitted once, when it is due, and is no waiting URL before."""
     assert admitted(partition, NOW_S, entry("1-0", make_revisit(1, 1))) == []
-    assert (partition.revisits, partition.waiting) == (1, 0)
-    assert abs(partition.next_revisit_s - NOW_S - 100) <= 7
+    assert (len(partition.state.turns.revisits), partition.state.waiting) == (1, 0)
+    assert abs(partition.state.turns.revisits.next_s - NOW_S - 100) <= 7
     assert admitted(partition, NOW_S + 50) == []
     assert admitted(partition, NOW_S + 110) == [b"visit 1"]
     assert admitted(partition, NOW_S + 200) == []
-    assert (partition.revisits, partition.next_revisit_s) == (0, NEVER_S)
+    assert (len(partition.state.turns.revisits), partition.state.turns.revisits.next_s) == (0, NEVER_S)
 
 
 def test_of_one_visit_one_revisit_counts(partition: Partition) -> None:
     """A repeated entry, and a second fetch of the same visit, add nothing; a later visit does."""
     admitted(partition, NOW_S, entry("1-0", make_revisit(1, 1), make_revisit(1, 1)))
     admitted(partition, NOW_S, entry("2-0", make_revisit(1, 1)))
-    assert partition.revisits == 1
+    assert len(partition.state.turns.revisits) == 1
     assert admitted(partition, NOW_S + 110) == [b"visit 1"]
     admitted(partition, NOW_S, entry("3-0", make_revisit(1, 1), make_revisit(1, 2), make_revisit(1, 1)))
-    assert partition.revisits == 1
+    assert len(partition.state.turns.revisits) == 1
     assert admitted(partition, NOW_S + 300) == [b"visit 2"]
 
 
@@ -74,9 +74,9 @@ def test_a_forgotten_url_begins_anew(partition: Partition) -> None:
     admitted(partition, NOW_S, entry("1-0", make_revisit(1, 5)))
     admitted(partition, NOW_S, InboxEntry("2-0", forgotten=pack_keys([1])))
     admitted(partition, NOW_S, entry("3-0", make_revisit(1, 1)))
-    assert partition.revisits == 2
+    assert len(partition.state.turns.revisits) == 2
     admitted(partition, NOW_S, entry("4-0", make_revisit(1, 6)), entry("4-1", make_revisit(1, 2)))
-    assert partition.revisits == 3
+    assert len(partition.state.turns.revisits) == 3
 
 
 def listed_revisit(key: int) -> Revisit:
@@ -88,15 +88,15 @@ def listed_revisit(key: int) -> Revisit:
 
 def test_a_page_whose_site_says_that_it_has_changed_is_visited_sooner(partition: Partition) -> None:
     """At its next look; another one waits on, and is visited once, about when it is due, over all owners."""
-    partition.set_modified(modified := {1: NOW_S - 1})
+    partition.sources.set_modified(modified := {1: NOW_S - 1})
     told, untold = listed_revisit(1), listed_revisit(2)
     assert admitted(partition, NOW_S, entry("1-0", told, untold)) == []
     assert admitted(partition, NOW_S + 1_300) == []
-    assert partition.revisits == 2
+    assert len(partition.state.turns.revisits) == 2
     modified[1] = NOW_S + 1_500
     assert admitted(partition, NOW_S + 1_600) == [], "its next look is later"
     assert admitted(partition, NOW_S + 2_300) == [told.url.body]
-    assert partition.revisits == 1
+    assert len(partition.state.turns.revisits) == 1
     found = [admitted(partition, NOW_S + wait_s) for wait_s in range(2_400, 9_000, 100)]
     assert [bodies for bodies in found if bodies] == [[untold.url.body]]
     assert 7_000 <= 2_400 + 100 * found.index([untold.url.body]) <= 8_600
@@ -107,14 +107,14 @@ def test_a_step_looks_at_no_more_pages_than_it_releases(partition: Partition) ->
     pages = [listed_revisit(key) for key in range(3 * RELEASED_A_STEP)]
     for at in range(0, len(pages), 500):
         admitted(partition, NOW_S, entry(f"{at + 1}-0", *pages[at : at + 500]))
-    before_s = partition.next_revisit_s
+    before_s = partition.state.turns.revisits.next_s
     partition.step([], 0, {}, now_s=NOW_S + 1_300)
-    assert partition.next_revisit_s == before_s, "there are more to look at"
+    assert partition.state.turns.revisits.next_s == before_s, "there are more to look at"
     for _ in range(5):
         partition.step([], 0, {}, now_s=NOW_S + 1_300)
     partition._check()
-    assert partition.next_revisit_s > NOW_S + 1_300
-    assert (partition.revisits, partition.waiting) == (len(pages), 0)
+    assert partition.state.turns.revisits.next_s > NOW_S + 1_300
+    assert (len(partition.state.turns.revisits), partition.state.waiting) == (len(pages), 0)
 
 
 def test_a_page_that_waits_is_found_in_the_files(tmp_path: Path, partition: Partition) -> None:
@@ -142,7 +142,7 @@ def test_what_is_overdue_is_what_a_step_leaves(partition: Partition) -> None:
     left = []
     for _ in range(4):
         partition.step([], 0, {}, now_s=NOW_S + 200)
-        left.append(partition.overdue_revisits)
+        left.append(partition.state.turns.revisits.overdue)
     assert left[-1] == 0
     assert 0 < left[0] < 2 * RELEASED_A_STEP + 1
     assert left == sorted(left, reverse=True)
@@ -151,7 +151,7 @@ def test_what_is_overdue_is_what_a_step_leaves(partition: Partition) -> None:
 def test_revisits_that_cannot_be_read_are_set_aside(partition: Partition) -> None:
     """They are counted and kept, and the others are folded."""
     step = partition.step([InboxEntry("1-0", revisits=b"torn"), entry("2-0", make_revisit(2, 1))], 100, {}, now_s=NOW_S)
-    assert (step.rejected, partition.revisits) == (1, 1)
+    assert (step.rejected, len(partition.state.turns.revisits)) == (1, 1)
 
 
 @pytest.mark.parametrize("fault", [Fault.CRASH_BEFORE, Fault.CRASH_DURING, Fault.CRASH_AFTER])
@@ -165,11 +165,11 @@ def test_a_crash_loses_and_repeats_nothing(tmp_path: Path, fault: Fault) -> None
             partition = Partition.open(path, 1, LIMITS, FaultyFiles(at, fault))
             for place, each in enumerate(entries):
                 admitted(partition, NOW_S + 60 * place, each)
-                partition.make_durable()
+                partition.committed.make_durable()
             crashes -= 1
         crashes += 1
         heir = Partition.open(path, 2, LIMITS)
-        kept = [url.key for batch in heir.pending_batches(0) for url in batch.urls]
+        kept = [url.key for batch in heir.committed.batches(0) for url in batch.urls]
         for each in (*entries, InboxEntry("9-0")):
             step = heir.step([each], 100, {}, now_s=NOW_S + 1_000)
             kept += [url.key for url in step.batch.urls] if step.batch else []
@@ -189,12 +189,12 @@ def test_a_crash_during_looks_loses_and_repeats_nothing(tmp_path: Path, fault: F
             admitted(partition, NOW_S, entry("1-0", *pages))
             for now_s in (NOW_S + 1_200, NOW_S + 2_400):
                 admitted(partition, now_s)
-                partition.make_durable()
+                partition.committed.make_durable()
             crashes -= 1
         crashes += 1
         heir = Partition.open(path, 2, LIMITS)
-        heir.set_modified({2: NOW_S + 2_500})
-        kept = [url.key for batch in heir.pending_batches(0) for url in batch.urls]
+        heir.sources.set_modified({2: NOW_S + 2_500})
+        kept = [url.key for batch in heir.committed.batches(0) for url in batch.urls]
         for now_s in (NOW_S + 2_600, NOW_S + 4_800, NOW_S + 9_000):
             batch = heir.step([entry("1-0", *pages)], 100, {}, now_s=now_s).batch
             kept += [url.key for url in batch.urls] if batch else []

@@ -16,7 +16,7 @@ from bigcrawl.scheduler.records.inbox_entry import InboxEntry
 from bigcrawl.scheduler.records.queued_url import encode_batch
 from bigcrawl.scheduler.records.votes import pack_votes, received_of
 from tests.support.keys import pld_key, url_key
-from tests.support.worlds.partition_world import PartitionWorld, make_runs_early, pld_of
+from tests.support.worlds.partition_world import PartitionWorld, make_runs_early, pld_of, waiting_by_level
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -36,7 +36,7 @@ def open_with(directory: Path, name: str = "opic", epoch: int = 1) -> Partition:
     partition = Partition.open(directory, epoch, LIMITS, pld_of=pld_of, pld_key=pld_key)
     prioritizer = make_prioritizer(name) or as_given
     scores = Prioritizing(prioritizer, Ranks(EMPTY_COUNTS), counts_votes=True)
-    partition.set_prioritizing(scores, counts_links=False)
+    partition.sources.set_prioritizing(scores, counts_links=False)
     return partition
 
 
@@ -75,14 +75,14 @@ def test_votes_that_come_later_count_for_what_waits(directory: Path, monkeypatch
     world.step(partition, room=10)
     offer(world, [], [(99, 5.0, 0), (99, 5.0, 0)])
     world.step(partition, room=0)
-    assert partition._state.turns.rescored_ever == 90, "ten were admitted, so it was time"
-    assert partition.waiting_by_level[-1] == 1
+    assert partition.state.turns.rescored_ever == 90, "ten were admitted, so it was time"
+    assert waiting_by_level(partition)[-1] == 1
     world.step(partition, room=1)
     assert numbers(world.admitted)[-1] == 99
     assert received_of(world.admitted[-1].flags) == pytest.approx(10, rel=0.1)
     for room in (1, 1, 1, 0):
         world.step(partition, room=room)
-    assert partition._state.turns.rescored_ever == 90, "fewer than half as many again since"
+    assert partition.state.turns.rescored_ever == 90, "fewer than half as many again since"
     partition._check()
 
 
@@ -110,7 +110,7 @@ def test_a_url_that_is_found_again_on_a_better_page_is_raised(directory: Path) -
     partition = open_with(directory, "", epoch=2)  # which scores again what waits
     world.bring_up(partition)
     world.step(partition, room=0)
-    assert partition.waiting_by_level == (0, 0, 39, 0, 1)
+    assert waiting_by_level(partition) == (0, 0, 39, 0, 1)
     world.step(partition, room=1)
     assert (numbers(world.admitted), world.admitted[0].priority) == ([7], 200)
     assert received_of(world.admitted[0].flags) == 0
@@ -130,10 +130,10 @@ def test_votes_that_cannot_be_read_are_set_aside(directory: Path) -> None:
     partition = open_with(directory)
     broken = pack_votes([(1, 1.0, 0)])[:-1]
     step = partition.step([InboxEntry("1-1", encode_batch([link(1)]), votes=broken)], 0, {})
-    assert (step.new, step.rejected, partition.waiting) == (1, 1, 1)
+    assert (step.new, step.rejected, partition.state.waiting) == (1, 1, 1)
     [file] = directory.glob("rejected/*-votes")
     assert file.read_bytes() == broken
-    assert not len(partition._state.tables.votes)
+    assert not len(partition.state.tables.votes)
 
 
 def test_votes_are_ignored_if_nobody_asks_for_them(directory: Path) -> None:
@@ -143,4 +143,4 @@ def test_votes_are_ignored_if_nobody_asks_for_them(directory: Path) -> None:
     offer(world, [link(1)], [(1, 1.0, 0)])
     world.step(partition, room=1)
     assert world.admitted[0].flags == 0
-    assert not len(partition._state.tables.votes)
+    assert not len(partition.state.tables.votes)

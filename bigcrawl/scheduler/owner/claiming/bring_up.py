@@ -58,10 +58,10 @@ async def bring_up(
         TransientStoreError: Redis or the disk failed. Claim the partition again to repeat the call.
         CorruptionError: a batch that must be offered again is damaged.
     """
-    if claim.admitted > disk.batch_number:
+    if claim.admitted > disk.manifest.batch_number:
         await _mark_admitted(client, keys, disk, claim.admitted)
-    await client.run([scripts.advance_inbox(keys, disk.inbox_id)])
-    if claim.admitted < disk.batch_number:
+    await client.run([scripts.advance_inbox(keys, disk.manifest.inbox_id)])
+    if claim.admitted < disk.manifest.batch_number:
         await _offer_again(client, keys, identity, disk, claim.admitted, connections)
     return await _look(client, keys)
 
@@ -97,7 +97,7 @@ async def _offer_again(
     URLs that have ended since are left out. An old batch has no text left, so its URLs cannot be offered. They are
     removed from URLSeen, so that they count as new when a page links to them.
     """
-    batches = await asyncio.to_thread(lambda: list(disk.pending_batches(admitted)))
+    batches = await asyncio.to_thread(lambda: list(disk.committed.batches(admitted)))
     ended = await asyncio.to_thread(_ended_of, disk, [url for batch in batches for url in batch.urls])
     if gone := [batch for batch in batches if not batch.has_text]:
         await _forget_lost(client, keys, identity, gone, ended)
@@ -132,7 +132,7 @@ async def _mark_admitted(client: RedisClient, keys: PartitionKeys, disk: Partiti
     """Mark URLs as admitted on disk that Redis has admitted beyond the manifest."""
     rows = pairs_of(await client.command("HGETALL", keys.batches))
     batches = {int(number): unpack_keys(packed) for number, packed in rows}
-    missing = sum(number not in batches for number in range(disk.batch_number + 1, admitted + 1))
+    missing = sum(number not in batches for number in range(disk.manifest.batch_number + 1, admitted + 1))
     if missing:
         logger.error(
             "partition %(partition)d: its files are older than anything Redis remembers, as if restored from a backup; "

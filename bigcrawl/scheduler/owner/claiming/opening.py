@@ -6,9 +6,10 @@ from typing import TYPE_CHECKING
 
 from bigcrawl.redisdb.keys import partition_keys
 from bigcrawl.scheduler.crawl.missing import REFETCH, LostFilesError
-from bigcrawl.scheduler.owner.bring_up import begin_anew, bring_up
+from bigcrawl.scheduler.owner.claiming.bring_up import begin_anew, bring_up
 from bigcrawl.scheduler.owner.hot.due_heap import NEVER_MS, DueHeap
 from bigcrawl.scheduler.owner.owned_partition import OwnedPartition
+from bigcrawl.scheduler.partition.directory import has_manifest, last_epoch
 from bigcrawl.scheduler.partition.partition import Partition
 from bigcrawl.scheduler.records.suspicion import Suspicion
 
@@ -88,9 +89,7 @@ class Opener:
     async def last_epochs(self, partitions: list[int]) -> dict[int, int]:
         """The last epoch of each partition, by its files and its points in the store; 0 without any."""
         stored = await self._store.last_epochs(partitions)
-        return await self._thread.run(
-            lambda: {p: max(stored[p], Partition.last_epoch(self.directory(p))) for p in partitions}
-        )
+        return await self._thread.run(lambda: {p: max(stored[p], last_epoch(self.directory(p))) for p in partitions})
 
     async def are_there(self, partitions: Sequence[int]) -> set[int]:
         """Return those of the partitions that have files here or a point in the store.
@@ -99,7 +98,7 @@ class Opener:
             TransientStoreError: the store failed.
         """
         stored = await self._store.last_epochs(partitions)
-        here = await self._thread.run(lambda: {p for p in partitions if Partition.exists(self.directory(p))})
+        here = await self._thread.run(lambda: {p for p in partitions if has_manifest(self.directory(p))})
         return here | {p for p in partitions if stored[p]}
 
     async def open(
@@ -154,7 +153,7 @@ class Opener:
     def _is_lost(self, partition: int, claim: Claim) -> bool:
         """Whether the files of a partition that was in use are nowhere left. An error, if it may not begin anew."""
         directory = self.directory(partition)
-        is_lost = bool(claim.committed) and not Partition.exists(directory)
+        is_lost = bool(claim.committed) and not has_manifest(directory)
         if is_lost and not self._begins_anew:
             raise LostFilesError(
                 f"Redis knows partition {partition} as begun, but {directory} holds no manifest{self._nor_store}: "

@@ -28,8 +28,8 @@ if TYPE_CHECKING:
     from bigcrawl.redisdb.client import RedisClient
     from bigcrawl.scheduler.crawl.membership import Membership
     from bigcrawl.scheduler.crawl.missing import MissingPartitions
+    from bigcrawl.scheduler.owner.claiming.opening import Opener
     from bigcrawl.scheduler.owner.damaged import DamagedPartitions
-    from bigcrawl.scheduler.owner.opening import Opener
     from bigcrawl.scheduler.owner.owned_partition import OwnedPartition
     from bigcrawl.scheduler.owner.owned_table import OwnedTable
     from bigcrawl.scheduler.partition.file_work import FileThread

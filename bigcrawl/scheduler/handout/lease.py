@@ -1,0 +1,32 @@
+"""Until when a node may send requests and hand out URLs (steps 9 to 11)."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from bigcrawl.clock import Clock
+
+
+class Lease:
+    """The shortest lease of the node's partitions, as the node counts it.
+
+    Attributes:
+        ends_ms: when it ends, on the monotonic clock; 0 before the first.
+    """
+
+    def __init__(self, clock: Clock) -> None:
+        self._clock = clock
+        self.ends_ms = 0
+
+    def __repr__(self) -> str:
+        return f"<Lease until {self.ends_ms} ms>"
+
+    @property
+    def is_valid(self) -> bool:
+        """Whether the node has not slept, or been without Redis, for a whole lease."""
+        return self._clock.monotonic_ms() < self.ends_ms
+
+    def renew(self, ends_ms: int) -> None:
+        """It ends then, on the monotonic clock."""
+        self.ends_ms = ends_ms

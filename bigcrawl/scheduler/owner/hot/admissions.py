@@ -1,0 +1,68 @@
+"""The numbered admit batches of an owned partition, on their way from the disk to Redis (step 7).
+
+A batch is committed on disk before it is sent. Redis accepts number n once, after n - 1, so what may not have arrived
+is sent again.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from bigcrawl.scheduler.owner.hot.admit_calls import admit_call
+
+if TYPE_CHECKING:
+    from bigcrawl.redisdb import scripts
+    from bigcrawl.redisdb.keys import PartitionKeys
+    from bigcrawl.redisdb.scripts import Identity
+    from bigcrawl.scheduler.owner.hot.hot_set import HotSet
+    from bigcrawl.scheduler.partition.admit_batch import AdmitBatch
+    from bigcrawl.scheduler.partition.committed import CommittedFiles
+
+
+class Admissions:
+    """The admit batches of one partition.
+
+    Attributes:
+        confirmed: the number of the last one that Redis has confirmed.
+    """
+
+    def __init__(self, keys: PartitionKeys, committed: CommittedFiles, hot: HotSet, connections: int) -> None:
+        """Begin when Redis has all that is committed.
+
+        Args:
+            keys: the partition's keys in Redis.
+            committed: has the batches.
+            hot: counts what is sent.
+            connections: how many connections a host may have at a time.
+        """
+        self._keys = keys
+        self._committed = committed
+        self._hot = hot
+        self._connections = connections
+        self.confirmed = committed.manifest.batch_number
+
+    def __repr__(self) -> str:
+        return f"<Admissions confirmed={self.confirmed} of {self._committed.manifest.batch_number}>"
+
+    @property
+    def are_pending(self) -> bool:
+        """Whether Redis has not confirmed a committed batch."""
+        return self.confirmed < self._committed.manifest.batch_number
+
+    def send(self, identity: Identity, batch: AdmitBatch) -> scripts.Call[bool]:
+        """The call that admits a batch that was just committed, whose URLs count as hot from now on."""
+        self._hot.note_offered(batch, self.confirmed)
+        return admit_call(self._keys, identity, batch, self._connections)
+
+    def send_again(self, identity: Identity) -> list[scripts.Call[bool]]:
+        """The calls that admit the committed batches that Redis has not confirmed.
+
+        Raises:
+            CorruptionError: one of them is damaged.
+        """
+        batches = self._committed.batches(self.confirmed)
+        return [admit_call(self._keys, identity, batch, self._connections) for batch in batches]
+
+    def note_confirmed(self) -> None:
+        """Record that Redis has confirmed all committed batches."""
+        self.confirmed = self._committed.manifest.batch_number

@@ -1,0 +1,119 @@
+"""What a partition knows, in memory and in its files: all that a step changes, and that a manifest describes."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from bigcrawl.scheduler.budgets.in_degrees import EMPTY_COUNTS, InDegreeCounts
+from bigcrawl.scheduler.partition.tables import Tables
+from bigcrawl.scheduler.queues.front_queues import Selector
+from bigcrawl.scheduler.queues.parked_queues import ParkedQueues
+from bigcrawl.scheduler.queues.turns import Turns
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from bigcrawl.scheduler.partition.fold.pld_records import InDegreeRise
+    from bigcrawl.scheduler.partition.manifest import Manifest
+    from bigcrawl.scheduler.queues.epoch_directory import EpochDirectory
+
+
+class PartitionState:
+    """Everything that a step changes. A step works on a fork.
+
+    Attributes:
+        tables: what is known of URLs, PLDs and contents, by key.
+        turns: URLs that wait for their turn, over budget, or for the time of their next visit.
+        parked: URLs that wait because their host may have no more in Redis.
+        already: keys that admission skips, each so many times, because Redis has admitted their URLs.
+        in_degrees: how many PLDs of the partition have each in-degree.
+    """
+
+    def __init__(
+        self, tables: Tables, turns: Turns, parked: ParkedQueues, already: Counter[int], in_degrees: InDegreeCounts
+    ) -> None:
+        self.tables = tables
+        self.turns = turns
+        self.parked = parked
+        self.already = already
+        self.in_degrees = in_degrees
+
+    @classmethod
+    def restore(cls, own: EpochDirectory, manifest: Manifest, priority_bias: int) -> PartitionState:
+        """Return the state that a manifest describes, with the files of an epoch's directory."""
+        selector = Selector(manifest.credits, priority_bias)
+        return cls(
+            Tables.restore(own, manifest.tables),
+            Turns.restore(own, manifest.queues, manifest.turns, selector),
+            ParkedQueues.restore(own, manifest.parked),
+            Counter(dict(manifest.already)),
+            InDegreeCounts.from_bytes(manifest.in_degrees) if manifest.in_degrees else EMPTY_COUNTS,
+        )
+
+    def __repr__(self) -> str:
+        return f"<PartitionState {self.turns!r} {self.parked!r} {self.tables!r}>"
+
+    def described(self, manifest: Manifest, before: PartitionState) -> Manifest:
+        """Return a manifest that describes this state, given the one that describes the state `before` it."""
+        turns, in_degrees = self.turns, self.in_degrees
+        return replace(
+            manifest,
+            tables=self.tables.states(),
+            queues=turns.queue_states(),
+            turns=turns.state,
+            in_degrees=manifest.in_degrees if in_degrees is before.in_degrees else in_degrees.to_bytes(),
+            credits=turns.front.selector.credits,
+            parked=self.parked.state(),
+            already=tuple(self.already.items()),
+        )
+
+    @property
+    def waiting(self) -> int:
+        """How many URLs are queued and not admitted: in turns, over budget, or parked."""
+        return len(self.turns) + len(self.parked)
+
+    def withheld(self, away: Iterable[str] = ()) -> int:
+        """How many URLs stay on disk until budgets change, or until one of the hosts that are `away` comes back.
+
+        URLs over budget only count if no others wait, and if the last re-read found no room for any of them.
+        """
+        parked, over = sum(map(self.parked.urls_of, away)), len(self.turns.over)
+        is_vain = self.waiting == parked + over and self.turns.state.is_resting
+        return parked + (over if is_vain else 0)
+
+    def fork(self) -> PartitionState:
+        """Return a copy to work on. This one must be flushed, and stays as it is."""
+        return PartitionState(
+            self.tables.fork(), self.turns.fork(), self.parked.fork(), self.already.copy(), self.in_degrees
+        )
+
+    def skipping(self, keys: Iterable[int]) -> PartitionState:
+        """Return a state in which admission skips each of these keys once more."""
+        return PartitionState(self.tables, self.turns, self.parked, self.already + Counter(keys), self.in_degrees)
+
+    def raise_in_degrees(self, rise: InDegreeRise) -> None:
+        """Update the counts of in-degrees after some of them have risen."""
+        self.in_degrees = self.in_degrees.moved(*rise)
+
+    def flush(self) -> None:
+        """Write pending changes to disk."""
+        self.turns.flush()
+        self.parked.flush()
+
+    def differs(self, other: PartitionState) -> bool:
+        """Whether a step that read no inbox entry has changed anything."""
+        return self._position() != other._position()
+
+    def _position(self) -> tuple[object, ...]:
+        turns = self.turns
+        waiting = len(turns), len(turns.over), len(turns.revisits), len(self.parked)
+        return waiting, turns.state, self.already.total(), turns.rescored_ever, turns.revisits.released_ever
+
+    def _check(self, manifest: Manifest) -> None:
+        assert self.described(manifest, self) == manifest, "the manifest describes it"
+        self.tables._check()
+        self.turns._check()
+        self.parked._check()
+        assert all(count > 0 for count in self.already.values()), "a key is skipped a known number of times"
