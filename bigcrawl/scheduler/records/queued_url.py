@@ -33,9 +33,9 @@ RANGES_SHIFT = 32  # the 24-bit mark of the blacklist's address ranges begins at
 
 _LISTED_MASK = 0b111 << LISTED_SHIFT
 
-# isal's level 1 packs a large batch in about 0.1 us a URL; higher levels gain little on text this short. It makes a code
-# for the text first, which takes 4 to 8 us. Level 0 has a code of its own, 120 bytes that go with each batch: of a few
-# URLs, as most batches of a node are, it takes a sixth of the time.
+# isal's level 1 packs a large batch in about 0.1 us a URL; higher levels gain little on text this short. It makes a
+# code for the text first, which takes 4 to 8 us. Level 0 has a code of its own, 120 bytes that go with each batch: of a
+# few URLs, as most batches of a node are, it takes a sixth of the time.
 _SMALL_BYTES = 1_024
 _SMALL_LEVEL, _LEVEL = 0, 1
 
