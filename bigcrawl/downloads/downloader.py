@@ -29,6 +29,8 @@ from bigcrawl.scheduler.adapter.registry import frontier_of, note_proxy
 from bigcrawl.stats_buffer import StatsBuffer
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from scrapy import Request, Spider
     from scrapy.crawler import Crawler
 
@@ -104,7 +106,7 @@ class LimitedHandlers:
         self._handlers = handlers
         self._deadline_s = read_config(crawler.settings).politeness.fetch_deadline_ms / 1000
         self._running: dict[asyncio.Task[Any], Request] = {}
-        self._given_up: set[asyncio.Task[Any]] = set()
+        self._given_up: dict[asyncio.Task[Any], Exception] = {}  # fetches that were aborted, and why
         self._aborted = False
 
     async def download_request_async(self, request: Request) -> Response:
@@ -128,46 +130,54 @@ class LimitedHandlers:
         if refusal is not None:
             raise refusal
         if self._aborted or not frontier.started.may_send(request):
-            raise FetchAbortedError("the node stops, or has no lease")
+            raise _abort_error(request)
         task = asyncio.current_task()
         assert task is not None
         self._running[task] = request
+        deadline = asyncio.get_running_loop().call_later(self._deadline_s, self._miss_deadline, task)
         try:
-            async with asyncio.timeout(self._deadline_s) as limit:
-                return await self._handlers.download_request_async(request)  # type: ignore[no-any-return]
-        except TimeoutError as error:
-            if limit.expired():
-                message = f"{request.url} ran into BIGCRAWL_FETCH_DEADLINE, {self._deadline_s:g} s"
-                raise DownloadTimeoutError(message) from error
-            raise
+            return await self._handlers.download_request_async(request)  # type: ignore[no-any-return]
         except asyncio.CancelledError as error:
-            if task in self._given_up:
-                raise FetchAbortedError("the node stops, or has no lease") from error
-            raise
+            if task not in self._given_up:
+                raise
+            task.uncancel()
+            raise self._given_up[task] from error
         finally:
+            deadline.cancel()
             del self._running[task]
-            self._given_up.discard(task)
+            self._given_up.pop(task, None)
+
+    def _miss_deadline(self, task: asyncio.Task[Any]) -> None:
+        self._give_up([task], self._deadline_error)
+
+    def _deadline_error(self, request: Request) -> Exception:
+        return DownloadTimeoutError(f"{request.url} ran into BIGCRAWL_FETCH_DEADLINE, {self._deadline_s:g} s")
 
     def abort(self) -> int:
         """Abort all running fetches, and refuse new ones."""
         self._aborted = True
-        return self._give_up(list(self._running))
+        return self._give_up(list(self._running), _abort_error)
 
     def break_off(self) -> int:
         """Abort the frontier's running fetches."""
         frontier = frontier_of(self._crawler)
         if frontier is None:
             return 0
-        return self._give_up([task for task, request in self._running.items() if frontier.started.is_bound(request)])
+        bound = [task for task, request in self._running.items() if frontier.started.is_bound(request)]
+        return self._give_up(bound, _abort_error)
 
-    def _give_up(self, tasks: list[asyncio.Task[Any]]) -> int:
-        self._given_up.update(tasks)
+    def _give_up(self, tasks: list[asyncio.Task[Any]], why: Callable[[Request], Exception]) -> int:
         for task in tasks:
+            self._given_up.setdefault(task, why(self._running[task]))
             task.cancel()
         return len(tasks)
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._handlers, name)
+
+
+def _abort_error(_request: Request) -> Exception:
+    return FetchAbortedError("the node stops, or has no lease")
 
 
 def _note_proxy(url: str | None) -> None:

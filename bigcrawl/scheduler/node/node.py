@@ -8,8 +8,8 @@
     steer  a few times a second: orders to the running crawl, its speed, concurrent fetches
     tidy   once a minute: free memory goes back to the system
 
-Only this table lists them; each is a module of `node.loops`. A batch is worth a round trip when a third of the URLs
-that the node may hold have ended, 250 ms have passed, or the engine has nothing to do (docs/decisions/0015).
+Only this table lists them; each is a module of `node.loops`. A batch is worth a round trip when half of the URLs
+that the node may hold have ended, 400 ms have passed, or the engine has nothing to do (docs/decisions/0164).
 
 Scrapy's engine uses `Node.offer` and `handout.buffer.pop`: memory only, no waiting, no exception. The loops survive a
 Redis that is away: they try again, and `node.loops.recovery` repairs what Redis may have forgotten before anything else

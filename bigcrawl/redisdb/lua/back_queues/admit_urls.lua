@@ -32,14 +32,21 @@ local now = now_ms(ARGV[1])
 local connections = tonumber(ARGV[6])
 local rest_ms = tonumber(redis.call('HGET', KEYS[1], 'rest') or '0')
 local is_resting = rest_ms > now
-local hosts = {}
+local hosts, members = {}, {} -- hosts in the order of the batch; order, member of each one's URLs
 for i = 7, #ARGV, 3 do
-  hosts[#hosts + 1] = ARGV[i]
+  local host = ARGV[i]
+  local own = members[host]
+  if not own then
+    own = {}
+    hosts[#hosts + 1], members[host] = host, own
+  end
+  own[#own + 1] = ARGV[i + 1]
+  own[#own + 1] = ARGV[i + 2]
 end
 local busy, ready = ask_many('HMGET', KEYS[4], hosts), ask_many('ZMSCORE', KEYS[3], hosts)
 local due = {}
 for i, host in ipairs(hosts) do
-  redis.call('ZADD', KEYS[5] .. host, ARGV[3 * i + 5], ARGV[3 * i + 6])
+  call_many('ZADD', KEYS[5] .. host, members[host])
   if not ready[i] and tonumber(busy[i] or '0') < connections then
     local stored = redis.call('HMGET', KEYS[6] .. host, 'next', 'delay')
     local next_ms = tonumber(stored[1] or '0')

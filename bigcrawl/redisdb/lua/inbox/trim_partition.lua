@@ -13,21 +13,24 @@
 -- Lost reply: repeated, it changes nothing.
 -- Late: refused, because the reconciliation after a lost reply raised the generation. Without one, counts may be old.
 -- Cost: O(removed).
--- Uses: prelude/refusal
+-- Uses: prelude/refusal, prelude/call_many
 local refused = refusal(KEYS[1], ARGV[1], ARGV[2], ARGV[3])
 if refused then
   return refused
 end
-local numbers = redis.call('HKEYS', KEYS[4])
 local durable = tonumber(ARGV[5])
-for _, number in ipairs(numbers) do
+local past, counts = {}, {}
+for _, number in ipairs(redis.call('HKEYS', KEYS[4])) do
   if tonumber(number) <= durable then
-    redis.call('HDEL', KEYS[4], number)
+    past[#past + 1] = number
   end
 end
 for i = 6, #ARGV, 2 do
-  redis.call('HSET', KEYS[2], ARGV[i], ARGV[i + 1])
+  counts[#counts + 1] = ARGV[i]
+  counts[#counts + 1] = ARGV[i + 1]
 end
+call_many('HDEL', KEYS[4], past)
+call_many('HSET', KEYS[2], counts)
 if ARGV[4] == '0-0' or redis.call('EXISTS', KEYS[3]) == 0 then
   return 0
 end

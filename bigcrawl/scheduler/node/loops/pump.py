@@ -17,8 +17,10 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 PUMP_BUSY_S = 0.01  # between two looks at the engine while it has work
-PUMP_SHARE = 3  # a round trip pays when one in so many of the URLs that the node may hold has ended
-PUMP_PATIENCE_MS = 250  # the longest wait of fewer; they do not wait if the engine has nothing to do
+PUMP_SHARE = 2  # a round trip pays when one in so many of the URLs that the node may hold has ended
+# The longest wait of fewer; they do not wait if the engine has nothing to do. It is less than `exchange.HORIZON_MS`, so
+# that URLs are here before they are due.
+PUMP_PATIENCE_MS = 400
 PUMP_IDLE_S = 0.25
 TAKES_MAX = 64  # in one round, while there is room and more may be due
 

@@ -28,6 +28,16 @@ def test_a_batch_reads_back_as_it_was() -> None:
         assert all(type(url) is QueuedUrl for url in decoded)
 
 
+@pytest.mark.parametrize("urls", [1, 4, 8, 16, 200])
+def test_batch_of_any_size_takes_less_than_its_text(urls: int) -> None:
+    """A small one is packed with a code of its own, by level 0, whose 120 bytes are all that it may have more."""
+    batch = [QueuedUrl(at << 40, "a.example", 0, 0, b"\x93http://a.example/archive/%d.html" % at) for at in range(urls)]
+    size = len(encode_batch(batch))
+    assert decode_batch(encode_batch(batch)) == batch
+    assert size <= len(packed(batch)) + 120
+    assert size < len(msgpack.packb(batch)) + 120
+
+
 @pytest.mark.parametrize(
     "row",
     [
