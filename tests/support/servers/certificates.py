@@ -39,7 +39,7 @@ class Authority:
         self.file.write_bytes(self._sign(self._name, self._key, 1, "127.0.0.1", is_authority=True))
 
     def certificate(self, name: str, *, days: int = 1, address: str = "127.0.0.1", has_issuer_key: bool = True) -> Path:
-        """A file with key and certificate of a server or a client. By RFC 5280 it has an identifier of its issuer's key."""
+        """A file with key and certificate of a server or a client. By RFC 5280 it names its issuer's key."""
         path, key = self._directory / f"{name}.pem", ec.generate_private_key(ec.SECP256R1())
         subject = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, name)])
         secret = key.private_bytes(
