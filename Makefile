@@ -214,7 +214,7 @@ test-fault: $(STAMP)
 COMMA := ,
 MUTATED := $(addprefix bigcrawl/, \
     url/key.py url/domain.py url/shape.py url/refresh.py \
-    drum/memtable.py drum/merge_policy.py drum/merge.py:tests/unit/drum/test_drum_told.py \
+    drum/memtable.py drum/merge_policy.py drum/merge.py:tests/unit/drum/test_merge.py$(COMMA)tests/unit/drum/test_drum_told.py \
     drum/batch_check.py:tests/unit/drum/test_batch_check.py$(COMMA)tests/unit/drum/test_drum_told.py \
     drum/record_merge.py:tests/unit/drum/test_record_merge.py$(COMMA)tests/unit/drum/test_bucket.py \
     politeness/due_order.py politeness/server_gaps.py politeness/backoff_policy.py politeness/throttle_policy.py \

@@ -27,6 +27,13 @@ _REMEDIES: Final = {
 }
 
 
+# OpenSSL's codes of what a certificate lacks by RFC 5280. Python asks for that since 3.13.
+_INCOMPLETE: Final = range(80, 95)
+_ISSUE_ANEW: Final = (
+    "Python 3.13 and later refuse such a certificate: issue it, or its authority's, anew by RFC 5280,"
+    " with key identifiers and, for the authority, key usage"
+)
+
 LISTEN_S: Final = 10.0  # a server that refuses a certificate says so at once; a busy machine hears it later
 
 
@@ -50,6 +57,8 @@ def check_certificates(connection: AbstractConnection) -> None:
 def tls_fault(error: BaseException | None) -> str | None:
     """Return what is wrong with TLS, and the remedy, if an error has come from that; None if it has not."""
     while error is not None:
+        if isinstance(error, ssl.SSLCertVerificationError) and error.verify_code in _INCOMPLETE:
+            return f"{error.verify_message}; {_ISSUE_ANEW}"
         if isinstance(error, ssl.SSLError):
             reason = next((reason for reason in _REMEDIES if reason in (error.reason or "")), None)
             return None if reason is None else f"{getattr(error, 'verify_message', '') or error}; {_REMEDIES[reason]}"

@@ -74,13 +74,14 @@ class PowerCutFiles(DiskFiles):
         return synced
 
     def _lose_names(self, directory: Path, medium: Path) -> None:
-        for epoch in [path for path in directory.iterdir() if path.is_dir()]:
-            copy = medium / epoch.name
-            shutil.rmtree(copy)
-            names = self._names.get(epoch)
-            if names is None or epoch.name not in self._names.get(directory, {}):
-                continue
-            copy.mkdir()
-            for name, inode in names.items():
-                if inode in self._synced:
-                    (copy / name).write_bytes(self._synced[inode])
+        shutil.rmtree(medium)
+        self._make_named(directory, medium)
+
+    def _make_named(self, directory: Path, copy: Path) -> None:
+        """Make what the medium has of a directory: files and directories by the names that it was last synced with."""
+        copy.mkdir()
+        for name, inode in self._names.get(directory, {}).items():
+            if (directory / name).is_dir():
+                self._make_named(directory / name, copy / name)
+            elif inode in self._synced:
+                (copy / name).write_bytes(self._synced[inode])

@@ -16,6 +16,7 @@ import pytest
 from bigcrawl.exceptions import ConfigError, TransientStoreError
 from bigcrawl.redisdb.client import RedisClient
 from bigcrawl.redisdb.keys import PartitionKeys
+from bigcrawl.redisdb.tls import tls_fault
 from tests.support.redis_servers.client_runs import append, opened
 from tests.support.redis_servers.redis_server import PrivateRedis
 from tests.support.servers.certificates import Authority
@@ -176,6 +177,29 @@ def test_sentinels_with_certificates_that_do_not_fit_are_an_error_of_the_setting
                     await client.ping()
 
     asyncio.run(work())
+
+
+def test_an_incomplete_certificate_is_to_be_issued_anew(authority: Authority, server: PrivateRedis) -> None:
+    """Python asks for what RFC 5280 does since 3.13; here whatever Python it is."""
+    context = ssl.create_default_context(cafile=str(authority.file))
+    context.verify_flags |= ssl.VERIFY_X509_STRICT
+
+    async def fault(certificate: Path) -> str | None:
+        async with tls_in_front(server, certificate) as place:
+            host, port = place.split(":")
+            try:
+                _, writer = await asyncio.open_connection(host, int(port), ssl=context)
+            except ssl.SSLError as error:
+                return tls_fault(error)
+            writer.transport.abort()
+            return "none"
+
+    told = asyncio.run(fault(authority.certificate("old", has_issuer_key=False)))
+    assert told is not None
+    assert told.startswith(
+        "Missing Authority Key Identifier; Python 3.13 and later refuse such a certificate: issue it"
+    )
+    assert asyncio.run(fault(authority.certificate("server"))) == "none"
 
 
 def test_client_without_a_certificate_that_is_asked_for_is_told_so(authority: Authority, tmp_path: Path) -> None:
