@@ -145,7 +145,6 @@ def test_feed_that_cannot_keep_its_items_is_named_at_the_start(tmp_path: Path) -
         assert sorted(line.split(" ")[0] for line in said) == ["packed.jl.gz", "upload:late.jl", "whole.xml"]
 
 
-@pytest.mark.long("feeds that are files: every item is in them after kills")
 def test_upload_does_not_replace_what_an_earlier_run_uploaded(tmp_path: Path) -> None:
     """A storage that can only replace is refused when the crawl goes on; under a name with the time it may."""
     with crawl(tmp_path, FEED_STORAGES={"upload": f"{__name__}.Uploads"}) as (project, _, urls):

@@ -34,7 +34,7 @@ EDGES_AT_ONCE = 50_000
 BYTES_MAX = 5_000_000
 LOAD_MS_MAX = 2_000
 SPIN_S = 0.3
-LOADS = 5  # the fastest counts, because other tests run meanwhile
+LOADS = 5  # one that is fast enough counts, because other tests run meanwhile
 FLAGS = (
     *("--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run"),
     *("--disable-background-networking", "--disable-component-update", "--disable-sync"),
@@ -130,4 +130,7 @@ def test_report_of_a_million_hosts_is_small_and_opens_at_once(tmp_path: Path) ->
         found = re.search(r'data-loaded-ms="(\d+)"', dom)
         assert found is not None, "the page's script ran to its end"
         loads.append(int(found[1]) / stretch)
-    assert min(loads) < LOAD_MS_MAX
+        if loads[-1] < LOAD_MS_MAX:
+            break
+    else:
+        pytest.fail(f"it takes {min(loads):.0f} ms at best")

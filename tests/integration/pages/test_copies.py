@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
+SETTINGS = {"BIGCRAWL_HOST_DELAY": 0, "BIGCRAWL_PARTITIONS": 2}
+DROPPED = {"BIGCRAWL_WARC_COPIES": "by-reference", "BIGCRAWL_COPY_LINKS": "drop"}
 COPIES = [f"/copy{number}/" for number in range(4)]
 BODY = "<p>The same words under several names.</p>" * 30 + '<a href="deeper.html">.</a>'
 
@@ -57,16 +59,10 @@ def serving(address: str = "127.0.0.1") -> Iterator[str]:
 
 def test_copies_refer_to_their_original_and_lead_nowhere(tmp_path: Path) -> None:
     """One of the pages with the body is whole, and its link is followed; the others' links are counted as dropped."""
-    settings = {
-        "BIGCRAWL_HOST_DELAY": 0,
-        "BIGCRAWL_PARTITIONS": 2,
-        "BIGCRAWL_WARC_COPIES": "by-reference",
-        "BIGCRAWL_COPY_LINKS": "drop",
-    }
     with (
         no_strays_below(tmp_path),
         serving() as url,
-        Crawl(tmp_path / "crawl", [f"{url}/"], settings) as crawl,
+        Crawl(tmp_path / "crawl", [f"{url}/"], SETTINGS | DROPPED) as crawl,
     ):
         assert crawl.run(300) == 0
         log = crawl.log.read_text()
@@ -84,17 +80,11 @@ def test_copies_refer_to_their_original_and_lead_nowhere(tmp_path: Path) -> None
 
 def test_whoever_publishes_the_page_of_another_site_keeps_nobody_from_its_links(tmp_path: Path) -> None:
     """Two sites, which are addresses here, have the same page: links of both are followed, whichever comes first."""
-    settings = {
-        "BIGCRAWL_HOST_DELAY": 0,
-        "BIGCRAWL_PARTITIONS": 2,
-        "BIGCRAWL_WARC_COPIES": "by-reference",
-        "BIGCRAWL_COPY_LINKS": "drop",
-    }
     with (
         no_strays_below(tmp_path),
         serving() as one,
         serving("127.0.0.2") as other,
-        Crawl(tmp_path / "crawl", [f"{one}{COPIES[0]}", f"{other}{COPIES[1]}"], settings) as crawl,
+        Crawl(tmp_path / "crawl", [f"{one}{COPIES[0]}", f"{other}{COPIES[1]}"], SETTINGS | DROPPED) as crawl,
     ):
         assert crawl.run(300) == 0
         log = crawl.log.read_text()
@@ -105,11 +95,7 @@ def test_whoever_publishes_the_page_of_another_site_keeps_nobody_from_its_links(
 
 def test_copies_are_listed_where_the_files_are_only_in_the_store(tmp_path: Path) -> None:
     """The newest points are read; without the store, the partitions that may know more are told."""
-    settings = {
-        "BIGCRAWL_HOST_DELAY": 0,
-        "BIGCRAWL_PARTITIONS": 2,
-        "BIGCRAWL_STORE_URL": f"file://{tmp_path / 'store'}",
-    }
+    settings = SETTINGS | {"BIGCRAWL_STORE_URL": f"file://{tmp_path / 'store'}"}
     with (
         no_strays_below(tmp_path),
         serving() as url,

@@ -58,7 +58,7 @@ def test_poison_does_not_kill_node_after_node(tmp_path: Path) -> None:
             assert first.dead() == [url for url in urls if url.endswith("kill")]
 
 
-@pytest.mark.long("a URL that kills its process is not handed out for ever")
+@pytest.mark.long("deaths that speak against no URL: tests/unit/scheduler/node/test_trials.py")
 @pytest.mark.timeout(600)
 def test_kills_from_outside_make_no_dead_letters(tmp_path: Path) -> None:
     """Killed again and again, and stopped, a crawl of harmless pages fetches all of them."""

@@ -73,7 +73,7 @@ def test_the_next_visit_of_a_page_is_told_and_why(web: SimulatedWeb, tmp_path: P
     arguments = {"policy": "change-rate", "every": "5000"}
     pages = {url for url, status in web.expected().items() if status == 200}
     missing = next(url for url, status in web.expected().items() if status == 404)
-    with Crawl(tmp_path / "crawl", web.seeds, SETTINGS, arguments=arguments, spider="recrawl") as crawl:
+    with Crawl(tmp_path / "crawl", web.seeds, dict(SETTINGS), arguments=arguments, spider="recrawl") as crawl:
         crawl.start()
         wait_until(lambda: "pages wait for the time" in crawl.log.read_text(), "nothing else is left", timeout_s=120)
         wait_until(lambda: crawl.status()["revisits"]["waiting"] == len(pages), "all pages wait", timeout_s=120)

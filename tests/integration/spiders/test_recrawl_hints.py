@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from bigcrawl.simweb.basics.resources import Kind
+from tests.integration.spiders.test_recrawl import SETTINGS
 from tests.support.crawling.crawls import Crawl, SimulatedWeb
 from tests.support.running.processes import no_strays_below, wait_until
 from tests.support.servers.serving import at_work
@@ -19,13 +20,6 @@ from tests.support.servers.serving import at_work
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
-
-SETTINGS = {
-    "BIGCRAWL_HOST_DELAY": 0,
-    "BIGCRAWL_PARTITIONS": 4,
-    "BIGCRAWL_HOST_CONNECTIONS": 4,
-    "BIGCRAWL_REVISIT_SECONDS_MIN": 1,
-}
 
 
 @pytest.mark.long("waits for several visits; test_recrawl and the sitemap of one page here have the same")

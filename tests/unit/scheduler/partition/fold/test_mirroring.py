@@ -267,14 +267,20 @@ def test_without_the_rule_nothing_is_counted(tmp_path: Path) -> None:
     assert (world.mirrors_of(PLDS), world.verdict("a.example")) == (set(), None)
 
 
-def test_an_imported_crawl_knows_its_mirrors(tmp_path: Path) -> None:
-    """By the rows of an export, however often these come; it goes on from there, and says nothing again."""
+def one_to_import(tmp_path: Path, plds: int) -> tuple[MirrorWorld, MirrorWorld]:
+    """A crawl that has fetched the same pages of some PLDs, of which b.example has most links, and a new one."""
     old, new = MirrorWorld(tmp_path / "old"), MirrorWorld(tmp_path / "new")
     for world in (old, new):
         world.link("b.example", 5)
-    for pld in PLDS[:3]:
+    for pld in PLDS[:plds]:
         old.fetch(pld, texts(PAGES))
     old.travel()
+    return old, new
+
+
+def test_an_imported_crawl_knows_its_mirrors(tmp_path: Path) -> None:
+    """By the rows of an export, however often these come; it goes on from there, and says nothing again."""
+    old, new = one_to_import(tmp_path, 3)
     for pld in PLDS:
         old.find(pld)
     assert len(old.told) == 2
@@ -292,12 +298,7 @@ def test_an_imported_crawl_knows_its_mirrors(tmp_path: Path) -> None:
 
 def test_an_import_changes_no_verdict_of_samples_that_were_counted_here(tmp_path: Path) -> None:
     """A running crawl judges by its own samples: else a PLD would be a mirror for ever, as no sample would free it."""
-    old, new = MirrorWorld(tmp_path / "old"), MirrorWorld(tmp_path / "new")
-    for world in (old, new):
-        world.link("b.example", 5)
-    for pld in PLDS[:3]:
-        old.fetch(pld, texts(PAGES))
-    old.travel()
+    old, new = one_to_import(tmp_path, 3)
     new.fetch("a.example", texts(40, "my own"))
     new.travel()
     for _ in range(2):
@@ -313,12 +314,7 @@ def test_an_import_changes_no_verdict_of_samples_that_were_counted_here(tmp_path
 
 def test_after_an_import_that_was_cut_off_the_count_is_that_of_the_verdicts(tmp_path: Path) -> None:
     """It brought samples of a mirror and no verdict; the PLD is free before it has ever been lowered here."""
-    old, new = MirrorWorld(tmp_path / "old"), MirrorWorld(tmp_path / "new")
-    for world in (old, new):
-        world.link("b.example", 5)
-    for pld in PLDS[:2]:
-        old.fetch(pld, texts(PAGES))
-    old.travel()
+    old, new = one_to_import(tmp_path, 2)
     new.import_from(old, ("sites", "samples"))
     new.fetch("a.example", texts(400, "my own"))
     new.travel()
