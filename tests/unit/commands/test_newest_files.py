@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from bigcrawl.commands.moving import newest_files as module
-from bigcrawl.commands.moving.newest_files import newest_files
+from bigcrawl.commands import newest_files as module
+from bigcrawl.commands.newest_files import newest_files
 from bigcrawl.exceptions import CorruptionError, TransientStoreError
 from bigcrawl.scheduler.queues.epoch_directory import epoch_path
 from bigcrawl.store.objects import Objects
@@ -56,7 +56,7 @@ class At:
 
     def names(self) -> list[str]:
         """The files that a command would read."""
-        directory = newest_files(self.crawl, 3, self.place / "fetched")
+        directory = newest_files(self.crawl, 3, lambda: self.place / "fetched")
         return sorted(os.listdir(epoch_path(directory, 1)))  # noqa: PTH208
 
 
