@@ -64,7 +64,7 @@ def files_to_read(
     with ExitStack() as ending:
         make_place = lambda: ending.enter_context(place_for_links(crawl.config.crawl.crawl_dir))  # noqa: E731
         found = newest_files(crawl, partition, make_place, is_wanted)
-        yield FilesToRead(found, "" if found == crawl.directory(partition) else crawl.config.store.url)
+        yield FilesToRead(found, "" if found == crawl.directory(partition) else crawl.config.store.url or "")
 
 
 def newest_files(
