@@ -35,6 +35,7 @@ class Look:
     Attributes:
         options: that may be given.
         words: fixed ones, which come first.
+        fixed: options without a value that are always given.
         words_max: how many the asker may add; none if words change something.
         kept_s: how long its result is given again.
         reads_files: whether it may wait for the disk of the state directory.
@@ -44,6 +45,7 @@ class Look:
 
     options: tuple[str, ...] = ()
     words: tuple[str, ...] = ()
+    fixed: tuple[str, ...] = ()
     words_max: int = 0
     kept_s: float = 2.0
     reads_files: bool = False
@@ -59,7 +61,7 @@ LOOKS: Final[dict[str, Look]] = {
     "hosts": Look(("state", "limit", "first"), words_max=1, kept_s=5.0),
     "errors": Look(("reason", "pld", "limit"), kept_s=5.0),
     "host": Look(words_max=1),
-    "plds": Look(("sort", "limit"), kept_s=10.0, reads_files=True),
+    "plds": Look(("sort", "limit"), fixed=("here",), kept_s=10.0, reads_files=True),
     "pld": Look(words_max=1, reads_files=True),
     "explain": Look(words_max=1, reads_files=True),
     "budget": Look(words_max=1, reads_files=True),
@@ -104,7 +106,7 @@ def look_of(name: str, query: Mapping[str, Sequence[str]]) -> ActionCall:
             raise ConfigError(f"{option} is {options[option][:20]!r}; must be a number from 0 to {most}")
     if name == "hosts" and any(sign in word for word in words for sign in _PATTERN):
         raise ConfigError("a pattern walks through all hosts; give a host or a PLD, or use `scrapy frontier hosts`")
-    return ActionCall(name, look.words + words, tuple(sorted(options.items())))
+    return ActionCall(name, look.words + words, tuple(sorted({**options, **dict.fromkeys(look.fixed)}.items())))
 
 
 def change_of(name: str, body: bytes) -> ActionCall:

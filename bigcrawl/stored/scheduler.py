@@ -172,7 +172,11 @@ class StoredScheduler(BaseScheduler):
                 "rate": self._given / max(seconds, 1e-3),
             },
         )
-        if not self._given and not self._shutdown.has_failed:
+        if not len(self._catalogue) and not self._shutdown.has_failed:
+            logger.warning(
+                "there is no page in the files of BIGCRAWL_SOURCE; `scrapy frontier warc verify FILE` says why"
+            )
+        elif not self._given and not self._shutdown.has_failed:
             logger.warning(
                 "the spider has asked for no page that is stored: its start requests must be among the stored pages, "
                 "or set BIGCRAWL_SOURCE_PAGES to all"

@@ -11,6 +11,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
+_HEAD_END = b"\r\n\r\n"
+_DIGITS_MAX = 18
 HEAD_BYTES_MAX = 64 * 1024  # what is kept of a record: its own head, and that of the HTTP message
 
 
@@ -34,7 +36,8 @@ def record_heads(path: Path) -> Iterator[RecordHead]:
     """Yield the head of each whole record.
 
     Raises:
-        CorruptionError: after those before it, for a record that is incomplete or cannot be unpacked.
+        CorruptionError: after those before it, for a record that is incomplete or cannot be unpacked; after all, if a
+            gzip member is no WARC record, or has more than the one that was yielded.
 
     Cost: that of unpacking the file, and 10 us a record; 0.6 MB of memory.
     """
@@ -45,16 +48,31 @@ def record_heads(path: Path) -> Iterator[RecordHead]:
         return begun[0]
 
     with path.open("rb") as file:
-        offset = 0
+        offset, strange = 0, None
         try:
             for end in member_ends(file, sink):
-                head, _, block = begun[0].data.partition(b"\r\n\r\n")
-                yield RecordHead(offset, end - offset, head_fields(head), block)
+                head, _, block = begun[0].data.partition(_HEAD_END)
+                record = RecordHead(offset, end - offset, head_fields(head), block)
+                strange = strange or _strangeness(path, record, head, begun[0].size)
+                yield record
                 offset = end
         except EOFError:
             raise CorruptionError(path, offset, "a whole record", "the end of the file") from None
         except ValueError as error:
             raise CorruptionError(path, offset, "a gzip member", str(error)) from error
+    if strange is not None:
+        raise strange
+
+
+def _strangeness(path: Path, record: RecordHead, head: bytes, size: int) -> CorruptionError | None:
+    """Return what is wrong with a gzip member that unpacks to `size` bytes: it is not one WARC record."""
+    if not head.startswith(b"WARC/"):
+        return CorruptionError(path, record.offset, "a WARC record", f"what begins with {head[:16]!r}")
+    told = record.fields.get(b"content-length", b"")
+    if told.isdigit() and len(told) <= _DIGITS_MAX and size > len(head) + int(told) + 2 * len(_HEAD_END):
+        more = "more: `warcio recompress OLD NEW` makes a file with a member for each"
+        return CorruptionError(path, record.offset, "one record in a gzip member", more)
+    return None
 
 
 def head_fields(head: bytes) -> dict[bytes, bytes]:
@@ -68,8 +86,10 @@ class _Beginning:
 
     def __init__(self) -> None:
         self.data = b""
+        self.size = 0
 
     def feed(self, piece: bytes) -> None:
+        self.size += len(piece)
         if len(self.data) < HEAD_BYTES_MAX:
             self.data += piece[: HEAD_BYTES_MAX - len(self.data)]
 

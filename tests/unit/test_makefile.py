@@ -55,9 +55,9 @@ def test_asserts_are_rewritten_once_and_not_by_each_worker(tmp_path: Path) -> No
     assert "--collect-only" not in would_run("test", venv, f"REWRITTEN={done}")
 
 
-def temporary(memory: Path, **environment: str) -> str:
-    """Where tests would write, if that were the directory in memory."""
-    command = [PROJECT / "scripts" / "temporary", memory]
+def temporary(memory: Path, *cgroups: Path, **environment: str) -> str:
+    """Where tests would write, if these were the directory in memory, control groups and the list of own ones."""
+    command = [PROJECT / "scripts" / "temporary", memory, *cgroups]
     environment = {"PATH": os.environ["PATH"], **environment}
     return subprocess.run(command, env=environment, capture_output=True, text=True, check=True).stdout.strip()
 
@@ -69,6 +69,42 @@ def test_tests_write_to_memory_where_there_is_room(tmp_path: Path) -> None:
     assert temporary(tmp_path, TMPDIR="/chosen") == "/chosen"
     for target in ("test", "test-long", "test-all"):
         assert "TMPDIR=$(scripts/temporary)" in would_run(target, tmp_path / "venv")
+
+
+GB = 1 << 30
+
+
+@pytest.mark.parametrize(
+    ("membership", "files", "has_room"),
+    [
+        ("0::/pod/tests", {"pod/tests/memory.max": "max", "pod/memory.max": 200 * GB}, True),
+        ("0::/pod/tests", {"pod/tests/memory.max": "max", "pod/memory.max": 6 * GB}, False),
+        ("0::/", {"memory.max": 6 * GB}, False),
+        ("0::/", {"memory.max": 200 * GB, "memory.current": 195 * GB}, False),
+        (
+            "0::/",
+            {"memory.max": 200 * GB, "memory.current": 195 * GB, "memory.stat": f"inactive_file {190 * GB}"},
+            True,
+        ),
+        ("5:cpu:/\n4:memory:/job", {"memory/job/memory.limit_in_bytes": 6 * GB}, False),
+        ("4:memory:/docker/1", {"memory/memory.limit_in_bytes": 6 * GB}, False),
+        ("4:memory:/", {"memory/memory.limit_in_bytes": (1 << 63) - 4096}, True),
+        ("0::/", {}, True),
+    ],
+)
+def test_memory_that_a_container_may_not_use_is_no_room(
+    tmp_path: Path, membership: str, files: dict[str, object], has_room: bool
+) -> None:
+    """The smallest limit counts, of version 1 or 2, of the own group or one above it, less what is used and stays."""
+    (tmp_path / "own").write_text(f"{membership}\n")
+    (tmp_path / "unlimited").write_text("")
+    for name, content in files.items():
+        path = tmp_path / "groups" / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(f"{content}\n")
+    without = temporary(tmp_path, tmp_path / "groups", tmp_path / "unlimited")
+    expected = without if has_room else "/tmp"  # noqa: S108 - the usual one
+    assert temporary(tmp_path, tmp_path / "groups", tmp_path / "own") == expected
 
 
 def test_package_imports_what_a_crawl_installs() -> None:

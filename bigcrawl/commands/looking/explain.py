@@ -1,6 +1,7 @@
 """`scrapy frontier explain URL`: everything that the crawl knows about one URL.
 
-It is read from Redis and from the partition's committed files. Nothing is changed or fetched.
+It is read from Redis and from the partition's committed files, or from their newest point in the store. Nothing is
+changed, and no page is fetched.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from bigcrawl.commands.looking.explanation import explanation_text
 from bigcrawl.commands.looking.filters import filters_data
 from bigcrawl.commands.looking.locate import find_hot, read_deaths, read_host, read_partition_view, trace_inbox
 from bigcrawl.commands.looking.next_visit import find_next_visit, next_visit_data
+from bigcrawl.commands.newest_files import files_to_read, is_looked_at, said_of_files
 from bigcrawl.commands.opened_crawl import opened, server_of
 from bigcrawl.commands.result import Result
 from bigcrawl.commands.steering.blacklist import entries_of
@@ -37,6 +39,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from bigcrawl.commands.looking.locate import HostState, Hot, InboxTrace
+    from bigcrawl.commands.newest_files import FilesToRead
     from bigcrawl.commands.opened_crawl import OpenedCrawl, Place
     from bigcrawl.config import Config, TrapConfig
     from bigcrawl.redisdb.scripts import PartitionView
@@ -98,7 +101,7 @@ def explain(config: Config, words: Sequence[str], opts: argparse.Namespace) -> R
     Raises:
         UrlError: the argument is not a URL.
         ConfigError: there is no such crawl.
-        TransientStoreError: Redis does not answer.
+        TransientStoreError: Redis or the store does not answer.
         CorruptionError: the partition's files are damaged.
     """
     with server_of(config) as url:
@@ -111,10 +114,13 @@ def explain(config: Config, words: Sequence[str], opts: argparse.Namespace) -> R
 async def _explain(config: Config, server: str, url: str) -> dict[str, Any]:
     async with opened(config, server) as crawl:
         place = crawl.place_of(url)
-        state = await look_up(crawl, place)
-        said = said_of(state, crawl.partitions, config.traps)
-        directory = crawl.directory(place.partition)
-        visit = await find_next_visit(directory, place.key, state.hot, state.trace, state.disk)
+        with files_to_read(crawl, place.partition, is_looked_at if config.revisits.rule == "never" else None) as files:
+            state = await look_up(crawl, place, files)
+            visit = await find_next_visit(files.directory, place.key, state.hot, state.trace, state.disk)
+        said = {
+            **said_of(state, crawl.partitions, config.traps),
+            **said_of_files(files, has_any=state.disk is not None),
+        }
         if visit is not None and visit.waits and said["where"] == "ended":
             said["where"] = "revisit"
         blacklist = Blacklist(await entries_of(crawl), crawl.suffixes.pld)
@@ -170,15 +176,23 @@ def _page(config: Config, data: dict[str, Any]) -> dict[str, Any] | None:
     }
 
 
-async def look_up(crawl: OpenedCrawl, place: Place) -> Found:
+async def look_up(crawl: OpenedCrawl, place: Place, files: FilesToRead | None = None) -> Found:
     """Read everything that is known about a URL.
+
+    Args:
+        crawl: the crawl.
+        place: where the URL belongs.
+        files: of its partition; those of the state directory by default.
 
     Cost: some round trips, its inbox, and the few blocks of files that hold its key.
     """
     view = await read_partition_view(crawl, place)
     hot = await find_hot(crawl, place)
     trace = await trace_inbox(crawl, place, view.state.get("folded", "0-0"))
-    disk = read_partition(crawl.directory(place.partition), place.key, place.pld_key)
+    directory = crawl.directory(place.partition) if files is None else files.directory
+    disk = read_partition(directory, place.key, place.pld_key)
+    if files is not None and files.url and disk is not None:  # older than what was folded; the inbox has the rest
+        trace = await trace_inbox(crawl, place, disk.inbox_id)
     suspicion, letter = await read_deaths(crawl, place, hot)
     return Found(place, view, hot, trace, disk, await read_host(crawl, place), suspicion, letter)
 

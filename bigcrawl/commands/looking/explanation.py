@@ -6,6 +6,7 @@ from typing import Any
 
 from bigcrawl.commands.looking.filters import filter_rows
 from bigcrawl.commands.looking.next_visit import next_visit_rows
+from bigcrawl.commands.newest_files import REMEDY
 from bigcrawl.commands.steering.discovery import discovery_text
 from bigcrawl.scheduler.budgets.mirrors import MirrorVerdict, mirror_verdict_text
 from bigcrawl.scheduler.budgets.traps import TrapVerdict, trap_verdict_text
@@ -32,7 +33,9 @@ def explanation_text(data: dict[str, Any]) -> str:
     rows = {
         "key": f"{data['key']}, in partition {data['partition']} of {data['partitions']}, {_owner(data)}",
         "host": f"{data['host']}, of {data['pld']}{_in_degree(data)}",
-        "seen": {True: "yes", False: "no", None: "unknown: the partition's files are not here"}[data["seen"]],
+        "seen": {True: "yes", False: "no", None: f"unknown: the partition's files are not here; {REMEDY}"}[
+            data["seen"]
+        ],
         "outcome": _outcome_text(data) + _page_hint(data),
         "where": where_text(data["where"]) + (_turn_text(data) if data["where"] == "disk" else _place_in_queue(data)),
         "its host": _host_text(data),
@@ -57,6 +60,8 @@ def explanation_text(data: dict[str, Any]) -> str:
     rows |= filter_rows(data)
     if data["where"] == "nowhere" and data["seen"] is False and data["discovery"]["off_from"]:
         rows["discovery"] = discovery_text(data["discovery"])
+    if data["files"]["store"]:
+        rows["files"] = f"the newest point in {data['files']['store']} was read"
     if not data["inbox_is_whole"]:
         rows["but"] = "the inbox is too long to look through: the URL may be in the rest of it"
     if data["rejected"] and not data["seen"]:

@@ -12,11 +12,12 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import numpy as np
 
+from bigcrawl.commands.newest_files import REMEDY, files_to_read, is_looked_at
 from bigcrawl.commands.opened_crawl import opened, server_of
 from bigcrawl.commands.result import Result
 from bigcrawl.commands.steering.budget import read_rules
 from bigcrawl.drum.format import KEY_TYPE
-from bigcrawl.exceptions import BigcrawlError
+from bigcrawl.exceptions import BigcrawlError, CorruptionError
 from bigcrawl.redisdb.keys import CrawlKeys
 from bigcrawl.scheduler.budgets.in_degrees import Ranks, sum_published
 from bigcrawl.scheduler.budgets.lowered import divided
@@ -54,19 +55,21 @@ class TopPld(NamedTuple):
 class PldsInFiles(NamedTuple):
     """What partitions' files say of PLDs, by name: in-degrees, and which are traps or mirrors.
 
-    `partitions` are those read.
+    `partitions` are those read, and `from_store` how many of them in the store.
     """
 
     in_degrees: dict[str, int]
     caught: set[str]
     mirrors: set[str]
     partitions: dict[int, PldsOnDisk]
+    from_store: int = 0
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
     """Add the options that choose and order PLDs."""
     add = parser.add_argument
     add("--sort", choices=ORDERS, default="pages", help="most pages first, or most bytes of those with most pages")
+    add("--here", action="store_true", help="read no files of the store, where there are none here")
     add("--limit", type=int, default=LIMIT, metavar="N", help=f"how many, at most {PLDS_MAX}; {LIMIT} by default")
 
 
@@ -75,27 +78,35 @@ def plds(config: Config, words: Sequence[str], opts: argparse.Namespace) -> Resu
 
     Raises:
         ConfigError: there is no such crawl.
-        TransientStoreError: Redis does not answer.
+        TransientStoreError: Redis or the store does not answer.
     """
     with server_of(config) as server:
-        data = asyncio.run(_list(config, server, opts.sort, min(max(1, opts.limit), PLDS_MAX)))
+        wanted = (opts.sort, min(max(1, opts.limit), PLDS_MAX), not getattr(opts, "here", False))
+        data = asyncio.run(_list(config, server, *wanted))
     return Result(data, plds_text(data))
 
 
-async def _list(config: Config, server: str, order: str, limit: int) -> dict[str, Any]:
+async def _list(config: Config, server: str, order: str, limit: int, asks_store: bool) -> dict[str, Any]:
     async with opened(config, server) as crawl:
-        return await list_plds(crawl, order, limit)
+        return await list_plds(crawl, order, limit, asks_store=asks_store)
 
 
-async def list_plds(crawl: OpenedCrawl, order: str, limit: int) -> dict[str, Any]:
+async def list_plds(crawl: OpenedCrawl, order: str, limit: int, *, asks_store: bool = False) -> dict[str, Any]:
     """Return the PLDs with most pages or bytes, how many pages were counted, and of how many nodes they are missing.
 
     It blocks while it reads files, so call it on an event loop of your own.
 
-    Cost: three Redis commands, 1 ms and up to 20 KB a node; the files of as many partitions as PLDs are listed.
+    Args:
+        crawl: the crawl.
+        order: one of `ORDERS`.
+        limit: how many PLDs.
+        asks_store: whether to read the newest point in the store of a partition that has no files here.
+
+    Cost: three Redis commands, 1 ms and up to 20 KB a node; the files of as many partitions as PLDs are listed. Of the
+    store, some tables of each of these: 50 bytes a PLD, 5 a content.
 
     Raises:
-        TransientStoreError: Redis does not answer.
+        TransientStoreError: Redis or the store does not answer.
     """
     counted, unreadable = await read_pages_by_pld(crawl.client, crawl.config.crawl.name)
     published = await crawl.client.command("HVALS", CrawlKeys(crawl.config.crawl.name).in_degrees)
@@ -106,14 +117,14 @@ async def list_plds(crawl: OpenedCrawl, order: str, limit: int) -> dict[str, Any
     if order == "bytes":
         rows.sort(key=lambda row: (-row.amount, row.name))
     # Not in a thread of an executor: the process would wait at its end for one that a disk hangs.
-    found = _look_up(crawl, rows[:limit], counts, book)
-    return {"plds": found, "pages": pages, "unreadable": unreadable}
+    found = _look_up(crawl, rows[:limit], counts, book, asks_store)
+    return {**found, "pages": pages, "unreadable": unreadable}
 
 
 def _look_up(
-    crawl: OpenedCrawl, rows: Sequence[FrequentName], counts: InDegreeCounts, book: RuleBook
-) -> list[dict[str, Any]]:
-    files = read_files(crawl, [row.name for row in rows])
+    crawl: OpenedCrawl, rows: Sequence[FrequentName], counts: InDegreeCounts, book: RuleBook, asks_store: bool
+) -> dict[str, Any]:
+    files = read_files(crawl, [row.name for row in rows], asks_store=asks_store)
     found = []
     for pld in top_plds(crawl, rows, files.in_degrees, counts):
         budget, set_by = _budget(crawl, pld, book, files)
@@ -128,7 +139,7 @@ def _look_up(
                 "budget_set_by": set_by,
             }
         )
-    return found
+    return {"plds": found, "from_store": files.from_store, "unread": sum(row["in_degree"] is None for row in found)}
 
 
 def _budget(crawl: OpenedCrawl, pld: TopPld, book: RuleBook, files: PldsInFiles) -> tuple[int | None, str | None]:
@@ -149,10 +160,15 @@ def _budget(crawl: OpenedCrawl, pld: TopPld, book: RuleBook, files: PldsInFiles)
     return int(divided(np.array([pld.budget], dtype=np.uint32), divisors)[0]), set_by
 
 
-def read_files(crawl: OpenedCrawl, names: Iterable[str], partitions: Iterable[int] = ()) -> PldsInFiles:
+def read_files(
+    crawl: OpenedCrawl, names: Iterable[str], partitions: Iterable[int] = (), *, asks_store: bool = False
+) -> PldsInFiles:
     """Read what files say of PLDs, from their partitions and from `partitions`.
 
-    Files that are not here or are damaged are left out.
+    Files that are not here are those of the store, if that is asked. Others, and damaged ones, are left out.
+
+    Raises:
+        TransientStoreError: the store does not answer.
     """
     by_partition: dict[int, list[str]] = {number: [] for number in partitions}
     for name in names:
@@ -160,16 +176,27 @@ def read_files(crawl: OpenedCrawl, names: Iterable[str], partitions: Iterable[in
     files = PldsInFiles({}, set(), set(), {})
     for number, some in sorted(by_partition.items()):
         keys = [crawl.url_keys.of_pld(name) for name in some]
+        found = None
         with suppress(BigcrawlError):  # a damaged file; `verify` names it
             found = read_plds(crawl.directory(number), keys)
-            if found is not None:
-                files.partitions[number] = found
-                files.in_degrees.update(zip(some, found.in_degrees.tolist(), strict=True))
-                traps = zip(some, found.traps, strict=True)
-                files.caught.update(name for name, trap in traps if trap is not None and trap.is_caught)
-                mirrors = zip(some, found.mirrors, strict=True)
-                files.mirrors.update(name for name, mirror in mirrors if mirror is not None and mirror.is_mirror)
+        if found is None and asks_store:
+            found = _stored(crawl, number, keys)
+            files = files._replace(from_store=files.from_store + (found is not None))
+        if found is not None:
+            files.partitions[number] = found
+            files.in_degrees.update(zip(some, found.in_degrees.tolist(), strict=True))
+            traps = zip(some, found.traps, strict=True)
+            files.caught.update(name for name, trap in traps if trap is not None and trap.is_caught)
+            mirrors = zip(some, found.mirrors, strict=True)
+            files.mirrors.update(name for name, mirror in mirrors if mirror is not None and mirror.is_mirror)
     return files
+
+
+def _stored(crawl: OpenedCrawl, partition: int, keys: Sequence[int]) -> PldsOnDisk | None:
+    if crawl.config.store.url:
+        with suppress(CorruptionError), files_to_read(crawl, partition, is_looked_at) as files:
+            return read_plds(files.directory, keys)
+    return None
 
 
 def top_plds(
@@ -203,6 +230,10 @@ def plds_text(data: dict[str, Any]) -> str:
             f"{row['pld']:<{width}}{row['pages']:>12,}{row['pages'] / data['pages']:>8.1%}"
             f"{row['bytes'] / 1e6:>12,.1f}{in_degree:>11}  {budget}"
         )
+    if data["from_store"]:
+        lines.append(f"the store was asked for {data['from_store']:,} partitions, whose files are not here")
+    if data["unread"]:
+        lines.append(f"the files of {data['unread']:,} of these PLDs are not here, or none were committed; {REMEDY}")
     if data["unreadable"]:
         nodes = "1 node" if data["unreadable"] == 1 else f"{data['unreadable']:,} nodes"
         lines.append(f"the counts of {nodes} cannot be read by this version")

@@ -15,9 +15,9 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from bigcrawl.commands.moving.export import place_for_links
 from bigcrawl.commands.moving.export_file import new_file
 from bigcrawl.commands.moving.partition_lines import read_partition
+from bigcrawl.commands.newest_files import place_for_links
 from bigcrawl.commands.opened_crawl import opened, server_of
 from bigcrawl.commands.result import Result
 from bigcrawl.exceptions import ConfigError

@@ -7,14 +7,11 @@ the body, in hexadecimal digits. A page that is visited again has a line for eac
 from __future__ import annotations
 
 import asyncio
-import shutil
-from contextlib import nullcontext
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
-from bigcrawl.commands.moving.export import place_for_links
 from bigcrawl.commands.moving.export_file import new_file
-from bigcrawl.commands.moving.newest_files import newest_files
+from bigcrawl.commands.newest_files import REMEDY, files_to_read
 from bigcrawl.commands.opened_crawl import opened, server_of
 from bigcrawl.commands.result import Result
 from bigcrawl.content.copies import COPIES, EXACT
@@ -31,9 +28,6 @@ if TYPE_CHECKING:
     from bigcrawl.config import Config
 
 
-_REMEDY: Final = "call it on a machine that has them, or with the crawl's BIGCRAWL_STORE_URL"
-
-
 def copies(config: Config, words: Sequence[str], opts: argparse.Namespace) -> Result:
     """Write the pages that are copies of others, exact or near, into a new file.
 
@@ -47,7 +41,7 @@ def copies(config: Config, words: Sequence[str], opts: argparse.Namespace) -> Re
         found = asyncio.run(_copies(config, server, writer))
     text = f"{path}: {found['exact']:,} exact, {found['near']:,} near"
     if found["elsewhere"]:
-        text += f"; {found['elsewhere']} partitions have no files here, and may list more copies: {_REMEDY}"
+        text += f"; {found['elsewhere']} partitions have no files here, and may list more copies: {REMEDY}"
     return Result({"file": str(path), "crawl": config.crawl.name, **found}, text)
 
 
@@ -55,31 +49,22 @@ async def _copies(config: Config, server: str, writer: LineWriter) -> dict[str, 
     """Write all lines. Memory: 28 bytes a copy of one partition."""
     found = {"exact": 0, "near": 0, "elsewhere": 0}
     async with opened(config, server) as crawl:
-        with place_for_links(config.crawl.crawl_dir) if config.store.url else nullcontext() as place:
-            for partition in range(crawl.partitions):
-                rows = await asyncio.to_thread(_rows, crawl, partition, place)
-                if rows is None:
-                    committed = await crawl.client.command("HGET", crawl.keys(partition).state, "committed")
-                    found["elsewhere"] += committed is not None
-                    continue
-                for line in lines_of(rows):
-                    writer.write(line)
-                    found[line["kind"]] += 1
+        for partition in range(crawl.partitions):
+            rows = await asyncio.to_thread(_rows, crawl, partition)
+            if rows is None:
+                committed = await crawl.client.command("HGET", crawl.keys(partition).state, "committed")
+                found["elsewhere"] += committed is not None
+                continue
+            for line in lines_of(rows):
+                writer.write(line)
+                found[line["kind"]] += 1
     return found
 
 
-def _rows(crawl: OpenedCrawl, partition: int, place: Path | None) -> npt.NDArray[Any] | None:
-    """The copies that the newest files of a partition list; None without files.
-
-    Without a store there is no place to fetch to, and nothing is written: whoever may read the files may call this.
-    """
-    if place is None:
-        return read_copies_of(crawl.directory(partition))
-    fetched = place / f"p{partition:04d}"
-    try:
-        return read_copies_of(newest_files(crawl, partition, fetched, _is_of_copies))
-    finally:
-        shutil.rmtree(fetched, ignore_errors=True)
+def _rows(crawl: OpenedCrawl, partition: int) -> npt.NDArray[Any] | None:
+    """The copies that the newest files of a partition list; None without files."""
+    with files_to_read(crawl, partition, _is_of_copies) as files:
+        return read_copies_of(files.directory)
 
 
 def _is_of_copies(name: str) -> bool:

@@ -4,27 +4,21 @@ from __future__ import annotations
 
 import asyncio
 import base64
-import fcntl
-import os
-import shutil
-import tempfile
-from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from bigcrawl.commands.moving.export_file import FORMAT, written
 from bigcrawl.commands.moving.partition_lines import partition_lines
+from bigcrawl.commands.newest_files import place_for_links
 from bigcrawl.commands.opened_crawl import opened, server_of
 from bigcrawl.commands.result import Result
-from bigcrawl.exceptions import TransientStoreError
-from bigcrawl.private_files import make_private_directory
 from bigcrawl.redisdb.keys import CrawlKeys
 from bigcrawl.redisdb.replies import pairs_of
 from bigcrawl.scheduler.node.control import SPEED
 
 if TYPE_CHECKING:
     import argparse
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Sequence
 
     from bigcrawl.commands.moving.export_file import Line, LineWriter
     from bigcrawl.commands.opened_crawl import OpenedCrawl
@@ -35,8 +29,6 @@ RECORD_FIELDS = ("partitions", "private_suffixes", "canonical_version", "hash_se
 
 RULES = {"budgets": "rules", "blacklist": "blacklist", "delays": "delays"}
 """What an operator sets by hand: its name in the file, and the hash in Redis."""
-
-_PREFIX = "export-"
 
 
 def export(config: Config, words: Sequence[str], opts: argparse.Namespace) -> Result:
@@ -93,47 +85,3 @@ async def _rules(crawl: OpenedCrawl) -> list[Line]:
     if speed is not None:
         lines.append({"rules": "speed", "fields": {SPEED: speed.decode()}})
     return lines
-
-
-@contextmanager
-def place_for_links(crawl_dir: Path) -> Iterator[Path]:
-    """Make a directory for links on the file system of the crawl's files; delete those of killed exports.
-
-    Raises:
-        TransientStoreError: the disk refuses, or the directory of the crawl is somebody else's.
-    """
-    try:
-        make_private_directory(crawl_dir)
-        for left in crawl_dir.glob(f"{_PREFIX}*"):
-            with _locked(left) as is_ours:
-                if is_ours:
-                    shutil.rmtree(left, ignore_errors=True)
-        place = Path(tempfile.mkdtemp(prefix=_PREFIX, dir=crawl_dir))
-    except OSError as error:
-        raise TransientStoreError(
-            f"{crawl_dir} cannot be written, where files are kept for a moment: {error.strerror or error}"
-        ) from error
-    try:
-        with _locked(place):
-            yield place
-    finally:
-        shutil.rmtree(place, ignore_errors=True)
-
-
-@contextmanager
-def _locked(directory: Path) -> Iterator[bool]:
-    """Hold a directory's lock; False if another process holds it, or it is gone."""
-    try:
-        handle = os.open(directory, os.O_RDONLY | os.O_DIRECTORY)
-    except FileNotFoundError:
-        yield False
-        return
-    try:
-        try:
-            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            yield False
-        else:
-            yield True
-    finally:
-        os.close(handle)

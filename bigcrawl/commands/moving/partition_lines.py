@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 from bigcrawl.commands.moving.contents import Contents
 from bigcrawl.commands.moving.export_file import WIRE, data_line, rows_line, url_line
-from bigcrawl.commands.moving.newest_files import newest_files
+from bigcrawl.commands.newest_files import newest_files
 from bigcrawl.drum.files import DiskFiles
 from bigcrawl.drum.format import Records
 from bigcrawl.exceptions import BigcrawlError, ConfigError
@@ -113,7 +113,7 @@ def _contents(crawl: OpenedCrawl, partition: int, place: Path) -> Contents | Non
     """The newest files: those in the state directory, or those in the store."""
     shutil.rmtree(place, ignore_errors=True)
     place.mkdir(parents=True, mode=0o700)
-    directory = newest_files(crawl, partition, place)
+    directory = newest_files(crawl, partition, lambda: place)
     links = place / "links"
     links.mkdir(mode=0o700)
     return Contents.of(directory, links, DiskFiles())

@@ -109,6 +109,10 @@ def files_of(config: Config, words: Sequence[str]) -> list[Path]:
         ConfigError: one is not there, or is no WARC file; or there is no directory.
     """
     for word in words:
+        if Path(word).is_dir():
+            raise ConfigError(f"{word} is a directory: name files in it, or none with -s BIGCRAWL_WARC_DIR={word}")
+        if not Path(word).exists():
+            raise ConfigError(f"there is no file {word}; name none to take all files of BIGCRAWL_WARC_DIR")
         if not word.endswith(WARC_SUFFIX) or not Path(word).is_file():
             raise ConfigError(f"{word} is not a file that ends in {WARC_SUFFIX}; name none to take all files")
     return [Path(word) for word in words] or sorted(directory_of(config).glob(f"*{WARC_SUFFIX}"))

@@ -20,7 +20,7 @@ from bigcrawl.store.whole_files import WholeFiles
 
 if TYPE_CHECKING:
     import argparse
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Generator, Sequence
     from types import FrameType
 
     from bigcrawl.config import Config
@@ -74,7 +74,7 @@ def upload_files(config: Config, words: Sequence[str], opts: argparse.Namespace)
     return Result(data, "\n".join(lines), 128 + signals.number if signals.number else 1 if problems else 0)
 
 
-def _uploaded(orders: UploadOrders, signals: _Signals) -> Iterator[Uploaded]:
+def _uploaded(orders: UploadOrders, signals: _Signals) -> Generator[Uploaded]:
     process = UploadProcess(orders)
     try:
         signals.obey()

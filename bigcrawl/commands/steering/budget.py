@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from bigcrawl.commands.newest_files import REMEDY, files_to_read, is_looked_at, said_of_files
 from bigcrawl.commands.opened_crawl import opened, server_of
 from bigcrawl.commands.result import Result
 from bigcrawl.drum.format import KEY_TYPE
@@ -125,7 +126,8 @@ async def read_budget(crawl: OpenedCrawl, name: str) -> dict[str, Any]:
         return data
     pld = crawl.suffixes.pld(name)
     key = crawl.url_keys.of_pld(pld)
-    disk = read_partition(crawl.directory(crawl.url_keys.partition_of(pld, crawl.partitions)), 0, key)
+    with files_to_read(crawl, crawl.url_keys.partition_of(pld, crawl.partitions), is_looked_at) as files:
+        disk = read_partition(files.directory, 0, key)
     in_degree = disk.in_degree if disk is not None else None
     counts, _ = sum_published(await crawl.client.command("HVALS", _keys(crawl).in_degrees))
     ranks, policy = Ranks(counts), make_policy(crawl.config.budget, counts)
@@ -136,6 +138,7 @@ async def read_budget(crawl: OpenedCrawl, name: str) -> dict[str, Any]:
         **data,
         "pld": pld,
         "pld_key": f"{key:016x}",
+        **said_of_files(files, has_any=disk is not None),
         "in_degree": in_degree,
         "rank_at_worst": int(ranks.worst(degrees)[0]) if in_degree and ranks.total else None,
         "ranked_plds": ranks.total,
@@ -186,6 +189,8 @@ def budget_text(data: dict[str, Any]) -> str:
     rows["settings"] = _rule_text(data["rule_of_settings"], "no rule")
     if "pld" in data:
         in_force = [f"{limit} {row['value']:,} (rule {row['rule']})" for limit, row in data["limits"].items()]
+        if data["files"]["store"]:
+            rows["files"] = f"the newest point in {data['files']['store']} was read"
         rows["in force"] = ", ".join(in_force) or f"the policy's: {_a_turn(data['budget_by_policy'])}"
     return "\n".join([data["name"], *(f"  {name:<11}{text}" for name, text in rows.items())])
 
@@ -193,7 +198,7 @@ def budget_text(data: dict[str, Any]) -> str:
 def _in_degree_text(data: dict[str, Any]) -> str:
     degree = data["in_degree"]
     if degree is None:
-        return "unknown: the partition's files are not here"
+        return f"unknown: the partition's files are not here; {REMEDY}"
     at_worst = data["rank_at_worst"]
     rank = f", at worst number {at_worst:,} of {data['ranked_plds']:,}" if at_worst else ""
     if degree and not at_worst:

@@ -73,6 +73,7 @@ class PageContents:
         partitions: of the crawl.
         has_sketches: whether near copies are looked for.
         pld_key_of: the key of a host's PLD; None if mirrors are not looked for.
+        is_sample: whether a content is a sample in this crawl.
     """
 
     def __init__(
@@ -83,12 +84,14 @@ class PageContents:
         *,
         has_sketches: bool,
         pld_key_of: Callable[[str], int] | None = None,
+        is_sample: Callable[[int], bool] = is_sample,
     ) -> None:
         self._held = held
         self._outbox = outbox
         self._partitions = partitions
         self._has_sketches = has_sketches
         self._pld_key_of = pld_key_of
+        self._is_sample = is_sample
         self._sent: BoundedDict[int, None] = BoundedDict(SENT_MAX)  # contents
         self._sampled: BoundedDict[tuple[int, int], None] = BoundedDict(SAMPLES_MAX)  # PLDs and contents
         self._unsketched: list[tuple[HeldUrl, int, bytes]] = []  # with its content, and what is read of its page
@@ -119,7 +122,7 @@ class PageContents:
             self._unsketched_bytes += len(part)
             if self._unsketched_bytes >= UNSKETCHED_BYTES_MAX:
                 self._sketch()
-        if self._pld_key_of is not None and is_sample(content):
+        if self._pld_key_of is not None and self._is_sample(content):
             self._offer_sample(self._pld_key_of(held.host), content)
 
     def _sketch(self) -> None:

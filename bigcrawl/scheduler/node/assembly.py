@@ -8,9 +8,11 @@ from __future__ import annotations
 import asyncio
 import uuid
 from concurrent.futures import ThreadPoolExecutor
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 from bigcrawl.redisdb.keys import CrawlKeys
+from bigcrawl.scheduler.budgets.mirrors import is_sample, sample_secret
 from bigcrawl.scheduler.budgets.policies import NO_POLICY
 from bigcrawl.scheduler.budgets.same_content import SameContent
 from bigcrawl.scheduler.budgets.wildcard_dns import WildcardDns
@@ -155,6 +157,13 @@ class Parts:
     def _pld_key_of_host(self, host: str) -> int:
         return self.crawl.pld_key(self.crawl.pld_of(host))
 
+    @cached_property
+    def _sample_secret(self) -> int:
+        return sample_secret(self.crawl.keys.of_bytes)  # known once the node has joined
+
+    def _is_sample(self, content: int) -> bool:
+        return is_sample(content, self._sample_secret)
+
     def _key_of_url(self, canonical: str) -> int:
         return self.crawl.keys.of_url(canonical)
 
@@ -177,7 +186,14 @@ class Parts:
         held, has_sketches = self.handout.held, seen == "near"
         pld_key_of = self._pld_key_of_host if self._has_budgets and self.config.traps.mirror_share else None
         self.contents = (
-            PageContents(held, self.outbox, partitions, has_sketches=has_sketches, pld_key_of=pld_key_of)
+            PageContents(
+                held,
+                self.outbox,
+                partitions,
+                has_sketches=has_sketches,
+                pld_key_of=pld_key_of,
+                is_sample=self._is_sample,
+            )
             if seen != "off"
             else None
         )

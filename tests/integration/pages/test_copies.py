@@ -117,3 +117,38 @@ def test_copies_are_listed_where_the_files_are_only_in_the_store(tmp_path: Path)
         said = crawl.frontier("copies", str(tmp_path / "none.jsonl")).stdout
         assert state.stat().st_mtime_ns == before_ns, "without a store, whoever may only read there may call it"
     assert "partitions have no files here, and may list more copies" in said
+
+
+def test_commands_look_into_the_store_where_no_files_are(tmp_path: Path) -> None:
+    """`explain`, `budget` and `plds` say the same as beside the files, and what they read, or what is missing."""
+    settings = {
+        "BIGCRAWL_HOST_DELAY": 0,
+        "BIGCRAWL_PARTITIONS": 2,
+        "BIGCRAWL_STORE_URL": f"file://{tmp_path / 'store'}",
+    }
+    with (
+        no_strays_below(tmp_path),
+        serving() as url,
+        Crawl(tmp_path / "crawl", [f"{url}/"], settings) as crawl,
+    ):
+        assert crawl.run(300) == 0
+        questions = (("explain", f"{url}{COPIES[0]}"), ("budget", "127.0.0.1"), ("plds",))
+        here = [crawl.asked(*words) for words in questions]
+        state = tmp_path / "crawl" / "state" / crawl.name
+        for directory in state.glob("p0*"):
+            directory.rename(tmp_path / directory.name)
+        stored = [crawl.asked(*words) for words in questions]
+        assert [found.pop("files")["store"] for found in stored[:2]] == [settings["BIGCRAWL_STORE_URL"]] * 2
+        assert [found.pop("files")["store"] for found in here[:2]] == [None] * 2
+        assert (here[2].pop("from_store"), stored[2].pop("from_store")) == (0, 1)
+        assert stored == here
+        assert here[0]["outcome"]["name"] == "status:200"
+        assert "the newest point in file://" in crawl.frontier(*questions[0]).stdout
+        assert crawl.asked("plds", "--here")["unread"] == 1
+        assert not list(state.glob("export-*"))
+        assert not list(state.glob("p0*"))
+        crawl.settings["BIGCRAWL_STORE_URL"] = None
+        for words in questions:
+            assert "call it on a machine that has them, or with the crawl's BIGCRAWL_STORE_URL" in " ".join(
+                crawl.frontier(*words).stdout.split()
+            )

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from bigcrawl.commands.moving.export import place_for_links
+from bigcrawl.commands.newest_files import place_for_links
 from bigcrawl.exceptions import TransientStoreError
 
 if TYPE_CHECKING:

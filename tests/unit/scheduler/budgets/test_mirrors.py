@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import random
 
 import numpy as np
@@ -19,7 +20,9 @@ from bigcrawl.scheduler.budgets.mirrors import (
     is_sample,
     mirror_verdict_of,
     octaves_of,
+    sample_secret,
 )
+from bigcrawl.url.key import SECRET_BYTES, Keys
 
 SHARE = 0.8
 OTHER = 7
@@ -144,6 +147,20 @@ def test_octaves() -> None:
 
 
 def test_one_content_in_four_is_a_sample() -> None:
-    """By its highest bits."""
+    """By the highest bits of its key, if the crawl has no secret."""
     contents = [0, (1 << 62) - 1, 1 << 62, (1 << 64) - 1]
     assert [is_sample(content) for content in contents] == [True, True, False, False]
+
+
+def test_samples_are_the_crawls_own() -> None:
+    """A quarter in each crawl, the same on all its nodes; others choose others."""
+    dice = random.Random(7)
+    contents = [dice.getrandbits(64) for _ in range(8_000)]
+    secrets = [sample_secret(Keys(bytes([number]) * SECRET_BYTES).of_bytes) for number in (1, 2, 1)]
+    first, second, again = ([is_sample(content, secret) for content in contents] for secret in secrets)
+    public = [is_sample(content) for content in contents]
+    assert first == again
+    assert all(secret % 2 and secret < 1 << 64 for secret in secrets)
+    for one, other in itertools.combinations((first, second, public), 2):
+        assert 1_850 < sum(one) < 2_150
+        assert 400 < sum(map(int.__and__, one, other)) < 600, "a sixteenth is in both"

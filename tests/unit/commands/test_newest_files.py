@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import os
+from functools import partial
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from bigcrawl.commands.moving import newest_files as module
-from bigcrawl.commands.moving.newest_files import newest_files
+from bigcrawl.commands import newest_files as module
+from bigcrawl.commands.newest_files import newest_files
 from bigcrawl.exceptions import CorruptionError, TransientStoreError
 from bigcrawl.scheduler.queues.epoch_directory import epoch_path
 from bigcrawl.store.objects import Objects
@@ -27,11 +28,17 @@ class Owner:
         self._series = PointSeries(Objects(url), "c/p0003")
         self.number = 0
 
-    def put(self) -> None:
-        self.number += 1
-        name, data = f"run-{self.number}", b"%d" % (self.number % 10) * (SMALL_BYTES + 1)
-        self._series.put(1, self.number, b"state", {name: len(data)}, lambda name, at, size: data[at : at + size])
-        self._series.clear()
+    def put(self, points: int = 1) -> None:
+        for _ in range(points):
+            self.number += 1
+            name, data = f"run-{self.number}", b"%d" % (self.number % 10) * (SMALL_BYTES + 1)
+            read = partial(_slice, data)
+            self._series.put(1, self.number, b"state", {name: len(data)}, read)
+            self._series.clear()
+
+
+def _slice(data: bytes, name: str, at: int, size: int) -> bytes:
+    return data[at : at + size]
 
 
 class At:
@@ -56,7 +63,7 @@ class At:
 
     def names(self) -> list[str]:
         """The files that a command would read."""
-        directory = newest_files(self.crawl, 3, self.place / "fetched")
+        directory = newest_files(self.crawl, 3, lambda: self.place / "fetched")
         return sorted(os.listdir(epoch_path(directory, 1)))  # noqa: PTH208
 
 
@@ -66,9 +73,8 @@ def test_a_point_that_is_deleted_while_it_is_read_is_followed_by_the_newest(
 ) -> None:
     """Whether the point is gone before it is read, or a file of it is."""
     at = At(tmp_path, monkeypatch)
-    for _ in range(3):
-        at.owner.put()
-    at.before_get = lambda: [at.owner.put() for _ in range(3 if at.reads == read else 0)]
+    at.owner.put(3)
+    at.before_get = lambda: at.owner.put(3 if at.reads == read else 0)
     assert at.names() == ["MANIFEST", "run-6"]
 
 
@@ -76,7 +82,7 @@ def test_points_that_are_replaced_again_and_again_are_told(tmp_path: Path, monke
     """The crawl is not damaged; what helps is said."""
     at = At(tmp_path, monkeypatch)
     at.owner.put()
-    at.before_get = lambda: [at.owner.put() for _ in range(3)]
+    at.before_get = lambda: at.owner.put(3)
     with pytest.raises(TransientStoreError, match=r"partition 3 .* replaced faster .* frontier pause"):
         at.names()
 
