@@ -470,10 +470,10 @@ def test_start_that_was_done_before_is_done_for_this_node_too(tmp_path: Path, cr
     async def scenario() -> None:
         async with world(tmp_path, crawl_name, redis_url) as w:
             node = await w.joined()
-            assert await node.claim_start("digest") == 1
+            assert await node.starts.claim("digest") == 1
             await node.starts.end()
             other = await w.joined()
-            assert await other.claim_start("digest") == 2
+            assert await other.starts.claim("digest") == 2
             assert other.starts.is_done
             forgotten = await w.client.command("HDEL", CrawlKeys(crawl_name).crawl, "start:digest")
             assert forgotten == 1
@@ -490,10 +490,10 @@ def test_start_of_a_dead_node_is_run_at_once_by_the_next(tmp_path: Path, crawl_n
     async def scenario() -> None:
         async with world(tmp_path, crawl_name, redis_url) as w:
             dead = await w.joined()
-            assert await dead.claim_start("digest") == 1
+            assert await dead.starts.claim("digest") == 1
             dead.membership.unlock(left=False)
             again = await w.joined()
-            assert await again.claim_start("digest") == 1
+            assert await again.starts.claim("digest") == 1
 
     asyncio.run(scenario())
 
@@ -505,10 +505,10 @@ def test_start_of_a_living_node_is_left_to_it(tmp_path: Path, crawl_name: str, r
         async with world(tmp_path, crawl_name, redis_url) as w:
             first = await w.joined()
             second = await w.joined()
-            assert await second.claim_start("digest") == 1
+            assert await second.starts.claim("digest") == 1
             assert second.node_id not in first.membership.reports
-            assert await first.claim_start("digest") == 0
-            assert await second.claim_start("digest") == 1
+            assert await first.starts.claim("digest") == 0
+            assert await second.starts.claim("digest") == 1
 
     asyncio.run(scenario())
 
