@@ -13,15 +13,15 @@ from benchmarks.drum_cost.counting import CountingFiles
 from benchmarks.drum_cost.queue import UniqueQueue
 from benchmarks.drum_cost.urls import TEXT_BYTES
 from bigcrawl.drum import drum as drum_module
-from bigcrawl.drum.aux_file import Aux
 from bigcrawl.drum.bucket import Kind
 from bigcrawl.drum.drum import Drum
 from bigcrawl.drum.format import KEY_BYTES
+from bigcrawl.drum.spills.aux_file import Aux
 
 if TYPE_CHECKING:
     from benchmarks.drum_cost.urls import Batch
-    from bigcrawl.drum.answers import Answer
     from bigcrawl.drum.files import Files
+    from bigcrawl.drum.spills.answers import Answer
 
 
 class OurDrum:

@@ -21,8 +21,8 @@ from benchmarks.drum_speed.offered import CHUNK, Offers, keys_and_aux
 from bigcrawl.drum.drum import Drum
 
 if TYPE_CHECKING:
-    from bigcrawl.drum.answers import Answer
     from bigcrawl.drum.format import KeyArray
+    from bigcrawl.drum.spills.answers import Answer
 
 # Enough that most URLs of a merge are not offered twice in it.
 REAL_URLS_MAX: Final = 20_000_000

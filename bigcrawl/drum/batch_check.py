@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from bigcrawl.drum.aux_file import COLUMN_BYTES_MAX, Aux
 from bigcrawl.drum.bucket import CHECK, CHECK_UPDATE, UPDATE
 from bigcrawl.drum.format import KEY_TYPE
-from bigcrawl.drum.sections import MIXED
-from bigcrawl.drum.spill import Tuples
+from bigcrawl.drum.spills.aux_file import COLUMN_BYTES_MAX, Aux
+from bigcrawl.drum.spills.sections import MIXED
+from bigcrawl.drum.spills.spill import Tuples
 from bigcrawl.exceptions import ContractError
 
 if TYPE_CHECKING:
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from bigcrawl.drum.bucket import OpArray
     from bigcrawl.drum.format import KeyArray, ValueArray
-    from bigcrawl.drum.spill import TupleLayout
+    from bigcrawl.drum.spills.spill import TupleLayout
 
 _AUX_BYTES_MAX = COLUMN_BYTES_MAX // 2
 _OPERATIONS = frozenset({CHECK, UPDATE, CHECK_UPDATE})

@@ -12,7 +12,7 @@ The states of a tuple, and what a crash does in each:
     told       in the runs                             a record appended to MANIFEST      it is told
 
     MANIFEST       the truth: what is committed (`bigcrawl.drum.drum_manifest`)
-    keys-<n>, aux-<n>, answers-<n>     spill n (`spill`, `sections`, `aux_file`, `answers`)
+    keys-<n>, aux-<n>, answers-<n>     spill n (`bigcrawl.drum.spills`)
     b<hex>/run-<n>                     runs of a bucket (`bigcrawl.drum.bucket`)
 
 A file that the manifest does not name was left by a crash; opening the DRUM removes it. One process at a time owns the
@@ -25,15 +25,16 @@ from typing import TYPE_CHECKING, Final, Self
 
 import numpy as np
 
-from bigcrawl.drum.answers import deliver_spill
 from bigcrawl.drum.batch_check import checked_columns
 from bigcrawl.drum.bucket import CHECK, CHECK_UPDATE, UPDATE, Kind
+from bigcrawl.drum.committed_spills import CommittedSpills
 from bigcrawl.drum.drum_manifest import read_log
 from bigcrawl.drum.files import DiskFiles, store_errors
 from bigcrawl.drum.merge import merge_spills
 from bigcrawl.drum.repository import Repository
-from bigcrawl.drum.spill import TupleLayout
-from bigcrawl.drum.write_buffer import WriteBuffer
+from bigcrawl.drum.spills.answers import deliver_spill
+from bigcrawl.drum.spills.spill import TupleLayout
+from bigcrawl.drum.spills.write_buffer import WriteBuffer
 from bigcrawl.exceptions import ConfigError, ContractError, CorruptionError
 
 if TYPE_CHECKING:
@@ -43,12 +44,12 @@ if TYPE_CHECKING:
 
     import numpy.typing as npt
 
-    from bigcrawl.drum.answers import Answer
-    from bigcrawl.drum.aux_file import Aux
     from bigcrawl.drum.bucket import OpArray
     from bigcrawl.drum.files import Files
     from bigcrawl.drum.format import KeyArray, ValueArray
-    from bigcrawl.drum.spill import Spill
+    from bigcrawl.drum.spills.answers import Answer
+    from bigcrawl.drum.spills.aux_file import Aux
+    from bigcrawl.drum.spills.spill import Spill
 
 MEMORY_BYTES: Final = 96 << 20
 DISK_BYTES: Final = 16 << 30
@@ -111,14 +112,12 @@ class Drum:
         self._disk_bytes = disk_bytes
         self._bucket_tuples_max = max(1, memory_bytes // 3 // (_MERGED_TUPLE_BYTES + 4 * layout.value_bytes))
         self._counts = np.zeros(buckets, dtype=np.int64)
-        # Spills that the manifest does not name yet, and told ones whose files still exist.
-        self._loose: list[Spill] = []
-        self._done: list[Spill] = []
         with store_errors(directory):
-            self._state, self._log = self._repository.open()
+            self._spills = CommittedSpills(self._repository)
             self._count_flushed()
-        self._buckets = [self._repository.bucket(number, state) for number, state in enumerate(self._state.buckets)]
-        next_number = 1 + max((spill.number for spill in self._state.spills), default=0)
+        state = self._spills.state
+        self._buckets = [self._repository.bucket(number, bucket) for number, bucket in enumerate(state.buckets)]
+        next_number = 1 + max((spill.number for spill in state.spills), default=0)
         self._write_buffer = WriteBuffer(directory, self._repository.files, layout, memory_bytes // 3, next_number)
         self._is_open = True
 
@@ -129,7 +128,7 @@ class Drum:
     def __repr__(self) -> str:
         return (
             f"<Drum {self._repository.directory.name} keys={len(self)} buffered={len(self._write_buffer)} "
-            f"spills={len(self._state.spills)} told={self._state.told}>"
+            f"{self._spills!r}>"
         )
 
     def __enter__(self) -> Self:
@@ -149,9 +148,7 @@ class Drum:
     @property
     def waiting(self) -> int:
         """How many tuples have no answer yet."""
-        return (
-            (self._loose[-1].end if self._loose else self._state.end) - self._state.answered + len(self._write_buffer)
-        )
+        return self._spills.end - self._spills.state.answered + len(self._write_buffer)
 
     def check(self, keys: KeyArray, aux: Sequence[str] | Sequence[bytes] | Aux | None = None) -> None:
         """Ask whether keys are present, and for their values; see `offer`."""
@@ -211,9 +208,7 @@ class Drum:
         self._require_open()
         with store_errors(self._repository.directory):
             self._spill()
-            if self._loose:
-                self._commit_loose()
-                self._log.sync()
+            self._spills.flush()
 
     def merge(self) -> None:
         """Answer everything offered so far and deliver the answers.
@@ -224,7 +219,7 @@ class Drum:
         """
         self.tell()
         self.flush()
-        if self._state.answered < self._state.end:
+        if self._spills.unanswered:
             with store_errors(self._repository.directory):
                 self._answer()
             self.tell()
@@ -236,15 +231,14 @@ class Drum:
         """
         self._require_open()
         with store_errors(self._repository.directory):
-            self._log.sync_name()
-        while self._state.told < self._state.answered:
-            spill = self._state.spills[0]
+            self._spills.sync_name()
+        while (spill := self._spills.next_answered) is not None:
             if spill.asks:
-                self._deliver_spill(spill)
+                self._deliver(spill)
             else:
-                self._acknowledge(spill.end)
-            self._remove_done()
-        self._remove_done()
+                self._spills.acknowledge(spill.end)
+            self._spills.remove_told()
+        self._spills.remove_told()
 
     def close(self) -> None:
         """Flush. Tuples not merged yet are kept for the next time."""
@@ -260,15 +254,16 @@ class Drum:
                 read_log(self._repository.directory, self._repository.files)
         except CorruptionError as error:
             problems.append(error)
-        for spill in self._state.spills:
-            problems += self._repository.verify_spill(spill, self._state.answered)
+        state = self._spills.state
+        for spill in state.spills:
+            problems += self._repository.verify_spill(spill, state.answered)
         for bucket in self._buckets:
             problems += bucket.verify()
         return problems
 
     def _check(self) -> None:
-        self._state._check()
-        for bucket, state in zip(self._buckets, self._state.buckets, strict=True):
+        self._spills.state._check()
+        for bucket, state in zip(self._buckets, self._spills.state.buckets, strict=True):
             assert bucket.state == state, "a bucket is as the manifest says"
             bucket._check()
         assert int(self._counts.sum()) == self.waiting, "each bucket knows how many tuples wait for it"
@@ -285,46 +280,35 @@ class Drum:
                 self._spill()
         is_full = (
             int((self._counts + counts).max()) > self._bucket_tuples_max
-            or self._disk_used() > self._disk_bytes
+            or self._spills.disk_bytes + self._write_buffer.aux_bytes > self._disk_bytes
             or self._is_crumbled()
         )
         if is_full and self.waiting:
             self.merge()
 
     def _is_crumbled(self) -> bool:
-        spills = len(self._state.spills) + len(self._loose)
-        slices = spills * self._repository.layout.buckets
-        return spills >= _SPILLS_MAX and self.waiting * self._repository.layout.tuple_bytes < slices * _SLICE_BYTES
-
-    def _disk_used(self) -> int:
-        tuple_bytes = self._repository.layout.tuple_bytes
-        spills = (*self._state.spills, *self._loose)
-        return sum(spill.aux_bytes + spill.tuples * tuple_bytes for spill in spills) + self._write_buffer.aux_bytes
+        slices = len(self._spills) * self._repository.layout.buckets
+        return (
+            len(self._spills) >= _SPILLS_MAX
+            and self.waiting * self._repository.layout.tuple_bytes < slices * _SLICE_BYTES
+        )
 
     def _spill(self) -> None:
-        spill = self._write_buffer.seal(self._loose[-1].end if self._loose else self._state.end)
+        spill = self._write_buffer.seal(self._spills.end)
         if spill is not None:
-            self._loose.append(spill)
-
-    def _commit_loose(self) -> None:
-        self._repository.sync_spills(self._loose)
-        while self._loose:
-            self._log.append_spill(self._loose[0])
-            self._state = self._state.with_spill(self._loose.pop(0))
+            self._spills.add(spill)
 
     def _answer(self) -> None:
         """Answer all flushed tuples; the rename inside commits it."""
-        spills = [spill for spill in self._state.spills if spill.first >= self._state.answered]
-        merged = merge_spills(self._repository, self._buckets, spills)
-        state = self._state._replace(buckets=merged.buckets, answered=self._state.end)
-        self._log.begin(state)
-        self._state = state
-        self._buckets = [self._repository.bucket(number, bucket) for number, bucket in enumerate(state.buckets)]
+        repository = self._repository
+        merged = merge_spills(repository, self._buckets, self._spills.unanswered)
+        self._spills.commit_merge(merged.buckets)
+        self._buckets = [repository.bucket(number, bucket) for number, bucket in enumerate(merged.buckets)]
         self._counts[:] = 0
-        self._log.sync_name()
-        self._repository.remove_runs(merged.obsolete)
+        self._spills.sync_name()
+        repository.remove_runs(merged.obsolete)
 
-    def _deliver_spill(self, spill: Spill) -> None:
+    def _deliver(self, spill: Spill) -> None:
         repository = self._repository
         answers = deliver_spill(repository.files, repository.directory, spill, repository.layout)
         while True:
@@ -334,29 +318,12 @@ class Drum:
             if answer is None:
                 return
             end = answer.first + len(answer.keys)
-            if end > self._state.told:
-                self._receiver(answer.from_ordinal(self._state.told))
-                self._acknowledge(end)
-
-    def _acknowledge(self, told: int) -> None:
-        self._done += [spill for spill in self._state.spills if spill.end <= told]
-        self._state = self._state.with_told(told)
-        with store_errors(self._repository.directory):
-            self._log.append_told(told)
-
-    def _remove_done(self) -> None:
-        """Delete spills whose answers are all acknowledged, once that is durable."""
-        if self._done:
-            with store_errors(self._repository.directory):
-                self._log.append_told(self._state.told)
-                self._log.sync()
-            for spill in self._done:
-                self._repository.remove_spill(spill)
-            self._done = []
+            if end > self._spills.state.told:
+                self._receiver(answer.from_ordinal(self._spills.state.told))
+                self._spills.acknowledge(end)
 
     def _count_flushed(self) -> None:
         """Count the tuples in each bucket that an earlier process flushed."""
-        for spill in self._state.spills:
-            if spill.first >= self._state.answered:
-                reader = self._repository.keys_reader(spill)
-                self._counts += reader.lengths // self._repository.layout.record_bytes(reader.operation)
+        for spill in self._spills.unanswered:
+            reader = self._repository.keys_reader(spill)
+            self._counts += reader.lengths // self._repository.layout.record_bytes(reader.operation)

@@ -29,7 +29,7 @@ from bigcrawl.drum.files import replace_surely
 from bigcrawl.drum.log_records import HEADER_BYTES, check_header, encode_header, encode_record, read_records
 from bigcrawl.drum.memtable import Memtable
 from bigcrawl.drum.run import RunInfo
-from bigcrawl.drum.spill import Spill
+from bigcrawl.drum.spills.spill import Spill
 from bigcrawl.exceptions import CorruptionError
 
 if TYPE_CHECKING:

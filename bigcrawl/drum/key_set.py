@@ -23,7 +23,7 @@ from bigcrawl.drum.format import KEY_TYPE
 from bigcrawl.drum.log_records import encode_record, read_records
 from bigcrawl.drum.repository import Repository
 from bigcrawl.drum.run import RunReader
-from bigcrawl.drum.spill import TupleLayout
+from bigcrawl.drum.spills.spill import TupleLayout
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from bigcrawl.drum.answers import AnswerSheet
 from bigcrawl.drum.bucket import CHECK
-from bigcrawl.drum.sections import MIXED
-from bigcrawl.drum.spill import Tuples, decode_section
+from bigcrawl.drum.spills.answers import AnswerSheet
+from bigcrawl.drum.spills.sections import MIXED
+from bigcrawl.drum.spills.spill import Tuples, decode_section
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from bigcrawl.drum.format import KeyMask, ValueArray
     from bigcrawl.drum.repository import Repository
     from bigcrawl.drum.run import RunInfo
-    from bigcrawl.drum.spill import Spill
+    from bigcrawl.drum.spills.spill import Spill
 
 
 class Merged(NamedTuple):

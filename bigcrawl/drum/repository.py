@@ -1,7 +1,7 @@
 """A DRUM's directory: creating and opening it, files of spills and buckets, removing what crashes left.
 
 MANIFEST                          the truth: what is committed (`bigcrawl.drum.drum_manifest`)
-keys-<n>, aux-<n>, answers-<n>    spill n (`spill`, `sections`, `aux_file`, `answers`)
+keys-<n>, aux-<n>, answers-<n>    spill n (`bigcrawl.drum.spills`)
 b<hex>/<prefix>-<n>               runs of a bucket (`bigcrawl.drum.bucket`)
 """
 
@@ -10,11 +10,11 @@ from __future__ import annotations
 import contextlib
 from typing import TYPE_CHECKING
 
-from bigcrawl.drum.answers import answers_path, read_blocks
 from bigcrawl.drum.bucket import EMPTY_BUCKET, Bucket
 from bigcrawl.drum.drum_manifest import MANIFEST, DrumLog, DrumState, is_storable, read_log
-from bigcrawl.drum.sections import ANSWERS_MAGIC, KEYS_MAGIC, SectionReader
-from bigcrawl.drum.spill import aux_path, keys_path
+from bigcrawl.drum.spills.answers import answers_path, read_blocks
+from bigcrawl.drum.spills.sections import ANSWERS_MAGIC, KEYS_MAGIC, SectionReader
+from bigcrawl.drum.spills.spill import aux_path, keys_path
 from bigcrawl.exceptions import ConfigError, CorruptionError
 
 if TYPE_CHECKING:
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from bigcrawl.drum.bucket import BucketState, Kind
     from bigcrawl.drum.files import Files
     from bigcrawl.drum.run import RunInfo
-    from bigcrawl.drum.spill import Spill, TupleLayout
+    from bigcrawl.drum.spills.spill import Spill, TupleLayout
 
 
 class Repository:

@@ -83,12 +83,12 @@ class LinksMiddleware:
             frontier.fail(error)
             raise CloseSpider("bigcrawl_failed") from error
         if hasattr(self._spider, SITEMAPS_METHOD):
-            frontier.intake.tell_sitemaps(self._sitemaps_found)
-        if not await frontier.intake.claim_start():
+            frontier.start.tell_sitemaps(self._sitemaps_found)
+        if not await frontier.start.claim():
             return
         try:
             async for output in start:
-                await frontier.intake.wait_for_room()
+                await frontier.flow.wait_for_room()
                 if isinstance(output, Links):
                     await self._offer(frontier, output, None, starts=True)
                 elif isinstance(output, Request):
@@ -101,9 +101,9 @@ class LinksMiddleware:
             frontier.fail(error)
             raise CloseSpider("bigcrawl_failed") from error
         except Exception:
-            await frontier.intake.give_up_start()
+            await frontier.start.give_up()
             raise
-        await frontier.intake.end_start()
+        await frontier.start.end()
 
     def process_spider_input(self, response: Response) -> None:
         """Tell the watchdog which page the spider is given, and the frontier what it contains."""
@@ -125,7 +125,7 @@ class LinksMiddleware:
         has_items = False
         is_copy = self._drops_copy_links and self._is_copy(response)
         async for output in result:
-            await frontier.intake.wait_for_room()
+            await frontier.flow.wait_for_room()
             if is_copy and isinstance(output, Links | Request):
                 links = len(output.urls) if isinstance(output, Links) else 1
                 self._stats_buffer.inc_value("bigcrawl/dropped/copy", links)
@@ -220,7 +220,7 @@ class LinksMiddleware:
         for portion in _portions(links):
             if portion is not links:
                 await asyncio.sleep(0)
-                await frontier.intake.wait_for_room()
+                await frontier.flow.wait_for_room()
             urls = self._checks.canonical(portion, found_at or page, starts=starts)
             offered = frontier.intake.offer_links(portion, urls, depth, page, starts=starts, ballot=ballot)
             self._stats_buffer.inc_value("bigcrawl/links/sent", offered)

@@ -35,7 +35,9 @@ from bigcrawl.scheduler.adapter.outputs import Outputs
 from bigcrawl.scheduler.adapter.registry import feeds_of, mark_failed, register, storage_of
 from bigcrawl.scheduler.adapter.request_codec import decode_request
 from bigcrawl.scheduler.adapter.shutdown import Shutdown
+from bigcrawl.scheduler.adapter.spider_flow import SpiderFlow
 from bigcrawl.scheduler.adapter.spider_intake import SpiderIntake
+from bigcrawl.scheduler.adapter.spider_start import SpiderStart
 from bigcrawl.scheduler.adapter.started_requests import StartedRequests
 from bigcrawl.scheduler.adapter.values import note_modules
 from bigcrawl.scheduler.node.engine_side import EngineSide
@@ -70,7 +72,9 @@ class Scheduler(BaseScheduler):
         self._drops = Drops(crawler, obeys_robots=politeness.obey_robots)
         self._shutdown = Shutdown(crawler, self._probe, politeness.stop_grace_ms, partial(mark_failed, crawler))
         self.started = StartedRequests(self._probe, clock, politeness.retry_after_max_ms)
-        self.intake = SpiderIntake(self.config, self.started, self._shutdown, self._drops)
+        self.intake = SpiderIntake(self.config, self.started, self._drops)
+        self.flow = SpiderFlow(self._shutdown)
+        self.start = SpiderStart(self.flow, self._shutdown)
         self._joining = Joining(crawler, self.config, clock)
         self._watchdog = Watchdog(self.config.frontier.standstill_ms / 1000, lambda: self.started.running_url)
         self._outputs = Outputs()
@@ -120,6 +124,8 @@ class Scheduler(BaseScheduler):
         self.node, self._spider = node, spider
         self.started.attach(node)
         self.intake.attach(node, spider)
+        self.flow.attach(node)
+        self.start.attach(node, spider)
         self._shutdown.attach(node)
 
     def _engine_side(self) -> EngineSide:

@@ -64,6 +64,7 @@ class ListReader:
         self._stats = StatsBuffer(crawler)
         self._frontier = frontier
         self._intake = frontier.intake
+        self._flow = frontier.flow
         self._source = source
         self._make_requests = make_requests
         self._max_idle_s = max_idle_s
@@ -82,9 +83,9 @@ class ListReader:
     async def run(self) -> None:
         """Read; raises nothing but a cancellation."""
         idle_since = monotonic()
-        while not self._intake.is_ending:
+        while not self._flow.is_ending:
             try:
-                await self._intake.wait_for_room()
+                await self._flow.wait_for_room()
                 batch = await self._source.next() if self._may_take() else None
                 if not self._may_take():
                     idle_since = monotonic()  # there may be entries, and they may not be taken now
@@ -123,7 +124,7 @@ class ListReader:
 
     def _may_take(self) -> bool:
         node = self._frontier.node
-        return node is not None and node.parts.control.discovers and not self._intake.is_ending
+        return node is not None and node.parts.control.discovers and not self._flow.is_ending
 
     def _is_over(self, idle_s: float) -> bool:
         """Whether the list was empty for so long, and for a lease, at whose end a dead node's batch is taken over."""
@@ -141,7 +142,7 @@ class ListReader:
         for at, entry in enumerate(batch.entries):
             if at % PORTION == 0:
                 await asyncio.sleep(0)
-                await self._intake.wait_for_room()
+                await self._flow.wait_for_room()
                 await self._renew_if_due()
             try:
                 requests = self._requests(entry)
@@ -155,7 +156,7 @@ class ListReader:
                 request.meta[ENTRY] = f"{batch.name}.{batch.number}.{at}.{number}"
                 self._intake.note_start_request(request)
                 self._crawler.engine.crawl(request)
-        self._offered = self._intake.offered()
+        self._offered = self._flow.offered()
 
     def _requests(self, entry: Entry) -> list[Request]:
         """The requests of an entry. Raises what the spider's method raises, and for what it should not return."""
@@ -181,7 +182,7 @@ class ListReader:
 
     async def _until_sent(self) -> None:
         """Wait until Redis has what was offered, or the spider closes."""
-        while not self._end_if_sent() and not self._intake.is_ending:
+        while not self._end_if_sent() and not self._flow.is_ending:
             await asyncio.sleep(SENT_POLL_S)
             await self._renew_if_due()
 
@@ -197,7 +198,7 @@ class ListReader:
 
     def _end_if_sent(self) -> bool:
         """End the batch if all of it is in the inboxes. Return whether it has ended."""
-        if self._offered is not None and self._intake.are_sent(self._offered):
+        if self._offered is not None and self._flow.are_sent(self._offered):
             self._offered = None
             self._source.end()
         return self._offered is None

@@ -12,6 +12,7 @@ were fetched. In the crawl, each page was asked for before it was fetched, so ca
     responses  makes a Response from it
     handler    the download handler: the only way to a page, for media pipelines too
     intake     takes what the spider asks for
+    start      says whether its start requests run
     scheduler  Scrapy's scheduler, and the frontier that the middlewares see
     installing puts all that into a project's settings
 """

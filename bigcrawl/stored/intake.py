@@ -12,7 +12,7 @@ from bigcrawl.stored.catalogue import ROBOTS_PATH
 from bigcrawl.url.canonical import authority_of, canonicalize
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Iterable
+    from collections.abc import Iterable
 
     from scrapy import Request, Spider
     from scrapy.crawler import Crawler
@@ -20,13 +20,11 @@ if TYPE_CHECKING:
     from bigcrawl.config import Config
     from bigcrawl.links import Links
     from bigcrawl.scheduler.adapter.drops import Drops
-    from bigcrawl.scheduler.adapter.shutdown import Shutdown
     from bigcrawl.scheduler.node.link_graph import Ballot
     from bigcrawl.stored.catalogue import Catalogue
     from bigcrawl.stored.given import GivenRequests
+    from bigcrawl.stored.start import StoredStart
     from bigcrawl.stored.wanted import WantedPages
-
-    Telling = Callable[[str, list[str]], Awaitable[None]]
 
 SITEMAPS: Final = b"sitemaps"
 """The template of a robots.txt that is read for its sitemaps; no request has it."""
@@ -36,26 +34,23 @@ class StoredIntake(SpiderIntake):
     """The intake of a run over stored pages. It counts URLs that are not stored, and asks for each URL once."""
 
     def __init__(
-        self, config: Config, given: GivenRequests, shutdown: Shutdown, drops: Drops, crawler: Crawler
+        self, config: Config, given: GivenRequests, drops: Drops, start: StoredStart, crawler: Crawler
     ) -> None:
-        super().__init__(config, given, shutdown, drops)
+        super().__init__(config, given, drops)
+        self._start = start
         self._crawler = crawler
         self._given = given
         self._url_bytes = config.frontier.url_bytes_max
-        self._skips_start = config.source.has_all
         self._stats_buffer = StatsBuffer(crawler)
         self._catalogue: Catalogue | None = None
         self._wanted: WantedPages | None = None
         self._other_keys: set[int] = set()
         self._authorities: set[str] = set()
-        self.tell: Telling | None = None
-        self.is_starting = False
         self.asked_at = monotonic()
 
     def open(self, catalogue: Catalogue, wanted: WantedPages) -> None:
         """Take links and requests from now on."""
         self._catalogue, self._wanted = catalogue, wanted
-        self.is_starting = not self._skips_start
         self.asked_at = monotonic()
 
     def offer_links(
@@ -132,7 +127,7 @@ class StoredIntake(SpiderIntake):
 
     def _ask_robots(self, urls: Iterable[str]) -> None:
         """Ask for the robots.txt of each authority, which was fetched before its pages."""
-        if self.tell is None or self._catalogue is None or self._wanted is None:
+        if self._start.tell is None or self._catalogue is None or self._wanted is None:
             return
         for url in urls:
             authority = authority_of(url)
@@ -145,21 +140,3 @@ class StoredIntake(SpiderIntake):
     def _count_missing(self, count: int) -> None:
         if count:
             self._stats_buffer.inc_value("bigcrawl/source/not-stored", count)
-
-    # --- start requests
-
-    def tell_sitemaps(self, tell: Telling) -> None:
-        """Call `tell` with the URL of each stored robots.txt that names sitemaps, and with the sitemaps' URLs."""
-        self.tell = tell
-
-    async def claim_start(self) -> bool:
-        """Whether the start requests are to run: not if the spider is given all pages."""
-        return not self._skips_start
-
-    async def end_start(self) -> None:
-        """All start requests were made."""
-        self.is_starting = False
-
-    async def give_up_start(self) -> None:
-        """The spider's `start` failed; Scrapy logs that."""
-        self.is_starting = False

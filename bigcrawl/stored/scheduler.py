@@ -33,6 +33,7 @@ from bigcrawl.scheduler.adapter.engine_probe import EngineProbe
 from bigcrawl.scheduler.adapter.registry import feeds_of, mark_failed, register, register_storage
 from bigcrawl.scheduler.adapter.request_codec import decode_request, with_url
 from bigcrawl.scheduler.adapter.shutdown import Shutdown
+from bigcrawl.scheduler.adapter.spider_flow import SpiderFlow
 from bigcrawl.scheduler.node.loops.memory import tame_memory, untrack_async_generators
 from bigcrawl.stats_buffer import StatsBuffer
 from bigcrawl.stored.catalogue import URL_BYTES_MAX, read_catalogue
@@ -42,6 +43,7 @@ from bigcrawl.stored.given import GivenRequests
 from bigcrawl.stored.intake import SITEMAPS, StoredIntake
 from bigcrawl.stored.pages import PageReader, UnreadablePageError
 from bigcrawl.stored.sitemaps import SitemapTelling
+from bigcrawl.stored.start import StoredStart
 from bigcrawl.stored.wanted import WantedPages
 from bigcrawl.url.canonical import UrlError, canonicalize
 from bigcrawl.url.domain import PublicSuffixes
@@ -54,6 +56,7 @@ if TYPE_CHECKING:
     from twisted.internet.defer import Deferred
 
     from bigcrawl.scheduler.adapter.spider_intake import SpiderIntake
+    from bigcrawl.scheduler.adapter.spider_start import SpiderStart
     from bigcrawl.scheduler.adapter.started_requests import StartedRequests
     from bigcrawl.scheduler.crawl.survey import Survey
     from bigcrawl.scheduler.node.node import Node
@@ -89,7 +92,10 @@ class StoredScheduler(BaseScheduler):
         self._bytes_max = crawler.settings.getint("DOWNLOAD_MAXSIZE")
         self._stats_buffer = StatsBuffer(crawler)
         self._engines = GivenRequests(self._probe)
-        self._asked = StoredIntake(config, self._engines, self._shutdown, self._drops, crawler)
+        self.flow = SpiderFlow(self._shutdown)
+        self._start = StoredStart(self.flow, self._shutdown, has_all=config.source.has_all)
+        self.start: SpiderStart = self._start
+        self._asked = StoredIntake(config, self._engines, self._drops, self._start, crawler)
         self.started: StartedRequests = self._engines
         self.intake: SpiderIntake = self._asked
         self.copies = StoredCopies()
@@ -142,6 +148,7 @@ class StoredScheduler(BaseScheduler):
         if source.has_all:
             self._wanted.want_all(self._catalogue.pages_but_robots(), UNASKED)
         self._asked.open(self._catalogue, self._wanted)
+        self._start.begin()
         logger.info(
             "%(pages)d stored pages in %(files)d files; nothing is fetched",
             {"pages": len(self._catalogue), "files": len(paths)},
@@ -231,7 +238,7 @@ class StoredScheduler(BaseScheduler):
     def _waits_for_start(self) -> bool:
         """Whether the spider is making start requests and has made one lately. If so, the engine asks again in time."""
         left_s = self._asked.asked_at + START_PATIENCE_S - monotonic()
-        if not self._asked.is_starting or left_s <= 0:
+        if not self._start.is_under_way or left_s <= 0:
             return False
         if self._patience is None or self._patience.when() < asyncio.get_running_loop().time():
             self._patience = asyncio.get_running_loop().call_later(left_s, self._probe.wake)
@@ -313,7 +320,7 @@ class StoredScheduler(BaseScheduler):
 
     def _tell_sitemaps(self, wanted: Wanted) -> bool:
         """Begin to give the spider the sitemaps that a robots.txt names. False if it cannot be read."""
-        page, tell = self._read(wanted.rank), self._asked.tell
+        page, tell = self._read(wanted.rank), self._start.tell
         if page is None or tell is None:
             return False
         self._telling.begin(page.url, tell)

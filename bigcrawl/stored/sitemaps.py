@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from scrapy.crawler import Crawler
 
-    from bigcrawl.stored.intake import Telling
+    from bigcrawl.scheduler.adapter.spider_start import Telling
 
 logger = logging.getLogger(__name__)
 

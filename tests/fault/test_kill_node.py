@@ -70,8 +70,8 @@ def test_killed_redis_loses_nothing(tmp_path: Path, web: SimulatedWeb) -> None:
         for _ in range(KILLS):
             pause(moments.uniform(0.2, 1.0))
             # On a busy machine the one before is still to be started again.
-            wait_until(lambda: has_ended(crawl) or server.pid is not None, "the server is up")
-            pid = server.pid
+            wait_until(lambda: has_ended(crawl) or server.process.pid is not None, "the server is up")
+            pid = server.process.pid
             if has_ended(crawl) or pid is None:
                 break
             os.kill(pid, signal.SIGKILL)

@@ -57,9 +57,9 @@ SHORTENED = {
     "queues.segments.BLOCK_URLS_MAX": 8,
     "queues.segments.SEGMENT_BYTES_MAX": 2000,
     "queues.turns.TURN_CLOSES_AT": 12,
-    "queues.turns._REREAD_LEAST": 5,
-    "queues.turns._TURN_SMALL": 3,
-    "queues.turns._TURN_LARGE": 6,
+    "queues.turn_state._REREAD_LEAST": 5,
+    "queues.turn_state._TURN_SMALL": 3,
+    "queues.turn_state._TURN_LARGE": 6,
     "partition.fold.budgeting.REREAD_STARVED_MAX": 60,
     "partition.fold.budgeting._REREAD_PORTION": 20,
 }

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 ROOMS = {
     "commands": ("steering", "moving", "foreign", "looking", "pages", "repairing"),
     "dashboard": ("page",),
+    "drum": ("spills",),
     "redisdb": ("lua", "scripts"),
     "redisdb/lua": (
         "prelude", "back_queues", "crawl", "entries", "exchange", "gates", "hosts", "inbox", "looking", "ownership",

@@ -11,7 +11,9 @@ if TYPE_CHECKING:
     from bigcrawl.config import Config
     from bigcrawl.exceptions import BigcrawlError
     from bigcrawl.politeness.addresses import AddressGuard
+    from bigcrawl.scheduler.adapter.spider_flow import SpiderFlow
     from bigcrawl.scheduler.adapter.spider_intake import SpiderIntake
+    from bigcrawl.scheduler.adapter.spider_start import SpiderStart
     from bigcrawl.scheduler.adapter.started_requests import StartedRequests
     from bigcrawl.scheduler.crawl.survey import Survey
     from bigcrawl.scheduler.node.node import Node
@@ -24,7 +26,9 @@ class Frontier(Protocol):
         config: the settings.
         guard: says which addresses are closed.
         started: the requests that were handed out. The downloader asks about them, and reports what became of them.
-        intake: takes a spider's links and start requests.
+        intake: takes a spider's links and requests.
+        flow: makes a spider wait.
+        start: says whether a spider is to make its start requests, and is told when they are done.
         node: this process as a member of the crawl; None until it has joined, and always if pages are stored ones.
         last_survey: the last survey of the whole crawl; None before the first.
     """
@@ -33,6 +37,8 @@ class Frontier(Protocol):
     guard: AddressGuard
     started: StartedRequests
     intake: SpiderIntake
+    flow: SpiderFlow
+    start: SpiderStart
     node: Node | None
     last_survey: Survey | None
 

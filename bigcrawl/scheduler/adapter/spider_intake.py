@@ -1,17 +1,15 @@
-"""Takes what a spider finds and where it starts to the outbox (steps 1 to 3)."""
+"""Takes what a spider finds, and its start requests, to the outbox (steps 1 to 3)."""
 
 from __future__ import annotations
 
-import asyncio
 import logging
 from collections import Counter
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary, WeakSet
 
-from bigcrawl.exceptions import RequestNotStorableError, TransientStoreError
+from bigcrawl.exceptions import RequestNotStorableError
 from bigcrawl.revisiting.policies import NEVER
-from bigcrawl.scheduler.adapter.digests import start_digest
 from bigcrawl.scheduler.adapter.request_codec import ENTRY, ONCE, encode_request, links_encoder
 from bigcrawl.scheduler.adapter.tries import Tries
 from bigcrawl.scheduler.node.link_graph import Ballot
@@ -20,36 +18,29 @@ from bigcrawl.url.canonical import UrlError, canonicalize, host_of
 from bigcrawl.url.shape import Shapes
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Iterable, Mapping
+    from collections.abc import Iterable, Mapping
 
     from scrapy import Request, Spider
 
     from bigcrawl.config import Config
     from bigcrawl.links import Links
     from bigcrawl.scheduler.adapter.drops import Drops
-    from bigcrawl.scheduler.adapter.shutdown import Shutdown
     from bigcrawl.scheduler.adapter.started_requests import StartedRequests
     from bigcrawl.scheduler.node.node import Node
     from bigcrawl.url.key import UrlKey
 
 logger = logging.getLogger(__name__)
 
-ROOM_POLL_S = 0.1
-FLUSH_POLL_S = 0.05
-FLUSH_TRIES = 100  # five seconds; Redis may be away
-START_RETRY_S = 1.0
-
 
 class SpiderIntake:
     """Takes a spider's links and requests, once the node has joined its crawl."""
 
-    def __init__(self, config: Config, started: StartedRequests, shutdown: Shutdown, drops: Drops) -> None:
+    def __init__(self, config: Config, started: StartedRequests, drops: Drops) -> None:
         self._url_bytes_max = config.frontier.url_bytes_max
         self._marks = Shapes(config.traps).marks if config.traps.share else None
         self._started = started
         self._visits_again = config.revisits.rule != NEVER
         self._tries = Tries(started, self._url_bytes_max, self._key_of, keeps_first=self._visits_again)
-        self._shutdown = shutdown
         self._drops = drops
         self._start_requests: WeakSet[Request] = WeakSet()
         self._pages: WeakKeyDictionary[Request, str] = WeakKeyDictionary()  # the pages on which requests were found
@@ -235,93 +226,3 @@ class SpiderIntake:
         """The spider is done with the page: its links count."""
         if ballot is not None and self._node is not None and self._node.votes is not None:
             self._node.votes.cast(ballot)
-
-    @property
-    def is_ending(self) -> bool:
-        """Whether the spider is closing, or is about to because of an error."""
-        return self._shutdown.has_begun
-
-    def offered(self) -> int:
-        """How many URLs were offered until now; see `are_sent`."""
-        return self._node.outbox.offered if self._node is not None else 0
-
-    def are_sent(self, offered: int) -> bool:
-        """Whether all that was offered, when so many were, is in Redis. If not, it is sent soon."""
-        node = self._node
-        if node is None or node.outbox.flushed >= offered:
-            return node is not None
-        node.pump.wake()
-        return False
-
-    async def wait_for_room(self) -> None:
-        """Wait while the outbox is full, but not while the spider closes: its links must not be refused."""
-        node = self._node
-        while node is not None and node.workload.is_crowded and not self._shutdown.has_begun:
-            node.pump.wake()
-            await asyncio.sleep(ROOM_POLL_S)
-
-    # --- start requests
-
-    def tell_sitemaps(self, tell: Callable[[str, list[str]], Awaitable[None]]) -> None:
-        """Have `tell` called with the URL of each fetched robots.txt that names sitemaps, and with their URLs.
-
-        What it queues is in Redis before the rules of that robots.txt are kept: then another node, or the next run,
-        fetches the file again and tells of it again.
-        """
-        node = self._node
-        if node is None:
-            return
-
-        async def tell_and_flush(robots_url: str, urls: list[str]) -> None:
-            await tell(robots_url, urls)
-            offered, tries_left = node.outbox.offered, FLUSH_TRIES
-            while node.outbox.flushed < offered and tries_left and not self._shutdown.is_closing():
-                node.pump.wake()
-                tries_left -= 1
-                await asyncio.sleep(FLUSH_POLL_S)
-
-        node.parts.robots.tell_sitemaps_to(tell_and_flush)
-
-    async def claim_start(self) -> bool:
-        """Wait until this node may run the start requests (True), or another or an earlier one has done so (False).
-
-        A spider may say by `lacks_start_requests` that it cannot make them here. It need not, if the crawl has begun.
-        """
-        digest = start_digest(self._spider) if self._spider is not None else ""
-        while self._node is not None and not self._shutdown.is_closing():
-            try:
-                if getattr(self._spider, "lacks_start_requests", False) and await self._node.starts.were_sent():
-                    logger.warning("the seeds are not here: this node joins a crawl that another one has begun")
-                    return False
-                claim = await self._node.claim_start(digest)
-            except TransientStoreError:
-                claim = 0
-            if claim:
-                return claim == 1
-            await asyncio.sleep(START_RETRY_S)
-        return False
-
-    async def end_start(self) -> None:
-        """All start requests were offered: tell the crawl once they are in the inboxes."""
-        node = self._node
-        if node is None:
-            return
-        offered = node.outbox.offered
-        while not self._shutdown.is_closing():
-            if node.outbox.flushed >= offered:
-                try:
-                    await node.starts.end()
-                    return
-                except TransientStoreError:
-                    pass
-            node.pump.wake()
-            await asyncio.sleep(FLUSH_POLL_S)
-
-    async def give_up_start(self) -> None:
-        """The spider's `start` failed: leave its requests to the next run, and do not wait for them in this run."""
-        node = self._node
-        while node is not None and node.starts.are_under_way and not self._shutdown.is_closing():
-            try:
-                await node.starts.leave_undone()
-            except TransientStoreError:
-                await asyncio.sleep(START_RETRY_S)

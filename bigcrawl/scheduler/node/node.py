@@ -97,9 +97,3 @@ class Node:
         self.outbox.offer(url, self.crawl.partition_of_host(url.host))
         if self.progress.is_finished:
             self.progress.go_on()
-
-    async def claim_start(self, digest: str) -> int:
-        """Claim or renew the start requests: 1 if they are this node's, 0 another node's, 2 done."""
-        claim = await self.starts.claim(digest)
-        self.progress.note_start(is_done=claim == 2)
-        return claim

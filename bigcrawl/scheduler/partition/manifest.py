@@ -31,7 +31,7 @@ from bigcrawl.scheduler.queues.fifo import Cursor, FifoState
 from bigcrawl.scheduler.queues.front_queues import LEVELS
 from bigcrawl.scheduler.queues.parked_queues import EMPTY_PARKED, Extent, HostChains, ParkedState
 from bigcrawl.scheduler.queues.segments import Segment
-from bigcrawl.scheduler.queues.turns import FIRST_TURN, TurnState
+from bigcrawl.scheduler.queues.turn_state import FIRST_TURN, TurnState
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence

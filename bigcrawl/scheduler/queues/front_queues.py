@@ -106,6 +106,10 @@ class FrontQueues:
         """Return the URLs waiting at each level: ordinary levels first, lowest first, then those of each extra tier."""
         return tuple(self._queues.waiting(self._name(level)) for level in range(TIERS * LEVELS))
 
+    def waiting_by_level(self) -> dict[int, int]:
+        """Return the URLs waiting at each level that has any."""
+        return {level: queue.waiting for level, queue in self._levels.items() if queue.waiting}
+
     def extend(self, urls: Iterable[QueuedUrl]) -> None:
         """Add URLs at the end of their levels."""
         levels = self._levels
@@ -122,6 +126,11 @@ class FrontQueues:
         if queue is None:
             queue = self._levels[level] = self._queues[self._name(level)]
         queue.append(url)
+
+    def put_back(self, tiers: Iterable[int], urls: Iterable[QueuedUrl]) -> None:
+        """Put URLs that were scored again at the ends of their levels."""
+        for tier, url in zip(tiers, urls, strict=True):
+            self.append_at(level_of(url.priority) + LEVELS * tier, url)
 
     def choose_level(self) -> int | None:
         """Return the level to read next, or None if all are empty."""

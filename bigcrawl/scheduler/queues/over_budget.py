@@ -70,6 +70,16 @@ class OverBudget:
         self.is_rereading = False
         return ()
 
+    def next_urls(self, limit: int) -> list[QueuedUrl]:
+        """Remove and return URLs to re-read: whole blocks until `limit` is reached. Empty at the end of the re-read."""
+        urls: list[QueuedUrl] = []
+        while len(urls) < limit:
+            block = self.pop_block()
+            if not block:
+                break
+            urls += block
+        return urls
+
     def _names(self) -> list[str]:
         oldest = self.generation - self.is_rereading
         return [f"{part}-{generation}" for generation in range(oldest, self.generation + 1) for part in _PARTS]

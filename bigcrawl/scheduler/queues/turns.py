@@ -12,36 +12,27 @@ empty, the next turn with URLs becomes current; nothing is rewritten. Without bu
                       over budget       before, up to `WINDOW_MAX`; or when the queue has trebled since c moved on
 
 Turn c also takes arriving URLs, so that new URLs need not wait for the extra URLs of others. It is closed once enough
-URLs have joined it, so that it ends however many PLDs are discovered. A re-read is spread over steps.
+URLs have joined it, so that it ends however many PLDs are discovered.
 
-The queue has trebled when two URLs have arrived for each that failed the last re-read. Each arrival then pays for
-reading half of a failed URL, and for reading itself. So a PLD that was over budget once does not wait for everything
-that a link farm has in the turns, however long they have become. In this case j also grows, up to `WINDOW_GROWN`.
+A re-read is spread over steps. `turn_state` says when one is due, and how it changes the window and the quantum.
+`rescoring` has which URLs are to be scored again. URLs that wait for the time of their next visit (`queues.revisits`)
+are not waiting URLs here until they are due. Then they arrive like new ones.
 
-The quantum, which says how many budgets make a PLD's share in a turn, is set by re-reads. It rises if turns are too
-small to be worth their files. It also rises if a re-read would read too many URLs that arrivals have not paid for,
-compared with what turns hold; this happens when a few PLDs have nearly all URLs. It falls if turns are large and the
-re-read was cheap, or if no PLD's share has reached the end of the window.
-If scores have changed, URLs in turns are scored again: those of the current turn a portion in each step, by which each
-front queue moves once from its head to the ends of the queues; those of a later turn when it begins. How far this has
-come is in memory only: an owner that opens the partition begins again.
-If a re-read placed nothing while no turn had URLs, it is not repeated until budgets change, URLs arrive, or c has moved
-on to `next_reread`.
-URLs that wait for the time of their next visit (`queues.revisits`) are not waiting URLs here until they are due. Then
-they arrive like new ones.
 Source: IRLbot §6.2 (BEAST). Differs: a sliding window rather than a ring of queues; re-reads in small portions, and
 by size; the quantum.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from bigcrawl.scheduler.budgets.placement import OVER_BUDGET, Window
 from bigcrawl.scheduler.queues.front_queues import LEVELS, FrontQueues, level_of
 from bigcrawl.scheduler.queues.named_queues import Queues
 from bigcrawl.scheduler.queues.over_budget import OverBudget
+from bigcrawl.scheduler.queues.rescoring import Rescoring
 from bigcrawl.scheduler.queues.revisits import Revisits
+from bigcrawl.scheduler.queues.turn_state import QUANTUM_MAX, WINDOW_MAX, WINDOW_MIN
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -49,93 +40,40 @@ if TYPE_CHECKING:
     from bigcrawl.scheduler.queues.epoch_directory import EpochDirectory
     from bigcrawl.scheduler.queues.fifo import FifoState
     from bigcrawl.scheduler.queues.front_queues import Selector
+    from bigcrawl.scheduler.queues.turn_state import TurnState
     from bigcrawl.scheduler.records.queued_url import QueuedUrl
-
-WINDOW_MIN = 4
-# Each turn costs some files. IRLbot has 16 queues at 8 billion pages, and 128 at 80 billion.
-WINDOW_MAX = 128
-# Limit for re-reads by size, because every turn has files.
-WINDOW_GROWN = 32
 
 # The current turn closes once this many ordinary URLs have joined it, and at least as many as it has extra ones.
 TURN_CLOSES_AT = 4096
-# The quantum steers turns towards sizes between these.
-_TURN_SMALL = 256
-_TURN_LARGE = 4096
-
-# A re-read by size starts when the queue has trebled and at least this many more URLs have arrived.
-_ARRIVED_PER_FAILED = 2
-_REREAD_LEAST = 1024
-# URLs re-read for each URL that passes; both lie below IRLbot's bound of 2 L - 1 = 12.
-_REREAD_DEAR = 8
-_REREAD_CHEAP = 4
-
-_RESCORED_BYTES = 16 << 20
-
-# With a budget of 10, a partition with a single PLD spreads 84 million of its URLs over 128 turns.
-QUANTUM_MAX = 1 << 16
-
 _QUEUE = "queue"
 
 
-class TurnState(NamedTuple):
-    """The state of the turns, as the manifest stores it.
+class Turns:
+    """The front queues, the later turns, the over-budget queue, and what waits for its next visit.
 
     Attributes:
-        turn: c, the current one.
-        ordinary: ordinary URLs that it has had.
-        joined: how many of them were placed in it while it was current.
-        extra: extra URLs that it has had.
-        window: j, how many turns after c take URLs.
-        quantum: m, see `placement`.
-        next_reread: the turn in which the over-budget queue is re-read.
-        generation: the one that takes over-budget URLs.
-        is_rereading: whether the one before it is being re-read.
-        reread: URLs that this re-read, or the last one, has taken from the over-budget queue.
-        passed: how many of them it has placed in turns.
-        has_new_budgets: whether budgets have changed since this re-read began.
-        is_resting: whether the last re-read placed nothing, so that another would be in vain.
-        reread_ever: URLs taken from the over-budget queue in total.
-        released_s: up to when revisits were released, in seconds since 1970.
+        front: the front queues.
+        over: the over-budget queue.
+        rescoring: which URLs in turns are to be scored again.
+        revisits: URLs that wait for the time of their next visit.
     """
 
-    turn: int = 0
-    ordinary: int = 0
-    joined: int = 0
-    extra: int = 0
-    window: int = WINDOW_MIN
-    quantum: int = 1
-    next_reread: int = WINDOW_MIN
-    generation: int = 1
-    is_rereading: bool = False
-    reread: int = 0
-    passed: int = 0
-    has_new_budgets: bool = False
-    is_resting: bool = False
-    reread_ever: int = 0
-    released_s: int = 0
-
-
-FIRST_TURN = TurnState()
-
-
-class Turns:
-    """The front queues, the later turns, the over-budget queue, and what waits for its next visit."""
-
     def __init__(
-        self, queues: Queues, state: TurnState, selector: Selector, later: dict[int, int], revisits: Revisits
+        self,
+        queues: Queues,
+        state: TurnState,
+        selector: Selector,
+        later: dict[int, int],
+        revisits: Revisits,
+        rescoring: Rescoring | None = None,
     ) -> None:
         self._queues = queues
         self._state = state
         self._ordinary, self._joined, self._extra = state.ordinary, state.joined, state.extra
         # The number of URLs in each later turn that has any.
         self._later = later
-        # How many URLs from the head of each front queue are to be scored again, and the later turns with such URLs.
-        self._unscored: dict[int, int] = {}
-        self._outdated: frozenset[int] = frozenset()
-        self.rescored_ever = 0
-        """How many URLs this owner has scored again."""
         self._later_waiting = sum(later.values())
+        self.rescoring = rescoring or Rescoring()
         self.revisits = revisits
         self.over = OverBudget(queues, state.generation, is_rereading=state.is_rereading)
         self.front = FrontQueues(queues, _prefix(state.turn), selector)
@@ -196,10 +134,8 @@ class Turns:
     def fork(self) -> Turns:
         """Return a copy to change. This one stays as it is."""
         queues = self._queues.fork()
-        other = Turns(queues, self.state, self.front.selector.fork(), self._later.copy(), self.revisits.fork(queues))
-        other._unscored, other._outdated = self._unscored.copy(), self._outdated
-        other.rescored_ever = self.rescored_ever
-        return other
+        revisits, rescoring = self.revisits.fork(queues), self.rescoring.fork()
+        return Turns(queues, self.state, self.front.selector.fork(), self._later.copy(), revisits, rescoring)
 
     def flush(self) -> None:
         """Write pending URLs to disk."""
@@ -246,12 +182,7 @@ class Turns:
         self._joined += ordinary_here
         self._extra += extra_here
         if reread:
-            state = self._state
-            self._state = state._replace(
-                reread=state.reread + len(turns),
-                passed=state.passed + len(turns) - over,
-                reread_ever=state.reread_ever + len(turns),
-            )
+            self._state = self._state.counting_reread(len(turns), len(turns) - over)
 
     def withhold(self, urls: Sequence[QueuedUrl], *, reread: bool) -> None:
         """Add URLs at the end of the over-budget queue, whatever share their PLD has had; `reread` as for `put`."""
@@ -270,48 +201,12 @@ class Turns:
         self._state = self._state._replace(turn=turn)
         self._ordinary, self._joined = sum(self.front.counts()[:LEVELS]), 0
         self._extra = self.front.waiting - self._ordinary
-        self._unscored = self._waiting_by_level() if turn in self._outdated else {}
+        self.rescoring.note_turn(turn, self.front)
         return True
-
-    # Scoring again.
-
-    @property
-    def is_rescoring(self) -> bool:
-        """Whether URLs of the current turn are still to be scored again."""
-        return bool(self._unscored)
 
     def begin_rescore(self) -> None:
         """Scores have changed: have all URLs that wait in turns scored again."""
-        self._unscored = self._waiting_by_level()
-        self._outdated = frozenset(self._later)
-
-    def next_to_rescore(self, limit: int) -> list[tuple[int, QueuedUrl]]:
-        """Remove and return up to `limit` URLs of the current turn, each with its tier. All must be put back.
-
-        They are fewer if their bodies are large, so that memory holds no more than 16 MB and one body.
-        """
-        found: list[tuple[int, QueuedUrl]] = []
-        bytes_left = _RESCORED_BYTES
-        for level in sorted(self._unscored, reverse=True):
-            queue = self.front.queues[level]
-            left = min(self._unscored.pop(level), queue.waiting)
-            while left and len(found) < limit and bytes_left > 0:
-                found.append((level // LEVELS, queue.pop()))
-                bytes_left -= len(found[-1][1].body)
-                left -= 1
-            if left:
-                self._unscored[level] = left
-                break
-        self.rescored_ever += len(found)
-        return found
-
-    def put_back(self, tiers: Iterable[int], urls: Iterable[QueuedUrl]) -> None:
-        """Put URLs that were scored again at the ends of their levels."""
-        for tier, url in zip(tiers, urls, strict=True):
-            self.front.append_at(level_of(url.priority) + LEVELS * tier, url)
-
-    def _waiting_by_level(self) -> dict[int, int]:
-        return {level: queue.waiting for level, queue in self.front.queues.items() if queue.waiting}
+        self.rescoring.begin(self.front, self._later)
 
     # Re-reading.
 
@@ -320,69 +215,20 @@ class Turns:
         self._state = self._state._replace(is_resting=False, has_new_budgets=self.over.is_rereading)
 
     def wants_reread(self, *, starved: bool) -> bool:
-        """Whether the over-budget queue is being re-read, or should be now.
-
-        Args:
-            starved: whether no turn has URLs although there is room for some.
-        """
-        if self.over.is_rereading:
-            return True
-        state, over = self._state, self.over
-        if state.turn >= state.next_reread or (starved and not state.is_resting):
-            return len(over) > 0
-        has_moved = state.turn > state.next_reread - state.window  # if not, the last re-read would just be repeated
-        return has_moved and over.arrived >= _ARRIVED_PER_FAILED * over.failed + _REREAD_LEAST
+        """Whether the over-budget queue is being re-read, or should be now. See `TurnState.wants_reread`."""
+        return self._state.wants_reread(self.over, starved=starved)
 
     def begin_reread(self) -> None:
-        """Begin a re-read. The window doubles, and the quantum rises if turns hold too little for what a re-read costs.
-
-        If no turn has URLs, the whole queue counts as that cost: a large backlog of a few PLDs that arrived at once
-        would otherwise stall the crawl while all of it is read for a few URLs. If not, only the part counts for which
-        recent arrivals have not paid.
-        """
-        state, over = self._state, self.over
+        """Begin a re-read of the over-budget queue."""
         is_empty = not (self.front.waiting or self._later)
-        is_due = is_empty or state.turn >= state.next_reread
-        window = min(2 * state.window, WINDOW_MAX if is_due else max(state.window, WINDOW_GROWN))
-        turn_size = max(self._ordinary + self._extra, state.passed // state.window, 1)
-        unpaid = len(over) if is_empty else max(over.failed - over.arrived // _ARRIVED_PER_FAILED, 0)
-        missing = unpaid // (_REREAD_DEAR * window * turn_size)
-        self._state = state._replace(
-            quantum=min(state.quantum << missing.bit_length(), QUANTUM_MAX),
-            window=window,
-            next_reread=state.turn + window,
-            reread=0,
-            passed=0,
-            has_new_budgets=False,
-            is_resting=False,
-        )
+        turn_urls = self._ordinary + self._extra
+        self._state = self._state.beginning_reread(self.over, turn_urls=turn_urls, is_empty=is_empty)
         self.over.begin_reread()
 
-    def next_over_budget(self, limit: int) -> list[QueuedUrl]:
-        """Remove and return over-budget URLs to re-read: whole blocks until `limit` is reached. Empty at the end."""
-        urls: list[QueuedUrl] = []
-        while len(urls) < limit:
-            block = self.over.pop_block()
-            if not block:
-                break
-            urls += block
-        return urls
-
     def end_reread(self) -> None:
-        """Finish a re-read: adjust the quantum, and rest if it was in vain."""
-        state = self._state
-        quantum = state.quantum
+        """Finish a re-read, in which all URLs were taken from the over-budget queue and put elsewhere, or back."""
         in_turns = self.front.waiting + self._later_waiting
-        # A PLD with more than its share has URLs in the last turn of the window.
-        is_needed = max(self._later, default=state.turn) >= state.next_reread
-        if not is_needed:
-            quantum //= 2
-        elif state.passed and in_turns < _TURN_SMALL * state.window:
-            quantum *= 2
-        elif in_turns > _TURN_LARGE * state.window and state.reread <= _REREAD_CHEAP * state.passed:
-            quantum //= 2
-        is_vain = not (state.passed or in_turns or state.has_new_budgets)
-        self._state = state._replace(quantum=min(max(quantum, 1), QUANTUM_MAX), is_resting=is_vain)
+        self._state = self._state.ending_reread(in_turns, max(self._later, default=self._state.turn))
 
     def _check(self) -> None:
         self._queues._check()

@@ -35,7 +35,7 @@ from benchmarks.drum_cost.replay import replayed, run_bytes, whole_key_bytes
 from benchmarks.drum_cost.tables import table_2_values, table_3_values
 from bigcrawl.drum.files import DiskFiles
 from bigcrawl.drum.merge_policy import runs_to_merge
-from bigcrawl.drum.sections import KEYS_MAGIC, SectionReader, SectionWriter
+from bigcrawl.drum.spills.sections import KEYS_MAGIC, SectionReader, SectionWriter
 
 if TYPE_CHECKING:
     from pathlib import Path

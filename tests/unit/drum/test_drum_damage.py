@@ -7,17 +7,17 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pytest
 
-from bigcrawl.drum.aux_file import Aux, encode_block
 from bigcrawl.drum.bucket import Kind
 from bigcrawl.drum.drum import Drum
 from bigcrawl.drum.log_records import encode_record, read_records
+from bigcrawl.drum.spills.aux_file import Aux, encode_block
 from bigcrawl.exceptions import ContractError, CorruptionError
 from tests.support.worlds.drum_world import spread
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from bigcrawl.drum.answers import Answer
+    from bigcrawl.drum.spills.answers import Answer
 
 KIND = Kind("run", np.dtype("<u4"), fresh_max=20)
 
@@ -112,7 +112,7 @@ def test_a_torn_manifest_is_what_it_was_before(directory: Path) -> None:
             path.write_bytes(data[:size] + tail)
             drum = Drum(directory, refuse, kind=KIND, buckets=4)
             assert drum.waiting == 0, "the spill was not flushed"
-            assert drum._state.end == 300
+            assert drum._spills.state.end == 300
             # What the manifest no longer names was cleared away.
             assert not (directory / "keys-2").exists()
     drum = Drum(directory, ignore, kind=KIND, buckets=4)
@@ -152,6 +152,6 @@ def test_records_end_where_they_say() -> None:
 
 def test_aux_beyond_a_block_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     """What a block's header cannot say is the caller's error, told before anything is written."""
-    monkeypatch.setattr("bigcrawl.drum.aux_file.COLUMN_BYTES_MAX", 100)
+    monkeypatch.setattr("bigcrawl.drum.spills.aux_file.COLUMN_BYTES_MAX", 100)
     with pytest.raises(ContractError, match="at most 100"):
         encode_block(np.zeros(1, dtype=np.uint8), [Aux.of([b"x" * 200])])

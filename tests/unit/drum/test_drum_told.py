@@ -19,7 +19,7 @@ from tests.support.disks.power_cut import Lost, PowerCutFiles
 from tests.support.worlds.drum_world import KINDS, DrumWorld, Offer, ReceiverError, spread
 
 if TYPE_CHECKING:
-    from bigcrawl.drum.answers import Answer
+    from bigcrawl.drum.spills.answers import Answer
 
 
 def batch_of(seed: int, count: int = 10) -> list[Offer]:

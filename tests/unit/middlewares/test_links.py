@@ -49,26 +49,41 @@ class Frontier:
         return self
 
     @property
+    def flow(self) -> Frontier:
+        """Notes how its spider is made to wait."""
+        return self
+
+    @property
+    def start(self) -> Frontier:
+        """Notes what becomes of the start requests."""
+        return self
+
+    @property
+    def crawl(self) -> Frontier:
+        """Knows which domain a host is of."""
+        return self
+
+    @property
     def started(self) -> Frontier:
         """Notes what its started requests are asked."""
         return self
 
     @property
     def node(self) -> Frontier:
-        """Knows which domain a host is of."""
+        """Knows the crawl."""
         return self
 
     def pld_of(self, host: str) -> str:
         return PublicSuffixes.bundled().pld(host)
 
-    async def claim_start(self) -> bool:
+    async def claim(self) -> bool:
         self.events.append("claim")
         return self.starts
 
-    async def end_start(self) -> None:
+    async def end(self) -> None:
         self.events.append("end")
 
-    async def give_up_start(self) -> None:
+    async def give_up(self) -> None:
         self.events.append("give up")
 
     def note_start_request(self, request: Request) -> None:

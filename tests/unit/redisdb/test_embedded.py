@@ -12,7 +12,8 @@ import pytest
 import redis
 
 from bigcrawl.exceptions import ConfigError, ContractError, TransientStoreError
-from bigcrawl.redisdb.embedded import SILENT_MS_MAX, SOCKET_PATH_BYTES_MAX, EmbeddedServer
+from bigcrawl.redisdb.embedded import SILENT_MS_MAX, EmbeddedServer
+from bigcrawl.redisdb.server_process import SOCKET_PATH_BYTES_MAX
 from bigcrawl.redisdb.server_state import ServerRecord, is_free
 from tests.support.redis_servers.embedded_users import OtherUser, in_threads, servers_in
 from tests.support.running.processes import no_strays_below, wait_until
@@ -45,7 +46,7 @@ def call(url: object, *command: object) -> object:
 
 
 def kill_server(server: EmbeddedServer, directory: Path) -> int:
-    pid = server.pid
+    pid = server.process.pid
     assert pid is not None
     os.kill(pid, signal.SIGKILL)
     wait_until(lambda: is_free(directory / "server.lock"), f"the end of process {pid}")
@@ -61,10 +62,10 @@ def test_server_runs_from_start_to_leave(server: EmbeddedServer, directory: Path
     """The only user starts the server, is told its URL, and stops it by leaving."""
     url = server.start()
     assert call(url, "PING")
-    assert servers_in(directory) == [server.pid]
+    assert servers_in(directory) == [server.process.pid]
     server.leave()
     assert servers_in(directory) == []
-    assert server.pid is None
+    assert server.process.pid is None
 
 
 def test_start_and_leave_are_idempotent(server: EmbeddedServer) -> None:
@@ -109,10 +110,10 @@ def test_directory_that_others_could_read_is_closed(server: EmbeddedServer, dire
 def test_server_is_out_of_reach_of_ctrl_c(server: EmbeddedServer) -> None:
     """The server is in a session of its own and is nobody's child."""
     server.start()
-    assert server.pid is not None
-    assert os.getsid(server.pid) != os.getsid(0)
+    assert server.process.pid is not None
+    assert os.getsid(server.process.pid) != os.getsid(0)
     with pytest.raises(ChildProcessError):
-        os.waitpid(server.pid, os.WNOHANG)
+        os.waitpid(server.process.pid, os.WNOHANG)
 
 
 def test_last_of_two_processes_stops_the_server(server: EmbeddedServer, directory: Path) -> None:
@@ -120,7 +121,7 @@ def test_last_of_two_processes_stops_the_server(server: EmbeddedServer, director
     url = server.start()
     with OtherUser(directory) as other:
         assert other.call("start") == url
-        assert servers_in(directory) == [server.pid]
+        assert servers_in(directory) == [server.process.pid]
         server.leave()
         assert call(url, "PING")
         other.call("leave")
@@ -135,7 +136,7 @@ def test_server_of_a_killed_crawl_is_reclaimed(server: EmbeddedServer, directory
         left_behind = servers_in(directory)
         other.kill()
     assert server.start() == url
-    assert [server.pid] == servers_in(directory) == left_behind
+    assert [server.process.pid] == servers_in(directory) == left_behind
     assert call(url, "GET", "key") == b"value"
     server.leave()
     assert servers_in(directory) == []
@@ -158,7 +159,7 @@ def test_server_is_reclaimed_without_its_record(server: EmbeddedServer, director
         other.kill()
     (directory / "server.json").unlink()
     server.start()
-    assert [server.pid] == servers_in(directory)
+    assert [server.process.pid] == servers_in(directory)
 
 
 def test_killed_server_comes_back_once_for_all_users(server: EmbeddedServer, directory: Path) -> None:
@@ -173,8 +174,8 @@ def test_killed_server_comes_back_once_for_all_users(server: EmbeddedServer, dir
         another.ask("ensure_running")
         urls = in_threads(server.ensure_running, server.ensure_running)
         assert {*urls, one.answer(), another.answer()} == {url}
-        assert servers_in(directory) == [server.pid]
-        assert server.pid != killed
+        assert servers_in(directory) == [server.process.pid]
+        assert server.process.pid != killed
         assert call(url, "GET", "key") == b"value"
 
 
@@ -295,7 +296,7 @@ def test_left_behind_server_can_be_stopped_unseen(server: EmbeddedServer, direct
 def test_hung_server_is_an_error_and_not_a_second_server(server: EmbeddedServer, directory: Path) -> None:
     """A server that lives without answering is waited for, then reported; nothing else touches its data."""
     url = server.start()
-    pid = server.pid
+    pid = server.process.pid
     assert pid is not None
     hasty = EmbeddedServer(directory, silent_ms_max=50)
     os.kill(pid, signal.SIGSTOP)
@@ -305,7 +306,7 @@ def test_hung_server_is_an_error_and_not_a_second_server(server: EmbeddedServer,
         assert servers_in(directory) == [pid]
     finally:
         os.kill(pid, signal.SIGCONT)
-    hasty._silent_ms_max = SILENT_MS_MAX  # a busy machine takes its time to answer
+    hasty.process._silent_ms_max = SILENT_MS_MAX  # a busy machine takes its time to answer
     assert hasty.start() == url
     hasty.leave()
 
@@ -313,7 +314,7 @@ def test_hung_server_is_an_error_and_not_a_second_server(server: EmbeddedServer,
 def test_leave_is_not_held_up_by_a_waiting_call(server: EmbeddedServer, directory: Path) -> None:
     """A crawl that ends while another thread waits for a hung server ends at once."""
     server.start()
-    pid = server.pid
+    pid = server.process.pid
     assert pid is not None
     gave_up: list[TransientStoreError] = []
 
@@ -354,7 +355,7 @@ def test_record_knows_a_recycled_process_id(server: EmbeddedServer, directory: P
     server.start()
     record = ServerRecord.read(directory)
     assert record is not None
-    assert record.live_pid() == server.pid
+    assert record.live_pid() == server.process.pid
     recycled = ServerRecord("", "", "", "", "", pid=record.pid, start_ticks=0)
     assert recycled.live_pid() is None
 

@@ -36,7 +36,7 @@ class Desk:
 
     async def open(self) -> None:
         await self.scheduler._open(self.spider)
-        await self.scheduler.intake.end_start()
+        await self.scheduler.start.end()
 
     def ask(self, *requests: Request) -> list[bool]:
         return [self.scheduler.enqueue_request(request) for request in requests]

@@ -113,12 +113,13 @@ class Budgeting:
 
     def _rescore(self) -> None:
         """Score some of the URLs again that wait in the current turn, if that is due."""
-        if self._prioritizing is None or not (found := self._turns.next_to_rescore(_RESCORED_A_STEP)):
+        turns = self._turns
+        if self._prioritizing is None or not (found := turns.rescoring.next_urls(turns.front, _RESCORED_A_STEP)):
             return
         tiers, urls = zip(*found, strict=True)
         plds = self._plds.keys(urls)
         links = self._plds.linked(plds, _NOBODY)
-        self._turns.put_back(tiers, self._prioritized(urls, plds, links.records["in_degree"][links.whose]))
+        turns.front.put_back(tiers, self._prioritized(urls, plds, links.records["in_degree"][links.whose]))
 
     def refill(self) -> bool:
         """Fill the empty front queues from the next turn with URLs or by a re-read. Return whether any were found."""
@@ -142,7 +143,7 @@ class Budgeting:
         turns = self._turns
         if not turns.over.is_rereading:
             turns.begin_reread()
-        urls = turns.next_over_budget(limit)
+        urls = turns.over.next_urls(limit)
         if passing := self._let_through(urls, reread=True):
             self._place(passing, _NOBODY, reread=True)
         if not turns.over.is_rereading:

@@ -109,7 +109,7 @@ class PartitionState:
     def _position(self) -> tuple[object, ...]:
         turns = self.turns
         waiting = len(turns), len(turns.over), len(turns.revisits), len(self.parked)
-        return waiting, turns.state, self.already.total(), turns.rescored_ever, turns.revisits.released_ever
+        return waiting, turns.state, self.already.total(), turns.rescoring.rescored_ever, turns.revisits.released_ever
 
     def _check(self, manifest: Manifest) -> None:
         assert self.described(manifest, self) == manifest, "the manifest describes it"

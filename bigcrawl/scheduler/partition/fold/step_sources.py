@@ -94,7 +94,7 @@ class StepSources:
 
         All rounds together look at a URL that waits about three times.
         """
-        if not source.counts_votes or turns.is_rescoring:
+        if not source.counts_votes or turns.rescoring.is_under_way:
             return False
         return admitted >= max(_VOTES_LEAST, _VOTES_GROWTH * self._committed.admitted)
 

@@ -11,10 +11,9 @@ from typing import TYPE_CHECKING, Any, cast
 import pytest
 from scrapy import Request, Spider
 
-from bigcrawl.exceptions import ConfigError, RequestNotStorableError, TransientStoreError
+from bigcrawl.exceptions import RequestNotStorableError
 from bigcrawl.links import Links
 from bigcrawl.revisiting.visit import Visit
-from bigcrawl.scheduler.adapter import spider_intake
 from bigcrawl.scheduler.adapter.request_codec import ENTRY, ONCE, jar_bytes
 from bigcrawl.scheduler.records.body import for_revisit
 from bigcrawl.scheduler.records.member import unpack_member
@@ -25,10 +24,7 @@ from tests.unit.scheduler.test_scheduler import new_scheduler
 from tests.unit.scheduler.world import queued, world
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
     from pathlib import Path
-
-    from bigcrawl.scheduler.scheduler import Scheduler
 
 
 def test_start_request_that_never_came_is_forgotten_with_it(tmp_path: Path) -> None:
@@ -147,111 +143,11 @@ def test_request_refused_once_can_be_queued_later(tmp_path: Path, crawl_name: st
     asyncio.run(scenario())
 
 
-# --- where a spider starts, and where it waits
-
-
-class Crawl:
-    """A node of which only starts, room and the outbox matter; Redis may be away for some calls."""
-
-    def __init__(self, *, answers: Sequence[int | None] = (), away: int = 0) -> None:
-        self._answers = list(answers)
-        self._away = away
-        self.woken = 0
-        self.calls: list[str] = []
-        self.outbox = SimpleNamespace(offered=5, flushed=3)
-        self.workload = SimpleNamespace(is_crowded=True)
-        self.starts = SimpleNamespace(end=self._end, leave_undone=self._leave, are_under_way=True)
-
-    def wake(self) -> None:
-        self.woken += 1
-        self.outbox.flushed += 1
-
-    async def claim_start(self, digest: str) -> int:
-        answer = self._answers.pop(0)
-        if answer is None:
-            raise TransientStoreError("away")
-        return answer
-
-    async def _end(self) -> None:
-        self._call("end")
-
-    async def _leave(self) -> None:
-        self._call("leave")
-        self.starts.are_under_way = False
-
-    def _call(self, name: str) -> None:
-        self._away -= 1
-        if self._away >= 0:
-            raise TransientStoreError("away")
-        self.calls.append(name)
-
-
-def attached(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, crawl: Crawl) -> Scheduler:
-    """A scheduler of that crawl, whose spider is open and which does not wait between two tries."""
-    for name in ("ROOM_POLL_S", "FLUSH_POLL_S", "START_RETRY_S"):
-        monkeypatch.setattr(spider_intake, name, 0.0)
-    frontier = new_scheduler(tmp_path)
-    frontier.attach(cast("Any", crawl), Spider("test"))
-    return frontier
-
-
-@pytest.mark.parametrize(("answers", "is_ours"), [((0, None, 1), True), ((None, 0, 2), False)])
-def test_start_is_asked_for_until_somebody_has_it(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, answers: Sequence[int | None], *, is_ours: bool
-) -> None:
-    """While another node runs it, and while Redis is away; ours or done in the end."""
-    frontier = attached(tmp_path, monkeypatch, Crawl(answers=answers))
-    assert asyncio.run(frontier.intake.claim_start()) is is_ours
-
-
-def test_start_ends_when_its_requests_are_in_the_inboxes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Not before: a crash between the two would lose them. Redis may be away when it is told."""
-    crawl = Crawl(away=2)
-    asyncio.run(attached(tmp_path, monkeypatch, crawl).intake.end_start())
-    assert crawl.calls == ["end"]
-    assert crawl.outbox.flushed >= crawl.outbox.offered
-    assert crawl.woken >= 2
-
-
-def test_start_that_failed_is_left_to_the_next_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """However often Redis is away meanwhile."""
-    crawl = Crawl(away=2)
-    asyncio.run(attached(tmp_path, monkeypatch, crawl).intake.give_up_start())
-    assert crawl.calls == ["leave"]
-
-
-def test_spider_waits_for_room_and_not_for_a_crawl_that_ends(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """What it has found by then is taken all the same; a crawl that failed sends no more of it."""
-
-    async def scenario() -> None:
-        crawl = Crawl()
-        frontier = attached(tmp_path, monkeypatch, crawl)
-        waiting = asyncio.ensure_future(frontier.intake.wait_for_room())
-        while crawl.woken < 3:  # noqa: ASYNC110 - every turn of the loop counts
-            await asyncio.sleep(0)
-        assert not waiting.done()
-        crawl.workload.is_crowded = False
-        await asyncio.wait_for(waiting, 60)
-        crawl.workload.is_crowded = True
-        monkeypatch.setattr(frontier._crawler, "_engine", SimpleNamespace(running=False))
-        frontier.fail(ConfigError("a setting"))
-        await asyncio.wait_for(frontier.intake.wait_for_room(), 60)
-
-    asyncio.run(scenario())
-
-
 def test_nothing_is_taken_before_the_node_has_joined(tmp_path: Path) -> None:
-    """Nor waited for, nor claimed."""
-
-    async def scenario() -> None:
-        intake = new_scheduler(tmp_path).intake
-        assert intake.offer_links(Links(["http://a.example/"]), ["http://a.example/"], 1) == 0
-        assert not intake.take_request(Request("http://a.example/"))
-        assert not await intake.claim_start()
-        for wait in (intake.wait_for_room, intake.end_start, intake.give_up_start):
-            await asyncio.wait_for(wait(), 60)
-
-    asyncio.run(scenario())
+    """Neither links nor requests."""
+    intake = new_scheduler(tmp_path).intake
+    assert intake.offer_links(Links(["http://a.example/"]), ["http://a.example/"], 1) == 0
+    assert not intake.take_request(Request("http://a.example/"))
 
 
 def entry_request(entry: str, **more: Any) -> Request:
@@ -276,11 +172,11 @@ def test_entry_is_queued_once_whatever_was_seen(tmp_path: Path, crawl_name: str,
             assert not is_queued(entry_request("batch.1.0.0"))
             assert is_queued(entry_request("batch.1.1.0"))
             assert not is_queued(entry_request("batch.1.2.0").replace(dont_filter=False))
-            before = intake.offered()
+            before = frontier.flow.offered()
             assert before == 3
-            assert not intake.are_sent(before)
+            assert not frontier.flow.are_sent(before)
             await node.outbox.flush(w.client)
-            assert intake.are_sent(before)
+            assert frontier.flow.are_sent(before)
             # The spider's own request that copies the meta is no entry, and is queued each time as `dont_filter` says.
             assert all(frontier.enqueue_request(entry_request("batch.1.0.0")) for _ in range(2))
 
@@ -342,12 +238,12 @@ def test_request_is_queued_once_for_each_value(tmp_path: Path, crawl_name: str, 
             key = node.crawl.keys.of_request(started.url, "GET", b"", jar_bytes([1, 0]))
             held.fields = held.fields._replace(key=key)
             frontier.started.note_start(started, held)
-            before = frontier.intake.offered()
+            before = frontier.flow.offered()
             hop = {"redirect_times": 1, "redirect_urls": [started.url]}
             assert [is_queued([1, 0], "http://c.example/", **hop) for _ in range(2)] == [True, False]
             held.outcome = "status:500"
             assert is_queued([1, 0], retry_times=1)
-            assert (held.next_order is not None, frontier.intake.offered()) == (True, before + 1)
+            assert (held.next_order is not None, frontier.flow.offered()) == (True, before + 1)
 
     asyncio.run(scenario())
 

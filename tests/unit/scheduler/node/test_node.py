@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from bigcrawl.exceptions import ConfigError, TransientStoreError
+from bigcrawl.exceptions import TransientStoreError
 from bigcrawl.redisdb import scripts
 from bigcrawl.redisdb.keys import CrawlKeys, PartitionKeys
 from bigcrawl.redisdb.scripts import Ended
@@ -148,39 +148,6 @@ def test_late_reply_of_an_old_epoch_does_not_lose_the_new_one(tmp_path: Path, cr
     asyncio.run(scenario())
 
 
-def test_resumed_node_owns_everything_at_once_after_one_that_could_not_say_goodbye(
-    tmp_path: Path, crawl_name: str
-) -> None:
-    """A node that closed while Redis was away is provably dead: nobody waits for its lease."""
-
-    async def scenario() -> None:
-        with PrivateRedis() as server:
-            async with world(tmp_path, crawl_name, server.url) as w:
-                node = await w.joined()
-                server.kill()
-                assert await node.departure.close() is None
-                server.start()
-                again = await w.joined()
-                assert len(again.ownership.owned) == w.config.crawl.partitions
-
-    asyncio.run(scenario())
-
-
-def test_start_that_failed_half_way_does_not_keep_the_next_one_waiting(
-    tmp_path: Path, crawl_name: str, redis_url: str
-) -> None:
-    """An abandoned node's claims are taken over like a dead node's, without waiting for its lease."""
-
-    async def scenario() -> None:
-        async with world(tmp_path, crawl_name, redis_url) as w:
-            node = await w.joined()
-            await node.departure.abandon()
-            again = await w.joined()
-            assert len(again.ownership.owned) == w.config.crawl.partitions
-
-    asyncio.run(scenario())
-
-
 def test_undecodable_url_is_dropped_and_counted_and_the_others_go_on(
     tmp_path: Path, crawl_name: str, redis_url: str
 ) -> None:
@@ -204,31 +171,6 @@ def test_undecodable_url_is_dropped_and_counted_and_the_others_go_on(
     asyncio.run(scenario())
 
 
-def test_host_rests_its_delay_when_the_node_stops_in_mid_robots_fetch(
-    tmp_path: Path, crawl_name: str, redis_url: str
-) -> None:
-    """A URL whose robots.txt is being fetched goes back with its host's delay, not with none."""
-
-    async def scenario() -> None:
-        settings = {"robots": "obey", "host_delay": 60}
-        async with world(tmp_path, crawl_name, redis_url, **settings) as w:
-            node = await w.joined()
-            w.web.gate = asyncio.Event()
-            await seed(w, node, PAGES[0])
-            await node.pump.turn()
-            await asyncio.wait_for(w.web.was_asked.wait(), 60)
-            node.workload.stop()
-            node.handout.return_unstarted()
-            await node.pump.end()
-            assert (await node.progress.survey()).urls_taken == 1, "the fetch goes on: its host is busy"
-            await node.departure.close()
-            due_ms = await w.client.command("ZSCORE", w.keys(node, "h0.example").ready, "h0.example")
-            now_s, _ = await w.client.command("TIME")
-            assert float(due_ms) > (int(now_s) + 50) * 1000
-
-    asyncio.run(scenario())
-
-
 def test_fold_that_takes_long_does_not_cost_the_lease(tmp_path: Path, crawl_name: str, redis_url: str) -> None:
     """The lease is renewed while a step holds the files."""
 
@@ -239,25 +181,6 @@ def test_fold_that_takes_long_does_not_cost_the_lease(tmp_path: Path, crawl_name
             async with node.parts.folding:
                 await asyncio.wait_for(node.beat.turn(), 60)
             assert node.handout.lease.ends_ms > w.clock.monotonic_ms() + 500
-
-    asyncio.run(scenario())
-
-
-def test_lease_is_counted_from_before_the_claims(tmp_path: Path, crawl_name: str, redis_url: str) -> None:
-    """Opening many partitions takes time; for the others the lease began with the claim."""
-
-    async def scenario() -> None:
-        async with world(tmp_path, crawl_name, redis_url, lease_seconds=10) as w:
-            node = w.new_node()
-            claim = node.ownership.rebalance
-
-            async def slow() -> None:
-                await claim()
-                w.clock.advance(5_000)
-
-            node.ownership.rebalance = slow  # type: ignore[method-assign]
-            await node.arrival.join()
-            assert node.handout.lease.ends_ms <= 10_000
 
     asyncio.run(scenario())
 
@@ -470,10 +393,10 @@ def test_start_that_was_done_before_is_done_for_this_node_too(tmp_path: Path, cr
     async def scenario() -> None:
         async with world(tmp_path, crawl_name, redis_url) as w:
             node = await w.joined()
-            assert await node.claim_start("digest") == 1
+            assert await node.starts.claim("digest") == 1
             await node.starts.end()
             other = await w.joined()
-            assert await other.claim_start("digest") == 2
+            assert await other.starts.claim("digest") == 2
             assert other.starts.is_done
             forgotten = await w.client.command("HDEL", CrawlKeys(crawl_name).crawl, "start:digest")
             assert forgotten == 1
@@ -490,10 +413,10 @@ def test_start_of_a_dead_node_is_run_at_once_by_the_next(tmp_path: Path, crawl_n
     async def scenario() -> None:
         async with world(tmp_path, crawl_name, redis_url) as w:
             dead = await w.joined()
-            assert await dead.claim_start("digest") == 1
+            assert await dead.starts.claim("digest") == 1
             dead.membership.unlock(left=False)
             again = await w.joined()
-            assert await again.claim_start("digest") == 1
+            assert await again.starts.claim("digest") == 1
 
     asyncio.run(scenario())
 
@@ -505,36 +428,10 @@ def test_start_of_a_living_node_is_left_to_it(tmp_path: Path, crawl_name: str, r
         async with world(tmp_path, crawl_name, redis_url) as w:
             first = await w.joined()
             second = await w.joined()
-            assert await second.claim_start("digest") == 1
+            assert await second.starts.claim("digest") == 1
             assert second.node_id not in first.membership.reports
-            assert await first.claim_start("digest") == 0
-            assert await second.claim_start("digest") == 1
-
-    asyncio.run(scenario())
-
-
-def test_take_cut_off_by_the_stop_is_given_back(tmp_path: Path, crawl_name: str, redis_url: str) -> None:
-    """Stopped while a take is under way: what Redis handed out and nobody holds is back."""
-
-    async def scenario() -> None:
-        async with world(tmp_path, crawl_name, redis_url) as w:
-            node = await w.joined()
-            for url in queued(*PAGES):
-                node.offer(url)
-            await w.turn(node, 1)
-            run_some = node.parts.client._run_some
-
-            async def reply_lost(calls: Any, now_ms: int) -> Any:
-                await run_some(calls, now_ms)
-                node.parts.client._run_some = run_some  # type: ignore[method-assign]
-                raise asyncio.CancelledError
-
-            node.parts.client._run_some = reply_lost  # type: ignore[method-assign]
-            with pytest.raises(asyncio.CancelledError):
-                await node.pump.turn()
-            last = await node.departure.close()
-            assert last is not None
-            assert (last.urls_taken, last.urls_queued, last.owned) == (0, len(PAGES), 0)
+            assert await first.starts.claim("digest") == 0
+            assert await second.starts.claim("digest") == 1
 
     asyncio.run(scenario())
 
@@ -778,24 +675,6 @@ def test_second_node_takes_half_and_nothing_is_fetched_twice(tmp_path: Path, cra
     asyncio.run(scenario())
 
 
-def test_closed_node_leaves_nothing_behind(tmp_path: Path, crawl_name: str, redis_url: str) -> None:
-    """Closing returns what was not fetched and releases every partition; the next node goes on with it."""
-
-    async def scenario() -> None:
-        async with world(tmp_path, crawl_name, redis_url) as w:
-            node = await w.joined()
-            await seed(w, node, *PAGES)
-            await node.pump.turn()
-            last = await node.departure.close()
-            assert last is not None
-            assert (last.owned, last.urls_taken, last.urls_queued) == (0, 0, len(PAGES))
-            assert not list((tmp_path / crawl_name / "nodes").iterdir())
-            again = await w.joined()
-            assert sorted(held.url for held in await w.take(again)) == PAGES
-
-    asyncio.run(scenario())
-
-
 def test_robots_file_comes_first_and_is_asked_for_once(tmp_path: Path, crawl_name: str, redis_url: str) -> None:
     """A host's first fetch is its robots.txt; what it forbids ends uncounted as a page."""
 
@@ -837,24 +716,3 @@ def test_packed_member_is_what_reconcile_looks_for() -> None:
     """The member that a rewound Redis is searched for is the one that was admitted."""
     url = queued(PAGES[0])[0]
     assert pack_member(7, url).startswith(b"7:")
-
-
-def test_node_looks_at_its_redis_when_it_joins(
-    tmp_path: Path, crawl_name: str, caplog: pytest.LogCaptureFixture
-) -> None:
-    """A server without AOF is named in the log; one that evicts any key is refused before anything is written."""
-
-    async def scenario(server: PrivateRedis) -> None:
-        async with world(tmp_path, crawl_name, server.url) as w:
-            await w.joined()
-            assert [line for line in caplog.messages if "AOF" in line]
-        server.client.flushall()
-        server.client.config_set("maxmemory-policy", "allkeys-random")
-        server.client.config_set("maxmemory", "100mb")
-        async with world(tmp_path, crawl_name, server.url) as w:
-            with pytest.raises(ConfigError, match="allkeys-random"):
-                await w.joined()
-        assert not server.client.exists(CrawlKeys(crawl_name).crawl)
-
-    with PrivateRedis(aof=False) as server:
-        asyncio.run(scenario(server))

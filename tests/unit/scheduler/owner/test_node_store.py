@@ -147,7 +147,7 @@ def test_files_that_are_nowhere_left_stop_the_node_or_are_begun_anew(
         async with world(tmp_path / "a", crawl_name, redis_url, **settings) as w:
             first = await w.joined()
             await fold(w, first, PAGES)
-            await first.claim_start("seeds")
+            await first.starts.claim("seeds")
             await first.starts.end()
             await leave_dead(w, first)
             for points in (tmp_path / "store" / crawl_name).glob("p*"):
@@ -158,7 +158,7 @@ def test_files_that_are_nowhere_left_stop_the_node_or_are_begun_anew(
                     await w.joined()
                 return
             second = await w.joined()
-            assert await second.claim_start("seeds") == 1
+            assert await second.starts.claim("seeds") == 1
             states = [PartitionKeys(crawl_name, p).state for p in range(4)]
             marks = await w.client.commands([("HGET", key, "begun_anew") for key in states])
             assert sum(int(mark or 0) for mark in marks) > 0

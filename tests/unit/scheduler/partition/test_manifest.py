@@ -17,7 +17,7 @@ from bigcrawl.scheduler.partition.tables import TableStates
 from bigcrawl.scheduler.queues.fifo import Cursor, FifoState
 from bigcrawl.scheduler.queues.parked_queues import EMPTY_PARKED, Extent, ParkedState
 from bigcrawl.scheduler.queues.segments import Segment
-from bigcrawl.scheduler.queues.turns import TurnState
+from bigcrawl.scheduler.queues.turn_state import TurnState
 
 if TYPE_CHECKING:
     from bigcrawl.scheduler.queues.parked_queues import HostChains

@@ -8,7 +8,8 @@ from bigcrawl.drum.files import DiskFiles
 from bigcrawl.scheduler.budgets.placement import OVER_BUDGET
 from bigcrawl.scheduler.queues.epoch_directory import EpochDirectory
 from bigcrawl.scheduler.queues.front_queues import Selector
-from bigcrawl.scheduler.queues.turns import FIRST_TURN, QUANTUM_MAX, WINDOW_GROWN, WINDOW_MAX, Turns, TurnState
+from bigcrawl.scheduler.queues.turn_state import FIRST_TURN, QUANTUM_MAX, WINDOW_GROWN, WINDOW_MAX, TurnState
+from bigcrawl.scheduler.queues.turns import Turns
 from tests.support.worlds.partition_world import make_url
 
 if TYPE_CHECKING:
@@ -71,7 +72,7 @@ def test_a_fork_changes_nothing_in_its_origin(epoch: EpochDirectory) -> None:
     fork.advance()
     put(fork, [2, OVER_BUDGET], 10)
     fork.begin_reread()
-    assert len(fork.next_over_budget(10)) == 2
+    assert len(fork.over.next_urls(10)) == 2
     fork.end_reread()
     fork.flush()
     fork._check()
@@ -120,7 +121,7 @@ def test_the_over_budget_queue_is_read_at_doubling_intervals(epoch: EpochDirecto
         if turns.wants_reread(starved=False):
             due.append(turn)
             turns.begin_reread()
-            while urls := turns.next_over_budget(1000):
+            while urls := turns.over.next_urls(1000):
                 put(turns, [turn] * len(urls), reread=True)
             turns.end_reread()
             assert turns.state.window == min(4 * 2 ** len(due), WINDOW_MAX)
@@ -133,8 +134,8 @@ def reread(turns: Turns, places: Sequence[int], waiting: int = 0) -> None:
     """One re-read of as many URLs, so many of which wait already."""
     put(turns, [OVER_BUDGET] * (len(places) - waiting))
     turns.begin_reread()
-    assert len(turns.next_over_budget(10_000)) == len(places)
-    assert not turns.next_over_budget(1)
+    assert len(turns.over.next_urls(10_000)) == len(places)
+    assert not turns.over.next_urls(1)
     put(turns, places, reread=True)
     turns.end_reread()
 
@@ -159,8 +160,8 @@ def test_a_reread_that_nothing_passed_is_not_repeated_for_nothing(epoch: EpochDi
     assert turns.wants_reread(starved=True)
     turns.begin_reread()
     turns.wake()
-    turns.next_over_budget(10)
-    turns.next_over_budget(10)
+    turns.over.next_urls(10)
+    turns.over.next_urls(10)
     put(turns, [OVER_BUDGET] * 3, reread=True)
     turns.end_reread()
     assert not turns.state.is_resting, "part of it was decided by the budgets before"
@@ -170,7 +171,7 @@ def test_a_queue_that_has_trebled_is_read_when_the_turn_has_moved(
     epoch: EpochDirectory, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Those that failed and twice as many that came since, and some more; few are left until their turn."""
-    monkeypatch.setattr("bigcrawl.scheduler.queues.turns._REREAD_LEAST", 10)
+    monkeypatch.setattr("bigcrawl.scheduler.queues.turn_state._REREAD_LEAST", 10)
     turns = turns_at(epoch)
     put(turns, [0, 1, 2, 3, *[OVER_BUDGET] * 10])
     assert not turns.wants_reread(starved=False), "all are where they were when they came"
@@ -235,8 +236,8 @@ def test_a_backlog_that_nobody_pays_for_raises_the_quantum_before_it_is_read(epo
 
 def test_large_turns_lower_the_quantum(epoch: EpochDirectory, monkeypatch: pytest.MonkeyPatch) -> None:
     """Turns above the bound that cost little to fill are made smaller, down to one budget."""
-    monkeypatch.setattr("bigcrawl.scheduler.queues.turns._TURN_LARGE", 10)
-    monkeypatch.setattr("bigcrawl.scheduler.queues.turns._TURN_SMALL", 2)
+    monkeypatch.setattr("bigcrawl.scheduler.queues.turn_state._TURN_LARGE", 10)
+    monkeypatch.setattr("bigcrawl.scheduler.queues.turn_state._TURN_SMALL", 2)
     turns = turns_at(epoch, FIRST_TURN._replace(quantum=2))
     put(turns, [0, 0])
     reread(turns, [8] * 90)
@@ -251,17 +252,17 @@ def test_each_url_of_a_turn_is_scored_again_once(epoch: EpochDirectory) -> None:
     turns.append([make_url(number, priority=number % 3) for number in range(9)])
     turns.begin_rescore()
     numbers = []
-    while found := turns.next_to_rescore(2):
+    while found := turns.rescoring.next_urls(turns.front, 2):
         tiers, urls = zip(*found, strict=True)
         numbers += [url.priority for url in urls]
-        turns.put_back(tiers, [url._replace(priority=-1) for url in urls])
+        turns.front.put_back(tiers, [url._replace(priority=-1) for url in urls])
         turns.append([make_url(100 + len(numbers))])
         turns.flush()
         turns = turns.fork()
     assert sorted(numbers) == [0, 0, 0, 1, 1, 1, 2, 2, 2]
     assert set(numbers[:6]) == {1, 2}
     assert turns.front.counts()[:3] == (9, 5, 0)
-    assert turns.rescored_ever == 9
+    assert turns.rescoring.rescored_ever == 9
 
 
 def test_large_requests_are_scored_again_a_few_at_a_time(epoch: EpochDirectory) -> None:
@@ -269,4 +270,4 @@ def test_large_requests_are_scored_again_a_few_at_a_time(epoch: EpochDirectory) 
     turns = turns_at(epoch)
     turns.append([make_url(number)._replace(body=b"x" * (6 << 20)) for number in range(4)])
     turns.begin_rescore()
-    assert [len(turns.next_to_rescore(4_096)) for _ in range(3)] == [3, 1, 0]
+    assert [len(turns.rescoring.next_urls(turns.front, 4_096)) for _ in range(3)] == [3, 1, 0]

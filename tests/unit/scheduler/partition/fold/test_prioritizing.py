@@ -137,13 +137,13 @@ def test_no_url_is_lost_or_fetched_twice_while_all_are_scored_again(directory: P
         world.offer(more)
         offered += more
         world.step(partition, room=100)
-        assert partition.state.turns._unscored, "it is under way"
+        assert partition.state.turns.rescoring.is_under_way, "it is under way"
         partition._check()
         partition = open_with(directory, name, epoch=epoch)
         world.bring_up(partition)
         for _ in range(4):
             world.step(partition, room=100)
-        assert not partition.state.turns._unscored
+        assert not partition.state.turns.rescoring.is_under_way
         partition._check()
     while partition.state.waiting:
         world.hot.clear()
@@ -159,7 +159,7 @@ def test_a_later_turn_is_scored_again_when_it_begins(directory: Path) -> None:
     world.offer([], make_edges(LINKS))
     new_scores(partition, "in-degree", 2)
     world.step(partition, room=0)
-    assert partition.state.turns.rescored_ever == 0
+    assert partition.state.turns.rescoring.rescored_ever == 0
     world.step(partition, room=1)
     assert partition.state.turns.state.turn == 1
     world.step(partition, room=0)

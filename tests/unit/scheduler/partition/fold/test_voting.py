@@ -75,14 +75,14 @@ def test_votes_that_come_later_count_for_what_waits(directory: Path, monkeypatch
     world.step(partition, room=10)
     offer(world, [], [(99, 5.0, 0), (99, 5.0, 0)])
     world.step(partition, room=0)
-    assert partition.state.turns.rescored_ever == 90, "ten were admitted, so it was time"
+    assert partition.state.turns.rescoring.rescored_ever == 90, "ten were admitted, so it was time"
     assert waiting_by_level(partition)[-1] == 1
     world.step(partition, room=1)
     assert numbers(world.admitted)[-1] == 99
     assert received_of(world.admitted[-1].flags) == pytest.approx(10, rel=0.1)
     for room in (1, 1, 1, 0):
         world.step(partition, room=room)
-    assert partition.state.turns.rescored_ever == 90, "fewer than half as many again since"
+    assert partition.state.turns.rescoring.rescored_ever == 90, "fewer than half as many again since"
     partition._check()
 
 

@@ -1,9 +1,8 @@
 """Answers: `answers-<n>` holds what a merge found for each tuple of a spill. They are delivered in arrival order.
 
 A merge works bucket by bucket, but a receiver wants tuples in arrival order. `AnswerSheet` takes the results of a merge
-bucket after bucket and writes them in the same format as the keys (`bigcrawl.drum.sections`). `deliver_spill` reads a
-spill's keys and answers, then its aux block by block; the bucket numbers in a block say how far to advance in each
-section.
+bucket after bucket and writes them in the same format as the keys (`sections`). `deliver_spill` reads a spill's keys
+and answers, then its aux block by block; the bucket numbers in a block say how far to advance in each section.
 """
 
 from __future__ import annotations
@@ -12,10 +11,10 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from bigcrawl.drum.aux_file import BLOCK_HEADER_BYTES, Aux, decode_block, decode_block_header
 from bigcrawl.drum.format import KEY_TYPE
-from bigcrawl.drum.sections import ANSWERS_MAGIC, KEYS_MAGIC, MIXED, SectionReader, SectionWriter
-from bigcrawl.drum.spill import aux_path, decode_section, keys_path
+from bigcrawl.drum.spills.aux_file import BLOCK_HEADER_BYTES, Aux, decode_block, decode_block_header
+from bigcrawl.drum.spills.sections import ANSWERS_MAGIC, KEYS_MAGIC, MIXED, SectionReader, SectionWriter
+from bigcrawl.drum.spills.spill import aux_path, decode_section, keys_path
 from bigcrawl.exceptions import CorruptionError
 
 if TYPE_CHECKING:
@@ -24,11 +23,11 @@ if TYPE_CHECKING:
 
     import numpy.typing as npt
 
-    from bigcrawl.drum.aux_file import IdArray
     from bigcrawl.drum.bucket import OpArray
     from bigcrawl.drum.files import Files
     from bigcrawl.drum.format import KeyArray, KeyMask, ValueArray
-    from bigcrawl.drum.spill import Spill, TupleLayout
+    from bigcrawl.drum.spills.aux_file import IdArray
+    from bigcrawl.drum.spills.spill import Spill, TupleLayout
 
 
 # For each spill in a merge.

@@ -1,7 +1,7 @@
 """The write buffer: holds <key, operation, value> in memory arrays and aux in a file until they spill.
 
-The aux file of the spill (`bigcrawl.drum.spill`) gets a block whenever enough aux has gathered. The arrays become its
-file of keys when they are full or the caller flushes.
+The aux file of the spill (`spill`) gets a block whenever enough aux has gathered. The arrays become its file of keys
+when they are full or the caller flushes.
 
 Source: IRLbot §4.3, Figure 1. Differs: the paper has k arrays of size M and k files of keys. Here one set of arrays is
 grouped by bucket when it spills, and a merge reads k slices of each spill. The paper has k aux files; here a single one
@@ -14,22 +14,22 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
-from bigcrawl.drum.aux_file import COLUMN_BYTES_MAX, Aux, encode_block
 from bigcrawl.drum.bucket import UPDATE
 from bigcrawl.drum.format import KEY_BYTES, KEY_TYPE
-from bigcrawl.drum.sections import KEYS_MAGIC, MIXED, SectionWriter
-from bigcrawl.drum.spill import Spill, aux_path, keys_path
+from bigcrawl.drum.spills.aux_file import COLUMN_BYTES_MAX, Aux, encode_block
+from bigcrawl.drum.spills.sections import KEYS_MAGIC, MIXED, SectionWriter
+from bigcrawl.drum.spills.spill import Spill, aux_path, keys_path
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     import numpy.typing as npt
 
-    from bigcrawl.drum.aux_file import IdArray
     from bigcrawl.drum.bucket import OpArray
     from bigcrawl.drum.files import Files
     from bigcrawl.drum.format import KeyArray, ValueArray
-    from bigcrawl.drum.spill import TupleLayout, Tuples
+    from bigcrawl.drum.spills.aux_file import IdArray
+    from bigcrawl.drum.spills.spill import TupleLayout, Tuples
 
 _Item = TypeVar("_Item", bound=np.generic)
 

@@ -1,7 +1,7 @@
 """A spill: tuples on disk that wait for a merge, and how they are divided into buckets.
 
-It is two files: `aux-<n>` (`bigcrawl.drum.aux_file`) with blocks of aux in order of arrival, and `keys-<n>`
-(`bigcrawl.drum.sections`), whose section b holds the tuples of bucket b in order of arrival.
+It is two files: `aux-<n>` (`bigcrawl.drum.spills.aux_file`) with blocks of aux in order of arrival, and `keys-<n>`
+(`bigcrawl.drum.spills.sections`), whose section b holds the tuples of bucket b in order of arrival.
 """
 
 from __future__ import annotations
@@ -11,14 +11,14 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 import numpy as np
 
 from bigcrawl.drum.format import KEY_BYTES, KEY_TYPE
-from bigcrawl.drum.sections import MIXED
+from bigcrawl.drum.spills.sections import MIXED
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from bigcrawl.drum.aux_file import IdArray
     from bigcrawl.drum.bucket import OpArray
     from bigcrawl.drum.format import KeyArray, ValueArray
+    from bigcrawl.drum.spills.aux_file import IdArray
 
 _BITS: Final = 64
 

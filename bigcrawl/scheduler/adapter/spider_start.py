@@ -1,0 +1,105 @@
+"""The start of a spider: which node runs its start requests, and when they, and sitemaps, are safe (steps 1 to 3)."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from typing import TYPE_CHECKING
+
+from bigcrawl.exceptions import TransientStoreError
+from bigcrawl.scheduler.adapter.digests import start_digest
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable
+
+    from scrapy import Spider
+
+    from bigcrawl.scheduler.adapter.shutdown import Shutdown
+    from bigcrawl.scheduler.adapter.spider_flow import SpiderFlow
+    from bigcrawl.scheduler.node.node import Node
+
+    Telling = Callable[[str, list[str]], Awaitable[None]]
+
+logger = logging.getLogger(__name__)
+
+FLUSH_POLL_S = 0.05
+FLUSH_TRIES = 100  # five seconds; Redis may be away
+START_RETRY_S = 1.0
+START_DONE = 2  # the answer to a claim of start requests that all are in the inboxes
+
+
+class SpiderStart:
+    """Claims the start requests for this node, and tells the crawl when they are done. Waits for Redis, if it must."""
+
+    def __init__(self, flow: SpiderFlow, shutdown: Shutdown) -> None:
+        """`flow` says what is in Redis, `shutdown` whether the spider is closing: then nothing waits any longer."""
+        self._flow = flow
+        self._shutdown = shutdown
+        self._node: Node | None = None
+        self._spider: Spider | None = None
+
+    def __repr__(self) -> str:
+        return f"<SpiderStart of {self._spider!r}>"
+
+    def attach(self, node: Node, spider: Spider) -> None:
+        """Start this spider, on a node that has joined its crawl."""
+        self._node, self._spider = node, spider
+
+    def tell_sitemaps(self, tell: Telling) -> None:
+        """Have `tell` called with the URL of each fetched robots.txt that names sitemaps, and with their URLs.
+
+        What it queues is in Redis before the rules of that robots.txt are kept: then another node, or the next run,
+        fetches the file again and tells of it again.
+        """
+        if self._node is None:
+            return
+
+        async def tell_and_flush(robots_url: str, urls: list[str]) -> None:
+            await tell(robots_url, urls)
+            offered, tries_left = self._flow.offered(), FLUSH_TRIES
+            while not self._flow.are_sent(offered) and tries_left and not self._shutdown.is_closing():
+                tries_left -= 1
+                await asyncio.sleep(FLUSH_POLL_S)
+
+        self._node.parts.robots.tell_sitemaps_to(tell_and_flush)
+
+    async def claim(self) -> bool:
+        """Wait until this node may run the start requests (True), or another or an earlier one has done so (False).
+
+        A spider may say by `lacks_start_requests` that it cannot make them here. It need not, if the crawl has begun.
+        """
+        digest = start_digest(self._spider) if self._spider is not None else ""
+        while (node := self._node) is not None and not self._shutdown.is_closing():
+            try:
+                if getattr(self._spider, "lacks_start_requests", False) and await node.starts.were_sent():
+                    logger.warning("the seeds are not here: this node joins a crawl that another one has begun")
+                    return False
+                claim = await node.starts.claim(digest)
+                node.progress.note_start(is_done=claim == START_DONE)
+            except TransientStoreError:
+                claim = 0
+            if claim:
+                return claim == 1
+            await asyncio.sleep(START_RETRY_S)
+        return False
+
+    async def end(self) -> None:
+        """All start requests were offered: tell the crawl once they are in the inboxes."""
+        offered = self._flow.offered()
+        while self._node is not None and not self._shutdown.is_closing():
+            if self._flow.are_sent(offered):
+                try:
+                    await self._node.starts.end()
+                    return
+                except TransientStoreError:
+                    pass
+            await asyncio.sleep(FLUSH_POLL_S)
+
+    async def give_up(self) -> None:
+        """The spider's `start` failed: leave its requests to the next run, and do not wait for them in this run."""
+        node = self._node
+        while node is not None and node.starts.are_under_way and not self._shutdown.is_closing():
+            try:
+                await node.starts.leave_undone()
+            except TransientStoreError:
+                await asyncio.sleep(START_RETRY_S)
