@@ -224,9 +224,9 @@ class Ownership:
         """Whether Redis was restarted, and some partitions are not claimed again yet."""
         return self._claims.is_reclaiming
 
-    def leases(self) -> tuple[list[OwnedPartition], list[scripts.Call[scripts.PartitionView]]]:
+    def leases(self, *, is_brief: bool) -> tuple[list[OwnedPartition], list[scripts.Call[scripts.PartitionView]]]:
         """The owned partitions, and the calls that look at them and renew their leases. See `Claims.leases`."""
-        return self._claims.leases()
+        return self._claims.leases(is_brief=is_brief)
 
     # --- comparing with Redis
 
