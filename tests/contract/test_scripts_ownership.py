@@ -468,6 +468,26 @@ def test_look_counts_hosts_by_state(world: ScriptWorld) -> None:
     assert view.count("hot") == 2
 
 
+def test_brief_look_renews_the_lease_and_tells_what_an_owner_needs_every_second(world: ScriptWorld) -> None:
+    """The inbox, the next due time and four fields, as a look at all does; no numbers of hosts."""
+    world.admit("a.example", "b.example")
+    world.take()
+    append(world, "b", 1, urls=7)
+    trim(world, "0-0", 0, folded_urls=2, waiting=5)
+    world.client.hset(world.keys.state, mapping={"folded": "5-1", "snoozes": 3})
+    world.advance(LEASE_MS // 2)
+    brief = world.runner.run(scripts.look_partition(world.keys, world.who, LEASE_MS, world.now_ms, is_brief=True))
+    whole = look(world)
+    assert brief.lease_left_ms == LEASE_MS // 2
+    assert whole.lease_left_ms == LEASE_MS
+    for name in ("now_ms", "owned", "node", "epoch", "next_due_ms", "inbox_id", "folded"):
+        assert getattr(brief, name) == getattr(whole, name)
+    assert brief.state == {"folded": "5-1", "appended_urls": "7", "folded_urls": "2", "snoozes": "3"}
+    assert brief.state.items() < whole.state.items()
+    assert (brief.hosts_ready, brief.hosts_waiting, brief.hosts_busy, brief.taken) == (0, 0, 0, 0)
+    assert (brief.hosts_snoozed, brief.hosts_retired) == (0, 0)
+
+
 def test_look_at_a_partition_nobody_has_begun(fresh: ScriptWorld) -> None:
     """Nothing is there, and looking does not change that."""
     view = fresh.runner.run(scripts.look_partition(fresh.keys, None, 0, T0))

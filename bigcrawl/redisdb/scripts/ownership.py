@@ -114,9 +114,18 @@ def claim_partition(
 
 
 def look_partition(
-    keys: PartitionKeys, identity: Identity | None = None, lease_ms: int = 0, now_ms: int = 0
+    keys: PartitionKeys,
+    identity: Identity | None = None,
+    lease_ms: int = 0,
+    now_ms: int = 0,
+    *,
+    is_brief: bool = False,
 ) -> Call[PartitionView]:
-    """Read the state of the partition. If `identity` owns it, this also renews its lease."""
+    """Read the state of the partition. If `identity` owns it, this also renews its lease.
+
+    A brief view takes Redis 20 us instead of 30. In it `hosts_...` and `taken` are 0, and `fields` has only those that
+    an owner needs every second.
+    """
 
     def parse(reply: list[Any]) -> PartitionView:
         epoch, lease_left, ready, waiting, busy, next_due, taken = (int(value) for value in reply[3:10])
@@ -141,7 +150,7 @@ def look_partition(
     return Call(
         "look_partition",
         (keys.owner, keys.state, keys.ready, keys.busy, keys.taken, keys.inbox, keys.snoozed),
-        (now_ms, node, epoch, lease_ms),
+        (now_ms, node, epoch, lease_ms, int(is_brief)),
         parse,
     )
 

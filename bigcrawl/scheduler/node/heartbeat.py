@@ -129,7 +129,7 @@ class Leases:
         self._note_renewal(self._clock.monotonic_ms())
 
     def tell_views_to(self, tell: Callable[[Sequence[PartitionView]], None] | None) -> None:
-        """Have `tell` called with every look at the owned partitions; None: nobody."""
+        """Have `tell` called with every look at the owned partitions; None: nobody, so that looks are brief."""
         self._tell_views = tell
 
     async def renew(self) -> None:
@@ -139,7 +139,7 @@ class Leases:
             TransientStoreError: Redis is away.
         """
         sent_ms = self._clock.monotonic_ms()
-        partitions, calls = self._ownership.claims.leases()
+        partitions, calls = self._ownership.claims.leases(is_brief=self._tell_views is None)
         views = await self._client.run(calls)
         unfolded = 0
         for owned, view in zip(partitions, views, strict=False):

@@ -20,6 +20,7 @@ from bigcrawl.histogram import Histogram
 from bigcrawl.redisdb.reply_errors import RedisRefusedError
 from bigcrawl.scheduler.budgets.mirrors import mirror_change_text
 from bigcrawl.scheduler.budgets.traps import trap_change_text
+from bigcrawl.scheduler.owner.publishing import is_publish
 from bigcrawl.scheduler.records.contents import rows_by_partition
 
 if TYPE_CHECKING:
@@ -165,7 +166,8 @@ class Folding:
             calls += [(owned, call) for call in owned.after_step(step, len(inboxes[owned]), now_ms)]
             self._tell(step)
         await self._found_sender.send(steps)  # what was committed is noted by now, whatever becomes of this
-        await self._table.run(calls)
+        # Admissions first: consecutive calls of one script are one command.
+        await self._table.run(sorted(calls, key=lambda asked: is_publish(asked[1])))
         self._confirm([owned for owned in due if owned not in behind])
         if self._paces.are_scaled:
             self._paces.note(await self._thread.run(lambda: self._budgets_of(steps)))

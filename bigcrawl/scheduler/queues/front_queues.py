@@ -100,7 +100,13 @@ class FrontQueues:
     @property
     def has_only_extra(self) -> bool:
         """Whether only extra URLs wait."""
-        return min((level for level, queue in self._levels.items() if queue.waiting), default=0) >= LEVELS
+        has_extra = False
+        for level, queue in self._levels.items():  # as a loop, because a step asks before each URL
+            if queue.waiting:
+                if level < LEVELS:
+                    return False
+                has_extra = True
+        return has_extra
 
     def counts(self) -> tuple[int, ...]:
         """Return the URLs waiting at each level: ordinary levels first, lowest first, then those of each extra tier."""

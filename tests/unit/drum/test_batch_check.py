@@ -3,10 +3,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from bigcrawl.drum.aux_file import Aux
+from bigcrawl.drum.spills.aux_file import Aux
 from bigcrawl.drum.batch_check import checked_columns
 from bigcrawl.drum.bucket import CHECK
-from bigcrawl.drum.spill import TupleLayout
+from bigcrawl.drum.spills.spill import TupleLayout
 from bigcrawl.exceptions import ContractError
 
 LAYOUT = TupleLayout(4, None)

@@ -13,7 +13,7 @@ from tests.support.worlds.drum_world import BUCKETS, KINDS, DrumWorld, Offer, sp
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from bigcrawl.drum.answers import Answer
+    from bigcrawl.drum.spills.answers import Answer
 
 OPERATIONS = (CHECK, UPDATE, CHECK_UPDATE)
 

@@ -7,6 +7,8 @@
 -- KEYS[6] stream  inbox
 -- KEYS[7] zset    snoozed    score = next fetch ms after a long back-off, 1e15 more if retired; member = host
 -- ARGV[1] now_ms (0: this server's clock)    ARGV[2] node id; '' to renew nothing    ARGV[3] epoch    ARGV[4] lease ms
+-- ARGV[5] 1: tell only what an owner needs every second. Then the numbers of hosts and of URLs taken are 0, and the
+--         state has no other fields than folded, appended_urls, folded_urls and snoozes. 0: tell all.
 -- Returns: {now_ms, 1 if ARGV[2] owns it, owner's node id, epoch, lease left ms, hosts due, hosts not yet due,
 --           hosts busy, next due ms or -1, URLs taken, last inbox id, {state fields and values}, hosts snoozed, hosts
 --           retired}.
@@ -15,19 +17,31 @@
 -- Late: now_ms is the time of sending. So a lease that was renewed since does not change, and that of a dead owner gets
 --       less than one lease longer. An owner that has released the partition, or claimed it again, renews nothing.
 -- Cost: O(log hosts + fields of state).
--- Uses: prelude/now_ms, prelude/last_entry_id
+-- Uses: prelude/now_ms, prelude/last_entry_id, prelude/ask_many
 local now = now_ms(ARGV[1])
 local owner = redis.call('HMGET', KEYS[1], 'node', 'epoch', 'lease_ms')
 local is_owner = ARGV[2] ~= '' and owner[1] == ARGV[2] and owner[2] == ARGV[3]
 local lease_ms = tonumber(owner[3] or '0')
-local due = redis.call('ZCOUNT', KEYS[3], '-inf', string.format('(%.0f', now + 1)) -- scores have fractions
 local head = redis.call('ZRANGE', KEYS[3], 0, 0, 'WITHSCORES')
-local inbox_id = last_entry_id(KEYS[6])
+local due, waiting, busy, taken, snoozed, retired, state = 0, 0, 0, 0, 0, 0, {}
+if ARGV[5] == '1' then
+  local fields = {'folded', 'appended_urls', 'folded_urls', 'snoozes'}
+  for i, value in ipairs(ask_many('HMGET', KEYS[2], fields)) do
+    if value then
+      state[#state + 1] = fields[i]
+      state[#state + 1] = value
+    end
+  end
+else
+  due = redis.call('ZCOUNT', KEYS[3], '-inf', string.format('(%.0f', now + 1)) -- scores have fractions
+  waiting = redis.call('ZCARD', KEYS[3]) - due
+  busy, taken = redis.call('HLEN', KEYS[4]), redis.call('HLEN', KEYS[5])
+  snoozed, retired = redis.call('ZCOUNT', KEYS[7], now, '(1e15'), redis.call('ZCOUNT', KEYS[7], '1e15', '+inf')
+  state = redis.call('HGETALL', KEYS[2])
+end
 local reply = {
-  now, is_owner and 1 or 0, owner[1] or '', tonumber(owner[2] or '0'), lease_ms - now, due,
-  redis.call('ZCARD', KEYS[3]) - due, redis.call('HLEN', KEYS[4]), head[2] and math.floor(tonumber(head[2])) or -1,
-  redis.call('HLEN', KEYS[5]), inbox_id, redis.call('HGETALL', KEYS[2]), redis.call('ZCOUNT', KEYS[7], now, '(1e15'),
-  redis.call('ZCOUNT', KEYS[7], '1e15', '+inf'),
+  now, is_owner and 1 or 0, owner[1] or '', tonumber(owner[2] or '0'), lease_ms - now, due, waiting, busy,
+  head[2] and math.floor(tonumber(head[2])) or -1, taken, last_entry_id(KEYS[6]), state, snoozed, retired,
 }
 if is_owner then
   redis.call('PERSIST', KEYS[1]) -- changes nothing, but lets what follows pass at maxmemory

@@ -92,15 +92,16 @@ class Claims:
         """Whether Redis was restarted, and some partitions are not claimed again yet."""
         return bool(self._stale)
 
-    def leases(self) -> tuple[list[OwnedPartition], list[scripts.Call[scripts.PartitionView]]]:
-        """The owned partitions, and the calls that look at them and renew their leases.
+    def leases(self, *, is_brief: bool) -> tuple[list[OwnedPartition], list[scripts.Call[scripts.PartitionView]]]:
+        """The owned partitions, and the calls that look at them, briefly or not, and renew their leases.
 
         More calls follow for partitions that are claimed but not open yet, because opening many takes long.
         """
         held = [owned for owned in self._table.by_number.values() if owned not in self._stale]
         opening = [(partition_keys(self._config.crawl.name, p), identity) for p, identity in self._opening.items()]
         named = [(owned.keys, owned.identity) for owned in held] + opening
-        return held, [scripts.look_partition(*names, self._config.frontier.lease_ms) for names in named]
+        lease_ms = self._config.frontier.lease_ms
+        return held, [scripts.look_partition(*names, lease_ms, is_brief=is_brief) for names in named]
 
     async def reclaim_all(self) -> None:
         """Claim every owned partition again after a restart of Redis. Raises what `claim` raises."""
