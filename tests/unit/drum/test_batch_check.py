@@ -3,9 +3,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from bigcrawl.drum.spills.aux_file import Aux
 from bigcrawl.drum.batch_check import checked_columns
 from bigcrawl.drum.bucket import CHECK
+from bigcrawl.drum.spills.aux_file import Aux
 from bigcrawl.drum.spills.spill import TupleLayout
 from bigcrawl.exceptions import ContractError
 

@@ -49,7 +49,7 @@ def test_runs_that_a_merge_made_needless_are_deleted(tmp_path: Path) -> None:
         for number in range(6):
             drum.update(np.array([spread(10 * number + place) for place in range(10)], dtype=np.uint64))
             drum.merge()
-        named = {(number, run.name) for number, bucket in enumerate(drum._state.buckets) for run in bucket.runs}
+        named = {(number, run.name) for number, bucket in enumerate(drum._spills.state.buckets) for run in bucket.runs}
         there = {(int(path.parent.name[1:], 16), path.name) for path in (tmp_path / "drum").glob("b*/*")}
         assert there == named
         assert len(drum) == 60
