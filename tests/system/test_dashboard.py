@@ -15,7 +15,7 @@ from selenium.webdriver.common.by import By
 
 from tests.integration.watching.test_dashboard import TOKEN, ask, port_in, settings_of
 from tests.support.crawling.crawls import Crawl, SimulatedWeb
-from tests.support.running.processes import wait_until
+from tests.support.running.processes import no_strays_below, wait_until
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -69,7 +69,7 @@ def submit(browser: Any, form: str, verb: str) -> None:
 
 def test_page_shows_a_live_crawl_and_its_controls_work(browser: Any, tmp_path: Path) -> None:
     """Plots and tables have content, nothing is wrong in the console, and a phone need not scroll sideways."""
-    with SimulatedWeb(tmp_path / "web", hosts=8, pages=400) as web:
+    with no_strays_below(tmp_path), SimulatedWeb(tmp_path / "web", hosts=8, pages=400) as web:
         seeds = [*web.seeds, f"{web.seeds[0]}no/such/page"]
         with Crawl(tmp_path / "crawl", seeds, settings_of(BIGCRAWL_HOST_DELAY=0.4)) as crawl:
             crawl.start()

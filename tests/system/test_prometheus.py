@@ -16,7 +16,7 @@ import pytest
 
 from tests.integration.watching.test_metrics import is_done, port_of, settings_of
 from tests.support.crawling.crawls import Crawl, SimulatedWeb
-from tests.support.running.processes import spawn, wait_until
+from tests.support.running.processes import no_strays_below, spawn, wait_until
 from tests.unit.metrics.test_ops import RULES, expressions
 
 if TYPE_CHECKING:
@@ -209,6 +209,7 @@ def asked(address: str, query: str) -> list[dict[str, Any]]:
 def test_prometheus_reads_a_live_crawl(tmp_path: Path) -> None:
     """It scrapes the node without an error, knows its metrics, and can evaluate every expression of the dashboard."""
     with (
+        no_strays_below(tmp_path),
         SimulatedWeb(tmp_path / "web", hosts=6, pages=12) as web,
         Crawl(tmp_path / "crawl", web.seeds, settings_of()) as crawl,
     ):
