@@ -247,7 +247,7 @@ def test_urls_of_a_host_that_does_not_exist_end_in_a_few_takes(tmp_path: Path, c
             await seed(w, node, *gone, "http://a.example/")
             fetched, takes = await run_out(w, node, 40)
             assert fetched == ["http://a.example/"]
-            assert takes <= len(gone) / 20  # the slower the machine, the more are taken during a sweep
+            assert takes <= len(gone) / 8  # the slower the machine, the more are taken during a sweep
             seen = await node.progress.survey()
             assert seen.counts["dropped:unresolved"] == len(gone)
             assert (seen.counts["ended"], seen.urls_queued, seen.urls_disk) == (len(gone) + 1, 0, 0)
