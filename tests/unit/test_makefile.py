@@ -14,13 +14,15 @@ import pytest
 from packaging.requirements import Requirement
 
 PROJECT = Path(__file__).resolve().parents[2]
+OF_MAKE = ("MAKEFLAGS", "MAKEOVERRIDES", "MFLAGS", "VENV", "TESTS", "WORKERS", "PYTEST_ARGS", "PYTHON")
 PYTHONS_OWN = {*sys.stdlib_module_names, "compression"}  # the last since Python 3.14
 
 
 def would_run(target: str, venv: Path, *more: str) -> str:
-    """What `make target` would do with that environment."""
+    """What `make target` would do with that environment, whatever the variables are with which make runs this test."""
     command = ["make", "--dry-run", f"VENV={venv}", target, *more]
-    return subprocess.run(command, cwd=PROJECT, capture_output=True, text=True, check=True).stdout
+    environment = {name: value for name, value in os.environ.items() if name not in OF_MAKE}
+    return subprocess.run(command, cwd=PROJECT, env=environment, capture_output=True, text=True, check=True).stdout
 
 
 def test_crawl_installs_what_it_needs_alone(tmp_path: Path) -> None:
@@ -67,7 +69,7 @@ def test_tests_write_to_memory_where_there_is_room(tmp_path: Path) -> None:
     assert temporary(tmp_path) in (str(tmp_path), "/tmp")  # noqa: S108 - as the disk has room
     assert temporary(tmp_path / "missing") == "/tmp"  # noqa: S108 - the usual one
     assert temporary(tmp_path, TMPDIR="/chosen") == "/chosen"
-    for target in ("test", "test-long", "test-all"):
+    for target in ("test", "test-long", "test-all", "test-scrapy", "mutation"):
         assert "TMPDIR=$(scripts/temporary)" in would_run(target, tmp_path / "venv")
 
 

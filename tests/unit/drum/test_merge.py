@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import itertools
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -8,11 +9,11 @@ import pytest
 
 from bigcrawl.drum.bucket import CHECK, CHECK_UPDATE, UPDATE, Kind
 from bigcrawl.drum.drum import Drum
+from tests.support.disks.power_cut import Lost, PowerCutFiles
 from tests.support.worlds.drum_world import BUCKETS, KINDS, DrumWorld, Offer, spread
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
+    from bigcrawl.drum.files import AnyPath
     from bigcrawl.drum.spills.answers import Answer
 
 OPERATIONS = (CHECK, UPDATE, CHECK_UPDATE)
@@ -41,6 +42,41 @@ def test_an_operation_for_each_tuple_may_be_the_same_for_all(tmp_path: Path, ope
         drum.merge()
         assert len(drum) == added
         assert not any(answer.found.any() for answer in answers)
+
+
+class EagerRenames(PowerCutFiles):
+    """A disk that loses its power behind each rename, and that renames before it keeps names that were made earlier."""
+
+    def __init__(self, directory: Path, media: Path) -> None:
+        super().__init__()
+        self._directory, self._media = directory, media
+        self.cuts: list[Path] = []
+
+    def replace(self, source: AnyPath, target: AnyPath) -> None:
+        super().replace(source, target)
+        target = Path(target)
+        if target.parent in self._names:
+            self._names[target.parent][target.name] = target.stat().st_ino
+            self.cuts.append(self._media / f"{len(self.cuts)}")
+            self.cut_power(self._directory, self.cuts[-1], Lost.NAMES)
+
+
+def test_a_merge_is_on_the_medium_before_the_manifest_that_names_it(tmp_path: Path) -> None:
+    """Runs and answers, whatever order of names a file system keeps."""
+    (tmp_path / "media").mkdir()
+    files = EagerRenames(tmp_path / "drum", tmp_path / "media")
+    with Drum(tmp_path / "drum", lambda _: None, buckets=BUCKETS, kind=Kind("run", fresh_max=0), files=files) as drum:
+        for number in range(3):
+            drum.check_update(np.array([spread(number * 7 + place) for place in range(10)], dtype=np.uint64))
+            drum.merge()
+    assert len(files.cuts) >= 3
+    for number, medium in enumerate(files.cuts[-3:], 1):
+        answers: list[Answer] = []
+        with Drum(medium, answers.append, buckets=BUCKETS, kind=Kind("run", fresh_max=0)) as drum:
+            assert drum.verify() == []
+            drum.tell()
+            assert len(drum) == number * 7 + 3
+        assert sum(len(answer.keys) for answer in answers) == 10
 
 
 def test_runs_that_a_merge_made_needless_are_deleted(tmp_path: Path) -> None:
