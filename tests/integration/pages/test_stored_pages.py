@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 import shutil
 import uuid
@@ -183,6 +184,18 @@ def test_wrong_source_ends_the_run_at_its_start(
         log = crawl.log.read_text()
     assert log.count("] ERROR: ") == 1
     assert complaint in log
+
+
+def test_a_source_without_pages_is_told(crawled: Crawled, tmp_path: Path) -> None:
+    """Files that were compressed as a whole, and a time before the crawl; no seeds would help."""
+    [path] = (crawled.directory / "warc").glob("*.warc.gz")
+    (tmp_path / "warc").mkdir()
+    (tmp_path / "warc" / "whole.warc.gz").write_bytes(gzip.compress(gzip.decompress(path.read_bytes())))
+    again = over(tmp_path, tmp_path / "a", crawled.seeds, "noting")
+    assert "there is no page in the files of BIGCRAWL_SOURCE;" in again.log
+    assert "`warcio recompress OLD NEW`" in again.log
+    again = over(crawled.directory, tmp_path / "b", crawled.seeds, "noting", BIGCRAWL_SOURCE_TIME="1999")
+    assert "from before the end of 1999" in again.log
 
 
 def test_graph_is_that_of_the_web(tmp_path: Path, redis_url: str) -> None:
