@@ -109,7 +109,7 @@ class Uploads:
         try:
             done = self.upload(path)
         except OSError as error:
-            done = Uploaded(path, 0, was_there=False, problem=f"{path} cannot be read: {error.strerror or error}")
+            done = Uploaded(path, 0, was_there=False, problem=f"{path} cannot be moved: {error.strerror or error}")
         if done is not None and done.problem:
             self._has_problem.add(path)
         return done

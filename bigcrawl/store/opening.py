@@ -18,9 +18,15 @@ def open_file_system(url: str, setting: str) -> tuple[Any, str]:
         setting: the setting that has this URL, for messages.
 
     Raises:
-        ConfigError: a package is missing, or fsspec does not know the URL's scheme.
+        ConfigError: it is no URL, a package is missing, or fsspec does not know the URL's scheme.
     """
-    driver = DRIVERS.get(url.partition("://")[0], "")
+    scheme, separator, path = url.partition("://")
+    if not separator or not path.strip("/") or (scheme == "file" and not path.startswith(("/", "~"))):
+        # fsspec would take all of it for a directory below the present one.
+        raise ConfigError(
+            f"{setting} is {url}; it takes a URL such as s3://bucket/path, gs://bucket/path or file:///directory"
+        )
+    driver = DRIVERS.get(scheme, "")
     try:
         from fsspec.core import url_to_fs  # an extra, needed only with a store
 

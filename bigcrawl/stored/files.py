@@ -18,8 +18,12 @@ def source_files(pattern: str) -> list[Path]:
     """Return the files that match a pattern, by name. If it is a directory, return the WARC files in it.
 
     Raises:
-        ConfigError: there are none, or one of them cannot be read or is not compressed.
+        ConfigError: there are none, or they are in a store, or one of them cannot be read or is not compressed.
     """
+    if "://" in pattern:
+        raise ConfigError(
+            f"BIGCRAWL_SOURCE is {pattern}; it takes files of this machine: mount the store, or copy them here"
+        )
     place = Path(pattern).expanduser()
     found = place.glob(f"*{WARC_SUFFIX}") if place.is_dir() else map(Path, glob.glob(str(place), recursive=True))  # noqa: PTH207 - pathlib has no absolute patterns
     paths = sorted((path for path in found if path.is_file()), key=lambda path: (path.name, str(path)))

@@ -180,8 +180,10 @@ class StoredScheduler(BaseScheduler):
             },
         )
         if not len(self._catalogue) and not self._shutdown.has_failed:
+            until = self.config.source.until
             logger.warning(
-                "there is no page in the files of BIGCRAWL_SOURCE; `scrapy frontier warc verify FILE` says why"
+                "there is no page in the files of BIGCRAWL_SOURCE%(until)s; `scrapy frontier warc verify` checks files",
+                {"until": f" from before the end of {until} (BIGCRAWL_SOURCE_TIME)" if until else ""},
             )
         elif not self._given and not self._shutdown.has_failed:
             logger.warning(

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from bigcrawl.clock import Clock
 
-_FAILED: Final = "a full file could not be closed"
+_FAILED: Final = "a file could not be closed, or has lost its name"
 
 
 class GroupCommit:

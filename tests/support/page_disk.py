@@ -17,8 +17,10 @@ from bigcrawl.page_index.cdxj import read_line
 from bigcrawl.page_index.index_files import index_file, index_path, remove_indexes, unindexed
 from bigcrawl.pipelines import warc
 from bigcrawl.pipelines.warc import WarcPipeline
+from bigcrawl.warc.files import OPEN_SUFFIX
 from bigcrawl.warc.group_commit import GroupCommit
 from bigcrawl.warc.recovery import DAMAGED_SUFFIX, recover
+from tests.unit.warc.elsewhere import grow_old
 from tests.unit.warc.medium import Medium, contents_of, lay_out
 from tests.unit.warc.reading import gzip_members, parse_record, read_checked
 
@@ -190,7 +192,12 @@ class Restarts:
 
 
 def restart(directory: Path, files: Medium | None = None) -> None:
-    """Do what a pipeline does when it starts: close files of writers that died, and index what has no index."""
+    """Do what a pipeline does some time after it starts: close files of writers that died, index what has no index.
+
+    At once it closes those whose first record is whole; the others might be of another machine.
+    """
+    for path in directory.glob(f"*{OPEN_SUFFIX}"):
+        grow_old(path)
     recover(directory, remove_indexes=lambda path: remove_indexes(path, files), files=files)
     for path in unindexed(directory, KINDS):
         index_file(path, KINDS, files=files)

@@ -5,7 +5,7 @@ Files of writers that died are closed.
 
 from __future__ import annotations
 
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any
 
 from bigcrawl.commands.pages.files import FULL, directory_of, files_of
@@ -33,8 +33,7 @@ def repair_files(config: Config, words: Sequence[str], opts: argparse.Namespace)
 
     Raises:
         ConfigError: a file is not there.
-        TransientStoreError: the disk is full; the file is as it was, or ends in ``.open``, for another call or the next
-            start.
+        TransientStoreError: the disk is full; the file is as it was, or shorter by what is damaged.
     """
     repair = _Repair(config)
     were_open = [] if words else sorted(directory_of(config).glob(f"*{WARC_SUFFIX}{OPEN_SUFFIX}"))
@@ -71,13 +70,24 @@ class _Repair:
             opened, problem = _opened(path, self._files)
             if problem:
                 self.left.append(problem)
-            elif not self._recover(opened, was_complete=True):
-                self.left.append(f"{opened}: somebody else has it open")
+            else:
+                self._recover_again(opened, path)
 
     def of_open(self, path: Path) -> None:
         """Close a file whose writer has died; one that is written, or was closed meanwhile, is left."""
         with self._noting(path):
             self._recover(path)
+
+    def _recover_again(self, opened: Path, path: Path) -> None:
+        """Recover a file that was complete. If that fails, it gets its name back."""
+        try:
+            if not self._recover(opened, was_complete=True):
+                self.left.append(f"{opened}: somebody else has it open")
+        except OSError:
+            with suppress(OSError):
+                if not path.exists():
+                    self._files.rename(opened, path)
+            raise
 
     def _recover(self, opened: Path, *, was_complete: bool = False) -> bool:
         """Do what a start does, and index the file. Return whether it was ours."""

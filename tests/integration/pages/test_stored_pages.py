@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 import shutil
 import uuid
@@ -127,7 +128,7 @@ def test_pages_of_a_time_are_those_until_then(crawled: Crawled, tmp_path: Path) 
     """Before the crawl there were none, and the run says what to do."""
     again = over(crawled.directory, tmp_path, crawled.seeds, "noting", BIGCRAWL_SOURCE_TIME="2001")
     assert again.items == []
-    assert "its start requests must be among the stored pages" in again.log
+    assert "from before the end of 2001 (BIGCRAWL_SOURCE_TIME)" in again.log
 
 
 def test_pages_that_a_callback_fetches_by_itself_are_stored_ones(crawled: Crawled, tmp_path: Path) -> None:
@@ -183,6 +184,16 @@ def test_wrong_source_ends_the_run_at_its_start(
         log = crawl.log.read_text()
     assert log.count("] ERROR: ") == 1
     assert complaint in log
+
+
+def test_a_source_without_pages_is_told(crawled: Crawled, tmp_path: Path) -> None:
+    """Its file was compressed as a whole; no seeds would help."""
+    [path] = (crawled.directory / "warc").glob("*.warc.gz")
+    (tmp_path / "warc").mkdir()
+    (tmp_path / "warc" / "whole.warc.gz").write_bytes(gzip.compress(gzip.decompress(path.read_bytes())))
+    again = over(tmp_path, tmp_path / "a", crawled.seeds, "noting")
+    assert "there is no page in the files of BIGCRAWL_SOURCE;" in again.log
+    assert "`warcio recompress OLD NEW`" in again.log
 
 
 @pytest.mark.long("graphs of stored pages: tests/unit/graphs")

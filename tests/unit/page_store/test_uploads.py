@@ -246,7 +246,7 @@ def test_an_unreadable_file_is_told_and_others_move(tmp_path: Path, url: str) ->
     path = pages(tmp_path)
     done = list(uploads(url).of_directory(tmp_path))
     assert [(each.path, bool(each.problem)) for each in done] == [(bad, True), (path, False)]
-    assert "cannot be read" in done[0].problem
+    assert "cannot be moved" in done[0].problem
 
 
 def test_a_directory_as_a_store_must_be_there(tmp_path: Path) -> None:

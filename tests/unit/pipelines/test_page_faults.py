@@ -25,7 +25,7 @@ from bigcrawl.exceptions import BigcrawlError, ConfigError, TransientStoreError
 from bigcrawl.page_index.index_files import index_path, remove_indexes
 from bigcrawl.pipelines.page_indexer import PageIndexer
 from bigcrawl.pipelines.warc import usable_directory
-from bigcrawl.warc.files import locked
+from bigcrawl.warc.files import OsFiles, locked
 from bigcrawl.warc.recovery import recover
 from bigcrawl.warc.segments import WarcWriter
 from tests.support.ordinary_user import permissions_hold
@@ -199,23 +199,31 @@ def test_a_repair_goes_on_behind_a_file_that_cannot_be_read(tmp_path: Path) -> N
 
 
 def test_a_repair_that_the_disk_refuses_says_where_the_file_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """It has its `.open` by then, and the next start tries again."""
+    """It has its name back; if the disk refuses that too, it ends in `.open`, and the next start tries again."""
 
     def refuse(*_: object, **__: object) -> None:
         raise OSError(errno.EIO, os.strerror(errno.EIO))
+
+    def rename(files: OsFiles, source: Path, target: Path) -> None:
+        if source.suffix == ".open":
+            refuse()
+        source.rename(target)
 
     path = sealed(tmp_path, "a", 0)
     _cut(path)
     with monkeypatch.context() as failing:
         failing.setattr("bigcrawl.commands.pages.repair.recover_file", refuse)
+        assert asked(tmp_path, "repair").data["left"] == [f"{path} cannot be repaired: Input/output error"]
+        failing.setattr(OsFiles, "rename", rename)
         [left] = asked(tmp_path, "repair").data["left"]
     assert "ends in .open now" in left
+    grow_old(path.with_name(f"{path.name}.open"))
     start(tmp_path)
     assert asked(tmp_path, "verify").status == 0
 
 
 def test_a_repair_ends_at_a_full_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Files behind would not fare better; the file is as it was, or repaired by the next start."""
+    """Files behind would not fare better; the file is as it was, for another call."""
 
     def refuse(*_: object, **__: object) -> None:
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
@@ -226,6 +234,8 @@ def test_a_repair_ends_at_a_full_disk(tmp_path: Path, monkeypatch: pytest.Monkey
         full.setattr("bigcrawl.commands.pages.repair.recover_file", refuse)
         with pytest.raises(TransientStoreError, match="No space left"):
             asked(tmp_path, "repair")
+    assert path.exists(), "it has its name back"
+    assert asked(tmp_path, "repair").status == 0
     start(tmp_path)
     assert asked(tmp_path, "verify").status == 0
 

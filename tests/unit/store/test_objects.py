@@ -37,6 +37,13 @@ def test_an_unknown_kind_of_url_is_an_error() -> None:
         Objects("nosuch://bucket")
 
 
+@pytest.mark.parametrize("url", ["bucket/path", "/mnt/store", "s3:/bucket/path", "s3://", "file://store", "file://"])
+def test_what_is_no_url_is_no_directory(url: str) -> None:
+    """A mistyped one would put the crawl's state below the directory in which the node was started."""
+    with pytest.raises(ConfigError, match=r"BIGCRAWL_STORE_URL is .* it takes a URL such as"):
+        Objects(url)
+
+
 def test_errors_of_the_store_may_pass(tmp_path: Path) -> None:
     """Whatever a driver raises can be tried again; nothing half-written is left."""
     (tmp_path / "store").write_text("a file where a directory should be")

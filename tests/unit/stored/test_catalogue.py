@@ -100,10 +100,12 @@ def test_empty_files_hold_no_page(tmp_path: Path) -> None:
 
 
 def test_pattern_without_files_says_what_is_there(tmp_path: Path) -> None:
-    """Nothing at all; files that are still written; one that is not gzip."""
+    """Nothing at all; a store; files that are still written; one that is not gzip."""
     for pattern in ("nowhere/*.warc.gz", str(tmp_path), str(tmp_path / "*.warc.gz")):
         with pytest.raises(ConfigError, match="no file is there: name WARC files"):
             source_files(pattern)
+    with pytest.raises(ConfigError, match="takes files of this machine: mount the store, or copy them here"):
+        source_files("s3://bucket/*.warc.gz")
     (tmp_path / "c.warc.gz.open").touch()
     with pytest.raises(ConfigError, match="still being written; let that crawl end"):
         source_files(str(tmp_path))
