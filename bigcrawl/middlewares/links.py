@@ -21,7 +21,7 @@ from bigcrawl.links import Links, PageLimits, set_page_limits
 from bigcrawl.middlewares.link_checks import link_checks_of
 from bigcrawl.middlewares.page_directives import PageDirectives
 from bigcrawl.politeness.robots_policy import agent_token
-from bigcrawl.scheduler.adapter.registry import frontier_of, storage_of
+from bigcrawl.scheduler.adapter.registry import frontier_of, notes_of
 from bigcrawl.stats_buffer import StatsBuffer
 
 if TYPE_CHECKING:
@@ -145,9 +145,9 @@ class LinksMiddleware:
         if not has_items:
             frontier.started.note_parsed(response.request)
         if directives.is_noteworthy and response.request is not None:
-            storage = storage_of(self._crawler)
-            if storage is not None:
-                storage.note_page(response.request, directives.fields())
+            notes = notes_of(self._crawler)
+            if notes is not None:
+                notes.note_page(response.request, directives.fields())
 
     def _is_copy(self, response: Response) -> bool:
         """Whether a page has the body of another page of its pay-level domain.
@@ -156,8 +156,8 @@ class LinksMiddleware:
         domain: somebody could publish a copy of another site's page, have it fetched first, and so keep the links of
         the genuine page from being followed.
         """
-        storage, request = storage_of(self._crawler), response.request
-        original = storage.original_of(request) if storage is not None and request is not None else ""
+        notes, request = notes_of(self._crawler), response.request
+        original = notes.original_of(request) if notes is not None and request is not None else ""
         return original not in ("", response.url) and self._checks.share_pld(original, response.url)
 
     def _followed(self, links: Links, directives: PageDirectives) -> Links:

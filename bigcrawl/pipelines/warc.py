@@ -6,18 +6,10 @@ the download handler and before any middleware has unpacked or replaced them. So
 fetches, redirects and error pages. They do not contain responses from Scrapy's HTTP cache, or responses aborted with
 ``StopDownload(fail=True)``.
 
-If the disk accepts no more:
+If the disk accepts no more, the engine is paused, and exchanges wait in memory (`pipelines.page_writes`).
 
-| state | entered when | meanwhile |
-|---|---|---|
-| flushed | the crawl begins; the last waiting exchange is written | exchanges are written as they come |
-| stuck | a write or a sync fails | the engine is paused, the log says so once; the oldest is tried every second |
-
-While stuck, the engine hands out no requests, so at most the exchanges being fetched when the write failed wait in
-memory. Once there is room, the engine continues with its next heartbeat, within five seconds.
-
-A scheduler that acknowledges requests reads `WarcPipeline.pages` when a request has ended, and acknowledges it once
-`WarcPipeline.safe_pages` has reached that number. Then neither a crash, nor a stop on a full disk, nor a power failure
+A scheduler that acknowledges requests reads `PageWrites.pages` when a request has ended, and acknowledges it once
+`PageWrites.safe_pages` has reached that number. Then neither a crash, nor a stop on a full disk, nor a power failure
 loses anything that was acknowledged. With such a scheduler, pages are safe once they are on the medium, if
 BIGCRAWL_WARC_SYNC_SECONDS says so; otherwise once the kernel has them. A hanging disk is reported once, and nothing is
 acknowledged meanwhile.
@@ -27,7 +19,6 @@ from __future__ import annotations
 
 import logging
 import os
-from collections import deque
 from contextlib import suppress
 from functools import lru_cache
 from threading import Event
@@ -37,19 +28,20 @@ from weakref import WeakKeyDictionary
 import scrapy
 from scrapy import signals
 from scrapy.exceptions import NotConfigured
-from scrapy.utils.asyncio import CallLaterResult, call_later, run_in_thread
+from scrapy.utils.asyncio import call_later, run_in_thread
 from scrapy.utils.defer import deferred_from_coro, maybe_deferred_to_future
 
 from bigcrawl import __version__
 from bigcrawl.clock import SystemClock
 from bigcrawl.config import read_config
-from bigcrawl.exceptions import ConfigError, TransientStoreError
+from bigcrawl.exceptions import ConfigError
 from bigcrawl.page_index.index_files import remove_indexes
 from bigcrawl.pipelines.engine_pause import EnginePause
 from bigcrawl.pipelines.page_indexer import PageIndexer
 from bigcrawl.pipelines.page_shipping import PageShipping
 from bigcrawl.pipelines.page_upkeep import PageUpkeep
-from bigcrawl.scheduler.adapter.registry import frontier_of, register_storage, storage_of
+from bigcrawl.pipelines.page_writes import PageWrites
+from bigcrawl.scheduler.adapter.registry import frontier_of, register_notes, register_storage, storage_of
 from bigcrawl.stats_buffer import StatsBuffer
 from bigcrawl.warc.files import LOCKS_REMEDY, OsFiles, lacks_locks
 from bigcrawl.warc.group_commit import GroupCommit
@@ -83,10 +75,8 @@ DISK_AT_CLOSE_SECONDS = 4.0
 RECOVERY_AT_CLOSE_SECONDS = 2.0
 INDEX_AT_CLOSE_SECONDS = 2.0
 UPLOAD_AT_CLOSE_SECONDS = 1.0
-HANGING_MS = 10_000
 
 _SCHEMES = ("http://", "https://")
-_NO_ROOM = "the disk takes no more pages"
 # "partial" is not a truncation: Scrapy sets it for every body that ends when the server closes the connection.
 _TRUNCATIONS: dict[str, Truncation] = {
     "truncated": "length",
@@ -97,12 +87,15 @@ _TRUNCATIONS: dict[str, Truncation] = {
 
 
 class WarcPipeline:
-    """Writes the crawl's exchanges; see the module.
+    """Stores the crawl's exchanges; see the module.
 
     Args:
         directory: must exist.
         retry_seconds: how long to wait before a failed write is tried again.
         files: changes the files on disk.
+
+    Attributes:
+        writes: what was given to the files, and what waits.
     """
 
     def __init__(
@@ -116,25 +109,20 @@ class WarcPipeline:
         self._crawler = crawler
         self._directory = directory
         self._clock = clock or SystemClock()
-        self._retry_seconds = retry_seconds
-        self._disk = GroupCommit(lambda: self._writer.syncing(), None, self._clock)  # noqa: PLW0108 - made below
+        self._disk = disk = GroupCommit(lambda: self._writer.syncing(), None, self._clock)  # noqa: PLW0108 - made below
         config = read_config(crawler.settings)
         self._files = files or OsFiles(config.crawl.warc_mode)
         self._pause = EnginePause(crawler)
         self._shipping = PageShipping(crawler, directory, config.crawl, self._pause)
         self._indexer = PageIndexer(config.crawl.warc_indexes, config.crawl.warc_mode, self._note_indexed)
-        self._writer = _writer(config, directory, self._clock, self._files, self._disk, self._note_sealed)
-        self._unwritten: deque[Exchange | Note] = deque()
-        self._unsafe: deque[Exchange | Note] = deque()  # written, and kept until a sync has confirmed them
-        self._is_hanging = False
+        self._writer = _writer(config, directory, self._clock, self._files, disk, self._note_sealed)
+        self._stats_buffer = StatsBuffer(crawler)
+        self.writes = PageWrites(directory, self._writer, disk, self._pause, self._stats_buffer, retry_seconds)
         self._record_ids: WeakKeyDictionary[Request, bytes] = WeakKeyDictionary()  # of requests that are not over yet
         self._originals: WeakKeyDictionary[Request, str] = WeakKeyDictionary()  # of copies
-        self._last: Written | None = None  # what was written last
-        self._retry: CallLaterResult | None = None
         self._recovery: Deferred[None] | None = None
         self._stop_recovery = Event()
         self._upkeep = PageUpkeep(lambda: self._disk.submit(self._writer.beat), self._recover_again)
-        self._stats_buffer = StatsBuffer(crawler)
         self._indexed = 0  # files; written by the indexer's thread
         self._indexed_counted = 0
 
@@ -151,31 +139,12 @@ class WarcPipeline:
             raise NotConfigured("there is another pipeline that stores the pages, and one is enough")
         pipeline = cls(crawler, usable_directory(config.warc_dir))
         crawler.signals.connect(pipeline.response_downloaded, signal=signals.response_downloaded)
-        register_storage(crawler, pipeline)
+        register_storage(crawler, pipeline.writes)
+        register_notes(crawler, pipeline)
         return pipeline
 
     def __repr__(self) -> str:
-        return f"<WarcPipeline {self._writer!r} unwritten={len(self._unwritten)}>"
-
-    def is_flushed(self) -> bool:
-        """Whether everything downloaded so far is with the kernel. While it is not, hand out no requests."""
-        self._heed_disk()
-        return not self._unwritten
-
-    @property
-    def pages(self) -> int:
-        """How many pages, and notes on pages, there were so far."""
-        return self._disk.written + len(self._unwritten)
-
-    @property
-    def safe_pages(self) -> int:
-        """How many of them, counted from the first, are safe."""
-        return self._disk.safe
-
-    @property
-    def unwritten_count(self) -> int:
-        """How many exchanges wait for room on the disk."""
-        return len(self._unwritten)
+        return f"<WarcPipeline {self.writes!r}>"
 
     def open_spider(self) -> None:
         frontier = frontier_of(self._crawler)
@@ -201,14 +170,7 @@ class WarcPipeline:
     async def close_spider(self) -> None:
         self._crawler.signals.disconnect(self.response_downloaded, signal=signals.response_downloaded)
         self._upkeep.end()
-        self._try_again()
-        # The timer was set again by that call, and would write after closing.
-        self._cancel_retry()
-        if self._unwritten:
-            logger.error(
-                "%(count)d exchanges are not stored: there is no room in %(directory)s",
-                {"count": len(self._unwritten), "directory": self._directory},
-            )
+        self.writes.end()
         self._disk.submit(self._writer.close)
         # In a thread: syncing up to a gigabyte must not delay other components that are closing.
         if not await run_in_thread(self._disk.end, DISK_AT_CLOSE_SECONDS):
@@ -229,9 +191,11 @@ class WarcPipeline:
             if not request.url.startswith(_SCHEMES):
                 return
             record_id = self._record_ids[request] = new_record_id()
-            self._write(_exchange(request, response, self._clock.now_ms(), record_id, self._download_ms(request)))
-            if self._last is not None and not self._unwritten:
-                self._note_last(request, response, self._last)
+            exchange = _exchange(request, response, self._clock.now_ms(), record_id, self._download_ms(request))
+            written = self.writes.write(exchange)
+            self._count_indexed()
+            if written is not None:
+                self._note_written(request, response, written)
         except Exception:
             self._stats_buffer.inc_value("bigcrawl/warc/write_errors")
             logger.exception("%(url)s is not stored", {"url": request.url})
@@ -245,7 +209,7 @@ class WarcPipeline:
         if record_id is None:
             return
         try:
-            self._write(Note(request.url, record_id, self._clock.now_ms(), fields))
+            self.writes.write(Note(request.url, record_id, self._clock.now_ms(), fields))
         except Exception:
             self._stats_buffer.inc_value("bigcrawl/warc/write_errors")
             logger.exception("a note on %(url)s is not stored", {"url": request.url})
@@ -254,7 +218,7 @@ class WarcPipeline:
         """The URL of a page with the status and body of the answer to a request; empty if none is known."""
         return self._originals.get(request, "")
 
-    def _note_last(self, request: Request, response: Response, written: Written) -> None:
+    def _note_written(self, request: Request, response: Response, written: Written) -> None:
         """Note what is known of a response's body, now that it was written."""
         origin, frontier = written.origin, frontier_of(self._crawler)
         # A body that came with an error before was seen by no spider.
@@ -268,95 +232,6 @@ class WarcPipeline:
         frontier = frontier_of(self._crawler)
         known = frontier.started.download_ms_of(request) if frontier is not None else None
         return round(request.meta.get("download_latency", 0) * 1000) if known is None else known
-
-    def _write(self, item: Exchange | Note) -> None:
-        self._unwritten.append(item)
-        # If others are waiting, it waits for its turn; the timer is running.
-        if len(self._unwritten) == 1:
-            self._write_waiting()
-
-    def _write_waiting(self) -> None:
-        """Write in order until everything is written or the disk refuses."""
-        self._count_indexed()
-        while self._unwritten:
-            try:
-                written = self._writer.write(self._unwritten[0])
-            except TransientStoreError as error:
-                self._stats_buffer.inc_value("bigcrawl/warc/write_errors")
-                self._wait_for_room(error)
-                return
-            except Exception:
-                # Not the disk's fault, so a retry would fail too: it must not hold up the others.
-                self._note_written()
-                raise
-            self._note_written()
-            self._stats_buffer.inc_value("bigcrawl/warc/records", written.records)
-            self._stats_buffer.inc_value("bigcrawl/warc/bytes", written.size)
-            if written.origin is not None:
-                self._stats_buffer.inc_value("bigcrawl/warc/copies")
-            self._last = written
-        self._go_on()
-
-    def _note_written(self) -> None:
-        item = self._unwritten.popleft()
-        self._disk.note_written()
-        if self._disk.interval_s is not None:
-            self._unsafe.append(item)
-            self._forget_safe()
-
-    def _forget_safe(self) -> None:
-        unsafe = self._disk.written - self._disk.safe
-        while len(self._unsafe) > unsafe:
-            self._unsafe.popleft()
-
-    def _heed_disk(self) -> None:
-        """React to syncs: what a failed one should have covered is written again, to a new file."""
-        if (error := self._disk.error) is not None:
-            self._forget_safe()
-            self._disk.begin_again()
-            self._writer.give_up_file()
-            self._unwritten.extendleft(reversed(self._unsafe))
-            self._unsafe.clear()
-            self._stats_buffer.inc_value("bigcrawl/warc/write_errors")
-            self._wait_for_room(TransientStoreError(f"{self._directory} cannot be written: {error}"))
-        is_hanging = self._disk.late_ms > HANGING_MS
-        if is_hanging and not self._is_hanging:
-            logger.error(
-                "%(directory)s has not answered for %(seconds)d s; nothing is acknowledged until it does",
-                {"directory": self._directory, "seconds": HANGING_MS // 1000},
-            )
-        self._is_hanging = is_hanging
-
-    def _wait_for_room(self, error: TransientStoreError) -> None:
-        if self._retry is None:
-            logger.error("%(error)s; the crawl pauses until there is room", {"error": error})
-            self._pause.begin(_NO_ROOM)
-        self._retry_later()
-
-    def _try_again(self) -> None:
-        try:
-            self._write_waiting()
-        except Exception:
-            self._stats_buffer.inc_value("bigcrawl/warc/write_errors")
-            logger.exception("an exchange is not stored")
-            self._retry_later()
-
-    def _retry_later(self) -> None:
-        """Set the timer. There is never more than one."""
-        self._cancel_retry()
-        self._retry = call_later(self._retry_seconds, self._try_again)
-
-    def _cancel_retry(self) -> None:
-        if self._retry:
-            self._retry.cancel()
-            self._retry = None
-
-    def _go_on(self) -> None:
-        if self._retry is None:
-            return
-        self._cancel_retry()
-        logger.info("%(directory)s has room again; the crawl goes on", {"directory": self._directory})
-        self._pause.end(_NO_ROOM)
 
     async def _end_recovery(self) -> None:
         """Wait for recovery, so that tiny crawls recover too, but not for gigabytes, which the next run recovers."""

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 class StoredCopies:
-    """Takes the place of the page storage in a run that stores none; a `NotingStorage`."""
+    """Knows what a page storage has noted of pages, in a run that stores none; a `PageNotes`."""
 
     def __init__(self) -> None:
         self._originals: WeakKeyDictionary[Request, str] = WeakKeyDictionary()
@@ -22,17 +22,10 @@ class StoredCopies:
     def __repr__(self) -> str:
         return f"<StoredCopies {len(self._originals)}>"
 
-    pages = 0
-    safe_pages = 0
-
     def note(self, request: Request, page: StoredPage) -> None:
         """A request is answered by this page."""
         if page.original_url:
             self._originals[request] = page.original_url
-
-    def is_flushed(self) -> bool:
-        """Whether pages can be given: always."""
-        return True
 
     def note_page(self, request: Request, fields: Mapping[str, str]) -> None:
         """Do nothing: what the crawl noted is in its files."""

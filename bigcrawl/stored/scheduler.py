@@ -30,7 +30,7 @@ from bigcrawl.exceptions import BigcrawlError, ConfigError
 from bigcrawl.politeness.addresses import AddressGuard
 from bigcrawl.scheduler.adapter.drops import Drops
 from bigcrawl.scheduler.adapter.engine_probe import EngineProbe
-from bigcrawl.scheduler.adapter.registry import feeds_of, mark_failed, register, register_storage
+from bigcrawl.scheduler.adapter.registry import feeds_of, mark_failed, register, register_notes
 from bigcrawl.scheduler.adapter.request_codec import decode_request, with_url
 from bigcrawl.scheduler.adapter.shutdown import Shutdown
 from bigcrawl.scheduler.adapter.spider_flow import SpiderFlow
@@ -113,7 +113,7 @@ class StoredScheduler(BaseScheduler):
     def from_crawler(cls, crawler: Crawler) -> Self:
         frontier = cls(crawler)
         register(crawler, frontier)
-        register_storage(crawler, frontier.copies)
+        register_notes(crawler, frontier.copies)
         return frontier
 
     def __repr__(self) -> str:

@@ -15,7 +15,7 @@ from scrapy.utils.test import get_crawler
 from bigcrawl.clock import ManualClock
 from bigcrawl.page_index.cdxj import read_line
 from bigcrawl.page_index.index_files import index_file, index_path, remove_indexes, unindexed
-from bigcrawl.pipelines import warc
+from bigcrawl.pipelines import page_writes, warc
 from bigcrawl.pipelines.warc import WarcPipeline
 from bigcrawl.warc.files import OPEN_SUFFIX
 from bigcrawl.warc.group_commit import GroupCommit
@@ -77,7 +77,7 @@ class PageDisk:
         self.medium: Medium = Medium(contents_of(directory))
         patch.setattr(warc, "GroupCommit", _Steps)
         patch.setattr(warc, "PageIndexer", lambda *_: _Indexer(self.medium))
-        patch.setattr(warc, "call_later", self._call_later)
+        patch.setattr(page_writes, "call_later", self._call_later)
         crawler = get_crawler(Spider, {"BIGCRAWL_WARC_DIR": str(directory), "BIGCRAWL_WARC_COPIES": "by-reference"})
         crawler.engine = SimpleNamespace(paused=False, pause=_nothing, unpause=_nothing)  # type: ignore[assignment]
         clock = ManualClock(1_700_000_000_000 + first)
@@ -117,7 +117,7 @@ class PageDisk:
 
     def look(self) -> None:
         """Look at the disk as the frontier does before each fetch, and let a timer that is set end."""
-        self.pipeline.is_flushed()
+        self.pipeline.writes.is_flushed()
         timer, self._timer = self._timer, None
         if timer is not None:
             timer()
@@ -134,10 +134,10 @@ class PageDisk:
 
     @property
     def safe(self) -> int:
-        return self.pipeline.safe_pages
+        return self.pipeline.writes.safe_pages
 
     def _mark(self) -> None:
-        assert self.pipeline.pages == len(self.items)
+        assert self.pipeline.writes.pages == len(self.items)
         self.marks.append((len(self.medium.journal), self.safe))
 
     def _call_later(self, _: float, act: Callable[[], None]) -> Any:

@@ -11,7 +11,7 @@ from scrapy.http import HtmlResponse, Request
 from scrapy.utils.misc import load_object
 
 from bigcrawl.default_settings import BY_NAME
-from bigcrawl.pipelines import warc
+from bigcrawl.pipelines import page_writes
 from bigcrawl.politeness import fetch_limit
 from bigcrawl.simweb.model.web import Web
 from bigcrawl.stats import SCRAPY_STATS
@@ -187,6 +187,6 @@ def test_numbers_that_pages_repeat_are_the_codes() -> None:
     [hang] = re.findall(r"^\| hang \| .*", glossary, re.MULTILINE)
     for said in (hang, *re.findall(r"A fetch that has no answer.*", text_of(DOCS / "crowds.md"))):
         assert f"{words[fetch_limit.HANGING_MS]}, or three times the typical time if that is longer" in said
-    assert f"WARC files: no answer for {words[warc.HANGING_MS]}" in hang
+    assert f"WARC files: no answer for {words[page_writes.HANGING_MS]}" in hang
     web = Web(7, hosts=40, pages_per_host=40)
     assert f"40 pages each, {len(web.expected(8080, web.seeds(8080))):,} URLs" in text_of(DOCS / "simweb.md")

@@ -6,8 +6,6 @@ from collections import OrderedDict
 from typing import TYPE_CHECKING, Protocol
 from weakref import WeakKeyDictionary, ref
 
-from bigcrawl.scheduler.records.page_storage import PageStorage
-
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
@@ -15,14 +13,14 @@ if TYPE_CHECKING:
     from scrapy.crawler import Crawler
 
     from bigcrawl.scheduler.adapter.frontier import Frontier
-    from bigcrawl.scheduler.records.page_storage import Feeds
+    from bigcrawl.scheduler.records.page_storage import Feeds, PageStorage
 
 
 PROXIES_KEPT = 10_000
 
 
-class NotingStorage(PageStorage, Protocol):
-    """A page storage that also keeps findings about pages."""
+class PageNotes(Protocol):
+    """Keeps findings about pages."""
 
     def note_page(self, request: Request, fields: Mapping[str, str]) -> None:
         """Keep findings about the page that answered a request."""
@@ -32,7 +30,8 @@ class NotingStorage(PageStorage, Protocol):
 
 
 _frontiers: WeakKeyDictionary[Crawler, ref[Frontier]] = WeakKeyDictionary()
-_storages: WeakKeyDictionary[Crawler, ref[NotingStorage]] = WeakKeyDictionary()
+_storages: WeakKeyDictionary[Crawler, ref[PageStorage]] = WeakKeyDictionary()
+_notes: WeakKeyDictionary[Crawler, ref[PageNotes]] = WeakKeyDictionary()
 _feeds: WeakKeyDictionary[Crawler, ref[Feeds]] = WeakKeyDictionary()
 _proxies: OrderedDict[str, None] = OrderedDict()
 _failed: WeakKeyDictionary[Crawler, bool] = WeakKeyDictionary()
@@ -76,14 +75,25 @@ def refusal(found: Sequence[str]) -> str | None:
     return None
 
 
-def register_storage(crawler: Crawler, storage: NotingStorage) -> None:
+def register_storage(crawler: Crawler, storage: PageStorage) -> None:
     """Register the storage of the crawler's pages."""
     _storages[crawler] = ref(storage)
 
 
-def storage_of(crawler: Crawler) -> NotingStorage | None:
+def storage_of(crawler: Crawler) -> PageStorage | None:
     """The crawler's page storage; None if it stores no pages."""
     found = _storages.get(crawler)
+    return found() if found else None
+
+
+def register_notes(crawler: Crawler, notes: PageNotes) -> None:
+    """Register what keeps findings about the crawler's pages."""
+    _notes[crawler] = ref(notes)
+
+
+def notes_of(crawler: Crawler) -> PageNotes | None:
+    """What keeps findings about the crawler's pages; None if nothing does."""
+    found = _notes.get(crawler)
     return found() if found else None
 
 

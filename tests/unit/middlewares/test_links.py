@@ -16,7 +16,7 @@ from bigcrawl.exceptions import BigcrawlError, ConfigError
 from bigcrawl.links import Links
 from bigcrawl.middlewares.links import PORTION, LinksMiddleware
 from bigcrawl.politeness.addresses import AddressGuard
-from bigcrawl.scheduler.adapter.registry import register, register_storage
+from bigcrawl.scheduler.adapter.registry import register, register_notes
 from bigcrawl.url.domain import PublicSuffixes
 
 if TYPE_CHECKING:
@@ -515,11 +515,6 @@ class Storage:
         self.notes: list[tuple[str, dict[str, str]]] = []
         self.original = ""
 
-    pages = safe_pages = 0
-
-    def is_flushed(self) -> bool:
-        return True
-
     def note_page(self, request: Request, fields: Mapping[str, str]) -> None:
         self.notes.append((request.url, dict(fields)))
 
@@ -601,7 +596,7 @@ def test_links_of_a_copy_are_dropped_where_a_project_asks_for_it(setting: str, o
         desk = Desk(Frontier(), **AGENT, **known, BIGCRAWL_COPY_LINKS=setting)
         storage = Storage()
         storage.original = original
-        register_storage(desk.crawler, storage)
+        register_notes(desk.crawler, storage)
         response, item = page_of(), {"an": "item"}
         request = Request("http://a.example/3")
         passed = await crawled(desk, response, item, Links(urls=["http://a.example/1", "http://a.example/2"]), request)
@@ -652,7 +647,7 @@ def test_what_a_page_asks_for_is_noted_once(
 
     async def scenario() -> None:
         desk, storage, response = Desk(Frontier(), **AGENT), Storage(), page_of(head, tags)
-        register_storage(desk.crawler, storage)
+        register_notes(desk.crawler, storage)
         links = Links.from_page(response)
         await crawled(desk, response, *([links, links] if by == "links" else map(Request, links.urls)))
         assert storage.notes == ([] if fields is None else [(PAGE, fields)])
@@ -665,7 +660,7 @@ def test_canonical_url_of_a_header_counts() -> None:
 
     async def scenario() -> None:
         desk, storage = Desk(Frontier(), **AGENT), Storage()
-        register_storage(desk.crawler, storage)
+        register_notes(desk.crawler, storage)
         for link in (
             '<http://a.example/x.html>; rel="canonical"',
             "<http://a.example/x>; rel=next",

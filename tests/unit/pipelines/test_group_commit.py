@@ -14,7 +14,8 @@ from scrapy.utils.test import get_crawler
 
 from bigcrawl.clock import ManualClock
 from bigcrawl.pipelines import warc
-from bigcrawl.pipelines.warc import HANGING_MS, WarcPipeline
+from bigcrawl.pipelines.page_writes import HANGING_MS
+from bigcrawl.pipelines.warc import WarcPipeline
 from tests.support.logs import of_bigcrawl
 from tests.support.running.processes import wait_until
 from tests.unit.warc.medium import Medium
@@ -70,7 +71,7 @@ def test_the_frontier_is_told_the_digest_of_a_body_that_was_written(
         at.disk.room = 0
         at.store(1)
         at.disk.room = None
-        await at.until(at.pipeline.is_flushed)
+        await at.until(at.pipeline.writes.is_flushed)
         await at.pipeline.close_spider()
         assert at.payloads == [("http://a.example/0", b"page", hashlib.sha1(b"page", usedforsecurity=False).digest())]
 
@@ -86,10 +87,10 @@ def test_page_is_safe_when_it_is_synced(tmp_path: Path, monkeypatch: pytest.Monk
         at.store(0)
         assert at.disk.is_syncing.wait(60)
         at.store(1)
-        assert (at.pipeline.pages, at.pipeline.safe_pages) == (2, 0)
-        assert at.pipeline.is_flushed(), "it goes on taking pages"
+        assert (at.pipeline.writes.pages, at.pipeline.writes.safe_pages) == (2, 0)
+        assert at.pipeline.writes.is_flushed(), "it goes on taking pages"
         at.disk.may_sync.set()
-        await at.until(lambda: at.pipeline.safe_pages == 2)
+        await at.until(lambda: at.pipeline.writes.safe_pages == 2)
         await at.pipeline.close_spider()
         assert at.stored() == ["http://a.example/0", "http://a.example/1"]
 
@@ -109,10 +110,10 @@ def test_disk_that_hangs_is_told_once_and_does_not_hold_up_the_end(
         assert at.disk.is_syncing.wait(60)
         at.clock.advance(HANGING_MS + 1)
         for _ in range(3):
-            assert at.pipeline.is_flushed()
-        assert at.pipeline.safe_pages == 0
+            assert at.pipeline.writes.is_flushed()
+        assert at.pipeline.writes.safe_pages == 0
         await at.pipeline.close_spider()
-        assert at.pipeline.safe_pages == 0
+        assert at.pipeline.writes.safe_pages == 0
         at.disk.may_sync.set()
         wait_until(lambda: not list(tmp_path.glob("*.open")), "the disk comes back")
 
@@ -128,16 +129,16 @@ def test_pages_of_a_sync_that_failed_are_written_again(tmp_path: Path, monkeypat
     async def scenario() -> None:
         at = Desk(tmp_path, monkeypatch)
         at.store(0)
-        await at.until(lambda: at.pipeline.safe_pages == 1)
+        await at.until(lambda: at.pipeline.writes.safe_pages == 1)
         at.disk.error = OSError(errno.EIO, "Input/output error")
         for number in (1, 2):
             at.store(number)
         await at.until(lambda: at.pipeline._disk.error is not None)
         at.store(3)
-        assert not at.pipeline.is_flushed(), "nothing is fetched until they are written"
-        assert (at.pipeline.pages, at.pipeline.safe_pages) == (4, 1)
-        await at.until(at.pipeline.is_flushed)
-        await at.until(lambda: at.pipeline.safe_pages == 4)
+        assert not at.pipeline.writes.is_flushed(), "nothing is fetched until they are written"
+        assert (at.pipeline.writes.pages, at.pipeline.writes.safe_pages) == (4, 1)
+        await at.until(at.pipeline.writes.is_flushed)
+        await at.until(lambda: at.pipeline.writes.safe_pages == 4)
         await at.pipeline.close_spider()
         assert sorted(at.stored()) == [f"http://a.example/{number}" for number in range(4)]
 

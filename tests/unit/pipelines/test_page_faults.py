@@ -376,15 +376,15 @@ def test_a_directory_that_vanishes_makes_nothing_safe_and_pauses_until_it_is_bac
     async def scenario() -> None:
         at = Desk(directory, monkeypatch)
         at.store(0)
-        await at.until(lambda: at.pipeline.safe_pages == 1)
+        await at.until(lambda: at.pipeline.writes.safe_pages == 1)
         shutil.rmtree(directory)
         for number in (1, 2):
             at.store(number)
-        await at.until(lambda: not at.pipeline.is_flushed())
-        assert at.pipeline.safe_pages == 1
+        await at.until(lambda: not at.pipeline.writes.is_flushed())
+        assert at.pipeline.writes.safe_pages == 1
         assert not directory.exists()
         directory.mkdir()
-        await at.until(lambda: at.pipeline.is_flushed() and at.pipeline.safe_pages == 3)
+        await at.until(lambda: at.pipeline.writes.is_flushed() and at.pipeline.writes.safe_pages == 3)
         await at.pipeline.close_spider()
         assert at.stored() == ["http://a.example/1", "http://a.example/2"]
 

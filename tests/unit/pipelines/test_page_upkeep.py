@@ -28,7 +28,7 @@ def test_a_pipeline_shows_its_file_and_looks_again_for_abandoned_ones(
         at = Desk(tmp_path, monkeypatch)
         at.disk.close(at.disk.create(left))
         at.store(0)
-        await at.until(lambda: at.pipeline.safe_pages == 1)
+        await at.until(lambda: at.pipeline.writes.safe_pages == 1)
         path = at.pipeline._writer.open_path
         assert path
         grow_old(left)

@@ -319,7 +319,7 @@ def test_storage_is_found_by_its_crawler(tmp_path: Path) -> None:
     """Each crawler has its own storage, made with the directory if need be; a fresh one is flushed."""
     crawler = get_crawler(Spider, {"BIGCRAWL_WARC_DIR": str(tmp_path / "new" / "warc")})
     pipeline = WarcPipeline.from_crawler(crawler)
-    assert storage_of(crawler) is pipeline
-    assert pipeline.is_flushed()
+    assert storage_of(crawler) is pipeline.writes
+    assert pipeline.writes.is_flushed()
     assert (tmp_path / "new" / "warc").is_dir()
     assert storage_of(get_crawler(Spider)) is None

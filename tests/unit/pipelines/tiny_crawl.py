@@ -18,7 +18,7 @@ from scrapy.crawler import AsyncCrawlerProcess, Crawler
 from scrapy.utils.asyncio import call_later
 
 from bigcrawl.pipelines.warc import WarcPipeline
-from bigcrawl.scheduler.adapter.registry import storage_of
+from bigcrawl.scheduler.adapter.registry import notes_of
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterator
@@ -42,7 +42,7 @@ class TinySpider(scrapy.Spider):
             yield scrapy.Request(url, method=method, body=body, dont_filter=True)
 
     def parse(self, response: scrapy.http.Response) -> Iterator[dict[str, str]]:
-        storage = storage_of(self.crawler)
+        storage = notes_of(self.crawler)
         original = storage.original_of(response.request) if storage and response.request else ""
         if original:
             self.copies[response.url] = original
@@ -51,9 +51,9 @@ class TinySpider(scrapy.Spider):
 
 def act_when_stuck(crawler: Crawler, action: str, pauses: list[bool]) -> None:
     """Once the pipeline waits for room: note whether the engine is paused, then give room or close."""
-    storage = cast("WarcPipeline | None", storage_of(crawler))
+    storage = cast("WarcPipeline | None", notes_of(crawler))
     assert storage
-    if storage.is_flushed():
+    if storage.writes.is_flushed():
         call_later(0.01, act_when_stuck, crawler, action, pauses)
         return
     pauses.append(crawler.engine.paused)
@@ -81,15 +81,15 @@ def main() -> None:
         crawler.signals.connect(lambda: act_when_stuck(crawler, action, pauses), signals.engine_started, weak=False)
     process.crawl(crawler, urls=order["urls"])
     process.start()
-    storage = cast("WarcPipeline | None", storage_of(crawler))
+    storage = cast("WarcPipeline | None", notes_of(crawler))
     stats = {key: value for key, value in crawler.stats.get_stats().items() if isinstance(value, (int, str))}
     report = {
         "stats": stats,
         "items": items,
         "copies": TinySpider.copies,
         "pauses": pauses,
-        "unwritten": storage.unwritten_count if storage else None,
-        "is_flushed": storage.is_flushed() if storage else None,
+        "unwritten": storage.writes.unwritten_count if storage else None,
+        "is_flushed": storage.writes.is_flushed() if storage else None,
     }
     print(json.dumps(report))  # the answer  # noqa: T201
 

@@ -1,0 +1,202 @@
+"""The exchanges of a crawl on their way into WARC files: written in order, and kept until they are safe.
+
+If the disk accepts no more:
+
+| state | entered when | meanwhile |
+|---|---|---|
+| flushed | the crawl begins; the last waiting exchange is written | exchanges are written as they come |
+| stuck | a write or a sync fails | the engine is paused, the log says so once; the oldest is tried every second |
+
+While stuck, the engine hands out no requests, so at most the exchanges being fetched when the write failed wait in
+memory. Once there is room, the engine continues with its next heartbeat, within five seconds.
+
+A page is safe once it is on the medium, if syncs are asked for, and otherwise once the kernel has it. A hanging disk is
+reported once, and nothing counts as safe meanwhile.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections import deque
+from typing import TYPE_CHECKING
+
+from scrapy.utils.asyncio import CallLaterResult, call_later
+
+from bigcrawl.exceptions import TransientStoreError
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from bigcrawl.pipelines.engine_pause import EnginePause
+    from bigcrawl.stats_buffer import StatsBuffer
+    from bigcrawl.warc.group_commit import GroupCommit
+    from bigcrawl.warc.records import Exchange, Note
+    from bigcrawl.warc.segments import WarcWriter, Written
+
+logger = logging.getLogger(__name__)
+
+HANGING_MS = 10_000
+_NO_ROOM = "the disk takes no more pages"
+
+
+class PageWrites:
+    """Writes exchanges and notes; a `PageStorage`."""
+
+    def __init__(
+        self,
+        directory: Path,
+        writer: WarcWriter,
+        disk: GroupCommit,
+        pause: EnginePause,
+        stats_buffer: StatsBuffer,
+        retry_seconds: float,
+    ) -> None:
+        """Begin.
+
+        Args:
+            directory: of the files, for messages.
+            writer: writes them.
+            disk: syncs them, and counts what is safe.
+            pause: pauses the engine while there is no room.
+            stats_buffer: counts.
+            retry_seconds: how long to wait before a failed write is tried again.
+        """
+        self._directory = directory
+        self._writer = writer
+        self._disk = disk
+        self._pause = pause
+        self._stats_buffer = stats_buffer
+        self._retry_seconds = retry_seconds
+        self._unwritten: deque[Exchange | Note] = deque()
+        self._unsafe: deque[Exchange | Note] = deque()  # written, and kept until a sync has confirmed them
+        self._last: Written | None = None  # what was written last
+        self._is_hanging = False
+        self._retry: CallLaterResult | None = None
+
+    def __repr__(self) -> str:
+        return f"<PageWrites {self._writer!r} unwritten={len(self._unwritten)}>"
+
+    def is_flushed(self) -> bool:
+        """Whether everything downloaded so far is with the kernel. While it is not, hand out no requests."""
+        self._heed_disk()
+        return not self._unwritten
+
+    @property
+    def pages(self) -> int:
+        """How many pages, and notes on pages, there were so far."""
+        return self._disk.written + len(self._unwritten)
+
+    @property
+    def safe_pages(self) -> int:
+        """How many of them, counted from the first, are safe."""
+        return self._disk.safe
+
+    @property
+    def unwritten_count(self) -> int:
+        """How many exchanges wait for room on the disk."""
+        return len(self._unwritten)
+
+    def end(self) -> None:
+        """Write what still waits, if it can be, and nothing later."""
+        self._try_again()
+        # The timer was set again by that call, and would write after closing.
+        self._cancel_retry()
+        if self._unwritten:
+            logger.error(
+                "%(count)d exchanges are not stored: there is no room in %(directory)s",
+                {"count": len(self._unwritten), "directory": self._directory},
+            )
+
+    def write(self, item: Exchange | Note) -> Written | None:
+        """Write an item, or keep it until there is room. Return what was written; None if it waits.
+
+        Raises:
+            Exception: it cannot be written, and it is not the disk's fault. It is not kept.
+        """
+        self._unwritten.append(item)
+        # If others are waiting, it waits for its turn; the timer is running.
+        if len(self._unwritten) == 1:
+            self._write_waiting()
+        return None if self._unwritten else self._last
+
+    def _write_waiting(self) -> None:
+        """Write in order until everything is written or the disk refuses."""
+        while self._unwritten:
+            try:
+                written = self._writer.write(self._unwritten[0])
+            except TransientStoreError as error:
+                self._stats_buffer.inc_value("bigcrawl/warc/write_errors")
+                self._wait_for_room(error)
+                return
+            except Exception:
+                # Not the disk's fault, so a retry would fail too: it must not hold up the others.
+                self._note_written()
+                raise
+            self._note_written()
+            self._stats_buffer.inc_value("bigcrawl/warc/records", written.records)
+            self._stats_buffer.inc_value("bigcrawl/warc/bytes", written.size)
+            if written.origin is not None:
+                self._stats_buffer.inc_value("bigcrawl/warc/copies")
+            self._last = written
+        self._go_on()
+
+    def _note_written(self) -> None:
+        item = self._unwritten.popleft()
+        self._disk.note_written()
+        if self._disk.interval_s is not None:
+            self._unsafe.append(item)
+            self._forget_safe()
+
+    def _forget_safe(self) -> None:
+        unsafe = self._disk.written - self._disk.safe
+        while len(self._unsafe) > unsafe:
+            self._unsafe.popleft()
+
+    def _heed_disk(self) -> None:
+        """React to syncs: what a failed one should have covered is written again, to a new file."""
+        if (error := self._disk.error) is not None:
+            self._forget_safe()
+            self._disk.begin_again()
+            self._writer.give_up_file()
+            self._unwritten.extendleft(reversed(self._unsafe))
+            self._unsafe.clear()
+            self._stats_buffer.inc_value("bigcrawl/warc/write_errors")
+            self._wait_for_room(TransientStoreError(f"{self._directory} cannot be written: {error}"))
+        is_hanging = self._disk.late_ms > HANGING_MS
+        if is_hanging and not self._is_hanging:
+            logger.error(
+                "%(directory)s has not answered for %(seconds)d s; nothing is acknowledged until it does",
+                {"directory": self._directory, "seconds": HANGING_MS // 1000},
+            )
+        self._is_hanging = is_hanging
+
+    def _wait_for_room(self, error: TransientStoreError) -> None:
+        if self._retry is None:
+            logger.error("%(error)s; the crawl pauses until there is room", {"error": error})
+            self._pause.begin(_NO_ROOM)
+        self._retry_later()
+
+    def _try_again(self) -> None:
+        try:
+            self._write_waiting()
+        except Exception:
+            self._stats_buffer.inc_value("bigcrawl/warc/write_errors")
+            logger.exception("an exchange is not stored")
+            self._retry_later()
+
+    def _retry_later(self) -> None:
+        """Set the timer. There is never more than one."""
+        self._cancel_retry()
+        self._retry = call_later(self._retry_seconds, self._try_again)
+
+    def _cancel_retry(self) -> None:
+        if self._retry:
+            self._retry.cancel()
+            self._retry = None
+
+    def _go_on(self) -> None:
+        if self._retry is None:
+            return
+        self._cancel_retry()
+        logger.info("%(directory)s has room again; the crawl goes on", {"directory": self._directory})
+        self._pause.end(_NO_ROOM)
