@@ -51,8 +51,9 @@ class Desk:
         self.pipeline.response_downloaded(TextResponse(url, body=b"page"), Request(url))
 
     async def until(self, is_so: Any) -> None:
-        while not is_so():  # noqa: ASYNC110 - a thread makes it so
-            await asyncio.sleep(0.001)
+        async with asyncio.timeout(200):
+            while not is_so():  # noqa: ASYNC110 - a thread makes it so
+                await asyncio.sleep(0.001)
 
     def stored(self) -> list[str]:
         """URLs in the files that are closed, in order."""
