@@ -305,8 +305,9 @@ class WarcWriter:
         return segment is None or segment.seal()
 
     def _create_segment(self) -> _Segment:
+        now_ms = self._clock.now_ms()  # of all attempts, so that names are in the order in which files were begun
         for _ in range(_NAME_ATTEMPTS_MAX):
-            path = self.directory / self._next_name()
+            path = self.directory / self._next_name(now_ms)
             try:
                 fd = self._files.create(path)
             except FileExistsError:
@@ -328,8 +329,7 @@ class WarcWriter:
                 self._files.close(fd)
         raise FileExistsError(errno.EEXIST, "no free file name", str(self.directory))
 
-    def _next_name(self) -> str:
-        now_ms = self._clock.now_ms()
+    def _next_name(self, now_ms: int) -> str:
         stamp = datetime.fromtimestamp(now_ms // 1000, UTC).strftime("%Y%m%d%H%M%S")
         serial = self._serial
         self._serial += 1

@@ -220,6 +220,27 @@ def test_directory_that_takes_no_file_is_a_transient_error(tmp_path: Path) -> No
     writer.close()
 
 
+class HurryingClock(ManualClock):
+    """A clock that moves by a millisecond whenever it is read."""
+
+    def now_ms(self) -> int:
+        self.advance(1)
+        return super().now_ms()
+
+
+def test_names_are_in_the_order_in_which_files_were_begun(tmp_path: Path) -> None:
+    """Also if a name is taken, and a millisecond ends before the next one is tried."""
+    begun: list[str] = []
+    for clock in (ManualClock(999), ManualClock(999), HurryingClock(998), ManualClock(1000)):
+        writer = WarcWriter(tmp_path, "c", "n", clock=clock)
+        writer.write(exchange(1))
+        assert writer.open_path is not None
+        begun.append(writer.open_path.name)
+        writer.close()
+    assert begun == sorted(begun)
+    assert len(set(begun)) == 4
+
+
 def test_writers_of_one_name_never_share_or_overwrite_a_file(tmp_path: Path) -> None:
     """Same crawl, node and millisecond: each writer still gets names of its own, sealed ones included."""
     clock = ManualClock()
