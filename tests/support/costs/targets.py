@@ -111,8 +111,9 @@ class Desk:
 
         workload = SimpleNamespace(is_crowded=False)
         parts = SimpleNamespace(control=SimpleNamespace(discovers=True))
+        crawl = SimpleNamespace(keys=KEYS)
         node: Any = SimpleNamespace(
-            outbox=outbox, keys=KEYS, link_graph=graph, offer=offer, workload=workload, parts=parts
+            outbox=outbox, crawl=crawl, link_graph=graph, offer=offer, workload=workload, parts=parts
         )
         self.scheduler.attach(node, self.spider)
 
