@@ -49,6 +49,9 @@ SAMPLES_MAX: Final = 1 << 16
 UNSKETCHED_BYTES_MAX: Final = 1 << 19
 """How much may wait to be sketched; one more page, of which 64 KiB are read at most, may exceed it."""
 
+_KEPT_BYTES: Final = 8 << 20
+"""More than the arrays take of which a batch of sketches is made."""
+
 
 class TakesContents(Protocol):
     """Where rows leave the node; in a node, `node.outbox.Outbox`."""
@@ -96,6 +99,8 @@ class PageContents:
         self._sampled: BoundedDict[tuple[int, int], None] = BoundedDict(SAMPLES_MAX)  # PLDs and contents
         self._unsketched: list[tuple[HeldUrl, int, bytes]] = []  # with its content, and what is read of its page
         self._unsketched_bytes = 0
+        if has_sketches:
+            _keep_memory()
 
     def __repr__(self) -> str:
         return f"<PageContents partitions={self._partitions} sent={len(self._sent)}>"
@@ -165,3 +170,12 @@ class PageContents:
         """Redis may have forgotten rows: send all of what comes from now on, even of contents whose rows were sent."""
         self._sent.clear()
         self._sampled.clear()
+
+
+def _keep_memory() -> None:
+    """Have the C library keep the memory of arrays, which a batch of sketches would else be given anew, and cleared.
+
+    That would cost more than the sketches. glibc keeps what is smaller than the largest block that was ever freed. This
+    one is never written to, so that it takes no memory. Other libraries take no notice.
+    """
+    np.empty(_KEPT_BYTES, dtype=np.uint8)
