@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from tests.support.faults.replica import Replica, Replicated
+import socket
+import threading
+
+from tests.support.faults.replica import ADDRESS, Replica, Replicated
 from tests.support.redis_servers.aof import commands_of
 
 
@@ -40,3 +43,15 @@ def test_replica_of_a_master_that_was_started_again_catches_up() -> None:
         master.client.set("number", 3)
         replica.take_over()
         assert replica.client.get("number") == b"2"
+
+
+def test_server_whose_port_is_still_taken_starts_when_it_is_free() -> None:
+    """The child of a killed one holds it for a moment, if it was sending a copy."""
+    with Replicated() as master:
+        master.kill()
+        with socket.create_server((ADDRESS, master.port)) as holder:
+            free = threading.Timer(0.5, holder.close)
+            free.start()
+            master.start()
+            free.join()
+        assert master.client.ping()
