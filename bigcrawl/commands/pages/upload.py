@@ -88,6 +88,8 @@ def _uploaded(orders: UploadOrders, signals: _Signals) -> Generator[Uploaded]:
 class _Signals:
     """Ends its block when a signal asks for the end, from `obey` on: before that a process may just be starting.
 
+    A signal that was ignored when the command was called, as nohup has it, is ignored on.
+
     Attributes:
         number: of the signal that came; 0 for none. A second one ends the command at once.
     """
@@ -97,7 +99,8 @@ class _Signals:
         self._is_obeyed = False
 
     def __enter__(self) -> Self:
-        self._before = {number: signal.signal(number, self._note) for number in _ENDING}
+        heeded = [number for number in _ENDING if signal.getsignal(number) not in (signal.SIG_IGN, None)]
+        self._before = {number: signal.signal(number, self._note) for number in heeded}
         return self
 
     def __exit__(self, kind: object, error: object, traceback: object) -> bool:

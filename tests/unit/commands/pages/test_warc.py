@@ -248,6 +248,29 @@ def test_a_signal_ends_an_upload_and_its_process(
         assert in_store(url).keys() == {path.name for file in files for path in (file, index_path(file))}
 
 
+def test_an_upload_under_nohup_outlives_the_end_of_its_session(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whoever ignores SIGHUP when the command begins wants it to go on."""
+    index_file(warc_file(tmp_path), ["cdxj"])
+    sent = threading.Event()
+
+    def hang_up(method: str, path: str) -> None:
+        if method == "PUT" and not sent.is_set():
+            sent.set()
+            os.kill(os.getpid(), signal.SIGHUP)
+
+    before = signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    try:
+        with FaultyS3() as server:
+            url = f"{new_bucket(server.url, monkeypatch)}/pages"
+            server.on_request = hang_up
+            found = asked(tmp_path, "upload", BIGCRAWL_WARC_STORE_URL=url)
+        assert sent.is_set()
+        assert (found.status, found.data["files"]) == (0, 1)
+        assert signal.getsignal(signal.SIGHUP) is signal.SIG_IGN
+    finally:
+        signal.signal(signal.SIGHUP, before)
+
+
 def processes_with(word: str) -> Iterator[bytes]:
     """The command lines that have this word."""
     for path in Path("/proc").glob("[0-9]*/cmdline"):
