@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from scrapy.crawler import Crawler
 
     from bigcrawl.scheduler.records.held import HeldUrl
+    from tests.unit.downloads.servers import Answer
 
 HANDLER = "bigcrawl.downloads.http.HttpDownloadHandler"
 FOR_EVER_MS = 1 << 60
@@ -136,11 +137,12 @@ def test_one_redirect_too_many_is_counted(tmp_path: Path, earlier: int, counted:
     asyncio.run(scenario())
 
 
-def test_abort_gives_up_all_that_runs_and_refuses_the_rest(tmp_path: Path) -> None:
+@pytest.mark.parametrize("answer", [sends(STARTED), drip], ids=["stalls", "drips"])
+def test_abort_gives_up_all_that_runs_and_refuses_the_rest(tmp_path: Path, answer: Answer) -> None:
     """Connections are broken off; no URL of them counts as failed, and nothing new is begun."""
 
     async def scenario() -> None:
-        async with serving(sends(STARTED)) as server, crawling(tmp_path) as crawl:
+        async with serving(answer) as server, crawling(tmp_path) as crawl:
             handed = [crawl.hand_out(server.url(f"/{n}")) for n in range(3)]
             work = [asyncio.ensure_future(crawl.fetch(request)) for request, _ in handed]
             await server.until(lambda: len(server.paths) == 3)
