@@ -19,6 +19,7 @@ from tests.support.file_order import mixed
 from tests.support.keys import SECRET
 from tests.support.redis_servers.redis_cluster import PrivateCluster
 from tests.support.redis_servers.redis_server import PrivateRedis
+from tests.support.running import warm
 from tests.support.sizes import register_profiles
 
 if TYPE_CHECKING:
@@ -29,6 +30,12 @@ _SET_BY_SCRAPY: dict[str, object] = DEFAULT_LOGGING["loggers"]  # type: ignore[a
 
 register_profiles()
 gc.disable()  # until all is collected, of which nothing is garbage: 2 s of 8 in each worker
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Workers start commands warm from one server."""
+    if getattr(config.option, "numprocesses", None):
+        warm.share()
 
 
 @pytest.hookimpl(tryfirst=True)  # then pytest puts together what shares a fixture

@@ -3,7 +3,7 @@
 A cold start costs a second of CPU before the first line of a crawl runs, and tests start hundreds. A fork is a
 process as real: of its own session, killed by any signal, with the environment, working directory and files it was
 given. Two things differ: its parent is the server, and all forks of it hash strings alike. A test to which that
-matters uses `processes.spawn`.
+matters uses `processes.spawn`. The workers of a run have one server, so that a run pays for the imports once.
 """
 
 from __future__ import annotations
@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
 _SERVER = Path(__file__).with_name("warm_server.py")
+_SHARED = "WARM_SERVER"  # the variable that says where it listens
 
 
 def start(
@@ -132,19 +133,31 @@ def _fd(file: int | IO[Any] | None, inherited: int) -> int:
     return inherited if file is None else file if isinstance(file, int) else file.fileno()
 
 
+def share() -> None:
+    """Have this process, and those it starts from now on, fork from one server, which is killed when this one dies."""
+    listening = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    with listening:
+        listening.bind("")  # the kernel chooses a name that is no file
+        listening.listen(64)
+        process = spawn([sys.executable, _SERVER, str(listening.fileno())], pass_fds=[listening.fileno()])
+        os.environ[_SHARED] = listening.getsockname()[1:].decode()
+    atexit.register(_end, process)
+
+
+def _end(process: subprocess.Popen[bytes]) -> None:
+    process.kill()
+    process.wait()
+
+
 @functools.cache
 def _server() -> socket.socket:
-    """Started at the first use, killed when the run dies, and ended by the end of its socket."""
-    mine, its = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-    with its:
-        process = spawn([sys.executable, _SERVER, str(its.fileno())], pass_fds=[its.fileno()])
-    atexit.register(_end, mine, process)
+    """The connection of this process, which ends with it and ends all that was forked for it."""
+    if _SHARED not in os.environ:
+        share()
+    mine = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    mine.connect(f"\0{os.environ[_SHARED]}")
+    atexit.register(mine.close)
     return mine
-
-
-def _end(server: socket.socket, process: subprocess.Popen[bytes]) -> None:
-    server.close()
-    process.wait()
 
 
 _asking = threading.Lock()

@@ -1,7 +1,8 @@
 """A Python with Scrapy, Twisted and bigcrawl imported, that forks a process for each command it is told.
 
 Started by `tests.support.running.warm` as a script, so that no package of the tests is imported. It has one thread and
-no reactor: a fork of it is what a fresh interpreter is after its imports.
+no reactor: a fork of it is what a fresh interpreter is after its imports. It imports when the first process of the run
+connects, and forks a server of its own for each of them, which ends with it and ends all that it has forked.
 """
 
 from __future__ import annotations
@@ -81,14 +82,39 @@ def become(told: dict[str, Any], files: list[int]) -> None:
     sys.argv = told["words"]
 
 
+def end_with(parent: int) -> None:
+    """Have this fork killed when the process that forked it ends."""
+    libc = ctypes.CDLL(None, use_errno=True)
+    if libc.prctl(PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0) != 0 or os.getppid() != parent:
+        os._exit(1)
+
+
+def connected(listening: socket.socket) -> socket.socket:
+    """Fork for each process that connects; the connection is returned in the fork alone."""
+    parent = os.getpid()
+    is_warm = False
+    while True:
+        connection, _ = listening.accept()
+        if not is_warm:
+            warm_up()
+            is_warm = True
+        if os.fork() == 0:
+            end_with(parent)
+            listening.close()
+            return connection
+        connection.close()
+        with contextlib.suppress(ChildProcessError):
+            while os.waitpid(-1, os.WNOHANG) != (0, 0):
+                pass
+
+
 def serve(asked: socket.socket) -> dict[str, Any] | None:
-    """Fork for each request until the test run ends.
+    """Fork for each request until whoever asks ends.
 
     Returns:
-        What to run, in a fork; None in the server, at the end of the run.
+        What to run, in a fork; None in the server, at the end.
     """
     parent = os.getpid()
-    libc = ctypes.CDLL(None, use_errno=True)
     waiting = select.poll()
     waiting.register(asked, select.POLLIN)
     ends: dict[int, tuple[int, int]] = {}  # by pidfd: the process and where to say its status
@@ -108,8 +134,7 @@ def serve(asked: socket.socket) -> dict[str, Any] | None:
             told, (*files, status_fd) = json.loads(message), fds
             pid = os.fork()
             if pid == 0:
-                if libc.prctl(PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0) != 0 or os.getppid() != parent:
-                    os._exit(1)
+                end_with(parent)
                 asked.detach()  # closed with the rest
                 become(told, files)
                 return told
@@ -154,7 +179,6 @@ def run(module: str) -> NoReturn:
 
 
 if __name__ == "__main__":
-    warm_up()
-    told = serve(socket.socket(fileno=int(sys.argv[1])))
+    told = serve(connected(socket.socket(fileno=int(sys.argv[1]))))
     if told is not None:
         run(told["words"][0])
