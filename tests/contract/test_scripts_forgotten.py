@@ -7,6 +7,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import pytest
+
 from bigcrawl.redisdb import scripts
 from bigcrawl.redisdb.scripts import Claim
 from tests.support.redis_servers.script_world import ABORT_MS, DELAY_MS, LEASE_MS
@@ -110,6 +112,20 @@ def test_hosts_rest_when_redis_has_forgotten_the_last_claim(world: ScriptWorld) 
     epoch = world.who.epoch
     world.client.delete(world.keys.owner)
     claim = world.claim("c", epoch_min=epoch, server="another")
+    world.admit(HOST)
+    world.advance(LEASE_MS + ABORT_MS + DELAY_MS - 1)
+    assert world.take_seqs() == []
+    world.advance(2)
+    assert world.take_seqs() == [1]
+    assert isinstance(claim, Claim)
+    assert claim.rest_ms == world.now_ms - 1
+
+
+@pytest.mark.parametrize("node", ["c", "b"])
+def test_hosts_rest_as_long_when_redis_knows_a_claim_before_the_last(world: ScriptWorld, node: str) -> None:
+    """That its owner is dead, or is who claims now, says nothing of the one that Redis has forgotten."""
+    world.claim("b", "token-a")
+    claim = world.claim(node, "token-b", epoch_min=world.who.epoch + 1, server="another")
     world.admit(HOST)
     world.advance(LEASE_MS + ABORT_MS + DELAY_MS - 1)
     assert world.take_seqs() == []

@@ -153,6 +153,21 @@ def test_no_host_is_asked_twice_at_a_time_when_redis_forgets_the_claim_of_a_node
     machine.teardown()
 
 
+def test_no_host_is_asked_twice_at_a_time_when_redis_remembers_a_dead_owner_instead_of_the_last(redis_url: str) -> None:
+    """What it has forgotten is that a node which runs has claimed since, and fetches."""
+    machine = UnreliableMachine(redis_url)
+    machine.begin()
+    machine.a_node_is_killed(0)
+    machine.a_node_starts()
+    machine.redis_forgets(0)
+    machine.time_passes(4)
+    machine.a_node_starts()
+    machine.redis_forgets(8_000)
+    machine.a_node_starts()
+    machine.pages_come(2, ends=2, again=True, turns=3)
+    machine.teardown()
+
+
 def test_nodes_keep_their_partitions_when_redis_was_away_for_longer_than_a_lease(redis_url: str) -> None:
     """Whoever comes back first seems to be alone, and waits for the others."""
     machine = UnreliableMachine(redis_url)

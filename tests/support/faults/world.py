@@ -130,6 +130,7 @@ class World:
         self.server: Replicated = self._stack.enter_context(Replicated())
         self.replica = self._stack.enter_context(Replica(self.server))
         self._server_since_s = time.monotonic()
+        self._was_finished = False
         self.repeats = Repeats(self.server, _NAME, PARTITIONS)
         self.nodes = [self._node(number) for number in range(NODES)]
         if own_disks:
@@ -217,7 +218,9 @@ class World:
 
     def is_finished(self) -> bool:
         """Whether the crawl says so."""
-        return bool(self.server.client.hget(_CRAWL, "finished"))
+        is_finished = bool(self.server.client.hget(_CRAWL, "finished"))
+        self._was_finished |= is_finished
+        return is_finished
 
     def crawl_age_s(self) -> float:
         """For how long Redis has known the crawl."""
@@ -271,8 +274,11 @@ class World:
         for node in self.nodes:
             if node.status is None or not self.is_free(node.name) or self.is_finished():
                 continue
-            self.problems.append(f"{node.name} ended unasked with {node.status}: {node.last_words()}")
-            self.say(f"{node.name} ended unasked with {node.status}")
+            if node.status == 0 and self._was_finished:
+                self.say(f"{node.name} ended with the crawl, and Redis has forgotten that it was finished")
+            else:
+                self.problems.append(f"{node.name} ended unasked with {node.status}: {node.last_words()}")
+                self.say(f"{node.name} ended unasked with {node.status}")
             self.start(node)
 
     def _judge(self, node: Node, status: int) -> None:

@@ -69,7 +69,9 @@ local delay_ms = tonumber(ARGV[8])
 -- By then all fetches of an owner that may be alive are over. A Redis that was restarted may have forgotten renewals of
 -- its lease, but none can come after the restart.
 local over_ms = (is_restarted and now + tonumber(ARGV[4]) or tonumber(owner[3] or '0')) + tonumber(ARGV[13])
-local may_fetch = not (known_dead or owner[1] == ARGV[2])
+-- The files tell of a later epoch than Redis does: its owner is forgotten, and may be alive, whoever was the owner before.
+local is_forgotten = ARGV[12] ~= '' and tonumber(owner[2] or '0') < tonumber(ARGV[5])
+local may_fetch = is_forgotten or not (known_dead or owner[1] == ARGV[2])
 local hot = 0
 local records = {}
 for i = 1, #taken, 2 do
@@ -96,12 +98,10 @@ for i, record in ipairs(records) do
 end
 redis.call('HINCRBY', KEYS[2], 'hot', hot)
 redis.call('DEL', KEYS[4], KEYS[5])
--- An owner's epoch may be forgotten too; its files tell of it.
-local had_owner = owner[1] or tonumber(owner[2] or '0') < tonumber(ARGV[5])
 if is_restarted then
-  if had_owner then
+  if owner[1] or is_forgotten then
     local from_ms = now
-    if may_fetch then -- so may an owner whose claim is forgotten, if it stands still
+    if may_fetch then
       from_ms = math.min(now + tonumber(ARGV[7]), over_ms)
     end
     redis.call('HSET', KEYS[1], 'rest', math.max(from_ms + delay_ms, tonumber(owner[7] or '0')))
