@@ -8,6 +8,8 @@ from collections import Counter
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import TYPE_CHECKING, Any, Self
 
+import pytest
+
 from tests.support.running import warm
 from tests.support.running.processes import wait_until
 
@@ -100,6 +102,7 @@ class Job:
         return text
 
 
+@pytest.mark.long("a job that stops; the one that is killed is tried here, too")
 def test_a_job_that_is_stopped_and_resumed_requests_each_page_once(tmp_path: Path) -> None:
     """Stopped twice as Ctrl-C does and run to its end, no page is asked for twice and none is left out."""
     count = 200

@@ -177,6 +177,7 @@ def test_moved_spider_gives_what_it_gave_on_scrapys_scheduler(project: Path, sit
     assert pages == sorted(set(site.asked))
 
 
+@pytest.mark.long("reads what it stored; the examples that always run are here, too")
 def test_archive_holds_the_site_and_what_it_is_shown_with(project: Path, site: Site, redis_url: str) -> None:
     """Each page, image and style sheet of the host is stored once, and so is the answer that a page is not there."""
     crawl(project, "archive", "-a", f"site={site.url}/album/index.html", BIGCRAWL_REDIS_URL=redis_url)
@@ -239,6 +240,7 @@ def test_walks_say_how_many_pages_there_are(project: Path, site: Site, redis_url
     assert int(told[2]) <= len(pages) <= int(told[3])
 
 
+@pytest.mark.long("crawls twice; the examples that always run are here, too")
 def test_fresh_are_pages_that_are_new_or_have_changed(project: Path, site: Site, redis_url: str) -> None:
     """Each page is asked for three times, and is an item once: it does not change."""
     words = ("-a", f"seeds={site.url}/page/1.html", "-a", "policy=periodic", "-a", "every=2", "-a", "visits=3")

@@ -75,7 +75,7 @@ def may_repeat(said: str) -> int:
     return int(found[1]) if found else 0
 
 
-@pytest.mark.long("four runs that start cold; the job that is killed whole has three")
+@pytest.mark.long("four runs that start cold; the job that is stopped has two")
 def test_crawl_that_is_killed_and_run_again_ends_well(directory: Path) -> None:
     """kill -9 of the crawl: the job says so and fails; the same command ends with coverage, and repeats explained."""
     job = Job(directory)
@@ -94,6 +94,7 @@ def test_crawl_that_is_killed_and_run_again_ends_well(directory: Path) -> None:
     assert "begins anew" in job.said
 
 
+@pytest.mark.long("three runs that start cold; the job that is stopped has two")
 def test_job_that_is_killed_whole_ends_well(directory: Path) -> None:
     """kill -9 of everything, twice: two deaths."""
     job = Job(directory)
@@ -107,7 +108,6 @@ def test_job_that_is_killed_whole_ends_well(directory: Path) -> None:
     assert may_repeat(job.said) == 2 * IN_PROCESS
 
 
-@pytest.mark.long("two runs that start cold; the job that is killed whole goes the same way")
 def test_clean_stop_explains_no_repeat(directory: Path) -> None:
     """Ctrl-C, and the same command: nothing may have been fetched twice."""
     job = Job(directory)

@@ -108,6 +108,7 @@ def double_cuts(directory: Path, patch: pytest.MonkeyPatch, work: Path, share: f
     return count
 
 
+@pytest.mark.long("a second loss of power; the machine here has both")
 def test_power_may_go_again_while_files_are_recovered(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A sample of the pairs; the test below tries more."""
     (tmp_path / "warc").mkdir()

@@ -7,8 +7,8 @@ import pytest
 from tests.property.single_faults import count_round_trips, run_with, singles
 
 EVERY = (  # primes, so that all kinds and all messages have their turn
-    211,
-    pytest.param(101, marks=pytest.mark.long("twice as many faults")),
+    421,
+    pytest.param(101, marks=pytest.mark.long("four times as many faults")),
 )
 
 

@@ -98,6 +98,7 @@ def installed(project: dict[str, Any] | None = None, common: dict[str, Any] = QU
     return crawler.settings
 
 
+@pytest.mark.long("starts cold, without what a crawl has; whose handlers are taken is asked here, too")
 def test_crawl_runs_without_libcurl_and_uvloop(redis_url: str, crawl_name: str, tmp_path: Path) -> None:
     """Both make a crawl faster and are not needed for it: Scrapy's own handler and loop take their places."""
     settings = {

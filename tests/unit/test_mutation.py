@@ -112,6 +112,7 @@ def test_what_no_test_notices_is_listed(project: Path) -> None:
     assert listed(project)[0].startswith("bigcrawl/clipping.py:6: ")
 
 
+@pytest.mark.long("tries two modules of a commit; one part at a time is tried here")
 def test_modules_and_tests_of_a_commit_are_tried(project: Path) -> None:
     """`--commit` takes them from there, whatever the working tree has become."""
     git(project, "add", "--all")

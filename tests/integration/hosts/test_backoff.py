@@ -167,6 +167,7 @@ def test_last_failure_is_the_outcome_and_ends_the_crawl(tmp_path: Path) -> None:
         assert said["host_failures"] == 3
 
 
+@pytest.mark.long("waits for a host; the one that dies later is awakened here, too")
 def test_host_that_is_dead_at_first_contact_is_kept_for_later(tmp_path: Path) -> None:
     """Nobody listens there: the crawl ends soon after its last page, drops nothing, and what is kept comes later."""
     settings = {**QUICK, "BIGCRAWL_BACKOFF": 0.5, "BIGCRAWL_BACKOFF_MAX": 4}

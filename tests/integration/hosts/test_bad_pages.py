@@ -73,7 +73,8 @@ def test_bad_pages_hold_up_nobody(tmp_path: Path, *, bad_first: bool) -> None:
         assert {one["host_state"] for one in said.values()} == {"well"}
 
 
-@pytest.mark.parametrize("status", [503, pytest.param(429, marks=pytest.mark.long("the other status"))])
+@pytest.mark.long("waits for a back-off; test_backoff has one of fewer pages")
+@pytest.mark.parametrize("status", [503, 429])
 def test_host_that_fails_page_after_page_is_left_alone(tmp_path: Path, status: int) -> None:
     """Without any Retry-After: after a few pages at most it has its back-off, and nothing of it is lost."""
     backoff_s = 5

@@ -67,6 +67,7 @@ def test_endless_calendar_is_told_counted_and_explained(tmp_path: Path) -> None:
         assert budget["trap"].startswith("divided by 5, unless it is set by hand: ")
 
 
+@pytest.mark.long("a crawl in a trap; a domain that answers for every name is found out here, too")
 def test_same_page_under_many_urls_is_told_and_explained(tmp_path: Path) -> None:
     """After 64 pages of 200; all of them are fetched in the end, because nothing is dropped."""
     settings = {"BIGCRAWL_HOST_DELAY": 0, "BIGCRAWL_PARTITIONS": 2}

@@ -14,7 +14,10 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 
-@pytest.mark.parametrize("setting", ["BIGCRAWL_IN_PROCESS_MAX", "CONCURRENT_REQUESTS"])
+@pytest.mark.parametrize(
+    "setting",
+    [pytest.param("BIGCRAWL_IN_PROCESS_MAX", marks=pytest.mark.long("the other setting")), "CONCURRENT_REQUESTS"],
+)
 def test_room_for_one_is_enough(tmp_path: Path, setting: str) -> None:
     """All pages of two hosts, in 256 partitions."""
     with no_strays_below(tmp_path), serving("127.0.64.1", well) as one, serving("127.0.64.2", well) as other:

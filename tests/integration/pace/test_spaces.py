@@ -7,6 +7,8 @@ from collections import defaultdict
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
+import pytest
+
 from bigcrawl.url.canonical import host_of
 from tests.integration.pace.groups import by_last
 from tests.support.crawling.crawls import Crawl, SimulatedWeb, second_process_of
@@ -20,6 +22,7 @@ GROUP_MS, RULED_MS = 300, 600
 ARRIVAL_MS = GROUP_MS // 2  # by which a request may be longer under way than the next one, on a machine that is busy
 
 
+@pytest.mark.long("two nodes with delays by hand: tests/unit/scheduler/rules")
 def test_two_nodes_keep_groups_and_delays_by_hand(tmp_path: Path) -> None:
     """Starts in a group are its gap apart whichever host and node; a ruled host rests longer, and nothing is missed."""
     with no_strays_below(tmp_path), SimulatedWeb(tmp_path / "web", hosts=12, pages=8) as web:

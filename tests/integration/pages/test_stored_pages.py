@@ -70,7 +70,12 @@ def over(pages: Path, directory: Path, seeds: list[str], spider: str, **more: An
     ("spider", "arguments", "features"),
     [
         ("noting", {}, FEATURES),
-        ("noting", {"sitemaps": "1", "scope": "host"}, "sitemaps,robots"),
+        pytest.param(
+            "noting",
+            {"sitemaps": "1", "scope": "host"},
+            "sitemaps,robots",
+            marks=pytest.mark.long("the same spider, by sitemaps"),
+        ),
         pytest.param(
             "noting_focused", {"topic": "the a*"}, "plain", marks=pytest.mark.long("another spider of the same pages")
         ),

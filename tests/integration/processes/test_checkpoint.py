@@ -6,6 +6,8 @@ import shutil
 import signal
 from typing import TYPE_CHECKING
 
+import pytest
+
 from tests.support.crawling.crawls import Crawl, SimulatedWeb
 from tests.support.redis_servers.redis_server import PrivateRedis
 from tests.support.running.processes import wait_until
@@ -22,6 +24,7 @@ def inbox_entries(client: redis.Redis) -> int:
     return sum(client.xlen(f"bigcrawl:{{test:p{partition}}}:inbox") for partition in range(PARTITIONS))
 
 
+@pytest.mark.long("waits for a point of every partition: tests/unit/scheduler/owner")
 def test_operator_makes_everything_durable(tmp_path: Path) -> None:
     """A point of every partition at once, long before its time; inboxes are trimmed behind the point before it.
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections import defaultdict
 from typing import TYPE_CHECKING
 
+import pytest
+
 from bigcrawl.redisdb.keys import PartitionKeys
 from tests.support.crawling.crawls import Crawl, SimulatedWeb, second_process_of, shares
 from tests.support.redis_servers.redis_server import PrivateRedis
@@ -36,6 +38,7 @@ def partitions_by_node(server: PrivateRedis, crawl: str) -> dict[str, set[int]]:
     return owned
 
 
+@pytest.mark.long("two nodes, one of which comes back: tests/unit/scheduler/crawl/test_membership.py")
 def test_node_that_was_killed_gets_most_of_its_partitions_back(tmp_path: Path) -> None:
     """Others own them meanwhile. Had chance decided, it would get a third of them."""
     with no_strays_below(tmp_path), PrivateRedis() as server, SimulatedWeb(tmp_path / "web", hosts=4, pages=5) as web:

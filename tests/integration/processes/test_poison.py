@@ -41,6 +41,7 @@ def test_dead_letters_are_queued_again_or_dropped_by_hand(tmp_path: Path) -> Non
             assert crawl.asked("explain", kill)["outcome"]["name"] == "status:200"
 
 
+@pytest.mark.long("deaths of nodes: tests/unit/scheduler/node/test_trials.py")
 @pytest.mark.timeout(600)
 def test_poison_does_not_kill_node_after_node(tmp_path: Path) -> None:
     """Three nodes, nobody starts them again: it ends two, as it may, and the third brings the crawl to its end."""

@@ -37,6 +37,7 @@ def damage(manifest: Path) -> bytes:
     return manifest.read_bytes()
 
 
+@pytest.mark.long("waits for a lease to end; each damage and its end: tests/unit/scheduler")
 def test_damaged_partition_is_repaired_while_the_crawl_runs(tmp_path: Path) -> None:
     """Nothing is changed without a yes, nor while a partition has an owner; then it goes on and nothing is lost."""
     with (
@@ -71,7 +72,7 @@ def test_damaged_partition_is_repaired_while_the_crawl_runs(tmp_path: Path) -> N
     assert_complete(report, may_repeat)
 
 
-@pytest.mark.long("waits for a lease to end; a damage without loss is repaired here, too")
+@pytest.mark.long("waits for a lease to end; each damage and its end: tests/unit/scheduler")
 def test_loss_is_told_before_and_is_not_larger(tmp_path: Path) -> None:
     """Of a stopped crawl: what neither files nor Redis have is counted; a partition without a sound state stays."""
     with (

@@ -63,11 +63,12 @@ HOSTS = tuple(f"www{number}.example{number}.org" for number in range(3))
 LATE_S = 0.5  # a busy machine sends or reads a request that much later than the one before; no gate can see that
 
 
+@pytest.mark.long("two crawls beside each other; gates of servers: tests/unit/scheduler/gates")
 @pytest.mark.timeout(300)
 @pytest.mark.parametrize(
     ("first_s", "second_s"),
     [
-        pytest.param(1.2, 1.2, id="alike", marks=pytest.mark.long("the same with one gap instead of two")),
+        pytest.param(1.2, 1.2, id="alike"),
         pytest.param(1.6, 0.8, id="different"),
     ],
 )

@@ -96,6 +96,7 @@ def test_each_spider_gets_its_own_pages(projects: tuple[PlainProject, PlainProje
         assert_has_its_own(project, site)
 
 
+@pytest.mark.long("starts three crawls; another one here has two spiders")
 def test_second_spider_of_a_crawl_is_refused(projects: tuple[PlainProject, PlainProject], site: NotedSite) -> None:
     """While the first one's node is alive, and while its URLs wait; once it is finished, the crawl is the second's."""
     one, two = projects

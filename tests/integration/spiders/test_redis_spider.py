@@ -9,6 +9,7 @@ from collections import Counter
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
+import pytest
 import redis
 
 from tests.support.crawling.crawls import Crawl, SimulatedWeb
@@ -68,6 +69,7 @@ def fetched(web: SimulatedWeb) -> Counter[str]:
     return Counter(f"http://{one.host}:{web.saved.port}{one.target}" for one in exchanges)
 
 
+@pytest.mark.long("nodes that are killed one after the other; test_fault kills more of them")
 def test_each_entry_is_fetched_once_whoever_dies(tmp_path: Path, redis_url: str, crawl_name: str) -> None:
     """Two nodes read one list; one is killed again and again while it reads. Bad entries stop neither."""
     key = f"{crawl_name}:start_urls"

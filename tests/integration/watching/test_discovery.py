@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
+import pytest
+
 from tests.support.crawling.crawls import Crawl, SimulatedWeb
 from tests.support.crawling.explained import explained
 from tests.support.running.processes import wait_until
@@ -23,6 +25,7 @@ def stat(crawl: Crawl, name: str) -> int:
     return int(found[1]) if found else 0
 
 
+@pytest.mark.long("a crawl to its end by hand: tests/unit/scheduler/adapter/test_spider_intake.py")
 def test_crawl_without_discovery_drains_and_ends(tmp_path: Path) -> None:
     """What waited is fetched, by hand added URLs and their redirects too; links are counted and explained, not queued.
 

@@ -43,7 +43,7 @@ def misses_nothing(web: SimulatedWeb, *kinds: str, delay_ms: int = 100) -> bool:
     return not report.missing
 
 
-@pytest.mark.long("the same of a crawl that was killed")
+@pytest.mark.long("two crawls to their end; tests/unit/commands/moving has the parts")
 def test_stopped_crawl_goes_on_under_another_name(tmp_path: Path) -> None:
     """No page is fetched twice and none is missing; what became of a page, rules and in-degrees go along."""
     file = tmp_path / "old.jsonl.zst"
@@ -79,7 +79,7 @@ def test_stopped_crawl_goes_on_under_another_name(tmp_path: Path) -> None:
             assert new.status()["urls"]["seen"] >= len(web.expected())
 
 
-@pytest.mark.long("two crawls to their end; a stopped and a killed one are exported here, too")
+@pytest.mark.long("two crawls to their end; tests/unit/commands/moving has the parts")
 def test_running_crawl_is_exported(tmp_path: Path) -> None:
     """The copy finds every page; the crawl itself is not disturbed."""
     file = tmp_path / "old.jsonl"
@@ -95,6 +95,7 @@ def test_running_crawl_is_exported(tmp_path: Path) -> None:
             assert kept < len(web.exchanges()) < 2 * kept
 
 
+@pytest.mark.long("two crawls to their end; the commands by themselves: tests/unit/commands/moving")
 def test_killed_crawl_is_exported_and_imported_twice(tmp_path: Path) -> None:
     """Nothing is lost; only what was under way when the node died is fetched again. A second import adds nothing."""
     file = tmp_path / "old.jsonl.zst"
@@ -113,7 +114,7 @@ def test_killed_crawl_is_exported_and_imported_twice(tmp_path: Path) -> None:
         assert report.overlap + again <= taken + 64
 
 
-@pytest.mark.long("two crawls to their end; a stopped and a killed one are exported here, too")
+@pytest.mark.long("two crawls to their end; tests/unit/commands/moving has the parts")
 def test_crawl_with_a_store_is_exported_where_its_files_are_not(tmp_path: Path) -> None:
     """The newest points and the inbox are enough."""
     file = tmp_path / "old.jsonl.zst"

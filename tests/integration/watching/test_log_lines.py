@@ -75,6 +75,7 @@ def bad_answer(path: str) -> Answer:
     return {"/busy": (503, {}), "/broken": (500, {})}.get(path, (200, {}))
 
 
+@pytest.mark.long("all lines of a crawl, beside Scrapy's: tests/unit/extensions")
 def test_each_line_is_an_object_and_expected_answers_are_no_errors(tmp_path: Path) -> None:
     """From the first line to the last, Scrapy's too; nothing that a page or a host may do raises an alarm.
 

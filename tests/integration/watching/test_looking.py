@@ -76,6 +76,7 @@ def counts_by_pld(found: dict[str, Any]) -> Counter[str]:
     return Counter({row["pld"]: row["fetches"] for row in found["worst"]})
 
 
+@pytest.mark.long("each command's own wrong words: tests/unit/commands/looking")
 def test_wrong_words_get_one_line(tmp_path: Path) -> None:
     """States and orders that do not exist, a host that is none, too many words."""
     with SimulatedWeb(tmp_path / "web", hosts=1, pages=2) as web, Crawl(tmp_path / "crawl", web.seeds, {}) as crawl:

@@ -197,6 +197,7 @@ def test_metrics_agree_with_the_origins_log(web: SimulatedWeb, tmp_path: Path) -
     assert seen("bigcrawl_lease_valid") == 1
 
 
+@pytest.mark.long("every metric of the table: tests/unit/metrics/test_table.py")
 def test_every_metric_of_the_table_is_shown_and_no_other(web: SimulatedWeb, tmp_path: Path) -> None:
     """With its kind and help, and with label values of its own list only: the number of series is known beforehand."""
     with Crawl(tmp_path / "crawl", web.seeds, settings_of()) as crawl:

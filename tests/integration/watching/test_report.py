@@ -111,6 +111,7 @@ def test_report_agrees_with_the_origins_log(tmp_path: Path, web: SimulatedWeb) -
     assert f"report: {written / 'report.html'}" in crawl.log.read_text()
 
 
+@pytest.mark.long("the report of a crawl that runs; the one here agrees with the origin's log")
 def test_report_of_a_running_crawl_has_no_secret(tmp_path: Path, web: SimulatedWeb) -> None:
     """While the node goes on. It is written before anything is known, and again when pages have been counted."""
     with PrivateRedis() as server:

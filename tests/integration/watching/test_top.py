@@ -172,6 +172,7 @@ def test_operator_watches_a_crawl_live(tmp_path: Path, web: SimulatedWeb) -> Non
         assert 1 <= len(rows) <= 3
 
 
+@pytest.mark.long("a Redis that goes away: tests/unit/commands/looking/test_top_screen.py")
 def test_screen_says_that_redis_is_away_and_goes_on(tmp_path: Path, web: SimulatedWeb) -> None:
     """The last look stays, with its age; when Redis is back, another process of it, so are the figures."""
     before = len(web.exchanges())

@@ -44,7 +44,9 @@ def test_a_small_run_counts_its_verdicts(tmp_path: Path) -> None:
     assert row["disk_bytes"] > 5 * row["keys"]
 
 
-@pytest.mark.parametrize("peer", ["Scrapy RFPDupeFilter", "SQLite"])
+@pytest.mark.parametrize(
+    "peer", [pytest.param("Scrapy RFPDupeFilter", marks=pytest.mark.long("another peer")), "SQLite"]
+)
 def test_a_peer_answers_the_same_offers(tmp_path: Path, peer: str) -> None:
     """A peer that miscounted would end the benchmark; its figures are of the sets it was filled with."""
     row = peers.measure({"peer": peer, "directory": str(tmp_path), "keys": 20_000, "urls": 5_000})

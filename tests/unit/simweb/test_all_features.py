@@ -84,7 +84,12 @@ class Reader:
 
 
 @pytest.mark.parametrize(
-    ("naming", "obey_nofollow"), [(Naming.ADDRESS, True), (Naming.NAME, True), (Naming.BOTH, False)]
+    ("naming", "obey_nofollow"),
+    [
+        (Naming.ADDRESS, True),
+        pytest.param(Naming.NAME, True, marks=pytest.mark.long("the same by names")),
+        pytest.param(Naming.BOTH, False, marks=pytest.mark.long("the same by names and addresses")),
+    ],
 )
 def test_known_answer_is_what_a_reader_finds(naming: Naming, obey_nofollow: bool):
     """The reader meets no URL that was not expected, misses none that is required, and sees expected statuses."""

@@ -201,7 +201,14 @@ def test_a_store_that_does_not_answer_holds_no_upload_for_good(tmp_path: Path, m
     assert not path.exists()
 
 
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP])
+@pytest.mark.parametrize(
+    "number",
+    [
+        signal.SIGTERM,
+        pytest.param(signal.SIGINT, marks=pytest.mark.long("another signal")),
+        pytest.param(signal.SIGHUP, marks=pytest.mark.long("another signal")),
+    ],
+)
 def test_a_signal_ends_an_upload_and_its_process(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, number: signal.Signals
 ) -> None:

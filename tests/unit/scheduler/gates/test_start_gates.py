@@ -236,7 +236,9 @@ def test_the_one_host_of_a_node_comes_among_many_of_another(redis_server: Privat
     assert seen.asked < 3
 
 
-@pytest.mark.parametrize("late", [{"a"}, {"b"}, {"a", "b"}])
+@pytest.mark.parametrize(
+    "late", [{"a"}, {"b"}, pytest.param({"a", "b"}, marks=pytest.mark.long("both, which are late here one by one"))]
+)
 def test_nodes_that_are_always_late_keep_nobody_away(redis_server: PrivateRedis, late: set[str]) -> None:
     """Nor are they kept away themselves; the server is asked less often then."""
     dice = random.Random(1)

@@ -180,6 +180,7 @@ def test_opic_divides_urls_by_their_place_among_all(scale: float) -> None:
     assert opic([scale] * 3 + [0.0]) == [2, 2, 2, 1], "who has received nothing is ordinary"
 
 
+@pytest.mark.long("a hundred thousand scores; the order of a few is asked here, too")
 def test_opic_goes_by_what_it_has_scored_lately() -> None:
     """Small batches are measured by those before them; those of long ago are forgotten."""
     prioritizer = make_prioritizer("opic")

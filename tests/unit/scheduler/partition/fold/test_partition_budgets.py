@@ -286,6 +286,7 @@ def test_nobody_starves_beside_one_with_very_many_hosts(directory: Path, urls: i
     partition._check()
 
 
+@pytest.mark.long("ten thousand URLs of a farm; the order of smaller ones is asked here, too")
 def test_who_was_over_budget_once_does_not_stand_behind_a_farm(directory: Path) -> None:
     """Ten pages of a farm bring hundreds more in each step: what another PLD has over budget passes all the same."""
     world, partition = PartitionWorld(), open_with(directory, SetBudgets(10))
