@@ -60,7 +60,7 @@ STAMP := $(VENV)/.installed
 CRAWL_STAMP := $(VENV)/.installed-crawl
 # pip compiles one file after another; compileall has a process for each core. What is hardly ever imported is compiled
 # when it is: tests of packages, services of moto other than S3, pip, and mypy, which runs as machine code.
-INSTALL := -m pip install --quiet --disable-pip-version-check --no-compile --editable
+INSTALL := -m pip install -qq --disable-pip-version-check --no-compile --editable
 COMPILE := -m compileall -qq -j 0
 SELDOM_IMPORTED := -x '/(tests|moto|mypy|mypyc|pip)/'
 CORPORA := build/corpora
@@ -90,14 +90,16 @@ $(CRAWL_STAMP): pyproject.toml setup.py
 	@$(PY) $(COMPILE) $(SELDOM_IMPORTED) $(VENV)/lib || true
 	@touch $@
 
-# Make it, unless the interpreter is too old, or cannot: of what, for whoever waits.
+# Make it, unless the interpreter is too old, or cannot: of what, for whoever waits. The pip that Python 3.11 brings takes
+# twice as long as the latest.
 define new_environment
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null || \
 	    { echo "$(PYTHON) is not Python 3.11 or later: make $(MAKECMDGOALS) PYTHON=/path/to/python3.11" >&2; exit 1; }; \
 	$(PYTHON) -c 'import ensurepip, venv' 2>/dev/null || \
 	    { echo "$(PYTHON) cannot make virtual environments: apt-get install python3-venv" >&2; exit 1; }; \
 	echo "Setting up $(VENV) with $(1) (once)"; \
-	$(PYTHON) -m venv $(VENV)
+	$(PYTHON) -m venv $(VENV); \
+	$(PY) -m pip install -qq --disable-pip-version-check --no-compile --upgrade pip
 endef
 
 crawl: $(CRAWL_STAMP)

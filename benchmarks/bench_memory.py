@@ -62,6 +62,7 @@ async def admit(client: RedisClient, keys: PartitionKeys, urls: list[QueuedUrl])
         dead_token="",
         deadline_ms=1,
         abort_ms=0,
+        forgotten_ms=0,
         delay_ms=1,
         generation=1,
     )

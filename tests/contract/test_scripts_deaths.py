@@ -30,6 +30,7 @@ def claim(
         dead_token=told_of if dead else "",
         deadline_ms=DEADLINE_MS,
         abort_ms=ABORT_MS,
+        forgotten_ms=DEADLINE_MS,
         delay_ms=DELAY_MS,
         generation=world.generation,
         now_ms=world.now_ms,

@@ -11,7 +11,7 @@ import pytest
 
 from bigcrawl.redisdb import scripts
 from bigcrawl.redisdb.scripts import Claim
-from tests.support.redis_servers.script_world import ABORT_MS, DELAY_MS, LEASE_MS
+from tests.support.redis_servers.script_world import ABORT_MS, DEADLINE_MS, DELAY_MS, LEASE_MS
 
 if TYPE_CHECKING:
     from tests.support.redis_servers.script_world import ScriptWorld
@@ -113,7 +113,7 @@ def test_hosts_rest_when_redis_has_forgotten_the_last_claim(world: ScriptWorld) 
     world.client.delete(world.keys.owner)
     claim = world.claim("c", epoch_min=epoch, server="another")
     world.admit(HOST)
-    world.advance(LEASE_MS + ABORT_MS + DELAY_MS - 1)
+    world.advance(DEADLINE_MS + DELAY_MS - 1)
     assert world.take_seqs() == []
     world.advance(2)
     assert world.take_seqs() == [1]
@@ -127,7 +127,7 @@ def test_hosts_rest_as_long_when_redis_knows_a_claim_before_the_last(world: Scri
     world.claim("b", "token-a")
     claim = world.claim(node, "token-b", epoch_min=world.who.epoch + 1, server="another")
     world.admit(HOST)
-    world.advance(LEASE_MS + ABORT_MS + DELAY_MS - 1)
+    world.advance(DEADLINE_MS + DELAY_MS - 1)
     assert world.take_seqs() == []
     world.advance(2)
     assert world.take_seqs() == [1]

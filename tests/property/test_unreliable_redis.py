@@ -14,6 +14,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import pytest
 from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, precondition, rule, run_state_machine_as_test
@@ -153,8 +154,11 @@ def test_no_host_is_asked_twice_at_a_time_when_redis_forgets_the_claim_of_a_node
     machine.teardown()
 
 
-def test_no_host_is_asked_twice_at_a_time_when_redis_remembers_a_dead_owner_instead_of_the_last(redis_url: str) -> None:
-    """What it has forgotten is that a node which runs has claimed since, and fetches."""
+@pytest.mark.parametrize("is_stopped", [False, True], ids=["runs", "is stopped"])
+def test_no_host_is_asked_twice_at_a_time_when_redis_remembers_a_dead_owner_instead_of_the_last(
+    redis_url: str, *, is_stopped: bool
+) -> None:
+    """What it has forgotten is that a node has claimed since, which fetches."""
     machine = UnreliableMachine(redis_url)
     machine.begin()
     machine.a_node_is_killed(0)
@@ -163,8 +167,11 @@ def test_no_host_is_asked_twice_at_a_time_when_redis_remembers_a_dead_owner_inst
     machine.time_passes(4)
     machine.a_node_starts()
     machine.redis_forgets(8_000)
-    machine.a_node_starts()
-    machine.pages_come(2, ends=2, again=True, turns=3)
+    if is_stopped:
+        machine.a_node_is_stopped(0, turns=39)
+    else:
+        machine.a_node_starts()
+        machine.pages_come(2, ends=2, again=True, turns=3)
     machine.teardown()
 
 

@@ -86,6 +86,7 @@ def claim_partition(
     dead_token: str,
     deadline_ms: int,
     abort_ms: int,
+    forgotten_ms: int,
     delay_ms: int,
     generation: int,
     now_ms: int = 0,
@@ -107,7 +108,7 @@ def claim_partition(
         (keys.owner, keys.state, keys.ready, keys.busy, keys.taken, keys.back, keys.inbox, keys.host, keys.deaths),
         (
             *(now_ms, node, token, lease_ms, epoch_min, dead_token, deadline_ms, delay_ms, generation),
-            *(told_of, in_process, server, abort_ms),
+            *(told_of, in_process, server, abort_ms, forgotten_ms),
         ),
         parse,
     )

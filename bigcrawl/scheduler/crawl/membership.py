@@ -201,6 +201,10 @@ class Membership:
         """Whether a node that uses this directory is alive, whatever Redis says."""
         return not all(_is_free(path) for path in self._directory.glob("*.lock"))
 
+    def is_alone_here(self) -> bool:
+        """Whether no other node that uses this directory is alive, whatever Redis says."""
+        return all(_is_free(path) for path in self._directory.glob("*.lock") if path.stem != self.node)
+
     def _refusals(self, reports: dict[str, dict[str, Any]]) -> dict[str, ConfigError]:
         """Return the nodes from which this one differs, each with what it says about that."""
         others = {node: report for node, report in reports.items() if node != self.node}

@@ -118,6 +118,7 @@ class ScriptWorld:
             dead_token=dead_token,
             deadline_ms=DEADLINE_MS,
             abort_ms=abort_ms,
+            forgotten_ms=DEADLINE_MS,
             delay_ms=DELAY_MS,
             generation=self.generation,
             now_ms=self.now_ms,

@@ -1,8 +1,8 @@
 """What a Dockerfile builds, made and run without Docker: the kernel's namespaces do what a daemon would.
 
 Each stage is an overlay on this machine's file system, which takes the place of the base image; its `python` and `pip`
-are those of an empty virtual environment. COPY, RUN, WORKDIR, USER, ENV and ENTRYPOINT do what Docker does with them,
-and whatever else the file says is left to hadolint. Needs root.
+are those of an empty virtual environment, with a pip as recent as a base image's. COPY, RUN, WORKDIR, USER, ENV and
+ENTRYPOINT do what Docker does with them, and whatever else the file says is left to hadolint. Needs root.
 """
 
 from __future__ import annotations
@@ -32,13 +32,15 @@ _ENTER = (
 
 
 class Stage:
-    """One stage of a build."""
+    """One stage of a build; it begins with what another one has made, if there is a base."""
 
-    def __init__(self, directory: Path) -> None:
+    def __init__(self, directory: Path, base: Stage | None = None) -> None:
         self.directory = directory
         layers = [directory / name for name in ("root", "upper", "work")]
         for layer in layers:
             layer.mkdir(parents=True)
+        if base is not None:
+            shutil.copytree(base.directory / "upper", directory / "upper", symlinks=True, dirs_exist_ok=True)
         self.workdir = "/"
         mounted = f"set -e; {_MOUNT}; echo mounted; exec sleep infinity"
         # The overlay is mounted as long as this process lives, for it alone.
@@ -48,9 +50,17 @@ class Stage:
         )
         assert self._holder.stdout is not None
         assert self._holder.stdout.readline() == b"mounted\n", "overlays need root, and a kernel that has them"
+
+    @classmethod
+    def with_python(cls, directory: Path) -> Stage:
+        """What FROM brings: an empty environment with a Python, closed."""
+        made = cls(directory)
         python = Path(sys._base_executable)  # type: ignore[attr-defined]
         above = [str(each) for each in python.resolve().parents]
-        self.run(f"chmod o+x {shlex.join(above)}; {python} -m venv {PYTHON}")
+        made.run(f"chmod o+x {shlex.join(above)}; {python} -m venv {PYTHON}")
+        made.run("python -m pip install --no-cache-dir --upgrade pip")
+        made.close()
+        return made
 
     def close(self) -> None:
         """Unmount it."""
@@ -98,12 +108,13 @@ class Image(Stage):
     @classmethod
     def build(cls, directory: Path) -> Image:
         """Build it from the project."""
+        base = Stage.with_python(directory / "base")
         stages: dict[str, Stage] = {}
         made: Image | None = None
         for word, rest in ops_files.instructions():
             if word == "FROM":
                 name = rest.partition(" AS ")[2]
-                made = cls(directory / (name or "last"))
+                made = cls(directory / (name or "last"), base)
                 stages[name] = made
             assert made is not None
             if word == "WORKDIR":

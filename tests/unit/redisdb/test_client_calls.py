@@ -50,6 +50,7 @@ def claim(keys: PartitionKeys, node: str = "a") -> scripts.Call[Any]:
         dead_token="",
         deadline_ms=1_000,
         abort_ms=0,
+        forgotten_ms=0,
         delay_ms=1_000,
         generation=1,
         now_ms=T0,

@@ -18,6 +18,7 @@
 -- ARGV[12] run id of this server, or '' if this node made all fetches of the last epoch itself, and no others can be
 --          under way
 -- ARGV[13] abort ms: by so long after the end of its lease an owner that may be alive has given up its fetches
+-- ARGV[14] forgotten ms: by so long from now an owner that is forgotten has given up its fetches
 -- Returns: {1, epoch, last admitted batch, last inbox id, URLs returned, 1 if Redis knows it as committed,
 --           deaths as fields and values, rest} or {0, lease left in ms, owner's node id, owner's token}; no lease is left when
 --          the owner had URLs taken, and ARGV[11] does not tell of it.
@@ -66,12 +67,15 @@ local epoch = math.max(tonumber(owner[2] or '0'), tonumber(ARGV[5])) + 1
 local inbox_id = last_entry_id(KEYS[7])
 local state = redis.call('HMGET', KEYS[2], 'admitted', 'committed')
 local delay_ms = tonumber(ARGV[8])
--- By then all fetches of an owner that may be alive are over. A Redis that was restarted may have forgotten renewals of
--- its lease, but none can come after the restart.
-local over_ms = (is_restarted and now + tonumber(ARGV[4]) or tonumber(owner[3] or '0')) + tonumber(ARGV[13])
 -- The files tell of a later epoch than Redis does: its owner is forgotten, and may be alive, whoever was the owner before.
 local is_forgotten = ARGV[12] ~= '' and tonumber(owner[2] or '0') < tonumber(ARGV[5])
 local may_fetch = is_forgotten or not (known_dead or owner[1] == ARGV[2])
+-- By then all fetches of an owner that may be alive are over. A Redis that was restarted may have forgotten renewals of
+-- its lease, but none can come after the restart.
+local over_ms = (is_restarted and now + tonumber(ARGV[4]) or tonumber(owner[3] or '0')) + tonumber(ARGV[13])
+if is_forgotten then
+  over_ms = now + tonumber(ARGV[14])
+end
 local hot = 0
 local records = {}
 for i = 1, #taken, 2 do

@@ -82,6 +82,7 @@ class Claims:
         self._stale: set[OwnedPartition] = set()  # not claimed again yet since Redis was restarted
         self._opening: dict[int, Identity] = {}  # claimed, but not opened yet
         self._rests: dict[int, int] = {}  # until when hosts rest, by the last claim; Redis may forget it
+        self._is_alone_here = False  # at the last claim: no other node lives on this machine
         self.has_claimed = False
 
     def __repr__(self) -> str:
@@ -124,6 +125,7 @@ class Claims:
         """Claim partitions; return those that were won."""
         self.has_claimed = True
         epochs = await self._opener.last_epochs(partitions)
+        self._is_alone_here = await self._thread.run(self._membership.is_alone_here)
         results = await self._client.run([self._call(p, epochs[p]) for p in partitions])
         won = {p: result for p, result in zip(partitions, results, strict=True) if isinstance(result, Claim)}
         refused = {p: r for p, r in zip(partitions, results, strict=True) if isinstance(r, Refusal)}
@@ -185,16 +187,18 @@ class Claims:
         # Those of the owner before may be under way until hosts need no longer rest for them.
         is_alone = self._rests.get(partition, 0) <= self._client.now_ms()
         has_fetched_all = before is not None and before.identity.epoch == epoch_min and is_alone
+        lease_ms = self._config.frontier.lease_ms
         return scripts.claim_partition(
             partition_keys(self._config.crawl.name, partition),
             node=self._membership.node,
             token=self._membership.token,
-            lease_ms=self._config.frontier.lease_ms,
+            lease_ms=lease_ms,
             epoch_min=epoch_min,
             dead_token=last.token if last is not None and last.is_dead else "",
             deadline_ms=deadline_ms,
             # The kernel goes on receiving for a process that is stopped, and nobody gives its fetches up.
             abort_ms=deadline_ms if last is not None and last.is_here else ABORT_MS,
+            forgotten_ms=lease_ms + ABORT_MS if self._is_alone_here else deadline_ms,
             delay_ms=self._config.politeness.host_delay_ms,
             generation=self._next_generation(),
             told_of=last.token if last is not None else "",

@@ -37,6 +37,7 @@ async def own(client: RedisClient, crawl: str, partition: int = 0) -> tuple[Part
         lease_ms=LEASE_MS,
         deadline_ms=0,
         abort_ms=0,
+        forgotten_ms=0,
         delay_ms=0,
     )
     [claim] = await client.run([call])

@@ -56,6 +56,7 @@ class Owner:
             dead_token="",
             deadline_ms=0,
             abort_ms=0,
+            forgotten_ms=0,
             delay_ms=0,
             generation=next(_generations),
         )

@@ -46,6 +46,7 @@ async def steal(w: World, partition: int) -> None:
         dead_token="",
         deadline_ms=0,
         abort_ms=0,
+        forgotten_ms=0,
         delay_ms=0,
         generation=1,
     )
