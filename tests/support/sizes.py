@@ -1,4 +1,4 @@
-"""How many examples hypothesis tries: by default a third of what a test says, all in a full run, or ten times that.
+"""How many examples hypothesis tries: by default a fifth of what a test says, all in a full run, or ten times that.
 
 Each run draws others, so what a small run leaves out another one tries. `make test-fault` runs the large profile.
 """
@@ -13,7 +13,7 @@ SMALL: Final = "small"
 FULL: Final = "full"
 LARGE: Final = "large"
 EXAMPLES_MIN: Final = 8
-_SMALLER: Final = 3
+_SMALLER: Final = 5
 _LARGER: Final = 10
 _USUAL: Final = 100  # hypothesis' own number
 

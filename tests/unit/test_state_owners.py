@@ -14,6 +14,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from tests.support.imports import parsed
+
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
@@ -161,7 +163,7 @@ def statements(scope: ast.AST) -> Iterator[ast.AST]:
 
 def faults(source: str) -> list[str]:
     """What a module assigns that is not its own, as it names it: `held.stage`, `self.hot.urls`."""
-    tree = ast.parse(source)
+    tree = parsed(source)
     return list(_faults_of(Scope(Module(tree), tree), tree))
 
 
@@ -185,9 +187,7 @@ QUESTION = re.compile("_?(allows|are|can|covers|has|have|holds|is|knows|may|must
 
 def acting_questions(source: str) -> list[str]:
     """Functions that are named like questions, and assign attributes or items."""
-    functions = [
-        node for node in ast.walk(ast.parse(source)) if isinstance(node, Function) and QUESTION.match(node.name)
-    ]
+    functions = [node for node in ast.walk(parsed(source)) if isinstance(node, Function) and QUESTION.match(node.name)]
     return [
         node.name
         for node in functions
@@ -276,7 +276,7 @@ def test_an_assignment_to_an_object_of_the_modules_own_is_none(source: str) -> N
 def test_only_its_own_module_writes_a_held_url() -> None:
     """Planted into any other module that knows it, each of its fields is found."""
     path = PACKAGE / "scheduler" / "records" / "held.py"
-    classes = [node for node in ast.parse(path.read_text("utf-8")).body if isinstance(node, ast.ClassDef)]
+    classes = [node for node in parsed(path.read_text("utf-8")).body if isinstance(node, ast.ClassDef)]
     [held] = [node for node in classes if node.name == "HeldUrl"]
     names = [f"held.{ast.unparse(each.target)}" for each in held.body if isinstance(each, ast.AnnAssign)]
     assert "held.stage" in names

@@ -14,6 +14,7 @@ from bigcrawl.scheduler.rules.page_rules import RULES as PAGE_RULES
 from bigcrawl.stats import CRAWL_COUNTERS, SCRAPY_STATS, Stat
 from bigcrawl.url.canonical import UrlError, canonicalize
 from bigcrawl.url.shape import KINDS as SHAPES
+from tests.support.imports import parsed
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -31,7 +32,7 @@ def calls() -> tuple[tuple[str, str, ast.Call], ...]:
     found = []
     for path in sorted(PACKAGE.rglob("*.py")):
         where = path.relative_to(PACKAGE).as_posix()
-        nodes = ast.walk(ast.parse(path.read_text("utf-8")))
+        nodes = ast.walk(parsed(path.read_text("utf-8")))
         found += [(where, called_name(node), node) for node in nodes if isinstance(node, ast.Call)]
     return tuple(found)
 
@@ -95,7 +96,7 @@ def scrapy_keys() -> Iterator[tuple[str, str]]:
 def outcome_keys() -> Iterator[str]:
     """The crawl counters that say how URLs ended."""
     for path in sorted((PACKAGE / "scheduler").rglob("*.py")):
-        for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+        for node in ast.walk(parsed(path.read_text("utf-8"))):
             if isinstance(node, ast.Constant | ast.JoinedStr):
                 yield from (text for text in texts(node) if OUTCOME.fullmatch(text) and " " not in text)
     for where, name, call in calls():
@@ -126,7 +127,7 @@ def published_fields() -> list[str]:
     """What an owner publishes with `trim_partition`: in the last table of each function that does."""
     found = []
     for module, name in (("publishing", "call"), ("claiming/bring_up", "begin_anew")):
-        tree = ast.parse((PACKAGE / "scheduler" / "owner" / f"{module}.py").read_text("utf-8"))
+        tree = parsed((PACKAGE / "scheduler" / "owner" / f"{module}.py").read_text("utf-8"))
         functions = (n for n in ast.walk(tree) if isinstance(n, ast.FunctionDef | ast.AsyncFunctionDef))
         publish = next(n for n in functions if n.name == name)
         table = [n for n in ast.walk(publish) if isinstance(n, ast.Dict)][-1]

@@ -14,6 +14,7 @@ from bigcrawl import config, setting_values
 from bigcrawl.config import pages, read_config
 from bigcrawl.default_settings import BY_NAME, SETTINGS, Setting
 from bigcrawl.exceptions import ConfigError
+from tests.support.imports import parsed
 
 BOUNDED = [setting for setting in SETTINGS if setting.low is not None]
 NUMBERS = [setting for setting in SETTINGS if setting.type in (int, float)]
@@ -251,7 +252,7 @@ def test_every_setting_is_read_in_one_place() -> None:
     read = [
         node.slice.value
         for path in Path(config.__file__).parent.glob("*.py")
-        for node in ast.walk(ast.parse(path.read_text("utf-8")))
+        for node in ast.walk(parsed(path.read_text("utf-8")))
         if isinstance(node, ast.Subscript) and isinstance(node.slice, ast.Constant)
     ]
     assert {name for name in read if isinstance(name, str)} == set(BY_NAME)

@@ -16,6 +16,7 @@ from bigcrawl.redisdb import keys as keys_module
 from bigcrawl.redisdb import script_texts, scripts
 from bigcrawl.redisdb.keys import CrawlKeys, ListKeys, PartitionKeys, gate_prefix
 from bigcrawl.redisdb.scripts import Call, Ended, Identity, answers
+from tests.support.imports import parsed
 
 if TYPE_CHECKING:
     from collections.abc import Collection
@@ -162,13 +163,13 @@ def test_scripts_are_called_through_their_functions_alone() -> None:
     """No other module builds a script call or sends EVAL; a function builds its own script's call only."""
     for path in PACKAGE.rglob("*.py"):
         source = path.read_text("utf-8")
-        tree = ast.parse(source)
+        tree = parsed(source)
         called = [node.func for node in ast.walk(tree) if isinstance(node, ast.Call)]
         builds = any(getattr(func, "id", getattr(func, "attr", "")) == "Call" for func in called)
         where = path.relative_to(PACKAGE).as_posix()
         assert not builds or where.startswith("redisdb/scripts/"), where
         assert "EVAL" not in source or where in ("redisdb/script_texts.py", "redisdb/rights.py"), where
-    trees = [ast.parse(path.read_text("utf-8")) for path in Path(scripts.__file__).parent.glob("*.py")]
+    trees = [parsed(path.read_text("utf-8")) for path in Path(scripts.__file__).parent.glob("*.py")]
     for function in [node for tree in trees for node in tree.body if isinstance(node, ast.FunctionDef)]:
         names = {node.value for node in ast.walk(function) if isinstance(node, ast.Constant)} & set(SCRIPT_NAMES)
         assert names == ({function.name} & set(SCRIPT_NAMES))

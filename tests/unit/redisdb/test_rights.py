@@ -14,6 +14,7 @@ from bigcrawl.exceptions import ConfigError
 from bigcrawl.redisdb import script_texts
 from bigcrawl.redisdb.keys import PartitionKeys
 from bigcrawl.redisdb.rights import NODE_COMMANDS, check_rights, key_patterns
+from tests.support.imports import parsed
 from tests.support.redis_servers.acl_rules import PAGE, make_user, rule_of
 from tests.support.redis_servers.client_runs import append, run
 from tests.support.redis_servers.redis_server import PrivateRedis
@@ -61,7 +62,7 @@ def sent_by_modules(paths: Iterable[Path], known: set[str]) -> set[str]:
     """Constants with which a tuple or the arguments of a call begin, if they name a command of Redis."""
     found: set[str] = set()
     for path in paths:
-        for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+        for node in ast.walk(parsed(path.read_text("utf-8"))):
             words = node.elts if isinstance(node, ast.Tuple) else node.args if isinstance(node, ast.Call) else []
             if words and isinstance(words[0], ast.Constant):
                 found.add(str(words[0].value))

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import ast
 import datetime
 import enum
 import io
 from dataclasses import InitVar, dataclass, field
 from decimal import Decimal
-from pathlib import Path
 from typing import Any, ClassVar, NamedTuple
 
 import msgpack
@@ -17,7 +15,6 @@ import pytest
 from scrapy import Field, FormRequest, Item, Request, Spider
 from scrapy.http import JsonRequest, XmlRpcRequest
 
-import bigcrawl
 from bigcrawl.exceptions import ContractError, RequestNotStorableError
 from bigcrawl.links import Links
 from bigcrawl.scheduler.adapter.request_codec import decode_body, decode_request, encode_request, links_encoder
@@ -484,14 +481,3 @@ def test_member_survives_any_body() -> None:
     url = QueuedUrl((1 << 64) - 1, "a.example", -3, UNCHECKED, b"12:34\n\x00:")
     member = unpack_member(pack_member(1 << 40, url))
     assert member == Member(1 << 40, url.key, -3, UNCHECKED, 0, url.body)
-
-
-def test_no_module_pickles() -> None:
-    """Nothing of bigcrawl imports a way to store code, but the process that reads what other crawlers stored."""
-    banned = {"pickle", "marshal", "shelve", "dill", "cloudpickle", "joblib"}
-    package = Path(bigcrawl.__file__).parent
-    for path in {*package.rglob("*.py")} - {package / "commands" / "foreign" / "unpickling.py"}:
-        for node in ast.walk(ast.parse(path.read_text())):
-            names = [alias.name for alias in node.names] if isinstance(node, ast.Import | ast.ImportFrom) else []
-            names += [node.module or ""] if isinstance(node, ast.ImportFrom) else []
-            assert not banned & {name.partition(".")[0] for name in names}, path
