@@ -46,7 +46,7 @@
 PYTHON ?= python3
 VENV ?= .venv
 TESTS ?=
-WORKERS ?= -n 10 --dist loadfile --no-loadscope-reorder
+WORKERS ?= -n 8 --dist loadfile --no-loadscope-reorder
 PYTEST_ARGS ?=
 PYTHONS ?=
 SEEDS ?=
@@ -105,7 +105,7 @@ endef
 crawl: $(CRAWL_STAMP)
 	@$(PY) -m bigcrawl.main_job --seeds "$(SEEDS)" --contact "$(CONTACT)" $(if $(FRESH),--fresh) -- $(ARGS)
 
-# pytest rewrites the asserts of each test file once and keeps the outcome. In a new checkout each of ten workers would
+# pytest rewrites the asserts of each test file once and keeps the outcome. In a new checkout each of eight workers would
 # do it for all of them, 20 CPU-seconds each: two processes share the files before.
 REWRITTEN := tests/__pycache__/.rewritten
 .PHONY: rewritten
