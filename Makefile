@@ -91,15 +91,15 @@ $(CRAWL_STAMP): pyproject.toml setup.py
 	@touch $@
 
 # Make it, unless the interpreter is too old, or cannot: of what, for whoever waits. The pip that Python 3.11 brings takes
-# twice as long as the latest.
+# twice as long as the latest, and does where that cannot be had.
 define new_environment
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null || \
 	    { echo "$(PYTHON) is not Python 3.11 or later: make $(MAKECMDGOALS) PYTHON=/path/to/python3.11" >&2; exit 1; }; \
 	$(PYTHON) -c 'import ensurepip, venv' 2>/dev/null || \
 	    { echo "$(PYTHON) cannot make virtual environments: apt-get install python3-venv" >&2; exit 1; }; \
 	echo "Setting up $(VENV) with $(1) (once)"; \
-	$(PYTHON) -m venv $(VENV); \
-	$(PY) -m pip install -qq --disable-pip-version-check --no-compile --upgrade pip
+	$(PYTHON) -m venv $(VENV) && \
+	{ $(PY) -m pip install -qq --disable-pip-version-check --no-compile --upgrade pip || true; }
 endef
 
 crawl: $(CRAWL_STAMP)
