@@ -75,6 +75,18 @@ def test_process_is_here_while_it_has_its_lock(members: list[Membership]) -> Non
     assert not second.is_here(first.token)
 
 
+def test_node_is_alone_here_while_no_other_has_its_lock(members: list[Membership]) -> None:
+    """Its own does not count, nor do those of the dead, which stay behind."""
+    first, second, _ = members
+    first.lock()
+    assert first.is_alone_here()
+    assert not second.is_alone_here()
+    second.lock()
+    assert not first.is_alone_here()
+    second.unlock(left=False)
+    assert first.is_alone_here()
+
+
 def test_asking_does_not_take_the_lock(members: list[Membership]) -> None:
     """Whoever asks for a death certificate leaves the lock to its node."""
     first, second, _ = members
