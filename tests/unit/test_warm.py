@@ -40,7 +40,7 @@ def both(directory: Path, program: str, *arguments: str) -> list[subprocess.Comp
     (directory / "program.py").write_text(program)
     environment = {"PATH": os.environ["PATH"], "PYTHONPATH": "/nowhere", "LC_ALL": "C.UTF-8"}
     cold = subprocess.run(
-        [sys.executable, "-m", "program", *arguments],
+        ["env", "--default-signal=HUP,INT", sys.executable, "-m", "program", *arguments],
         cwd=directory,
         env=environment,
         stdin=subprocess.DEVNULL,

@@ -71,6 +71,9 @@ def warm_up() -> None:
 def become(told: dict[str, Any], files: list[int]) -> None:
     """Turn this fork into the process that was asked for: session, working directory, environment, files, arguments."""
     os.setsid()
+    # As a terminal has them, however the tests were started: nohup and `&` have them ignored.
+    signal.signal(signal.SIGHUP, signal.SIG_DFL)
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     for number, file in enumerate(files):
         os.dup2(file, number)
     os.closerange(3, os.sysconf("SC_OPEN_MAX"))  # the server's, and those that tell of other forks
