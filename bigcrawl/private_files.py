@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import secrets
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
@@ -17,6 +18,14 @@ _OTHERS: Final = 0o077
 def opener(path: str, flags: int) -> int:
     """An opener for `open` that creates files readable by their owner only."""
     return os.open(path, flags, FILE_MODE)
+
+
+def name_part() -> str:
+    """What makes the name of a temporary file one that no other process has.
+
+    The number of a process does not: containers and machines that share a directory have processes of the same numbers.
+    """
+    return secrets.token_hex(8)
 
 
 def make_private_directory(path: str | os.PathLike[str]) -> None:

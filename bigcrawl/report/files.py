@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import json
-import os
 from contextlib import suppress
 from typing import TYPE_CHECKING, Final
 
 from bigcrawl.exceptions import ConfigError
-from bigcrawl.private_files import make_private_directory, opener
+from bigcrawl.private_files import make_private_directory, name_part, opener
 from bigcrawl.report.document import document_of
 from bigcrawl.report.figures import gather
 from bigcrawl.report.html import html_of
@@ -50,7 +49,7 @@ def write_files(document: Document, directory: Path) -> None:
 
 
 def _write(path: Path, text: str) -> None:
-    part = path.with_name(f"{path.name}.{os.getpid()}.part")
+    part = path.with_name(f"{path.name}.{name_part()}.part")
     try:
         with open(part, "w", encoding="utf-8", errors="replace", opener=opener) as file:
             file.write(text)

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import os
-import threading
 from typing import TYPE_CHECKING, Final
 
-from bigcrawl.private_files import FILE_MODE, opener
+from bigcrawl.private_files import FILE_MODE, name_part, opener
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -25,7 +24,7 @@ def write_whole(path: Path, pieces: Iterable[bytes], mode: int = FILE_MODE) -> N
     Raises:
         OSError: the disk refuses; the file is unchanged.
     """
-    temporary = path.with_name(f".{path.name}{TEMPORARY}{os.getpid()}-{threading.get_ident()}")
+    temporary = path.with_name(f".{path.name}{TEMPORARY}{name_part()}")
     try:
         with open(temporary, "wb", opener=opener) as file:
             for number, piece in enumerate(pieces):

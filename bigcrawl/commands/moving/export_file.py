@@ -21,7 +21,7 @@ from contextlib import contextmanager
 from typing import IO, TYPE_CHECKING, Any, Final
 
 from bigcrawl.exceptions import ConfigError
-from bigcrawl.private_files import opener
+from bigcrawl.private_files import name_part, opener
 from bigcrawl.scheduler.partition.fold.imported_rows import RowsFormatError, TableRows, pack_rows, unpack_rows
 from bigcrawl.scheduler.records.body import look_at_address
 from bigcrawl.scheduler.records.inbox_entry import CONTENTS, EDGES, FORGOTTEN, REVISITS, ROWS, VOTES
@@ -81,7 +81,7 @@ def new_file(path: Path) -> Iterator[LineWriter]:
     """
     if path.exists():
         raise ConfigError(f"{path} is there: choose another name, or delete it")
-    part = path.with_name(f"{path.name}.{os.getpid()}.part")
+    part = path.with_name(f"{path.name}.{name_part()}.part")
     try:
         with open(part, "wb", opener=opener) as plain:
             with _compressed(path, plain) as file:

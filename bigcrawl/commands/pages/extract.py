@@ -14,6 +14,7 @@ from bigcrawl.page_index.cdxj import REVISIT, decoded
 from bigcrawl.page_index.index_files import CDXJ, unindexed
 from bigcrawl.page_index.lookup import captures
 from bigcrawl.page_index.search_key import search_key
+from bigcrawl.private_files import name_part
 from bigcrawl.url.canonical import UrlError, canonicalize
 from bigcrawl.warc.extraction import Extracted, extract
 
@@ -122,7 +123,7 @@ def _in_place_of(to: Path | None) -> Iterator[BinaryIO]:
             yield file
         return
     target = to.resolve()  # a link stays one
-    new = target.with_name(f"{target.name}.{os.getpid()}{_NEW_SUFFIX}")
+    new = target.with_name(f"{target.name}.{name_part()}{_NEW_SUFFIX}")
     try:
         with new.open("wb") as file:
             yield file

@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING
 from isal import isal_zlib
 
 from bigcrawl.exceptions import ConfigError, CorruptionError
-from bigcrawl.private_files import make_private_directory, opener
+from bigcrawl.private_files import make_private_directory, name_part, opener
 from bigcrawl.redisdb.keys import CrawlKeys, partition_keys
 from bigcrawl.scheduler.crawl.stored_record import UnknownToRedisError, find_stored, keep_in_store
 from bigcrawl.scheduler.partition.directory import is_unused
@@ -268,7 +268,7 @@ def _make_file(path: Path, record: dict[str, str]) -> dict[str, str]:
     """Write the record, and return it. If another node was faster in the same directory, return what that wrote."""
     try:
         make_private_directory(path.parent)
-        temporary = path.with_suffix(f".{os.getpid()}.tmp")
+        temporary = path.with_suffix(f".{name_part()}.tmp")
         with open(temporary, "w", opener=opener) as file:
             json.dump(record, file)
             file.flush()

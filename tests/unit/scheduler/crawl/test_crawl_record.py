@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
+import threading
+from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -317,3 +320,22 @@ def test_directory_that_cannot_be_written_is_told(tmp_path: Path, crawl_name: st
     (tmp_path / "state").write_text("in the way")
     with pytest.raises(ConfigError, match="cannot "):
         asyncio.run(opened(tmp_path / "state", crawl_name, redis_url))
+
+
+def test_nodes_whose_processes_have_one_number_begin_a_crawl_in_one_directory(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As in containers that share a volume: both have the record that was there first, and nothing else stays."""
+    both = threading.Barrier(2)
+    sync = os.fsync
+
+    def sync_beside_the_other(fd: int) -> None:
+        sync(fd)
+        both.wait(60)
+
+    monkeypatch.setattr(os, "fsync", sync_beside_the_other)
+    path = tmp_path / "crawl" / RECORD_FILE
+    with ThreadPoolExecutor(2) as nodes:
+        made = list(nodes.map(lambda id_: crawl_record._make_file(path, {"id": id_}), ("one", "other")))
+    assert made[0] == made[1] == json.loads(path.read_text())
+    assert [each.name for each in path.parent.iterdir()] == [RECORD_FILE]
