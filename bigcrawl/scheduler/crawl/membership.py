@@ -87,16 +87,20 @@ class Membership:
     def lock(self) -> None:
         """Take the lock file that proves this node is alive.
 
+        It has its name when it is locked, so that nobody who asks whether it is free can have it first.
+
         Raises:
             ConfigError: the state directory cannot be written.
         """
         try:
             make_private_directory(self._directory)
             make_private(self._directory.parent)  # a crawl that was begun when others could read it
-            self._lock_fd = os.open(self._path(self.node), os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, FILE_MODE)
+            unnamed = self._path(self.node).with_suffix(".new")
+            self._lock_fd = os.open(unnamed, os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, FILE_MODE)
             fcntl.flock(self._lock_fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
             if self._in_process is not None:
                 self._in_process.open(self._lock_fd)
+            unnamed.rename(self._path(self.node))
             self._take_slot()
         except OSError as error:
             raise ConfigError(f"cannot write the state directory: {error}; check BIGCRAWL_STATE_DIR") from error
@@ -274,7 +278,7 @@ class Membership:
         kept = {self.node, *self.reports, *named}
         for path in self._directory.glob("*.lock"):
             with contextlib.suppress(OSError):
-                # A lock file that is just being taken is not locked yet.
+                # A node of an earlier release locks its file after it has made it.
                 if path.stem not in kept and time.time() - path.stat().st_mtime > LOCK_AGE_S and _is_free(path):
                     path.unlink()
 

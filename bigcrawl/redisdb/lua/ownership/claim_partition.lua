@@ -25,7 +25,8 @@
 -- Guarantee: a live owner is never fenced; the new epoch is above every earlier one. Every taken URL is back in
 --            its host's queue at its old place; its host waits its delay, or as long as after its last fetch where
 --            that was longer. When the owner is not known to be dead, that begins when its fetches are over: at the
---            fetch deadline, or ARGV[13] after the end of its lease if that is sooner. A taken URL
+--            fetch deadline, or ARGV[13] after the end of its lease if that is sooner; for an owner that Redis has
+--            forgotten, ARGV[14] from now. A taken URL
 --            that another node had in process has one death more, as long as that is not known to be none of it, and
 --            is alone at it if try_suspect has said so of this take. Where Redis was restarted in the last owner's
 --            time, and so may have forgotten its last fetches, each host waits as if it was just fetched from.

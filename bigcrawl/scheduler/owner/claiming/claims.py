@@ -82,7 +82,6 @@ class Claims:
         self._stale: set[OwnedPartition] = set()  # not claimed again yet since Redis was restarted
         self._opening: dict[int, Identity] = {}  # claimed, but not opened yet
         self._rests: dict[int, int] = {}  # until when hosts rest, by the last claim; Redis may forget it
-        self._is_alone_here = False  # at the last claim: no other node lives on this machine
         self.has_claimed = False
 
     def __repr__(self) -> str:
@@ -125,14 +124,14 @@ class Claims:
         """Claim partitions; return those that were won."""
         self.has_claimed = True
         epochs = await self._opener.last_epochs(partitions)
-        self._is_alone_here = await self._thread.run(self._membership.is_alone_here)
-        results = await self._client.run([self._call(p, epochs[p]) for p in partitions])
+        is_alone_here = await self._thread.run(self._membership.is_alone_here)
+        results = await self._client.run([self._call(p, epochs[p], None, is_alone_here) for p in partitions])
         won = {p: result for p, result in zip(partitions, results, strict=True) if isinstance(result, Claim)}
         refused = {p: r for p, r in zip(partitions, results, strict=True) if isinstance(r, Refusal)}
         tokens, membership = {refusal.token for refusal in refused.values()}, self._membership
         owners = await self._thread.run(lambda: {token: LastOwner.of(token, membership) for token in tokens})
         free = {p: owners[r.token] for p, r in refused.items() if owners[r.token].is_dead or r.left_ms <= 0}
-        again = await self._client.run([self._call(p, epochs[p], last) for p, last in free.items()])
+        again = await self._client.run([self._call(p, epochs[p], last, is_alone_here) for p, last in free.items()])
         won |= {p: result for p, result in zip(free, again, strict=True) if isinstance(result, Claim)}
         self._rests |= {p: result.rest_ms for p, result in won.items()}
         return won
@@ -182,11 +181,13 @@ class Claims:
         marking = scripts.trim_partition(keys, identity, NO_INBOX_ID, 0, {mark: 1})
         await self._client.run_each([marking, scripts.release_partition(keys, identity)])
 
-    def _call(self, partition: int, epoch_min: int, last: LastOwner | None = None) -> scripts.Call[Claim | Refusal]:
+    def _call(
+        self, partition: int, epoch_min: int, last: LastOwner | None, is_alone_here: bool
+    ) -> scripts.Call[Claim | Refusal]:
         before, deadline_ms = self._table.by_number.get(partition), self._config.politeness.fetch_deadline_ms
         # Those of the owner before may be under way until hosts need no longer rest for them.
-        is_alone = self._rests.get(partition, 0) <= self._client.now_ms()
-        has_fetched_all = before is not None and before.identity.epoch == epoch_min and is_alone
+        have_rested = self._rests.get(partition, 0) <= self._client.now_ms()
+        has_fetched_all = before is not None and before.identity.epoch == epoch_min and have_rested
         lease_ms = self._config.frontier.lease_ms
         return scripts.claim_partition(
             partition_keys(self._config.crawl.name, partition),
@@ -198,7 +199,7 @@ class Claims:
             deadline_ms=deadline_ms,
             # The kernel goes on receiving for a process that is stopped, and nobody gives its fetches up.
             abort_ms=deadline_ms if last is not None and last.is_here else ABORT_MS,
-            forgotten_ms=lease_ms + ABORT_MS if self._is_alone_here else deadline_ms,
+            forgotten_ms=lease_ms + ABORT_MS if is_alone_here else deadline_ms,
             delay_ms=self._config.politeness.host_delay_ms,
             generation=self._next_generation(),
             told_of=last.token if last is not None else "",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import fcntl
 import os
 import re
 from typing import TYPE_CHECKING, Any
@@ -85,6 +86,23 @@ def test_node_is_alone_here_while_no_other_has_its_lock(members: list[Membership
     assert not first.is_alone_here()
     second.unlock(left=False)
     assert first.is_alone_here()
+
+
+def test_lock_file_has_its_name_when_it_is_locked(members: list[Membership], monkeypatch: pytest.MonkeyPatch) -> None:
+    """So that whoever asks which locks are free cannot have it before its node, which would end then."""
+    first, second, _ = members
+    lock = fcntl.flock
+    named_before: list[list[Path]] = []
+
+    def note_names(fd: int, operation: int) -> None:
+        named_before.append(list(first._directory.glob("*.lock")))
+        lock(fd, operation)
+
+    monkeypatch.setattr(fcntl, "flock", note_names)
+    first.lock()
+    assert named_before[0] == []
+    assert not second.is_alone_here()
+    assert not list(first._directory.glob("*.new"))
 
 
 def test_asking_does_not_take_the_lock(members: list[Membership]) -> None:
