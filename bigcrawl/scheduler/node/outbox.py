@@ -1,7 +1,7 @@
 """Links leave a node (step 3): discovered URLs wait here, and are sent to inboxes in numbered batches.
 
 So do rows about the contents of pages, for the partitions of their contents. Hints, which may be lost, wait longer than
-anything else, because a step that reads one costs little less than one that reads many.
+anything else, because a step that reads one costs little less than one that reads many, and go only with others.
 
 A batch keeps its number until Redis has taken it, so that a repeat after a lost reply is recognised. An inbox takes
 number n only after n-1: when Redis refuses a command of a pipeline, those behind it wait for it. Batches of the last
@@ -236,9 +236,13 @@ class Outbox:
             self.flushed = self._sealed
 
     def _mind_hints(self) -> None:
-        """Let hints go with the next batches, if they have waited for others long enough."""
-        now_ms = self._clock.monotonic_ms()
-        if not self._hints or now_ms - self._hinted_ms < self._hints_ms:
+        """Let hints go with what goes now, if they have waited for others long enough.
+
+        They never go alone: those of a crawl's last pages would come after its end, and whoever starts it again would
+        have something to fold.
+        """
+        now_ms, has_others = self._clock.monotonic_ms(), self._waiting or self._contents
+        if not self._hints or not has_others or now_ms - self._hinted_ms < self._hints_ms:
             return
         hints, self._hints, self._hinted_ms = self._hints, {}, now_ms
         for partition, rows_by_kind in hints.items():

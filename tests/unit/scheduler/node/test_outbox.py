@@ -469,7 +469,7 @@ def test_rows_about_contents_go_with_urls_or_alone(crawl_name: str, redis_url: s
 
 
 def test_hints_wait_for_others_and_nothing_waits_for_them(crawl_name: str, redis_url: str) -> None:
-    """They go with what else goes by then; a full outbox takes none."""
+    """They go with what else goes by then, and never alone; a full outbox takes none."""
 
     async def scenario() -> None:
         async with connected(redis_url) as client:
@@ -480,8 +480,13 @@ def test_hints_wait_for_others_and_nothing_waits_for_them(crawl_name: str, redis
             outbox.offer_hint(row)
             assert (outbox.offered, outbox.waiting) == (0, 0)
             await outbox.flush(client)
+            assert await contents_in(client, crawl_name, 1) == [], "alone, it would come after the end of the crawl"
+            outbox.offer_content(ContentRow(0, pack_seen(70, 0)))
+            await outbox.flush(client)
+            assert len(await contents_in(client, crawl_name, 1)) == 1
             outbox.offer_hint(row)
             clock.advance(9_999)
+            outbox.offer_content(ContentRow(0, pack_seen(70, 1)))
             await outbox.flush(client)
             assert len(await contents_in(client, crawl_name, 1)) == 1
             outbox.offer_content(ContentRow(1, pack_seen(71, 2)))
@@ -490,11 +495,12 @@ def test_hints_wait_for_others_and_nothing_waits_for_them(crawl_name: str, redis
             assert await contents_in(client, crawl_name, 1) == [(False, []), (False, [(71, 2)])]
             last = dict(pairs_of((await client.command("XRANGE", PartitionKeys(crawl_name, 1).inbox, "-", "+"))[-1][1]))
             assert unpack_contents(last[CONTENTS]).sampled.tolist() == [(9, 71)]
-            for number in range(2):
+            for number in range(2, 4):
                 outbox.offer_content(ContentRow(0, pack_seen(70, number)))
             outbox.offer_hint(row)
             clock.advance(10_000)
             await outbox.flush(client)
+            outbox.offer_content(ContentRow(0, pack_seen(70, 4)))
             await outbox.flush(client)
             assert len(await contents_in(client, crawl_name, 1)) == 2
 

@@ -108,15 +108,17 @@ def test_retired_hosts_urls_go_to_the_disk_and_do_not_hold_up_the_end(
 
 
 def test_restart_does_not_forget_who_is_retired(tmp_path: Path, crawl_name: str, redis_url: str) -> None:
-    """The next node does not ask the host, and gets all its URLs when it is awakened."""
+    """The next node finds the crawl finished, does not ask the host, and gets all its URLs when it is awakened."""
 
     async def scenario() -> None:
         async with world(tmp_path, crawl_name, redis_url, **RETIRING) as w:
             node = await offered(w)
             await fail_first(w, node)
-            await w.turn(node, 10)
+            await w.turn(node, 30)
+            assert node.progress.is_finished
             await node.departure.close()
             again = await w.joined()
+            assert again.progress.is_finished, "URLs of a retired host do not wait"
             assert await fetch_all(w, again) == []
             assert (await again.progress.survey()).hosts_retired == 1
             await awaken(w, again)
