@@ -169,7 +169,7 @@ system-redis: $(STAMP) $(REWRITTEN)
 	    tests/contract tests/unit/redisdb tests/property/test_frontier_machine.py
 
 system-crawls: $(STAMP) $(REWRITTEN)
-	@$(PY) -m pytest -q -m system -n 6 --dist loadgroup --no-loadscope-reorder $(PYTEST_ARGS) $(or $(TESTS),tests/system)
+	@$(PY) -m pytest -q -m "system and not fault" -n 6 --dist loadgroup --no-loadscope-reorder $(PYTEST_ARGS) $(or $(TESTS),tests/system)
 
 test-hostile: $(STAMP)
 	@scripts/install_system
@@ -209,7 +209,7 @@ dist: $(STAMP)
 # What chooses its examples by tests/support/sizes.py.
 SIZED_TESTS := tests/property tests/unit/scheduler/crawl/test_assignment.py tests/unit/scheduler/partition/fold/test_ends.py
 test-fault: $(STAMP)
-	@$(PY) -m pytest -q -m fault $(PYTEST_ARGS) $(TESTS)
+	@$(PY) -m pytest -q -m "fault and not system" $(PYTEST_ARGS) $(TESTS)
 	@$(PY) -m pytest -q --hypothesis-profile=large $(WITH_LONG) $(PYTEST_ARGS) $(or $(TESTS),$(SIZED_TESTS))
 
 # What docs/design/mutation.md has the figures of, unless MODULES says others.

@@ -16,7 +16,7 @@ import statistics
 import subprocess
 import sys
 import tempfile
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -33,18 +33,23 @@ def main() -> int:
     parser = argparse.ArgumentParser("python -m benchmarks.paired", description=__doc__)
     add = parser.add_argument
     add("commit", help="what today's code is compared with")
+    add("--now", metavar="COMMIT", help="compare this commit with it, instead of today's code")
     add("--rounds", type=int, default=6)
     add("--seconds", type=float, default=40, help="measured of each round; default 40")
     add("--most", type=float, default=2, help="per cent that a page may cost more; default 2")
     options = parser.parse_args()
 
     ratios = []
-    with tempfile.TemporaryDirectory(prefix="bigcrawl-paired-") as directory, worktree(options.commit) as earlier:
+    with (
+        tempfile.TemporaryDirectory(prefix="bigcrawl-paired-") as directory,
+        worktree(options.commit) as earlier,
+        worktree(options.now) if options.now else nullcontext(ROOT) as today,
+    ):
         say("round  then ms/page  now ms/page  now/then")
         for number in range(1, options.rounds + 1):
-            trees = (earlier, ROOT) if number % 2 else (ROOT, earlier)
+            trees = (earlier, today) if number % 2 else (today, earlier)
             costs = dict(zip(trees, measure(trees, options.seconds, Path(directory)), strict=True))
-            then, now = costs[earlier], costs[ROOT]
+            then, now = costs[earlier], costs[today]
             ratios.append(now / then)
             say(f"{number:<5}  {then:12.3f}  {now:11.3f}  {now / then:8.3f}")
     dearer = 100 * (statistics.median(ratios) - 1)

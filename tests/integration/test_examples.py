@@ -135,6 +135,7 @@ def crawl(project: Path, spider: str, *words: str, to: str = "items.csv", **sett
         return list(csv.DictReader(items)) if to.endswith(".csv") else list(map(json.loads, items))
 
 
+@pytest.mark.long("one of the examples; others run here")
 def test_focused_crawl_fetches_what_the_topic_leads_to_first(project: Path, site: Site, redis_url: str) -> None:
     """Pages of the topic are the items, and what they lead to is asked for before what other pages lead to."""
     words = ("-a", f"seeds={site.url}/index.html", "-a", "topic=bees honey")
@@ -197,6 +198,7 @@ def test_archive_holds_the_site_and_what_it_is_shown_with(project: Path, site: S
     assert stored["/album/i.png"][1] == b"png"
 
 
+@pytest.mark.long("one of the examples; others run here")
 def test_titles_come_level_by_level_up_to_the_bound(project: Path, site: Site, redis_url: str) -> None:
     """The host is visited breadth-first; after so many URLs of it, the rest is withheld, and the crawl ends."""
     words = ("-a", f"seeds={site.url}/tree/index.html", "-a", "pages=9", "-a", "depth=2")

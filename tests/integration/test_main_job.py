@@ -94,7 +94,7 @@ def test_crawl_that_is_killed_and_run_again_ends_well(directory: Path) -> None:
     assert "begins anew" in job.said
 
 
-@pytest.mark.long("three runs that start cold; the job that is stopped has two")
+@pytest.mark.fault
 def test_job_that_is_killed_whole_ends_well(directory: Path) -> None:
     """kill -9 of everything, twice: two deaths."""
     job = Job(directory)

@@ -26,8 +26,13 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.timeout(1_800)
 
 
-@pytest.mark.long("mirrors in real partitions of played nodes: tests/unit/scheduler/partition/fold/test_mirroring.py")
-@pytest.mark.parametrize("nodes", [1, 2])
+@pytest.mark.parametrize(
+    "nodes",
+    [
+        pytest.param(1, marks=pytest.mark.long("played nodes: tests/unit/scheduler/partition/fold/test_mirroring.py")),
+        pytest.param(2, marks=pytest.mark.fault),  # and killed ones: tests/fault/test_mirrors.py
+    ],
+)
 def test_mirrors_cost_a_crawl_little(tmp_path: Path, nodes: int) -> None:
     """They get a good part less than the others beside them; the log says so once, and all that tell of budgets."""
     with ExitStack() as stack:

@@ -71,6 +71,7 @@ def safe_at(disk: PageDisk, at: int) -> frozenset[Item]:
     return frozenset(disk.items[:count])
 
 
+@pytest.mark.long("each point of a run; each point of a restart is tried here")
 def test_power_may_go_at_any_point_of_a_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Rotation, indexes, copies, notes, failed syncs, a full disk and the end; every kind of loss."""
     (tmp_path / "warc").mkdir()

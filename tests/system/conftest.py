@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 HERE = Path(__file__).parent
 # Crawls of minutes, most of which they wait.
-LONGEST = ("test_crawl.py", "test_hostile.py")
+LONGEST = ("test_crawl.py", "test_hostile.py", "test_scrapyd.py")
 # How the names of tests begin that share a fixture, which takes minutes to make. Tests are given to workers by their
 # names alone.
 SHARED: Final = {

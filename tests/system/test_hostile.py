@@ -1,6 +1,7 @@
 """A crawl of a hostile web with everything on: polite, complete as far as policy allows, each URL accounted for.
 
-The same while the machine's clock jumps, and while a node is stopped and continued.
+The same while the machine's clock jumps, and while a node is stopped and continued. A node's clock that differs from
+Redis', and a node that is stopped alone, are tried by `make test-hostile`.
 """
 
 from __future__ import annotations
@@ -76,7 +77,7 @@ class TestCalm:
         assert {"dropped:forbidden", "retired", "withheld"} <= states.keys()
 
 
-@pytest.mark.parametrize("whose", ["node", "machine"])
+@pytest.mark.parametrize("whose", [pytest.param("node", marks=pytest.mark.fault), "machine"])
 def test_clock_may_jump(tmp_path: Path, whose: str) -> None:
     """The wall clock set by hours, forward and back, of the crawling node or of Redis too: all as ever."""
     moments = random.Random(1)
@@ -102,6 +103,7 @@ def test_clock_may_jump(tmp_path: Path, whose: str) -> None:
         assert not unhandled(crawl)
 
 
+@pytest.mark.fault
 def test_node_may_be_stopped_for_a_minute(tmp_path: Path) -> None:
     """SIGSTOP for 60 s, six leases long, and on: complete and polite; only what was in process is fetched again."""
     with hostile_web(tmp_path, HOSTS_DISTURBED) as hostile, hostile.crawl(tmp_path / "crawl") as crawl:

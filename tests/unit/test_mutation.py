@@ -124,7 +124,10 @@ def test_modules_and_tests_of_a_commit_are_tried(project: Path) -> None:
     assert len(listed(project, "HEAD")) == 8
 
 
-@pytest.mark.parametrize("tests", ["def test_it(): assert False", ""])
+@pytest.mark.parametrize(
+    "tests",
+    ["def test_it(): assert False", pytest.param("", marks=pytest.mark.long("no test at all, for one that fails"))],
+)
 def test_tests_that_fail_anyway_say_nothing(project: Path, tests: str) -> None:
     """They would notice whatever is changed. A file without tests is no better."""
     (project / "tests/unit/test_clipping.py").write_text(tests)
@@ -133,6 +136,7 @@ def test_tests_that_fail_anyway_say_nothing(project: Path, tests: str) -> None:
     assert "bigcrawl/clipping.py: the tests fail without any change" in done.stderr
 
 
+@pytest.mark.long("two runs of pytest; one that fails is asked here")
 def test_a_part_that_is_killed_is_said_and_leaves_no_process(project: Path) -> None:
     """The other part ends as usual. The tests that the killed one was running are killed, too, though they hang."""
     killer = """

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+import pytest
+
 from tests.support.crawling.plain_project import QUEUE, REPOSITORY, ROBOTS, THROTTLE, Answer, NotedSite, PlainProject
 from tests.support.running import warm
 
@@ -19,6 +21,7 @@ SETTINGS: dict[str, Any] = {
 }
 
 
+@pytest.mark.long("a cache in front of the throttle; in front of the frontier: tests/integration/scrapy_compat")
 def test_answer_from_a_cache_waits_for_nobody(tmp_path: Path) -> None:
     """Scrapy's HTTP cache answers in front of the throttle: no rest is kept, and a cached 503 blames no host."""
     settings = {**SETTINGS, "HTTPCACHE_ENABLED": True, "RETRY_ENABLED": False}

@@ -25,7 +25,13 @@ ALONE = {"DOWNLOADER_MIDDLEWARES": THROTTLE, "BIGCRAWL_HOST_DELAY": DELAY_S, "BI
 QUEUED = {**ALONE, "SCHEDULER_PRIORITY_QUEUE": QUEUE}
 
 
-@pytest.mark.parametrize("settings", [ALONE, QUEUED], ids=["in place", "queue"])
+@pytest.mark.parametrize(
+    "settings",
+    [
+        pytest.param(ALONE, marks=pytest.mark.long("the same without its queue"), id="in place"),
+        pytest.param(QUEUED, id="queue"),
+    ],
+)
 def test_host_rests_from_the_end_of_a_fetch_to_the_start_of_the_next(tmp_path: Path, settings: dict) -> None:
     """One connection a host, and its delay behind each answer however slow; hosts do not wait for each other."""
     with NotedSite({"/slow": Answer(seconds=0.4)}) as site, PlainProject(tmp_path, **settings) as project:

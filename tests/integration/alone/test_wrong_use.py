@@ -30,6 +30,7 @@ EVERYTHING: dict[str, Any] = {
 }
 
 
+@pytest.mark.long("a crawl like that of test_simulated_web.py, with the settings of the page")
 def test_all_parts_together_work_and_need_no_redis(tmp_path: Path) -> None:
     """As docs/alone.md has them: pages fetched, stored, and nothing of the frontier left behind."""
     rules = Answer(body=b"User-agent: *\nDisallow: /no\n")

@@ -5,6 +5,8 @@ from __future__ import annotations
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
+import pytest
+
 from tests.integration.downloads.conftest import DELAY_S
 
 if TYPE_CHECKING:
@@ -19,6 +21,7 @@ def _gaps(seen: Seen, case: str) -> list[float]:
     return [later - sooner for sooner, later in pairwise(times)]
 
 
+@pytest.mark.long("a crawl that waits; the delay that is made of both settings: tests/unit/config")
 def test_scrapys_delays_are_off_and_the_frontier_keeps_them(alone: Seen) -> None:
     """DOWNLOAD_DELAY becomes the host's delay, where it is more than the default; AutoThrottle is not there."""
     assert float(alone.settings["DOWNLOAD_DELAY"]) == 0

@@ -107,6 +107,7 @@ def test_retry_after_is_kept_by_all_urls_of_the_host(tmp_path: Path, status: int
         assert outcomes == {"status:200"}
 
 
+@pytest.mark.long("a crawl that backs off to the end; the node alone: tests/unit/scheduler/owner/test_parking.py")
 def test_host_that_dies_is_retired_and_awakened(tmp_path: Path) -> None:
     """The crawl ends without it, its URLs are kept and explained; awakened, each is fetched, and none twice."""
     settings = {

@@ -7,6 +7,8 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import TYPE_CHECKING, Any, ClassVar
 from urllib.parse import urlsplit
 
+import pytest
+
 from tests.support.crawling.crawls import Crawl
 from tests.support.running.processes import no_strays_below
 from tests.support.servers.serving import at_work
@@ -119,6 +121,7 @@ def test_copies_are_listed_where_the_files_are_only_in_the_store(tmp_path: Path)
     assert "partitions have no files here, and may list more copies" in said
 
 
+@pytest.mark.long("three commands; `copies` reads the store in another one here")
 def test_commands_look_into_the_store_where_no_files_are(tmp_path: Path) -> None:
     """`explain`, `budget` and `plds` say the same as beside the files, and what they read, or what is missing."""
     settings = {

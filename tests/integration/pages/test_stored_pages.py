@@ -69,7 +69,9 @@ def over(pages: Path, directory: Path, seeds: list[str], spider: str, **more: An
 @pytest.mark.parametrize(
     ("spider", "arguments", "features"),
     [
-        ("noting", {}, FEATURES),
+        pytest.param(
+            "noting", {}, FEATURES, marks=pytest.mark.long("a web of all features; a smaller one is crawled here")
+        ),
         pytest.param(
             "noting",
             {"sitemaps": "1", "scope": "host"},

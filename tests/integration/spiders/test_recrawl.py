@@ -68,6 +68,7 @@ def test_an_unchanged_page_is_sent_once(web: SimulatedWeb, log: list[Exchange]) 
     assert {tuple(found[url]) for url in tagged} == {(200, 304, 304)}
 
 
+@pytest.mark.long("a crawl of its own; others here have visits as well")
 def test_the_next_visit_of_a_page_is_told_and_why(web: SimulatedWeb, tmp_path: Path) -> None:
     """By `explain`, while the crawl runs and when it is stopped; `status` counts the pages that wait."""
     arguments = {"policy": "change-rate", "every": "5000"}

@@ -163,6 +163,7 @@ def looked_since(port: int, at_s: float) -> bool:
     return time.monotonic() - age_s > at_s
 
 
+@pytest.mark.long("a crawl of its own; what is counted: tests/unit/metrics")
 def test_metrics_agree_with_the_origins_log(web: SimulatedWeb, tmp_path: Path) -> None:
     """Pages by status, robots.txt fetches, URLs seen and ended, histograms: as the origin and Redis have counted."""
     with Crawl(tmp_path / "crawl", web.seeds, settings_of()) as crawl:

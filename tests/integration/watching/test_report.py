@@ -77,6 +77,7 @@ def web(tmp_path: Path) -> Iterator[SimulatedWeb]:
         yield served
 
 
+@pytest.mark.long("a crawl of its own; odd answers are counted in another one here")
 def test_report_agrees_with_the_origins_log(tmp_path: Path, web: SimulatedWeb) -> None:
     """Written by the node at its end, and by the command: requests, statuses, robots.txt, hosts and bytes."""
     written = tmp_path / "written"

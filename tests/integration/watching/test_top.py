@@ -11,11 +11,13 @@ import struct
 import sys
 import termios
 import threading
+import time
 from typing import TYPE_CHECKING
 
 import pyte
 import pytest
 
+from bigcrawl.scheduler.crawl.history import EVERY_MS
 from tests.support.crawling.crawls import Crawl, SimulatedWeb
 from tests.support.redis_servers.redis_server import PrivateRedis
 from tests.support.running.processes import spawn, wait_until
@@ -124,6 +126,7 @@ def test_operator_watches_a_crawl_live(tmp_path: Path, web: SimulatedWeb) -> Non
     with Crawl(tmp_path / "crawl", [*web.seeds, NOBODY], SETTINGS) as crawl:
         crawl.start()
         wait_until(lambda: len(web.exchanges()) > before + 10, "pages are fetched")
+        begun_ms = time.time() * 1_000
         with watched(crawl) as terminal:
             terminal.wait_for("crawl test", "q ends this", "pages  ", "a second ", "partitions  4 of 4 owned")
             terminal.wait_for("what failed most", "robots.txt error:refused", "127.88.0.1", "worst")
@@ -142,6 +145,8 @@ def test_operator_watches_a_crawl_live(tmp_path: Path, web: SimulatedWeb) -> Non
             assert "crawl test" in terminal.text, "with the last look below it"
         assert crawl.process is not None
         assert crawl.process.poll() is None
+        # The sample of its end would replace the first one.
+        wait_until(lambda: time.time() * 1_000 // EVERY_MS > begun_ms // EVERY_MS, "another sample's time")
         crawl.terminate()
         assert crawl.wait(60) == 0
         with watched(crawl) as terminal:

@@ -161,7 +161,7 @@ def test_a_store_that_hangs_ends_the_process_and_nothing_is_lost(tmp_path: Path,
 @pytest.mark.parametrize(
     "request_number",
     [
-        pytest.param(number, marks=pytest.mark.long("requests between those of other rows") if number % 3 else ())
+        pytest.param(number, marks=pytest.mark.long("requests between those of other rows") if number % 6 else ())
         for number in range(12)
     ],
 )

@@ -113,6 +113,7 @@ def test_busy_cpu_loses_no_pages(at_once: int) -> None:
     assert limit.limit >= 64
 
 
+@pytest.mark.long("half an hour of a played crawl; shorter ones are played here")
 def test_free_time_found_in_a_crowd_is_found_again() -> None:
     """A crawl that begins in a crowd holds its times for free ones; half an hour later it knows better."""
     limit = FetchLimit(4, 64)

@@ -255,6 +255,7 @@ def test_a_signal_ends_an_upload_and_its_process(
         assert in_store(url).keys() == {path.name for file in files for path in (file, index_path(file))}
 
 
+@pytest.mark.long("a signal that is ignored; one that is not ends an upload here")
 def test_an_upload_under_nohup_outlives_the_end_of_its_session(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Whoever ignores SIGHUP when the command begins wants it to go on."""
     index_file(warc_file(tmp_path), ["cdxj"])

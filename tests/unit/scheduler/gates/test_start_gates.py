@@ -237,7 +237,12 @@ def test_the_one_host_of_a_node_comes_among_many_of_another(redis_server: Privat
 
 
 @pytest.mark.parametrize(
-    "late", [{"a"}, {"b"}, pytest.param({"a", "b"}, marks=pytest.mark.long("both, which are late here one by one"))]
+    "late",
+    [
+        {"a"},
+        pytest.param({"b"}, marks=pytest.mark.long("the other node")),
+        pytest.param({"a", "b"}, marks=pytest.mark.long("both, of which one is late here")),
+    ],
 )
 def test_nodes_that_are_always_late_keep_nobody_away(redis_server: PrivateRedis, late: set[str]) -> None:
     """Nor are they kept away themselves; the server is asked less often then."""

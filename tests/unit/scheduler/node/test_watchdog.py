@@ -78,6 +78,7 @@ def test_suspended_process_goes_on() -> None:
     assert (status, said) == (0, "went on\n")
 
 
+@pytest.mark.long("computes for seconds; a process that is stopped does not matter either")
 @pytest.mark.timeout(100)
 def test_slow_callbacks_that_wait_do_not_matter() -> None:
     """What is awaited lets the loop go on; so do threads that compute."""

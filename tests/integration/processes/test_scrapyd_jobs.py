@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 pytestmark = pytest.mark.long(
-    "two crawls, each with several scrapyd jobs that wait for delays; test_scrapyd_egg has one job"
+    "two crawls, each with several scrapyd jobs; three scrapyds crawl in tests/system/test_scrapyd.py"
 )
 
 FOR_EVER_S = 3_600  # far longer than the test waits

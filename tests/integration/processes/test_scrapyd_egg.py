@@ -130,6 +130,7 @@ def scrapyd(tmp_path: Path) -> Iterator[Scrapyd]:
             server.stop()
 
 
+@pytest.mark.long("a scrapyd of its own; the archive of the package: tests/unit/test_packaging.py")
 def test_egg_crawls_under_scrapyd(egg: Path, scrapyd: Scrapyd, tmp_path: Path) -> None:
     """Deployed and scheduled, the zipped project crawls a known web to its end: each page once, politely, its
     own Redis started from within and stopped with it, pages in WARC files.

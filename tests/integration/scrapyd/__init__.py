@@ -1,1 +1,0 @@
-"""Crawls as jobs of scrapyd."""
