@@ -20,7 +20,8 @@
 #   make mutation MODULES="bigcrawl/url/key.py"   small changes to modules that no test notices; a minute a module
 #   make test-hostile the hostile web of check-system with 20,000 pages: calm, with clocks that jump, stopped; takes root
 #   make bench        bigcrawl against Scrapy and scrapy-redis, on an idle machine of two cores: 20 minutes
-#   make bench-paired ARGS=COMMIT   CPU a page today and at that commit, both crawling at the same moment; 10 minutes
+#   make bench-paired ARGS=COMMIT   CPU a page today and at that commit, both crawling at the same moment; 10 minutes.
+#                     ARGS="COMMIT --now ANOTHER" compares two commits
 #   make bench-dns    10,000 names resolved, some of them dead: half a minute
 #   make bench-frontier, bench-memory   CPU of scheduling a page at 10^2 to 10^5 hosts; 30 minutes of a node's memory
 #   make bench-drum_speed, bench-drum_cost, bench-beast, bench-spam, bench-merges, bench-backlog, bench-best_first

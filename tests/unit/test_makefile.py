@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ast
 import os
 import re
 import subprocess
@@ -12,6 +11,8 @@ from pathlib import Path
 
 import pytest
 from packaging.requirements import Requirement
+
+from tests.support.imports import imports_of
 
 PROJECT = Path(__file__).resolve().parents[2]
 OF_MAKE = ("MAKEFLAGS", "MAKEOVERRIDES", "MFLAGS", "VENV", "TESTS", "WORKERS", "PYTEST_ARGS", "PYTHON")
@@ -125,13 +126,7 @@ def test_package_imports_what_a_crawl_installs() -> None:
 
 
 def imported_roots(source: str) -> set[str]:
-    roots = set()
-    for node in ast.walk(ast.parse(source)):
-        if isinstance(node, ast.Import):
-            roots |= {alias.name.partition(".")[0] for alias in node.names}
-        elif isinstance(node, ast.ImportFrom) and node.module:
-            roots.add(node.module.partition(".")[0])
-    return roots
+    return {name.partition(".")[0] for name in imports_of(source) if not name.startswith(".")}
 
 
 def needed_by(distribution: str, extras: set[str], known: set[str]) -> set[str]:

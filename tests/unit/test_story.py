@@ -9,7 +9,7 @@ from pathlib import Path
 
 import bigcrawl.scheduler
 from bigcrawl.scheduler.node import node
-from tests.support.imports import parsed
+from tests.support.imports import parsed, statements
 from tests.unit.scheduler.world import World
 
 PROJECT = Path(__file__).resolve().parents[2]
@@ -21,7 +21,7 @@ def definitions() -> set[str]:
     """Names of all classes and functions of the package, methods as `Class.method` too."""
     found = set()
     for path in PACKAGE.rglob("*.py"):
-        for top in ast.walk(parsed(path.read_text("utf-8"))):
+        for top in statements(parsed(path.read_text("utf-8"))):
             if isinstance(top, ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
                 found.add(top.name)
                 found |= {f"{top.name}.{part.name}" for part in ast.iter_child_nodes(top) if hasattr(part, "name")}
