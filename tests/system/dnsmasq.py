@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 HERE = "127.0.0.1"
+PORT_IS_TAKEN = 2  # its exit status; somebody has taken the port since it was found free
 
 
 @contextmanager
@@ -23,16 +24,20 @@ def dnsmasq(*options: str) -> Iterator[tuple[str, subprocess.Popen[bytes]]]:
     binary = shutil.which("dnsmasq", path=f"{os.environ.get('PATH', '')}:/usr/sbin")
     if binary is None:
         raise FileNotFoundError("dnsmasq is not installed; run scripts/install_system as root")
-    port = _free_port()
     own = ["--conf-file=/dev/null", "--keep-in-foreground", "--no-resolv", "--no-hosts", "--user=root", "--pid-file="]
-    where = [f"--listen-address={HERE}", "--bind-interfaces", f"--port={port}"]
-    process = spawn([binary, *own, *where, *options], stderr=subprocess.DEVNULL)
-    try:
-        wait_until(lambda: _listens(port), "dnsmasq listens")
-        yield f"{HERE}:{port}", process
-    finally:
-        process.kill()
-        process.wait()
+    while True:
+        port = _free_port()
+        where = [f"--listen-address={HERE}", "--bind-interfaces", f"--port={port}"]
+        process = spawn([binary, *own, *where, *options], stderr=subprocess.DEVNULL)
+        try:
+            wait_until(lambda: _listens(port) or process.poll() is not None, "dnsmasq listens")  # noqa: B023
+            if process.poll() == PORT_IS_TAKEN:
+                continue
+            yield f"{HERE}:{port}", process
+            return
+        finally:
+            process.kill()
+            process.wait()
 
 
 def _free_port() -> int:
