@@ -35,7 +35,7 @@ def test_second_process_joins_without_the_seeds_file(tmp_path: Path) -> None:
         assert_complete(web.report(delay_ms=200))
 
 
-@pytest.mark.long("a crawl of minutes; two nodes of another one: test_two_spiders.py")
+@pytest.mark.long("a crawl of minutes; two nodes of a shorter one: test_same_command.py")
 def test_second_process_takes_half_and_coverage_stays_one(tmp_path: Path) -> None:
     """Each node owns half; every page is fetched once, and politely, by one of them."""
     settings = {"BIGCRAWL_HOST_DELAY": 0.2, "BIGCRAWL_PARTITIONS": 16}
