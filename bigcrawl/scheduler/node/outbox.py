@@ -1,7 +1,7 @@
 """Links leave a node (step 3): discovered URLs wait here, and are sent to inboxes in numbered batches.
 
 So do rows about the contents of pages, for the partitions of their contents. Hints, which may be lost, wait longer than
-anything else, because a step that reads one costs little less than one that reads many, and go only with others.
+anything else, because a step that reads one costs little less than one that reads many, and a few go only with others.
 
 A batch keeps its number until Redis has taken it, so that a repeat after a lost reply is recognised. An inbox takes
 number n only after n-1: when Redis refuses a command of a pipeline, those behind it wait for it. Batches of the last
@@ -42,6 +42,8 @@ OUTBOX_BYTES_MAX = 64 << 20
 # were acknowledged at most three seconds ago. Their links were sent some time before, and must still be here.
 KEEP_SENT_MS = 10_000
 KEEP_SENT_LEAST_MS = 3_000  # if they are more than the outbox may hold
+# Hints that go although nothing else does: of a node that fetches nothing, and folds what others have found.
+HINTS_ALONE_BYTES = 1 << 16
 # Places for keys that were sent, 2 MB: most links lead where recent ones led.
 RECENT_KEYS = 1 << 18
 
@@ -101,6 +103,7 @@ class Outbox:
         self._waiting_bytes = 0
         self._contents: dict[int, list[bytearray]] = {}  # rows that wait, by kind
         self._hints: dict[int, list[bytearray]] = {}  # the same of hints
+        self._hints_bytes = 0
         self._hints_ms = hints_ms
         self._hinted_ms = 0  # when hints were sent last
         self._unsent: deque[_Batch] = deque()
@@ -149,6 +152,7 @@ class Outbox:
         """Take a row that may be lost, unless the outbox is full. It is not counted, and nothing waits for it."""
         if not self.is_full:
             _add_row(self._hints, row)
+            self._hints_bytes += len(row.rows)
 
     def remember_each(self, keys: KeyArray) -> list[int]:
         """Remember the keys of checked URLs, all different. Return the positions of those that were not offered lately.
@@ -238,13 +242,15 @@ class Outbox:
     def _mind_hints(self) -> None:
         """Let hints go with what goes now, if they have waited for others long enough.
 
-        They never go alone: those of a crawl's last pages would come after its end, and whoever starts it again would
+        A few never go alone: those of a crawl's last pages would come after its end, and whoever starts it again would
         have something to fold.
         """
-        now_ms, has_others = self._clock.monotonic_ms(), self._waiting or self._contents
-        if not self._hints or not has_others or now_ms - self._hinted_ms < self._hints_ms:
+        now_ms = self._clock.monotonic_ms()
+        if not self._hints or now_ms - self._hinted_ms < self._hints_ms:
             return
-        hints, self._hints, self._hinted_ms = self._hints, {}, now_ms
+        if not (self._waiting or self._contents or self._hints_bytes >= HINTS_ALONE_BYTES):
+            return
+        hints, self._hints, self._hints_bytes, self._hinted_ms = self._hints, {}, 0, now_ms
         for partition, rows_by_kind in hints.items():
             for kind, rows in zip(RowKind, rows_by_kind, strict=True):
                 if rows:

@@ -19,7 +19,7 @@ from bigcrawl.redisdb.reply_errors import RedisRefusedError
 from bigcrawl.scheduler.node import link_graph as link_graph_module
 from bigcrawl.scheduler.node import outbox as outbox_module
 from bigcrawl.scheduler.node.link_graph import Ballot, LinkGraph, PageVotes
-from bigcrawl.scheduler.node.outbox import BATCH_BYTES_MAX, KEEP_SENT_MS, RECENT_KEYS, Outbox
+from bigcrawl.scheduler.node.outbox import BATCH_BYTES_MAX, HINTS_ALONE_BYTES, KEEP_SENT_MS, RECENT_KEYS, Outbox
 from bigcrawl.scheduler.records.contents import ContentRow, RowKind, pack_sampled, pack_seen, unpack_contents
 from bigcrawl.scheduler.records.inbox_entry import BATCH, CONTENTS, VOTES
 from bigcrawl.scheduler.records.queued_url import decode_batch, encode_batch
@@ -469,7 +469,7 @@ def test_rows_about_contents_go_with_urls_or_alone(crawl_name: str, redis_url: s
 
 
 def test_hints_wait_for_others_and_nothing_waits_for_them(crawl_name: str, redis_url: str) -> None:
-    """They go with what else goes by then, and never alone; a full outbox takes none."""
+    """They go with what else goes by then, and alone only if they are many; a full outbox takes none."""
 
     async def scenario() -> None:
         async with connected(redis_url) as client:
@@ -503,6 +503,14 @@ def test_hints_wait_for_others_and_nothing_waits_for_them(crawl_name: str, redis
             outbox.offer_content(ContentRow(0, pack_seen(70, 4)))
             await outbox.flush(client)
             assert len(await contents_in(client, crawl_name, 1)) == 2
+            clock.advance(10_000)
+            some = ContentRow(1, bytes(HINTS_ALONE_BYTES // 4), RowKind.SAMPLED)
+            for _ in range(4):
+                await outbox.flush(client)
+                assert len(await contents_in(client, crawl_name, 1)) == 2
+                outbox.offer_hint(some)
+            await outbox.flush(client)
+            assert len(await contents_in(client, crawl_name, 1)) == 3, "a node that sends nothing else keeps few"
 
     asyncio.run(scenario())
 
