@@ -8,7 +8,7 @@ from tests.support.costs.corpus import WORDS, bombs_of
 from tests.support.costs.measure import Measure
 from tests.support.costs.search import check
 
-MANY = ("page", "sitemap")
+MANY = ("page", "page_of_one_url", "sitemap")
 
 
 @pytest.mark.timeout(600)  # CPU is what is measured: a busy machine may take its time

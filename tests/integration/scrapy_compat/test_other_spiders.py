@@ -53,6 +53,7 @@ def test_finished_crawl_says_so_and_other_starts_are_its_own(project: Project, s
     assert pages == sorted(site.paths()) == ["/page/3", "/page/4"]
 
 
+@pytest.mark.long("crawls of two spiders; starts of one spider are told apart here")
 def test_spiders_of_a_project_have_crawls_of_their_own(project: Project, site: Site) -> None:
     """Without BIGCRAWL_CRAWL a crawl is the spider's: none takes, or believes to have seen, another's URLs.
 

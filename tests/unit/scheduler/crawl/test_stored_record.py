@@ -26,7 +26,9 @@ def endpoint() -> Iterator[str]:
         yield url
 
 
-@pytest.fixture(params=["file", "s3"])
+@pytest.fixture(
+    params=["file", pytest.param("s3", marks=pytest.mark.long("a store whose contract is tested in tests/contract"))]
+)
 def new_store(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[], str]:
     """Make an empty store and return its URL."""
     monkeypatch.setattr(stored_record, "SEEN_S", 0.1)

@@ -97,7 +97,9 @@ def first_fetch_ms(tmp_path: Path, crawl: str, redis_url: str, offered_ms: int, 
     return run_stepped(clock, scenario())
 
 
-@pytest.mark.parametrize("offered_ms", [0, 130, 490, 990, 5_000])
+@pytest.mark.parametrize(
+    "offered_ms", [0, 130, pytest.param(490, marks=pytest.mark.long("a moment between others")), 990, 5_000]
+)
 @pytest.mark.parametrize("robots", ["obey", QUIET["BIGCRAWL_ROBOTS"]])
 def test_first_fetch_comes_within_a_second(
     tmp_path: Path, crawl_name: str, redis_url: str, robots: str, offered_ms: int

@@ -49,7 +49,9 @@ def end_of(process: subprocess.Popen[bytes]) -> tuple[int, str]:
 
 
 @pytest.mark.timeout(100)
-@pytest.mark.parametrize("line", ["while True: pass", "threading.Event().wait()"])
+@pytest.mark.parametrize(
+    "line", [pytest.param("while True: pass", marks=pytest.mark.long("computes")), "threading.Event().wait()"]
+)
 def test_loop_that_stands_still_is_ended(line: str) -> None:
     """It computes, or waits, for ever: the stack and the page are told."""
     status, said = end_of(program(line))
