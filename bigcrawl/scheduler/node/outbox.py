@@ -42,7 +42,7 @@ OUTBOX_BYTES_MAX = 64 << 20
 # were acknowledged at most three seconds ago. Their links were sent some time before, and must still be here.
 KEEP_SENT_MS = 10_000
 KEEP_SENT_LEAST_MS = 3_000  # if they are more than the outbox may hold
-# Hints that go although nothing else does: of a node that fetches nothing, and folds what others have found.
+# So many hints go by themselves: those of a node that fetches nothing, and folds what others have found.
 HINTS_ALONE_BYTES = 1 << 16
 # Places for keys that were sent, 2 MB: most links lead where recent ones led.
 RECENT_KEYS = 1 << 18
@@ -103,7 +103,6 @@ class Outbox:
         self._waiting_bytes = 0
         self._contents: dict[int, list[bytearray]] = {}  # rows that wait, by kind
         self._hints: dict[int, list[bytearray]] = {}  # the same of hints
-        self._hints_bytes = 0
         self._hints_ms = hints_ms
         self._hinted_ms = 0  # when hints were sent last
         self._unsent: deque[_Batch] = deque()
@@ -152,7 +151,6 @@ class Outbox:
         """Take a row that may be lost, unless the outbox is full. It is not counted, and nothing waits for it."""
         if not self.is_full:
             _add_row(self._hints, row)
-            self._hints_bytes += len(row.rows)
 
     def remember_each(self, keys: KeyArray) -> list[int]:
         """Remember the keys of checked URLs, all different. Return the positions of those that were not offered lately.
@@ -248,9 +246,9 @@ class Outbox:
         now_ms = self._clock.monotonic_ms()
         if not self._hints or now_ms - self._hinted_ms < self._hints_ms:
             return
-        if not (self._waiting or self._contents or self._hints_bytes >= HINTS_ALONE_BYTES):
+        if not (self._waiting or self._contents or _bytes_in(self._hints) >= HINTS_ALONE_BYTES):
             return
-        hints, self._hints, self._hints_bytes, self._hinted_ms = self._hints, {}, 0, now_ms
+        hints, self._hints, self._hinted_ms = self._hints, {}, now_ms
         for partition, rows_by_kind in hints.items():
             for kind, rows in zip(RowKind, rows_by_kind, strict=True):
                 if rows:
@@ -340,6 +338,10 @@ def _add_row(waiting: dict[int, list[bytearray]], row: ContentRow) -> None:
     if rows_by_kind is None:
         rows_by_kind = waiting[row.partition] = [bytearray() for _ in RowKind]
     rows_by_kind[row.kind] += row.rows
+
+
+def _bytes_in(waiting: dict[int, list[bytearray]]) -> int:
+    return sum(len(rows) for rows_by_kind in waiting.values() for rows in rows_by_kind)
 
 
 def _to_nobody(_partition: int, _urls: int) -> None:

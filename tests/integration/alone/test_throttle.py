@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 SLACK_S = 0.02
 # From start to start: a crawler's first connection costs it more than those behind it, and a busy machine's server
 # notes a start late, by more than half a second at times. Without a gap all starts come at once.
-GAP_S, START_SLACK_S = 2, 1.2
+GAP_S, START_SLACK_S = 3, 1.1
 DELAY_S = 0.3
 ALONE = {"DOWNLOADER_MIDDLEWARES": THROTTLE, "BIGCRAWL_HOST_DELAY": DELAY_S, "BIGCRAWL_SERVER_DELAY": 0}
 QUEUED = {**ALONE, "SCHEDULER_PRIORITY_QUEUE": QUEUE}
