@@ -11,6 +11,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from warcio.archiveiterator import ArchiveIterator as WarcioIterator
 
+from bigcrawl.exceptions import ContractError
 from bigcrawl.warc.records import (
     Exchange,
     Note,
@@ -141,6 +142,13 @@ def test_a_header_cannot_forge_lines_or_records(name: bytes, value: bytes) -> No
     assert response.body == hostile.response_body
 
 
+@pytest.mark.parametrize("ending", [b"\n", b"\r", b"\r\n"])
+def test_no_line_ending_of_a_header_ends_its_line(ending: bytes) -> None:
+    """Each one alone; readers differ in which they take for an end."""
+    response, _ = records(exchange(1, response_headers=[(b"Server", b"s" + ending + b"X: y")]))
+    assert response.http_head[1:] == [b"Server: s X: y"]
+
+
 @pytest.mark.parametrize(
     ("changes", "kept"),
     [
@@ -202,6 +210,10 @@ def test_request_is_completed_as_download_handlers_do() -> None:
     assert post.http_head == [b"POST /1 HTTP/1.1", b"Host: b.example", b"Content-Length: 3"]
     _, empty = records(exchange(1, method="POST", request_headers=[(b"Content-Length", b"0")]))
     assert empty.http_head == [b"POST /1 HTTP/1.1", b"Host: a.example", b"Content-Length: 0"]
+    _, silent = records(exchange(1, method="POST", request_headers=[]))
+    assert silent.http_head == [b"POST /1 HTTP/1.1", b"Host: a.example", b"Content-Length: 0"]
+    _, odd = records(exchange(1, request_body=b"a=1", request_headers=[(b"Accept", b"*/*"), (b"DNT", b"1")]))
+    assert odd.http_head == [b"GET /1 HTTP/1.1", b"Host: a.example", b"Accept: */*", b"DNT: 1", b"Content-Length: 3"]
 
 
 def test_proxy_credentials_are_not_stored() -> None:
@@ -232,6 +244,20 @@ def test_status_lines_are_read_by_other_readers(status: int, reason: str | None,
     data, _ = exchange_records(exchange(1, status=status, reason=reason), INFO_ID)
     assert next(iter(WarcioIterator(BytesIO(data)))).http_headers.statusline == line
     assert next(iter(FastwarcIterator(BytesIO(data)))).http_headers.status_code == status
+
+
+def test_a_url_without_a_host_is_a_mistake_of_the_caller() -> None:
+    """It has no Host to write; the message has the URL."""
+    with pytest.raises(ContractError, match="/1' is not absolute"):
+        records(exchange(1, url="/1"))
+
+
+def test_notes_of_an_exchange_are_its_last_record() -> None:
+    """They refer to the response; an exchange without notes has two records."""
+    response, _, note = map(parse_record, exchange_records(exchange(1, notes={"depth": "3"}), INFO_ID))
+    assert note.type == "metadata"
+    assert note.headers["WARC-Refers-To"] == response.headers["WARC-Record-ID"]
+    assert note.block == b"depth: 3\r\n"
 
 
 def test_truncation_is_said() -> None:
