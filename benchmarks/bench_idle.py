@@ -1,7 +1,8 @@
-"""What two idle nodes cost Redis: `python -m benchmarks.bench_idle`, two minutes.
+"""What two nodes with little to do cost: `python -m benchmarks.bench_idle`, three minutes.
 
-The nodes have fetched all there is and wait for more (BIGCRAWL_CLOSE=forever). For each number of partitions it prints
-the share of a core that Redis uses for both together, the commands a second, and the share that each node uses.
+They have fetched all there is and wait for more (BIGCRAWL_CLOSE=forever); or they wait for their hosts, of which one is
+due four times a second; or the crawl is told to fetch four pages a second. For each it prints the share of a core that
+Redis uses for both together, the commands a second, and the share that each node uses.
 """
 
 from __future__ import annotations
@@ -10,29 +11,55 @@ import sys
 import tempfile
 import time
 from pathlib import Path
+from types import MappingProxyType
+from typing import TYPE_CHECKING, NamedTuple
 
 from benchmarks.crawl.procfs import cpu_seconds
 from tests.support.crawling.crawls import Crawl, SimulatedWeb, second_process_of, shares
 from tests.support.redis_servers.redis_server import PrivateRedis
 from tests.support.running.processes import wait_until
 
-PARTITIONS = (256, 2_048)
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
 SETTLE_S, MEASURE_S = 15.0, 20.0
 
 
+class Case(NamedTuple):
+    """Why two nodes have little to do."""
+
+    why: str
+    partitions: int
+    hosts: int = 32
+    pages: int = 100
+    settings: Mapping[str, object] = MappingProxyType({})
+
+
+DONE: dict[str, object] = {"BIGCRAWL_HOST_DELAY": 0}
+CASES = (
+    Case("all is fetched", 256, hosts=4, pages=5, settings=DONE),
+    Case("all is fetched", 2_048, hosts=4, pages=5, settings=DONE),
+    Case("hosts rest", 256, settings={"BIGCRAWL_HOST_DELAY": 8}),
+    Case("4/s are allowed", 256, settings={"BIGCRAWL_HOST_DELAY": 0.5, "BIGCRAWL_SPEED": "4/s"}),
+)
+
+
 def main() -> None:
-    """Print a line for each number of partitions."""
+    """Print a line for each case."""
     with tempfile.TemporaryDirectory() as directory:
-        for partitions in PARTITIONS:
-            sys.stdout.write(f"{measured(Path(directory) / str(partitions), partitions)}\n")
+        for number, case in enumerate(CASES):
+            sys.stdout.write(
+                f"{case.why}, {case.partitions} partitions: {measured(Path(directory, str(number)), case)}\n"
+            )
             sys.stdout.flush()
 
 
-def measured(directory: Path, partitions: int) -> str:
-    """Let two nodes become idle, and watch them."""
-    settings = {"BIGCRAWL_PARTITIONS": partitions, "BIGCRAWL_CLOSE": "forever", "BIGCRAWL_HOST_DELAY": 0}
+def measured(directory: Path, case: Case) -> str:
+    """Let two nodes come to where they have little to do, and watch them."""
+    partitions = case.partitions
+    settings = {"BIGCRAWL_PARTITIONS": partitions, "BIGCRAWL_CLOSE": "forever", **case.settings}
     settings |= {"BIGCRAWL_PROGRESS_SECONDS": 10}  # the default; tests want a line a second
-    with PrivateRedis() as server, SimulatedWeb(directory / "web", hosts=4, pages=5) as web:
+    with PrivateRedis() as server, SimulatedWeb(directory / "web", hosts=case.hosts, pages=case.pages) as web:
         told = {**settings, "BIGCRAWL_REDIS_URL": server.url}
         with Crawl(directory / "crawl", web.seeds, told) as first, second_process_of(first) as second:
             first.start()
@@ -50,7 +77,7 @@ def measured(directory: Path, partitions: int) -> str:
             redis, *nodes = [100 * (end - begin) / MEASURE_S for begin, end in zip(before[0], after[0], strict=True)]
             rate = (after[1] - before[1]) / MEASURE_S
             each = " and ".join(f"{share:.1f}" for share in nodes)
-            return f"{partitions:5} partitions: Redis {redis:.2f} % of a core, {rate:.0f} commands/s; nodes {each} %"
+            return f"Redis {redis:.2f} % of a core, {rate:.0f} commands/s; nodes {each} %"
 
 
 def commands(server: PrivateRedis) -> int:
