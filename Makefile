@@ -18,7 +18,8 @@
 #   make check-system crawls of real pages from a real nginx; installs what it needs, which takes root
 #   make test-fault   the long tests that kill and damage at random, and search for inputs that cost too much
 #   make mutation MODULES="bigcrawl/url/key.py"   small changes to modules that no test notices; a minute a module
-#   make test-hostile the hostile web of check-system with 20,000 pages: calm, with clocks that jump, stopped; takes root
+#   make test-hostile the hostile web of check-system with 20,000 pages: calm, with clocks that jump, stopped; and its crawl
+#                     of real pages, killed 20 times; takes root
 #   make bench        bigcrawl against Scrapy and scrapy-redis, on an idle machine of two cores: 20 minutes
 #   make bench-paired ARGS=COMMIT   CPU a page today and at that commit, both crawling at the same moment; 10 minutes.
 #                     ARGS="COMMIT --now ANOTHER" compares two commits
@@ -174,7 +175,9 @@ system-crawls: $(STAMP) $(REWRITTEN)
 
 test-hostile: $(STAMP)
 	@scripts/install_system
-	@BIGCRAWL_TEST_HOSTS=350 $(PY) -m pytest -q -m system $(PYTEST_ARGS) tests/system/test_hostile.py
+	@scripts/fetch_corpora $(CORPORA)
+	@BIGCRAWL_TEST_HOSTS=350 BIGCRAWL_TEST_KILLS=20 \
+	    $(PY) -m pytest -q -m system $(PYTEST_ARGS) tests/system/test_hostile.py tests/system/test_crawl.py
 
 .PHONY: docs site
 docs: $(STAMP)

@@ -10,7 +10,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from hypothesis import settings
 from hypothesis import strategies as st
-from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
+from hypothesis.stateful import (
+    RuleBasedStateMachine,
+    initialize,
+    invariant,
+    precondition,
+    rule,
+    run_state_machine_as_test,
+)
 
 from bigcrawl.drum.bucket import CHECK, EMPTY_BUCKET, Bucket, BucketState, Kind
 from bigcrawl.drum.memtable import Memtable
@@ -184,5 +191,6 @@ class BucketMachine(RuleBasedStateMachine):
             shutil.rmtree(self.directory)
 
 
-TestBucketMachine = BucketMachine.TestCase
-TestBucketMachine.settings = settings(max_examples=examples(60), stateful_step_count=30, deadline=None)
+def test_bucket_machine() -> None:
+    """Whatever happens to it in whatever order, by the rules above."""
+    run_state_machine_as_test(BucketMachine, settings=settings(max_examples=examples(60), stateful_step_count=30))

@@ -9,7 +9,14 @@ from pathlib import Path
 
 from hypothesis import settings
 from hypothesis import strategies as st
-from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
+from hypothesis.stateful import (
+    RuleBasedStateMachine,
+    initialize,
+    invariant,
+    precondition,
+    rule,
+    run_state_machine_as_test,
+)
 
 from bigcrawl.drum.bucket import CHECK, CHECK_UPDATE, UPDATE
 from bigcrawl.drum.files import DiskFiles
@@ -146,5 +153,6 @@ class DrumMachine(RuleBasedStateMachine):
             shutil.rmtree(self.base)
 
 
-DrumMachine.TestCase.settings = settings(max_examples=examples(25), stateful_step_count=25, deadline=None)
-TestDrum = DrumMachine.TestCase
+def test_drum_machine() -> None:
+    """Whatever happens to it in whatever order, by the rules above."""
+    run_state_machine_as_test(DrumMachine, settings=settings(max_examples=examples(25), stateful_step_count=25))

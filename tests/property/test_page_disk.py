@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 import pytest
 from hypothesis import settings
 from hypothesis import strategies as st
-from hypothesis.stateful import RuleBasedStateMachine, precondition, rule
+from hypothesis.stateful import RuleBasedStateMachine, precondition, rule, run_state_machine_as_test
 
 from tests.support.page_disk import Item, PageDisk, Restarts, checked, restart
 from tests.support.sizes import examples
@@ -188,5 +188,6 @@ class PageDiskMachine(RuleBasedStateMachine):
         shutil.rmtree(self.work)
 
 
-TestPageDisk = PageDiskMachine.TestCase
-TestPageDisk.settings = settings(max_examples=examples(60), stateful_step_count=40)
+def test_page_disk_machine() -> None:
+    """Whatever happens to it in whatever order, by the rules above."""
+    run_state_machine_as_test(PageDiskMachine, settings=settings(max_examples=examples(60), stateful_step_count=40))

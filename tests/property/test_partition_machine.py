@@ -10,7 +10,14 @@ import numpy as np
 import pytest
 from hypothesis import settings
 from hypothesis import strategies as st
-from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
+from hypothesis.stateful import (
+    RuleBasedStateMachine,
+    initialize,
+    invariant,
+    precondition,
+    rule,
+    run_state_machine_as_test,
+)
 
 from bigcrawl.exceptions import TransientStoreError
 from bigcrawl.scheduler.budgets.in_degrees import InDegreeCounts
@@ -221,5 +228,6 @@ class PartitionMachine(RuleBasedStateMachine):
         assert self.partition.manifest.rejected == 2 * self.rejected
 
 
-PartitionMachine.TestCase.settings = settings(max_examples=examples(25), stateful_step_count=25, deadline=None)
-TestPartition = PartitionMachine.TestCase
+def test_partition_machine() -> None:
+    """Whatever happens to it in whatever order, by the rules above."""
+    run_state_machine_as_test(PartitionMachine, settings=settings(max_examples=examples(25), stateful_step_count=25))

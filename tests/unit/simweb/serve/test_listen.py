@@ -8,6 +8,7 @@ import pytest
 from bigcrawl.exceptions import ConfigError
 from bigcrawl.simweb.basics.addresses import address_of
 from bigcrawl.simweb.serve.listen import SOCKETS_MAX, open_listeners
+from tests.support.running.ports import bind_lasting
 
 ADDRESSES = ["127.16.0.1", "127.16.0.2", "127.16.0.3"]
 NO_DEVICE = "no-such-device"
@@ -48,9 +49,8 @@ def test_socket_for_all_addresses_is_tied_to_the_loopback_device():
 def test_taken_port_is_a_clear_error(device: str, taken_at: str):
     """A port that another program has is named, whichever address it has it on, and no socket stays open."""
     with socket.socket() as other:
-        other.bind((taken_at, 0))
+        port = bind_lasting(other, taken_at)
         other.listen()
-        port = other.getsockname()[1]
         with pytest.raises(ConfigError, match=rf"port {port} of .* cannot be used: .*; stop what uses it"):
             open_listeners(ADDRESSES, port, device)
     close_all(open_listeners(ADDRESSES, port, device))
