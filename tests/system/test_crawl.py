@@ -14,7 +14,7 @@ import pytest
 from fastwarc.warc import ArchiveIterator, WarcRecordType
 
 from bigcrawl.simweb.check.checker import Rules, check
-from tests.support.crawling.verdicts import pause
+from tests.support.crawling.verdicts import pause, warc_files
 from tests.support.running.processes import no_strays_below
 from tests.system.crawls import DELAY_MS, agent_of, crawl_of
 
@@ -62,9 +62,7 @@ def assert_polite_and_complete(report: Report) -> None:
 def stored(directory: Path) -> Counter[str]:
     """URLs of the response records of all WARC files; every file must pass warcio's own check."""
     urls: Counter[str] = Counter()
-    files = sorted(path for path in directory.iterdir() if path.suffix != ".cdxj")
-    assert files
-    assert all(file.name.endswith(".warc.gz") for file in files), files
+    files = warc_files(directory)
     subprocess.run(
         [sys.executable, "-m", "warcio.cli", "check", *map(str, files)], check=True, stdout=subprocess.DEVNULL
     )

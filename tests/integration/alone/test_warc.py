@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 from tests.support.crawling.plain_project import Answer, NotedSite, PlainProject
+from tests.support.crawling.verdicts import warc_files
 from tests.support.running.processes import wait_until
 from tests.unit.warc.reading import read_checked
 
@@ -41,8 +42,8 @@ def test_killed_crawl_has_stored_all_but_what_was_in_process(tmp_path: Path) -> 
         log = project.run(site.url("127.0.0.2", "/again"))
         assert project.stat("bigcrawl/warc/recovered_files") == 1
     assert "by this process alone" in log
-    files = sorted(path for path in (tmp_path / "warc").iterdir() if path.suffix != ".cdxj")
-    assert [path.suffixes[-2:] for path in files] == [[".warc", ".gz"]] * 2
+    files = warc_files(tmp_path / "warc")
+    assert len(files) == 2
     responses = [record for path in files for record in read_checked(path) if record.type == "response"]
     requests = [record for path in files for record in read_checked(path) if record.type == "request"]
     assert len(responses) == len(requests)

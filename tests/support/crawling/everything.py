@@ -21,7 +21,7 @@ from bigcrawl.simweb.model.state import SavedWeb, save
 from bigcrawl.simweb.serve.resolver import DnsServer
 from bigcrawl.warc.verification import verify
 from tests.support.crawling.crawls import Crawl, SimulatedWeb
-from tests.support.crawling.verdicts import was_untold
+from tests.support.crawling.verdicts import warc_files, was_untold
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -96,9 +96,7 @@ def stored(directory: Path) -> Counter[str]:
     breaks on brotli (its decoder sets an attribute that brotli's objects have no place for).
     """
     urls: Counter[str] = Counter()
-    files = sorted(path for path in directory.iterdir() if path.suffix != ".cdxj")
-    for file in files:
-        assert file.name.endswith(".warc.gz"), file
+    for file in warc_files(directory):
         records, problem = verify(file)
         assert problem is None, f"{file}: {problem}"
         assert records == sum(1 for _ in _checked(file, urls)), file

@@ -6,8 +6,11 @@ import threading
 from collections import Counter
 from typing import TYPE_CHECKING
 
+from tests.support.running.processes import wait_until
+
 if TYPE_CHECKING:
     from collections.abc import Sequence
+    from pathlib import Path
 
     from bigcrawl.simweb.check.checker import Report
     from bigcrawl.simweb.check.findings import Gap
@@ -44,6 +47,18 @@ def was_untold(gap: Gap, delay_ms: int) -> bool:
     Either the host did not answer for its robots.txt, or the node died that had asked.
     """
     return gap.gap_ms >= delay_ms and {gap.earlier.target, gap.later.target} == {"/robots.txt"}
+
+
+def warc_files(directory: Path) -> list[Path]:
+    """The WARC files of a crawl that has ended. Nothing else is there but their indexes.
+
+    A crawl does not wait for the process that makes the last one.
+    """
+    wait_until(lambda: not list(directory.glob("*.new")), "the last index is made")
+    files = sorted(path for path in directory.iterdir() if path.suffix != ".cdxj")
+    assert files
+    assert all(file.name.endswith(".warc.gz") for file in files), files
+    return files
 
 
 def pause(seconds: float) -> None:
