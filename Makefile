@@ -171,7 +171,7 @@ system-redis: $(STAMP) $(REWRITTEN)
 	    tests/contract tests/unit/redisdb tests/property/test_frontier_machine.py
 
 system-crawls: $(STAMP) $(REWRITTEN)
-	@$(PY) -m pytest -q -m "system and not fault" -n 6 --dist loadgroup --no-loadscope-reorder $(PYTEST_ARGS) $(or $(TESTS),tests/system)
+	@$(PY) -m pytest -q -m "system and not fault" -n 5 --dist loadgroup --no-loadscope-reorder $(PYTEST_ARGS) $(or $(TESTS),tests/system)
 
 test-hostile: $(STAMP)
 	@scripts/install_system
