@@ -11,7 +11,16 @@ import pytest
 
 from tests.support.crawling.crawls import Crawl, second_process_of
 from tests.support.crawling.verdicts import pause
-from tests.support.mirrored_web import MIRRORS, SETTINGS, check_shares, mirrored_web, pages_by_pld, seeds, told_in
+from tests.support.mirrored_web import (
+    MIRRORS,
+    SETTINGS,
+    check_shares,
+    mirrored_web,
+    pages_asked_for,
+    seeds,
+    stop_after_verdicts,
+    told_in,
+)
 from tests.support.running.processes import no_strays_below, wait_until
 
 if TYPE_CHECKING:
@@ -36,15 +45,14 @@ def test_mirrors_are_noticed_whatever_node_dies(tmp_path: Path) -> None:
         for node in nodes:
             node.start()
         for kill in range(1, KILLS + 1):
-            wait_until(lambda: pages_by_pld(web).total() >= kill * PAGES_BETWEEN, "it goes on", timeout_s=600)  # noqa: B023
+            wait_until(lambda: len(pages_asked_for(web)) >= kill * PAGES_BETWEEN, "it goes on", timeout_s=600)  # noqa: B023
             node = moments.choice(nodes)
             assert node.process is not None
             assert node.process.poll() is None, "the crawl ended before most kills"
             node.kill()
             pause(moments.uniform(0.0, 1.0))
             node.start()
-        for node in nodes:
-            assert node.wait(900) == 0
+        stop_after_verdicts(nodes, web)
         assert set(told_in(nodes)) <= set(MIRRORS)
         assert first.status()["mirrors"] == len(MIRRORS)
         check_shares(first, web)

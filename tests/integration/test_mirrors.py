@@ -16,6 +16,7 @@ from tests.support.mirrored_web import (
     check_shares,
     mirrored_web,
     seeds,
+    stop_after_verdicts,
     told_in,
 )
 from tests.support.running.processes import no_strays_below
@@ -43,8 +44,7 @@ def test_mirrors_cost_a_crawl_little(tmp_path: Path, nodes: int) -> None:
         crawls = [first, *(stack.enter_context(second_process_of(first)) for _ in range(nodes - 1))]
         for crawl in crawls:
             crawl.start()
-        for crawl in crawls:
-            assert crawl.wait(900) == 0
+        stop_after_verdicts(crawls, web)
         assert "Traceback" not in "".join(crawl.log.read_text() for crawl in crawls)
         assert sorted(told_in(crawls)) == sorted(MIRRORS), "each once, and nobody else"
         check_shares(first, web)

@@ -9,10 +9,11 @@ import re
 from collections import Counter, defaultdict
 from typing import TYPE_CHECKING, Final
 
+from tests.support.running.processes import wait_until
 from tests.support.servers.named_web import NamedWeb
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable, Iterator, Sequence
 
     from tests.support.crawling.crawls import Crawl
 
@@ -25,14 +26,15 @@ SETTINGS: Final = {
     "BIGCRAWL_HOT_URLS": 1_000,
     "BIGCRAWL_HOST_HOT_URLS": 8_000,  # so many that no host's URLs are parked, which is beyond budgets
     "BIGCRAWL_STEP_SECONDS": 0.2,
-    "BIGCRAWL_MAX_PAGES": 4_500,
 }
-"""For a crawl of it that has more URLs than room, and ends long before all are fetched."""
+"""For a crawl of it that has more URLs than room."""
 
 COMPARED: Final = 4
 """In a partition with fewer other sites, pages may wait for these hosts' delays alone, and budgets divide nothing."""
-LAST_PART: Final = 1 / 3
-"""Of a crawl: by then mirrors are known, and what was in turns before is fetched."""
+IN_TURNS: Final = 2_500
+"""Pages after the verdicts, whose turns were given before them."""
+LAST_PAGES: Final = 1_500
+"""Pages after those, whose shares are compared."""
 
 _LINKS: Final = 4
 _TOLD: Final = re.compile(r"INFO: (\S+) is taken for a mirror and its budget divided by 20: ")
@@ -54,15 +56,26 @@ def told_in(crawls: Iterable[Crawl]) -> list[str]:
     return [pld for crawl in crawls for pld in _TOLD.findall(crawl.log.read_text())]
 
 
-def pages_by_pld(web: NamedWeb, *, part: float = 1) -> Counter[str]:
-    """How many pages of each PLD were asked for, in the last `part` of all that were."""
-    pages = [hit.host.removeprefix("www.") for hit in web.hits if hit.target != "/robots.txt"]
-    return Counter(pages[round(len(pages) * (1 - part)) :])
+def pages_asked_for(web: NamedWeb) -> list[str]:
+    """Of which PLD each page was, in their order."""
+    return [hit.host.removeprefix("www.") for hit in web.hits if hit.target != "/robots.txt"]
+
+
+def stop_after_verdicts(nodes: Sequence[Crawl], web: NamedWeb) -> None:
+    """Let a crawl go on until what follows from its verdicts can be seen, however late they come; then stop it."""
+    wait_until(lambda: len(pages_asked_for(web)) > 0, "the crawl begins")
+    wait_until(lambda: nodes[0].status()["mirrors"] == len(MIRRORS), "mirrors are known", timeout_s=900)
+    enough = len(pages_asked_for(web)) + IN_TURNS + LAST_PAGES
+    wait_until(lambda: len(pages_asked_for(web)) >= enough, "their turns have come", timeout_s=900)
+    for node in nodes:
+        node.terminate()
+    for node in nodes:
+        assert node.wait(120) == 0
 
 
 def check_shares(crawl: Crawl, web: NamedWeb) -> None:
     """Hold the last pages of mirrors to those of other sites in their partitions: half of them at most."""
-    pages = pages_by_pld(web, part=LAST_PART)
+    pages = Counter(pages_asked_for(web)[-LAST_PAGES:])
     by_partition: dict[int, list[str]] = defaultdict(list)
     for pld in (ORIGINAL, *MIRRORS, *OTHERS):
         by_partition[crawl.asked("explain", web.url(f"www.{pld}", "/0"))["partition"]].append(pld)

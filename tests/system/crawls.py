@@ -20,8 +20,8 @@ def agent_of(name: str) -> str:
     return f"{ROBOTS_AGENT}/{name} (+test)"
 
 
-def crawl_of(served: NginxSites, directory: Path, name: str) -> Crawl:
+def crawl_of(served: NginxSites, directory: Path, name: str, **settings: object) -> Crawl:
     """A crawl of all sites."""
-    settings = {"BIGCRAWL_HOST_DELAY": DELAY_MS / 1000, "USER_AGENT": agent_of(name)}
+    settings = {"BIGCRAWL_HOST_DELAY": DELAY_MS / 1000, "USER_AGENT": agent_of(name), **settings}
     addresses = " ".join(site.address for site in served.sites)
     return Crawl(directory, served.seeds, settings, arguments={"allowed_domains": addresses})

@@ -197,10 +197,12 @@ class StartedRequests:
             held.note_filtered(number_of(rule))
 
     def note_running(self, request: Request | None) -> None:
-        """The spider is given the page of a request, and may never return from it. Cost: 0.1 us."""
+        """The spider is given the page of a request, and may never return from it. Cost: 0.3 us."""
         held = self._held.get(request) if request is not None else None
         if held is not None:
             self._running = held
+            if self._node is not None:
+                self._node.handout.in_process.note_running(held)
 
     def note_page(self, response: Response) -> None:
         """Note the page that the spider is about to get, without content encoding. Cost: as `PageContents.note`."""

@@ -6,8 +6,12 @@ there which of the URLs taken in Redis had been started, and on which of those t
 empties it.
 
     0    32 bytes  the line `MAGIC`, then zeros
-    32   u64 each  a slot: 0, or 2^63 if answered and not parsed yet + (partition + 1) * 2^40 + sequence number; in
-                   native byte order
+    32   u64 each  a slot: 0, or 2^63 if the project's code is at work on it + (partition + 1) * 2^40 + sequence number;
+                   in native byte order
+
+The project's code is at work on the pages that the spider was given and is not done with, and before these on one:
+the latest that arrived, which passes the downloader middlewares. The others that have arrived wait for their turn.
+Whatever kills a node that has many of them is none of these.
 
 Nothing is forced to disk. The kernel keeps what a dead process wrote; after a power failure the record counts as
 unknown.
@@ -37,7 +41,7 @@ UNRECORDED = -1
 
 _HEADER_BYTES, _SLOT_BYTES = 32, 8
 _FIRST = _HEADER_BYTES // _SLOT_BYTES
-_ANSWERED = 1 << 63
+_AT_WORK = 1 << 63
 _PARTITION_SHIFT = 40
 _SEQ_MASK = (1 << _PARTITION_SHIFT) - 1
 
@@ -51,6 +55,7 @@ class InProcess:
         self._free: list[int] = []
         self._map: mmap.mmap | None = None
         self._view: memoryview | None = None
+        self._arrived: HeldUrl | None = None  # the latest, until the spider has it
         self._count = 0
 
     def __repr__(self) -> str:
@@ -82,14 +87,22 @@ class InProcess:
             self._view[slot] = (held.partition + 1) << _PARTITION_SHIFT | held.seq
 
     def note_answered(self, held: HeldUrl) -> None:
-        """Record that the URL was answered or failed. From now on the project's code works on it."""
-        if self._view is not None and held.slot > 0:
-            self._view[held.slot] |= _ANSWERED
+        """Record that the URL was answered or failed, and the project's code is at work on it until another one is."""
+        if self._arrived is not None:
+            self.note_parsed(self._arrived)
+        self._arrived = held
+        self._mark(held)
+
+    def note_running(self, held: HeldUrl) -> None:
+        """Record that the spider has the URL's page, and is at work on it whatever arrives meanwhile."""
+        if self._arrived is held:
+            self._arrived = None
+        self._mark(held)
 
     def note_parsed(self, held: HeldUrl) -> None:
         """Record that the project's code has done its work on the URL, although the engine still has it."""
         if self._view is not None and held.slot > 0:
-            self._view[held.slot] &= ~_ANSWERED
+            self._view[held.slot] &= ~_AT_WORK
 
     def end(self, held: HeldUrl) -> bool:
         """Record that the engine is done with the URL. False if it was never in process."""
@@ -112,6 +125,10 @@ class InProcess:
         self._view = None
         self._map.close()
 
+    def _mark(self, held: HeldUrl) -> None:
+        if self._view is not None and held.slot > 0:
+            self._view[held.slot] |= _AT_WORK
+
 
 def read_in_process(path: Path) -> dict[int, str] | None:
     """Return, by partition, what a lock file's node had in process, as `claim_partition` wants it; None: unknown."""
@@ -123,6 +140,6 @@ def read_in_process(path: Path) -> dict[int, str] | None:
         return None
     found: dict[int, str] = defaultdict(str)
     for value in filter(None, memoryview(data)[_HEADER_BYTES:].cast("Q")):
-        partition = ((value & ~_ANSWERED) >> _PARTITION_SHIFT) - 1
-        found[partition] += f" {value & _SEQ_MASK}{'a' if value & _ANSWERED else 'f'}"
+        partition = ((value & ~_AT_WORK) >> _PARTITION_SHIFT) - 1
+        found[partition] += f" {value & _SEQ_MASK}{'a' if value & _AT_WORK else 'f'}"
     return found

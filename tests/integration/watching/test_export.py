@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
@@ -32,7 +33,12 @@ def half_done(tmp_path: Path, **settings: object) -> Iterator[tuple[SimulatedWeb
 
 
 def elsewhere(tmp_path: Path, web: SimulatedWeb, name: str = "new", **settings: object) -> Crawl:
-    """A crawl in another directory with an embedded server of its own."""
+    """A crawl in another directory with an embedded server of its own, once all hosts have rested.
+
+    It learns what delay a host wants from that host's robots.txt, which is the first that it asks for.
+    """
+    longest_ms = max(web.web.crawl_delays_ms().values(), default=0)
+    wait_until(lambda: time.time() * 1000 > web.exchanges()[-1].end_ms + longest_ms, "the hosts have rested")
     return Crawl(tmp_path / name, web.seeds, {**SETTINGS, **settings}, name=name)
 
 

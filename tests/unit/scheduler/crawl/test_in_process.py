@@ -48,11 +48,35 @@ def test_parsed_page_counts_as_one_on_which_nobody_works(in_process: InProcess, 
     for held in (first, second):
         in_process.start(held)
         in_process.note_answered(held)
+        in_process.note_running(held)
+    assert read_in_process(path) == {0: " 2a 1a"}
     in_process.note_parsed(first)
     assert read_in_process(path) == {0: " 2a 1f"}
     assert in_process.end(first)
     in_process.note_parsed(first)
     assert read_in_process(path) == {0: " 2a"}
+
+
+def test_pages_that_wait_for_their_turn_are_not_at_work(in_process: InProcess, path: Path) -> None:
+    """Of those that arrived it is the latest, and those that the spider was given until it is done with them."""
+    first, second, third = many = [held_url(seq) for seq in (1, 2, 3)]
+    for held in many:
+        in_process.start(held)
+        in_process.note_answered(held)
+    assert read_in_process(path) == {0: " 3a 2f 1f"}
+    in_process.note_running(first)
+    assert read_in_process(path) == {0: " 3a 2f 1a"}
+    in_process.note_running(third)
+    in_process.note_running(second)
+    in_process.note_parsed(first)
+    in_process.start(fourth := held_url(4))
+    in_process.note_answered(fourth)
+    assert read_in_process(path) == {0: " 4a 3a 2a 1f"}
+    assert in_process.end(fourth)
+    in_process.start(fifth := held_url(5))
+    in_process.note_answered(second)
+    assert read_in_process(path) == {0: " 5f 3a 2a 1f"}, "the slot of the last one that arrived is another's"
+    assert in_process.end(fifth)
 
 
 def test_largest_numbers_have_room(in_process: InProcess, path: Path) -> None:
