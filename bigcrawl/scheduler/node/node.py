@@ -18,6 +18,7 @@ is sent. `node.life` has how a node joins its crawl and leaves it.
 
 from __future__ import annotations
 
+import asyncio
 from typing import TYPE_CHECKING
 
 from bigcrawl.scheduler.node.life.arrival import Arrival
@@ -72,8 +73,9 @@ class Node:
         self.beat = Beat(parts)
         self.recovery = Recovery(parts, self.beat)
         self.room = TakeRoom(parts)
-        self.pump = Pump(parts, self.room, self.recovery)
-        self.fold = Fold(parts, self.pump.wake)
+        round_trips = asyncio.Event()
+        self.pump = Pump(parts, self.room, self.recovery, round_trips)
+        self.fold = Fold(parts, self.pump.wake, round_trips)
         self.guard = Guard(parts)
         self.watch = Watch(parts)
         self.steer = Steer(parts, self.pump.wake)

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from bigcrawl.scheduler.node.loops.loop import Loop, refusal_of
+from bigcrawl.scheduler.node.loops.loop import Loop, refusal_of, rest_until
 
 if TYPE_CHECKING:
+    import asyncio
     from collections.abc import Callable
 
     from bigcrawl.scheduler.node.assembly import Parts
 
 FOLD_S = 0.1  # between two looks for due steps
-FOLD_STARVED_S = 0.02
+FOLD_STARVED_S = 0.02  # if the node has too little to fetch, and has sent or taken something or stepped since
 
 
 class Fold(Loop):
@@ -20,11 +21,12 @@ class Fold(Loop):
 
     Args:
         wake_pump: called when there are URLs to take after a step.
+        round_trips: is set when the pump may have sent something to this node's own partitions.
     """
 
     name = "fold"
 
-    def __init__(self, parts: Parts, wake_pump: Callable[[], None]) -> None:
+    def __init__(self, parts: Parts, wake_pump: Callable[[], None], round_trips: asyncio.Event) -> None:
         self._client = parts.client
         self._troubles = parts.troubles
         self._folding = parts.folding
@@ -33,6 +35,8 @@ class Fold(Loop):
         self._workload = parts.workload
         self._control = parts.control
         self._wake_pump = wake_pump
+        self._round_trips = round_trips
+        self._has_stepped = False
 
     async def turn(self) -> float:
         """Do one round, unless the pump must first bring Redis and this node in line."""
@@ -47,8 +51,14 @@ class Fold(Loop):
                 raise refused
         return FOLD_STARVED_S if starved else FOLD_S
 
+    async def rest(self, rest_s: float) -> None:
+        """Rest for `rest_s`; longer while the node is starved, but nothing has happened that would lead to a step."""
+        await rest_until(self._round_trips, rest_s, rest_s if self._has_stepped else FOLD_S)
+
     async def _step(self, *, starved: bool, idle: bool) -> None:
-        if await self._ownership.folding.step_due(starved=starved, idle=idle):
+        done = await self._ownership.folding.step_due(starved=starved, idle=idle)
+        self._has_stepped = done.stepped > 0
+        if done.admitted:
             self._wake_pump()
 
     def note_inboxes(self) -> None:

@@ -130,6 +130,16 @@ class LoopRunner:
         return rest_s
 
 
+async def rest_until(event: asyncio.Event, least_s: float, most_s: float) -> None:
+    """Rest for `least_s`, then until an event is set, but not longer than `most_s` in all."""
+    await asyncio.sleep(least_s)
+    if most_s > least_s:
+        alarm = asyncio.get_running_loop().call_later(most_s - least_s, event.set)
+        await event.wait()
+        alarm.cancel()
+    event.clear()
+
+
 async def refusal_of(work: Awaitable[None]) -> RedisRefusedError | None:
     """Do the work. Return the error if Redis refuses a part of it, so that it can be raised after other work."""
     try:

@@ -7,7 +7,7 @@ import logging
 from typing import TYPE_CHECKING
 
 from bigcrawl.exceptions import BigcrawlError
-from bigcrawl.scheduler.node.loops.loop import Loop, refusal_of
+from bigcrawl.scheduler.node.loops.loop import Loop, refusal_of, rest_until
 
 if TYPE_CHECKING:
     from bigcrawl.scheduler.node.assembly import Parts
@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 PUMP_BUSY_S = 0.01  # between two looks at the engine while it has work
+PUMP_WAITING_S = 0.05  # while all URLs here wait for their hosts
 PUMP_SHARE = 2  # a round trip pays when one in so many of the URLs that the node may hold has ended
 # The longest wait of fewer; they do not wait if the engine has nothing to do. It is less than `exchange.HORIZON_MS`, so
 # that URLs are here before they are due.
@@ -26,11 +27,15 @@ TAKES_MAX = 64  # in one round, while there is room and more may be due
 
 
 class Pump(Loop):
-    """Flushes the outbox, acknowledges what has ended, and takes what is due."""
+    """Flushes the outbox, acknowledges what has ended, and takes what is due.
+
+    Args:
+        round_trips: is set after each round trip.
+    """
 
     name = "pump"
 
-    def __init__(self, parts: Parts, room: TakeRoom, recovery: Recovery) -> None:
+    def __init__(self, parts: Parts, room: TakeRoom, recovery: Recovery, round_trips: asyncio.Event) -> None:
         self._client = parts.client
         self._clock = parts.clock
         self._engine = parts.engine
@@ -47,6 +52,7 @@ class Pump(Loop):
         self._progress = parts.progress
         self._recovery = recovery
         self._room = room
+        self._round_trips = round_trips
         self._batch_urls = max(1, parts.config.frontier.in_process_max // PUMP_SHARE)
         self._wake = asyncio.Event()
         self._is_hungry = True
@@ -70,7 +76,7 @@ class Pump(Loop):
         if self._trials.have_news:
             await self._trials.flush()
         if not self._pays():
-            return PUMP_BUSY_S
+            return PUMP_BUSY_S if len(self._handout.in_process) or self._held.unacknowledged else PUMP_WAITING_S
         self._is_hungry = False
         self._pumped_ms = self._clock.monotonic_ms()
         if self._troubles.are_any:
@@ -78,6 +84,7 @@ class Pump(Loop):
         refused = await refusal_of(self.flush())
         # Ends free memory, which may be what Redis lacks.
         moved = await self.end_and_take() if refused is None else await self.end()
+        self._round_trips.set()
         if refused is not None:
             raise refused
         busy = moved or len(self._held) > 0
@@ -85,12 +92,7 @@ class Pump(Loop):
 
     async def rest(self, rest_s: float) -> None:
         """Rest for `rest_s`, or until somebody wakes the pump."""
-        await asyncio.sleep(PUMP_BUSY_S)  # so that an engine that asks often is answered in batches
-        if rest_s > PUMP_BUSY_S:
-            alarm = asyncio.get_running_loop().call_later(rest_s - PUMP_BUSY_S, self._wake.set)
-            await self._wake.wait()
-            alarm.cancel()
-        self._wake.clear()
+        await rest_until(self._wake, PUMP_BUSY_S, rest_s)  # an engine that asks often is answered in batches
 
     async def after_failure(self) -> None:
         """Start the embedded server again if it died. Any other server is its operator's."""

@@ -131,7 +131,7 @@ async def admit(w: World, node: Node, *urls: str) -> None:
     await node.pump.flush()
     node.fold.note_inboxes()
     w.clock.advance(1_000)
-    while await node.ownership.folding.step_due(starved=True):
+    while (await node.ownership.folding.step_due(starved=True)).admitted:
         w.clock.advance(1_000)
 
 

@@ -500,7 +500,7 @@ def test_urls_are_counted_that_wait_in_a_redis_that_is_new(tmp_path: Path, crawl
         async with world(tmp_path, crawl_name, redis_url, partitions=1) as w:
             node = await w.joined()
             await offered(w, node)
-            assert await node.ownership.folding.step_due(starved=False) == len(PAGES)
+            assert (await node.ownership.folding.step_due(starved=False)).admitted == len(PAGES)
             [mine] = node.ownership.owned.values()
             await w.client.commands([("HDEL", mine.keys.state, "appended_urls")])  # as a new one would have it
             await node.parts.leases.renew()
@@ -520,12 +520,12 @@ def test_starved_node_steps_sooner(tmp_path: Path, crawl_name: str, redis_url: s
         async with world(tmp_path, crawl_name, redis_url, partitions=1) as w:
             node = await w.joined()
             await offered(w, node)
-            assert await node.ownership.folding.step_due(starved=False) == len(PAGES)
+            assert (await node.ownership.folding.step_due(starved=False)).admitted == len(PAGES)
             node.offer(queued("http://late.example/")[0])
             await node.pump.flush()
             node.fold.note_inboxes()
             w.clock.advance(20)
-            assert await node.ownership.folding.step_due(starved=False) == 0
-            assert await node.ownership.folding.step_due(starved=True) == 1
+            assert (await node.ownership.folding.step_due(starved=False)).admitted == 0
+            assert (await node.ownership.folding.step_due(starved=True)).admitted == 1
 
     asyncio.run(scenario())

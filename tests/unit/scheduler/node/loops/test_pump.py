@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from scrapy import Request, Spider
 
-from bigcrawl.scheduler.node.loops.pump import PUMP_BUSY_S, PUMP_PATIENCE_MS, PUMP_SHARE
+from bigcrawl.scheduler.node.loops.pump import PUMP_BUSY_S, PUMP_PATIENCE_MS, PUMP_SHARE, PUMP_WAITING_S
 from tests.unit.scheduler.test_scheduler import new_scheduler
 from tests.unit.scheduler.world import queued, world
 
@@ -111,5 +111,21 @@ def test_engine_with_work_does_not_wake_the_pump(tmp_path: Path, crawl_name: str
             frontier.attach(node, Spider("busy"))
             assert isinstance(frontier.next_request(), Request)
             assert await trips(node) == 0
+
+    asyncio.run(scenario())
+
+
+def test_pump_looks_less_often_while_urls_wait_for_their_hosts(tmp_path: Path, crawl_name: str, redis_url: str) -> None:
+    """Not while the engine works on some, nor while any that have ended are not told."""
+
+    async def scenario() -> None:
+        async with world(tmp_path, crawl_name, redis_url) as w:
+            node, started = await begun(w)
+            assert await node.pump.turn() == PUMP_WAITING_S
+            node.handout.fetches.note_started(started[0])
+            assert await node.pump.turn() == PUMP_BUSY_S, "it may end at any time"
+            w.end(node, started[0])
+            assert not len(node.handout.in_process)
+            assert await node.pump.turn() == PUMP_BUSY_S, "its page may be safe at any time"
 
     asyncio.run(scenario())
