@@ -5,13 +5,13 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING
 
-import pytest
-
 from bigcrawl.scheduler.node.loops import fold, loop
 from tests.unit.scheduler.world import queued, world
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+    import pytest
 
 
 def test_starved_fold_rests_until_the_pump_has_made_a_round_trip(
@@ -54,7 +54,12 @@ def test_rest_is_as_long_as_it_must_be_and_no_longer() -> None:
 
     async def scenario() -> None:
         event, now = asyncio.Event(), asyncio.get_running_loop().time
-        for is_early, is_late, most_s in ((True, False, 60), (False, True, 60), (False, False, 0.03), (True, False, 0.01)):
+        for is_early, is_late, most_s in (
+            (True, False, 60),
+            (False, True, 60),
+            (False, False, 0.03),
+            (True, False, 0.01),
+        ):
             since = now()
             if is_early:
                 event.set()
