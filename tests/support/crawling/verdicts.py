@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections import Counter
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from tests.support.running.processes import wait_until
@@ -47,6 +48,11 @@ def was_untold(gap: Gap, delay_ms: int) -> bool:
     Either the host did not answer for its robots.txt, or the node died that had asked.
     """
     return gap.gap_ms >= delay_ms and {gap.earlier.target, gap.later.target} == {"/robots.txt"}
+
+
+def but_untold(report: Report, delay_ms: int) -> Report:
+    """A report without the gaps that were shorter than a Crawl-delay that nobody knew."""
+    return replace(report, host_too_soon=tuple(gap for gap in report.host_too_soon if not was_untold(gap, delay_ms)))
 
 
 def warc_files(directory: Path) -> list[Path]:
