@@ -219,6 +219,14 @@ class Partition:
         with store_errors(self._directory):
             return self.state.tables.ends.values(keys)
 
+    def visits(self, keys: KeyArray) -> npt.NDArray[np.uint32]:
+        """Return how often each URL's page was visited, given its key; 0 if it is not visited again.
+
+        Raises what `ends` does.
+        """
+        with store_errors(self._directory):
+            return self.state.tables.visits.values(keys)[1]["number"]
+
     def in_degrees(self, plds: KeyArray) -> npt.NDArray[np.uint32]:
         """Return the in-degree of each PLD, given its key; 0 if no link to it is known. Raises what `ends` does."""
         with store_errors(self._directory):

@@ -16,13 +16,15 @@ import numpy as np
 from bigcrawl.redisdb import scripts
 from bigcrawl.redisdb.keys import CrawlKeys
 from bigcrawl.redisdb.replies import pairs_of, scores_of
+from bigcrawl.revisiting.visit import Visit, VisitFormatError
 from bigcrawl.scheduler.owner.hot.admit_calls import admit_call, pack_keys, unpack_keys
 from bigcrawl.scheduler.partition.manifest import NO_INBOX_ID
 from bigcrawl.scheduler.partition.partition import ADMIT_URLS_MAX
+from bigcrawl.scheduler.records.body import visit_in
 from bigcrawl.scheduler.records.queued_url import UNCHECKED
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Sequence
+    from collections.abc import Collection, Iterator, Sequence
 
     from bigcrawl.redisdb.client import RedisClient
     from bigcrawl.redisdb.keys import PartitionKeys
@@ -96,12 +98,14 @@ async def _offer_again(
 
     URLs that have ended since are left out. An old batch has no text left, so its URLs cannot be offered. They are
     removed from URLSeen, so that they count as new when a page links to them.
+
+    A URL that is visited again has ended before. It has ended since if its partition knows of a later visit.
     """
     batches = await asyncio.to_thread(lambda: list(disk.committed.batches(admitted)))
-    ended = await asyncio.to_thread(_ended_of, disk, [url for batch in batches for url in batch.urls])
+    ended = await asyncio.to_thread(_ended_of, disk, batches)
     if gone := [batch for batch in batches if not batch.has_text]:
         await _forget_lost(client, keys, identity, gone, ended)
-    again = sum(url.key not in ended for batch in batches if batch.has_text for url in batch.urls)
+    again = sum(seq not in ended for batch in batches if batch.has_text for seq, _ in _by_seq(batch))
     calls: list[scripts.Call[bool]] = [admit_call(keys, identity, batch, connections, ended) for batch in batches]
     await client.run([*calls, scripts.note_rewind(keys, identity, again)])
 
@@ -110,7 +114,7 @@ async def _forget_lost(
     client: RedisClient, keys: PartitionKeys, identity: Identity, gone: Sequence[AdmitBatch], ended: Collection[int]
 ) -> None:
     """Remove URLs without text from URLSeen, and log their number."""
-    lost = [url.key for batch in gone for url in batch.urls if url.key not in ended]
+    lost = [url.key for batch in gone for seq, url in _by_seq(batch) if seq not in ended]
     logger.error(
         "partition %(partition)d: Redis has lost more than BIGCRAWL_REDIS_LOSS_SECONDS, and with it "
         "%(lost)d URLs, which are fetched when a page links to them, and those of %(unknown)d older batches",
@@ -121,11 +125,30 @@ async def _forget_lost(
     await client.run([scripts.note_rewind(keys, identity, 0, urls) for urls in packed])
 
 
-def _ended_of(disk: Partition, urls: Sequence[QueuedUrl]) -> set[int]:
-    """Return the keys of URLs known to have ended, except URLs that are fetched each time they are found."""
-    keys = np.array([url.key for url in urls if not url.flags & UNCHECKED], dtype=np.uint64)
+def _ended_of(disk: Partition, batches: Sequence[AdmitBatch]) -> set[int]:
+    """Return the sequence numbers of URLs known to have ended, but for those that are fetched each time they are found."""
+    rows = [row for batch in batches for row in _by_seq(batch) if not row[1].flags & UNCHECKED]
+    keys = np.array([url.key for _, url in rows], dtype=np.uint64)
     has_ended, _ = disk.ends(keys)
-    return set(keys[has_ended].tolist())
+    visits = disk.visits(keys)
+    return {
+        seq
+        for (seq, url), ended, known in zip(rows, has_ended.tolist(), visits.tolist(), strict=True)
+        if ended and ((before := _visits_before(url)) == 0 or before < known)
+    }
+
+
+def _visits_before(url: QueuedUrl) -> int:
+    """How often a URL's page had been visited when it was admitted; 0 if it was not, or its text is gone or damaged."""
+    try:
+        data = visit_in(url.body) if url.body else b""
+        return Visit.unpack(data).number if data else 0
+    except (ValueError, VisitFormatError):
+        return 0
+
+
+def _by_seq(batch: AdmitBatch) -> Iterator[tuple[int, QueuedUrl]]:
+    return enumerate(batch.urls, batch.first_seq)
 
 
 async def _mark_admitted(client: RedisClient, keys: PartitionKeys, disk: Partition, admitted: int) -> None:

@@ -19,11 +19,14 @@ if TYPE_CHECKING:
 def admit_call(
     keys: PartitionKeys, identity: Identity, batch: AdmitBatch, connections: int, ended: Collection[int] = ()
 ) -> scripts.Call[bool]:
-    """Return the call that admits a batch, without URLs that have `ended`. Without text, it only uses up its number."""
+    """Return the call that admits a batch. Without text, it only uses up its number.
+
+    Sequence numbers in `ended` are those of URLs that are left out.
+    """
     rows = [
         (url.host, order_of(url.priority, batch.first_seq + i), pack_member(batch.first_seq + i, url))
         for i, url in enumerate(batch.urls if batch.has_text else ())
-        if url.key not in ended
+        if batch.first_seq + i not in ended
     ]
     packed = pack_keys(url.key for url in batch.urls)
     return scripts.admit_urls(keys, identity, batch.number, packed, connections, rows)

@@ -12,6 +12,8 @@ import pytest
 from bigcrawl.redisdb import scripts
 from bigcrawl.redisdb.keys import PartitionKeys
 from bigcrawl.redisdb.scripts import Claim, Identity
+from bigcrawl.revisiting.policies import PERIODIC, RevisitPolicy, WaitBounds
+from bigcrawl.revisiting.visit import Answer, Visit, next_visit
 from bigcrawl.scheduler.owner.claiming.bring_up import bring_up
 from bigcrawl.scheduler.owner.hot.admit_calls import pack_keys, unpack_keys
 from bigcrawl.scheduler.owner.hot.due_heap import DueHeap
@@ -21,8 +23,11 @@ from bigcrawl.scheduler.owner.owned_partition import OwnedPartition
 from bigcrawl.scheduler.owner.step_schedule import StepSchedule
 from bigcrawl.scheduler.partition.directory import last_epoch
 from bigcrawl.scheduler.partition.partition import Partition, PartitionLimits
+from bigcrawl.scheduler.records.body import for_revisit
+from bigcrawl.scheduler.records.inbox_entry import OUTCOMES, REVISITS
 from bigcrawl.scheduler.records.outcomes import pack_outcome
 from bigcrawl.scheduler.records.queued_url import encode_batch
+from bigcrawl.scheduler.records.revisits import Revisit, encode_revisits
 from tests.unit.scheduler.world import connected, queued
 
 if TYPE_CHECKING:
@@ -85,11 +90,11 @@ class Owner:
         session, number = self.batches, 1  # whatever Redis remembers of the one before
         await self.client.run([scripts.append_batch(self.keys, "n", session, number, encode_batch(urls), len(urls))])
 
-    async def fold(self, mine: OwnedPartition, entries_max: int = 256) -> list[scripts.Call[Any]]:
+    async def fold(self, mine: OwnedPartition, entries_max: int = 256, now_s: int = 0) -> list[scripts.Call[Any]]:
         """One step, committed and not yet told."""
         [reply] = await self.client.commands([mine.inbox.command(mine.disk.manifest.inbox_id, entries_max)])
         inbox = mine.inbox.parse(reply)
-        step = mine.fold(inbox, mine.hot.room, dict(mine.hot.by_host))
+        step = mine.fold(inbox, mine.hot.room, dict(mine.hot.by_host), now_s=now_s)
         return mine.after_step(step, len(inbox), now_ms=0)
 
     async def step(self, mine: OwnedPartition) -> None:
@@ -236,6 +241,46 @@ def test_redis_that_forgot_no_more_than_is_kept_gets_all_again(
             await o.send(*urls_of("late.example", 3))
             await o.step(again)
             assert await o.queued() == 6 * 4 - 1 + 3
+
+    asyncio.run(scenario())
+
+
+@pytest.mark.parametrize(("visits", "offered"), [(1, 1), (2, 0)], ids=["due", "visited since"])
+def test_visit_is_offered_again_though_its_page_has_ended_before(
+    tmp_path: Path, crawl_name: str, redis_url: str, visits: int, offered: int
+) -> None:
+    """An owner that dies between the commit and the admission of a visit does not end the page's visits."""
+    [page] = urls_of("a.example", 1)
+    policy = RevisitPolicy(PERIODIC, WaitBounds(100, 1, 1_000))
+
+    async def ended(o: Owner, visit: Visit | None) -> Visit:
+        after = next_visit(visit, Answer(200, b"digest"), visit.due_s if visit else 0, policy)
+        assert after is not None
+        again = page._replace(body=for_revisit(page.body, after.pack()))
+        revisit = encode_revisits([Revisit(after.due_s, after.number, again)])
+        await o.client.command(
+            "XADD", o.keys.inbox, "*", OUTCOMES, pack_outcome(page.key, "status:200", 0), REVISITS, revisit
+        )
+        return after
+
+    async def scenario() -> None:
+        async with owner(tmp_path, crawl_name, redis_url) as o:
+            mine = await o.open()
+            await o.send(page)
+            await o.step(mine)
+            visit = await ended(o, None)
+            await o.step(mine)
+            admitted = await o.fold(mine, now_s=visit.due_s + 2)
+            assert mine.disk.manifest.batch_number == 2
+            if visits == 2:  # Redis forgets the admission, not the end
+                await o.client.run(admitted)
+                await ended(o, visit)
+                await o.step(mine)
+                await o.client.command("HSET", o.keys.state, "admitted", 1, "hot", 0)
+            await o.client.command("DEL", o.keys.back + "a.example", o.keys.ready)
+            again = await o.open()
+            assert again.hot.by_host == ({"a.example": 1} if offered else {})
+            assert await state_of(o, "readmitted") == offered
 
     asyncio.run(scenario())
 
