@@ -126,7 +126,7 @@ async def _forget_lost(
 
 
 def _ended_of(disk: Partition, batches: Sequence[AdmitBatch]) -> set[int]:
-    """Return the sequence numbers of URLs known to have ended, but for those that are fetched each time they are found."""
+    """The sequence numbers of URLs that have ended, but for those that are fetched each time they are found."""
     rows = [row for batch in batches for row in _by_seq(batch) if not row[1].flags & UNCHECKED]
     keys = np.array([url.key for _, url in rows], dtype=np.uint64)
     has_ended, _ = disk.ends(keys)
