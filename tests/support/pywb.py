@@ -41,7 +41,12 @@ class Pywb:
 
     def page(self, url: str, stamp: str) -> Replayed:
         """Return a capture without anything that pywb would add to a page."""
-        return sent_by(self._connection, f"/pages/{stamp}id_/{url}", {})
+        path = f"/pages/{stamp}id_/{url}"
+        try:
+            return sent_by(self._connection, path, {})
+        except ConnectionError:  # pywb may close a connection between two requests, as any server may
+            self._connection.close()
+            return sent_by(self._connection, path, {})
 
 
 def sent_by(connection: http.client.HTTPConnection, path: str, headers: dict[str, str]) -> Replayed:

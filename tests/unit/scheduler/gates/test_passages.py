@@ -144,7 +144,7 @@ def test_fetch_passes_the_gates_of_its_spaces_and_of_its_server(tmp_path: Path, 
         assert lines.gaps == (("192.0.2.81", 400), ("pld spaced.example", 300))
         first = await passages.passage(busy, 0, "first")
         passage = await passages.passage(lines, 0, "second")
-        assert passage.at_ms == passage.of_server.at_ms
+        assert 0 <= passage.at_ms - passage.of_server.at_ms <= 1, "two calls round a clock's time, each its own"
         assert 395 <= passage.at_ms - first.at_ms < 800
         assert passage.of_spaces.at_ms == passage.at_ms
         assert passage.of_spaces.misses == 0
