@@ -13,7 +13,7 @@ import pytest
 
 from bigcrawl.redisdb.embedded import EmbeddedServer
 from tests.support.crawling.crawls import Crawl
-from tests.support.crawling.verdicts import assert_complete, but_untold, pause
+from tests.support.crawling.verdicts import assert_complete, pause, without_untold_gaps
 from tests.support.running.processes import wait_until
 
 if TYPE_CHECKING:
@@ -40,7 +40,7 @@ def test_killed_nodes_lose_nothing_and_repeat_only_what_was_in_process(tmp_path:
             crawl.kill()
             may_repeat.update(crawl.taken() if crawl.redis_directory.exists() else [])
         assert crawl.run() == 0
-    assert_complete(but_untold(web.report(delay_ms=DELAY_MS), DELAY_MS), may_repeat)
+    assert_complete(without_untold_gaps(web.report(delay_ms=DELAY_MS), DELAY_MS), may_repeat)
 
 
 def has_ended(crawl: Crawl) -> bool:

@@ -15,7 +15,7 @@ import pytest
 from tests.integration.pages.test_page_store import fetched_from
 from tests.support.crawling.crawls import Crawl, SimulatedWeb
 from tests.support.crawling.everything import stored
-from tests.support.crawling.verdicts import assert_complete, but_untold
+from tests.support.crawling.verdicts import assert_complete, without_untold_gaps
 from tests.support.running.processes import no_strays_below, wait_until
 from tests.support.servers.s3_server import FaultyS3, new_bucket
 from tests.unit.page_store.test_uploads import in_store
@@ -80,4 +80,4 @@ def test_nothing_is_lost_or_stored_twice_whatever_fails(tmp_path: Path, monkeypa
         ids = [line for text in texts for line in text.split(b"\r\n") if line.startswith(b"WARC-Record-ID: ")]
         assert len(set(ids)) == len(ids)
         assert set(web.expected()) <= set(stored(fetched_from(url, tmp_path / "fetched")))
-        assert_complete(but_untold(web.report(delay_ms=DELAY_MS), DELAY_MS), in_process)
+        assert_complete(without_untold_gaps(web.report(delay_ms=DELAY_MS), DELAY_MS), in_process)

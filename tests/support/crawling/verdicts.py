@@ -50,7 +50,7 @@ def was_untold(gap: Gap, delay_ms: int) -> bool:
     return gap.gap_ms >= delay_ms and {gap.earlier.target, gap.later.target} == {"/robots.txt"}
 
 
-def but_untold(report: Report, delay_ms: int) -> Report:
+def without_untold_gaps(report: Report, delay_ms: int) -> Report:
     """A report without the gaps that were shorter than a Crawl-delay that nobody knew."""
     return replace(report, host_too_soon=tuple(gap for gap in report.host_too_soon if not was_untold(gap, delay_ms)))
 

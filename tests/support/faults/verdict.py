@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from bigcrawl.simweb.check.checker import Rules, check
 from bigcrawl.warc.recovery import recover
 from tests.support.crawling.everything import stored
-from tests.support.crawling.verdicts import but_untold
+from tests.support.crawling.verdicts import without_untold_gaps
 from tests.support.faults.world import DEADLINE_S, DELAY_MS
 
 if TYPE_CHECKING:
@@ -51,7 +51,7 @@ def held_to_the_rules(world: World) -> Report:
         retries=2,
         allows=web.web.allows,
     )
-    return but_untold(check([given_up(each, world.asleep_ms) for each in web.exchanges()], rules), DELAY_MS)
+    return without_untold_gaps(check([given_up(each, world.asleep_ms) for each in web.exchanges()], rules), DELAY_MS)
 
 
 def given_up(each: Exchange, asleep_ms: list[tuple[int, int]]) -> Exchange:

@@ -52,7 +52,10 @@ class Fold(Loop):
         return FOLD_STARVED_S if starved else FOLD_S
 
     async def rest(self, rest_s: float) -> None:
-        """Rest for `rest_s`; longer while the node is starved, but nothing has happened that would lead to a step."""
+        """Rest for `rest_s`; longer while the node is starved, but has neither stepped nor sent anything to itself.
+
+        What other nodes have sent then waits for up to `FOLD_S`.
+        """
         await rest_until(self._round_trips, rest_s, rest_s if self._has_stepped else FOLD_S)
 
     async def _step(self, *, starved: bool, idle: bool) -> None:
