@@ -27,7 +27,7 @@ from typing import TYPE_CHECKING, BinaryIO
 from bigcrawl.exceptions import CorruptionError
 from bigcrawl.warc.files import OPEN_SUFFIX, Files, OsFiles, lock_named, written_through
 from bigcrawl.warc.members import CHUNK, member_ends
-from bigcrawl.warc.writers import QUIET_S, may_be_written_elsewhere
+from bigcrawl.warc.writers import QUIET_S, is_being_begun, may_be_written_elsewhere
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -117,7 +117,7 @@ def recover_file(
     files: Files | None = None,
     was_complete: bool = False,
 ) -> Recovered | None:
-    """Close one ``.open`` file, as `recover` does. None if it is in use, or gone.
+    """Close one ``.open`` file, as `recover` does. None if it is in use, or being begun, or gone.
 
     Args:
         path: the file.
@@ -136,7 +136,7 @@ def recover_file(
     except FileNotFoundError:
         return None
     try:
-        if not lock_named(fd, path):
+        if (not was_complete and is_being_begun(fd, path)) or not lock_named(fd, path):
             return None
         if not was_complete and may_be_written_elsewhere(fd, path):
             raise PerhapsWrittenError(errno.EBUSY, _DOUBT, str(path))

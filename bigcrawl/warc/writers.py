@@ -6,6 +6,9 @@ lock proves that the writer is dead only if the file says, in its first record, 
 other file must also have been quiet for `QUIET_S`, ten times as long as a living writer ever is: it touches its file
 every `BEAT_S`. The file system's own clock counts, because those of machines differ.
 
+An empty file may be one that its writer is about to lock. Whoever locked it first would take it from that writer, so
+it too must have been quiet.
+
 A writer that stood still for so long, with its machine, finds that its file has lost its name, and begins another.
 """
 
@@ -25,6 +28,14 @@ if TYPE_CHECKING:
 BEAT_S: Final = 60.0
 QUIET_S: Final = 600.0
 BOOT_FIELD: Final = "bootId"  # of warcinfo records
+
+
+def is_being_begun(fd: int, path: Path) -> bool:
+    """Whether a writer may have made the file just now, and not locked it yet; do not lock it then.
+
+    Args and errors as those of `may_be_written_elsewhere`.
+    """
+    return os.fstat(fd).st_size == 0 and _quiet_s(fd, path.parent) < QUIET_S
 
 
 def may_be_written_elsewhere(fd: int, path: Path) -> bool:

@@ -6,6 +6,7 @@ import os
 import re
 import subprocess
 import sys
+from functools import partial
 from typing import TYPE_CHECKING
 
 import pytest
@@ -276,6 +277,31 @@ def test_file_taken_by_a_recovering_node_before_its_lock_is_not_written(tmp_path
     writer.close()
     (path,) = tmp_path.iterdir()
     assert "-00001-" in path.name
+    assert numbers_of(read_checked(path)) == [1]
+
+
+def test_a_recovery_does_not_take_a_file_that_is_being_begun(tmp_path: Path) -> None:
+    """One that looks between create and lock, and is slow to let go of what it looked at, leaves no empty file."""
+    closings: list[Callable[[], None]] = []
+
+    class SlowFiles(OsFiles):
+        def close(self, fd: int) -> None:
+            closings.append(partial(super().close, fd))
+
+    class VisitedFiles(OsFiles):
+        def create(self, path: Path) -> int:
+            fd = super().create(path)
+            if not closings:
+                assert recover(path.parent, files=SlowFiles()) == []
+            return fd
+
+    writer = WarcWriter(tmp_path, "c", "n", files=VisitedFiles())
+    writer.write(exchange(1))
+    assert len(closings) == 1
+    closings[0]()
+    writer.close()
+    (path,) = tmp_path.iterdir()
+    assert "-00000-" in path.name
     assert numbers_of(read_checked(path)) == [1]
 
 
