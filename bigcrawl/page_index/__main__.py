@@ -6,12 +6,13 @@ It prints a JSON object for each file, and goes on if nobody reads it. The exit 
 from __future__ import annotations
 
 import argparse
+import fcntl
 import json
 import os
 import sys
 from pathlib import Path
 
-from bigcrawl.page_index.index_files import SUFFIXES, index_file
+from bigcrawl.page_index.index_files import SUFFIXES, index_file, index_path
 
 _NICENESS = 10  # behind the crawl, and before what is idle
 
@@ -22,12 +23,16 @@ def main() -> int:
     parser.add_argument("paths", nargs="+", type=Path, metavar="FILE", help="a WARC file, X.warc.gz")
     parser.add_argument("--kinds", default="cdxj", help=f"with commas between them: {', '.join(SUFFIXES)}")
     parser.add_argument("--mode", default="600", help="permissions of the indexes, as in chmod")
+    parser.add_argument("--left", action="store_true", help="wait for whoever is at it, and make what is missing then")
     given = parser.parse_args()
+    kinds = given.kinds.split(",")
     os.nice(_NICENESS)
     status = 0
     for path in given.paths:
         try:
-            indexed = index_file(path, given.kinds.split(","), int(given.mode, 8))
+            if given.left and not _is_missing(path, kinds):
+                continue
+            indexed = index_file(path, kinds, int(given.mode, 8))
         except OSError as error:
             _tell({"path": str(path), "error": str(error)})
             status = 1
@@ -35,6 +40,16 @@ def main() -> int:
             if indexed is not None:
                 _tell({"path": str(path), "pages": indexed.pages, "problem": indexed.problem})
     return status
+
+
+def _is_missing(path: Path, kinds: list[str]) -> bool:
+    """Wait until nobody has the file locked. Whether it lacks an index then."""
+    try:
+        with path.open("r+b") as file:
+            fcntl.flock(file, fcntl.LOCK_EX)
+    except FileNotFoundError:
+        return False
+    return any(not index_path(path, kind).exists() for kind in kinds)
 
 
 def _tell(line: dict[str, object]) -> None:

@@ -6,7 +6,8 @@ unless Parquet is to be made: what that imports would stay in the node's memory.
 Nothing waits for an index, so neither delays a page. If an index is not made, because the disk is full or the process
 dies, it is tried again every five minutes. If the node is killed, the file is indexed after the next start.
 
-A process that is still working at the end of the crawl is left to finish, in a session of its own.
+A process that is still working at the end of the crawl is left to finish, in a session of its own. What the thread is
+still working at then, because the disk is slow, is left to such a process, which waits for the end of the node.
 """
 
 from __future__ import annotations
@@ -51,6 +52,8 @@ class PageIndexer:
         self._again_s: dict[Path, float] = {}  # files to be tried again, and when, on the monotonic clock
         self._is_ending = threading.Event()
         self._process: subprocess.Popen[bytes] | None = None
+        self._here: Path | None = None  # the file that the thread itself is indexing
+        self._left: subprocess.Popen[bytes] | None = None  # goes on when the crawl has ended
         self._thread = threading.Thread(target=self._run, name="warc-index", daemon=True)
         self._starting = threading.Lock()
 
@@ -77,14 +80,19 @@ class PageIndexer:
                 self.add(path)
 
     def end(self, within_s: float) -> None:
-        """Wait for what is left, but not longer than this. A process that is still working then is left to finish."""
+        """Wait for what is left, but not longer than this. A process that is still working then is left to finish.
+
+        A file that is being indexed here is left to a process, because the end of this one would break it off.
+        """
         self._waiting.put(None)
         if self._thread.ident is None:
             return
         self._thread.join(within_s)
         self._is_ending.set()
-        process = self._process
+        process, here = self._process, self._here
         if self._thread.is_alive():
+            if here is not None:
+                process = self._left = self._leave(here)
             logger.info(
                 "WARC files are left to be indexed: %(who)s; if it is stopped, %(remedy)s",
                 {"who": f"process {process.pid} goes on" if process else "none goes on", "remedy": _REMEDY},
@@ -138,19 +146,16 @@ class PageIndexer:
             return None
         if self._is_indexed(path):
             return None
-        is_light = is_small and PARQUET not in self._kinds
-        return index_file(path, self._kinds, self._mode) if is_light else self._index_apart(path)
+        if not is_small or PARQUET in self._kinds:
+            return self._index_apart(path)
+        self._here = path
+        try:
+            return index_file(path, self._kinds, self._mode)
+        finally:
+            self._here = None
 
     def _index_apart(self, path: Path) -> Indexed | None:
-        command = [sys.executable, "-m", "bigcrawl.page_index", "--kinds", ",".join(self._kinds)]
-        self._process = process = subprocess.Popen(
-            [*command, "--mode", f"{self._mode:o}", str(path)],
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))},  # of an egg too
-            start_new_session=True,
-        )
+        self._process = process = self._begin_process(path, output=subprocess.PIPE)
         told, complaint = process.communicate()
         self._process = None
         lines = told.splitlines()
@@ -163,3 +168,21 @@ class PageIndexer:
         if "error" in answer:
             raise OSError(answer["error"])
         return Indexed(path, answer["pages"], answer["problem"])
+
+    def _leave(self, path: Path) -> subprocess.Popen[bytes] | None:
+        try:
+            return self._begin_process(path, "--left", output=subprocess.DEVNULL)
+        except OSError as error:
+            logger.warning("%(path)s is left without an index: %(error)s", {"path": path, "error": error})
+            return None
+
+    def _begin_process(self, path: Path, *options: str, output: int) -> subprocess.Popen[bytes]:
+        command = [sys.executable, "-m", "bigcrawl.page_index", "--kinds", ",".join(self._kinds)]
+        return subprocess.Popen(
+            [*command, "--mode", f"{self._mode:o}", *options, str(path)],
+            stdin=subprocess.DEVNULL,
+            stdout=output,
+            stderr=output,
+            env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))},  # of an egg too
+            start_new_session=True,
+        )

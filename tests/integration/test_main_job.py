@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
 HOSTS, PAGES = 8, 15
 IN_PROCESS = 24
+OUTLASTING_S = 0.8  # between pages of a host, so that the crawl is not over when a busy machine comes to ending it
 
 
 @pytest.fixture
@@ -43,9 +44,9 @@ class Job:
         self.log = directory / main_job.WEB / "access.log"
         self.process: subprocess.Popen[bytes] | None = None
 
-    def start(self, *options: str, pages: int = 0) -> subprocess.Popen[bytes]:
+    def start(self, *options: str, pages: int = 0, delay_s: float = 0.25) -> subprocess.Popen[bytes]:
         command = ["bigcrawl.main_job", *options, "--"]
-        settings = {"IN_PROCESS_MAX": IN_PROCESS, "MAX_PAGES": pages, "PARTITIONS": 16}
+        settings = {"IN_PROCESS_MAX": IN_PROCESS, "MAX_PAGES": pages, "PARTITIONS": 16, "HOST_DELAY": delay_s}
         command += [word for name, value in settings.items() for word in ("-s", f"BIGCRAWL_{name}={value}")]
         with (self.directory / "said.txt").open("wb") as said:
             self.process = warm.start(command, cwd=self.directory, stdout=said, stderr=said)
@@ -79,7 +80,7 @@ def may_repeat(said: str) -> int:
 def test_crawl_that_is_killed_and_run_again_ends_well(directory: Path) -> None:
     """kill -9 of the crawl: the job says so and fails; the same command ends with coverage, and repeats explained."""
     job = Job(directory)
-    job.start()
+    job.start(delay_s=OUTLASTING_S)
     job.wait_for_requests(40)
     os.kill(job.crawler(), signal.SIGKILL)
     assert job.process is not None
@@ -99,7 +100,7 @@ def test_job_that_is_killed_whole_ends_well(directory: Path) -> None:
     """kill -9 of everything, twice: two deaths."""
     job = Job(directory)
     for requests in (30, 60):
-        job.start()
+        job.start(delay_s=OUTLASTING_S)
         job.wait_for_requests(requests)
         assert job.process is not None
         os.killpg(job.process.pid, signal.SIGKILL)
@@ -111,7 +112,7 @@ def test_job_that_is_killed_whole_ends_well(directory: Path) -> None:
 def test_clean_stop_explains_no_repeat(directory: Path) -> None:
     """Ctrl-C, and the same command: nothing may have been fetched twice."""
     job = Job(directory)
-    job.start()
+    job.start(delay_s=OUTLASTING_S)
     job.wait_for_requests(40)
     os.kill(job.crawler(), signal.SIGINT)
     assert job.process is not None

@@ -32,7 +32,7 @@ USER_AGENT = "closure"
 # The links a crawl follows: elements and their attribute.
 LINK_ATTRIBUTES = {"a": "href", "area": "href", "frame": "src", "iframe": "src"}
 
-_TIMEOUT_SECONDS = 10.0
+_TIMEOUT_SECONDS = 120.0  # of a server that answers at once; the machine may be busy
 
 
 @dataclass(slots=True)

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from tests.system.corpora import Site
 
 _BACKLOG = 511
+_START_SECONDS = 120.0
 _STOP_SECONDS = 10.0
 
 # Tabs cannot occur in a request line or a header value that nginx accepts unescaped ("default" escapes them).
@@ -174,7 +175,7 @@ class NginxSites:
     def _expect_answer(self) -> None:
         """Wait until a worker answers; a nginx that could not start closes its listeners instead."""
         try:
-            with socket.create_connection((self.sites[0].address, self.port), _STOP_SECONDS) as connection:
+            with socket.create_connection((self.sites[0].address, self.port), _START_SECONDS) as connection:
                 connection.sendall(b"GET /robots.txt HTTP/1.0\r\nUser-Agent: start\r\n\r\n")
                 answered = connection.recv(1)
         except OSError:

@@ -131,17 +131,17 @@ def test_stopped_node_does_no_harm_to_one_that_goes_on(tmp_path: Path) -> None:
         process = first.start()
         wait_until(lambda: _is_under_way(hostile), "the crawl is under way", 120)
         second.start()
-        wait_until(lambda: shares(first) == [32, 32], "each node owns half", 60)
+        wait_until(lambda: shares(first) == [32, 32], "each node owns half", 300)
         began_ms = now_ms()
         process.send_signal(signal.SIGSTOP)
         may_repeat = Counter(first.taken())
         pause(STOP_S / 2)
-        assert max(shares(first)) == 64, "the other owns all"
+        wait_until(lambda: max(shares(first)) == 64, "the other owns all", 300)
         pause(began_ms / 1000 + STOP_S - now_ms() / 1000)
         process.send_signal(signal.SIGCONT)
         asleep_ms = began_ms, now_ms()
         assert first.wait(CRAWL_S) == 0
-        assert second.wait(30) == 0
+        assert second.wait(300) == 0
         report = hostile.hold(may_repeat, asleep_ms)
         assert not report.kinds, str(report)
         assert not unhandled(first) + unhandled(second)

@@ -23,6 +23,7 @@ import yaml
 
 from tests.support.crawling.crawls import SimulatedWeb
 from tests.support.crawling.verdicts import FETCHED_AGAIN
+from tests.support.running.ports import bind_lasting
 from tests.support.running.processes import spawn, wait_until
 from tests.support.servers import ops_files
 from tests.support.servers.image import Container, Image
@@ -36,6 +37,7 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.system
 
 TOOLS = Path(sys.executable).parent
+CONTAINER_S_MAX = 600  # until one that was started answers, on a machine that starts others besides
 PASSWORD = 'p"ss \\w0rd/#%'  # noqa: S105 - of a Redis that lives as long as a test
 
 
@@ -141,9 +143,8 @@ def answers(client: redis.Redis) -> bool:
 
 
 def free_port() -> int:
-    with socket.create_server(("127.0.0.1", 0)) as free:
-        port: int = free.getsockname()[1]
-        return port
+    with socket.socket() as free:
+        return bind_lasting(free)
 
 
 def test_redis_starts_with_the_password_of_its_file(tmp_path: Path) -> None:
@@ -262,13 +263,15 @@ def test_three_nodes_of_the_image_crawl_a_web(image: Image, tmp_path: Path) -> N
             return stack.enter_context(nodes.start(name, BIGCRAWL_CLOSE="forever"))
 
         def wait_until_healthy(name: str) -> None:
-            wait_until(lambda: nodes.is_listening(name), f"{name} listens")
-            wait_until(lambda: nodes.is_healthy(name, running[name]), f"{name} is healthy")
+            wait_until(lambda: nodes.is_listening(name), f"{name} listens", CONTAINER_S_MAX)
+            wait_until(lambda: nodes.is_healthy(name, running[name]), f"{name} is healthy", CONTAINER_S_MAX)
 
         running = {name: start(name) for name in names}
         for name in names:
             wait_until_healthy(name)
-        wait_until(lambda: nodes.status()["partitions"]["owned"] == 16, "all partitions are owned")
+        wait_until(
+            lambda: nodes.status().get("partitions", {}).get("owned") == 16, "all partitions are owned", CONTAINER_S_MAX
+        )
         running["node1"].send_to_node(signal.SIGSTOP)
         assert not nodes.is_healthy("node1", running["node1"]), "its loop does not answer"
         running["node1"].send_to_node(signal.SIGCONT)
@@ -343,8 +346,8 @@ def test_pods_with_disks_of_their_own_are_updated_one_by_one(
             running[name] = stack.enter_context(pods.start(name))
 
         def wait_until_ready(name: str) -> None:
-            wait_until(lambda: pods.is_listening(name), f"{name} listens")
-            wait_until(lambda: pods.is_healthy(name, running[name]), f"{name} is ready")
+            wait_until(lambda: pods.is_listening(name), f"{name} listens", CONTAINER_S_MAX)
+            wait_until(lambda: pods.is_healthy(name, running[name]), f"{name} is ready", CONTAINER_S_MAX)
 
         running: dict[str, Container] = {}
         for name in names:

@@ -138,7 +138,7 @@ class Origin:
         return [hit.told(self.neutral) for hit in hits]
 
     def _run(self, work: object) -> None:
-        asyncio.run_coroutine_threadsafe(work, self._loop).result(30)  # type: ignore[arg-type]
+        asyncio.run_coroutine_threadsafe(work, self._loop).result(120)  # type: ignore[arg-type]
 
     async def _begin(self) -> None:
         context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)

@@ -168,12 +168,12 @@ LOSSES = (
     Case(
         name="stuck-in-body",
         answers=((_SHORT, End.HOLD),),
-        request={"meta": {"dont_retry": True, "download_timeout": 1.5}},
+        request={"meta": {"dont_retry": True, "download_timeout": 3}},
     ),
     Case(
         name="stuck-kept",
         answers=((_SHORT, End.HOLD),),
-        request={"meta": {"dont_retry": True, "download_timeout": 1.5, "download_fail_on_dataloss": False}},
+        request={"meta": {"dont_retry": True, "download_timeout": 3, "download_fail_on_dataloss": False}},
     ),
     Case(name="nobody-listens", url="{deaf}/nobody-listens/", request=_NO_RETRY),
 )

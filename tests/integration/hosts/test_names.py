@@ -5,7 +5,7 @@ Of this machine's loopback network 127.50.0.0/16 is opened, as public addresses 
 
 from __future__ import annotations
 
-from itertools import pairwise
+from itertools import combinations
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 OPEN, OPEN_TOO, CLOSED = "127.50.0.1", "127.50.0.2", "127.60.0.1"
 SCRAPYS = {"DOWNLOAD_HANDLERS": '{"http": "scrapy.core.downloader.handlers.http11.HTTP11DownloadHandler"}'}
 HANDLERS = pytest.mark.parametrize("handler", [{}, SCRAPYS], ids=["libcurl", "scrapy"])
+GAP_S = 1.0
+ARRIVAL_S = 0.8  # by which one request may be longer under way than another, on a machine that is busy
 LINKS = "".join(f'<a href="/{number}">{number}</a>' for number in range(6))
 
 
@@ -42,6 +44,7 @@ def crawled(
             "BIGCRAWL_ALLOW_PRIVATE_ADDRESSES": 0,
             "BIGCRAWL_ALLOW_ADDRESSES": "127.50.0.0/16",
             "BIGCRAWL_DNS_SERVERS": web.name_server,
+            "BIGCRAWL_DNS_TIMEOUT": 120,  # so that on a busy machine no name is asked for twice in one look-up
             "BIGCRAWL_DNS_TTL_MIN": 0,
             "BIGCRAWL_HOST_DELAY": 0.05,
             "BIGCRAWL_PARTITIONS": 4,
@@ -111,7 +114,7 @@ def test_robots_of_a_host_lead_to_no_closed_address(tmp_path: Path) -> None:
         }
         with Crawl(tmp_path / "crawl", [web.url("robots.example")], settings) as crawl:
             crawl.start()
-            wait_until(lambda: web.zone.asked["inside.example"] > 0, "the redirect is followed to its name", 60)
+            wait_until(lambda: web.zone.asked["inside.example"] > 0, "the redirect is followed to its name")
             crawl.terminate()
             assert crawl.wait(300) == 0
         assert web.hosts_at(CLOSED) == set()
@@ -188,11 +191,11 @@ def test_hosts_that_share_a_server_share_its_gap(tmp_path: Path) -> None:
     pages = {f"{host}/": "page" for host in together + alone}
     seeds = together + alone
     web, ended = crawled(
-        tmp_path, {**names, "far.example": OPEN_TOO}, pages, seeds, BIGCRAWL_SERVER_DELAY=0.5, BIGCRAWL_HOST_DELAY=0
+        tmp_path, {**names, "far.example": OPEN_TOO}, pages, seeds, BIGCRAWL_SERVER_DELAY=GAP_S, BIGCRAWL_HOST_DELAY=0
     )
     assert set(ended.values()) == {"status:200"}
     at = sorted(hit.at for hit in web.hits if hit.address == OPEN)
     assert len(at) == 2 * len(together)
     # What is measured is when the server reads a request, some time after its start.
-    assert min(later - earlier for earlier, later in pairwise(at)) > 0.3
-    assert at[-1] - at[0] >= 0.5 * (len(at) - 1) - 0.2
+    for (first, earlier), (last, later) in combinations(enumerate(at), 2):
+        assert later - earlier >= GAP_S * (last - first) - ARRIVAL_S, at

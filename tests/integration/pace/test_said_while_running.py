@@ -24,6 +24,7 @@ pytestmark = pytest.mark.long(
 HEARD_MS = 1_000
 LATE_MS = 1_000  # a busy machine's log has the last starts at the old speed that much later
 SPAN_MS = 10_000
+SLOW, FAST = 10, 30  # pages a second, which a busy machine can fetch
 
 
 def say(crawl: Crawl, *words: str) -> int:
@@ -61,29 +62,31 @@ def largest_left(web: SimulatedWeb) -> str:
 
 def test_two_nodes_keep_to_another_speed_and_stop_a_site(tmp_path: Path) -> None:
     """A speed is held through a change; a blacklisted site gets nothing after a second, and is not lost."""
-    settings = {"BIGCRAWL_HOST_DELAY": 0, "BIGCRAWL_PARTITIONS": 16, "BIGCRAWL_SPEED": "40/s"}
-    with no_strays_below(tmp_path), SimulatedWeb(tmp_path / "web", hosts=32, pages=50) as web:
+    # So slowly that pages are left when all has been said, however long that takes.
+    settings = {"BIGCRAWL_HOST_DELAY": 0, "BIGCRAWL_PARTITIONS": 16, "BIGCRAWL_SPEED": "5/s"}
+    with no_strays_below(tmp_path), SimulatedWeb(tmp_path / "web", hosts=32, pages=60) as web:
         with Crawl(tmp_path / "crawl", web.seeds, settings) as first, second_process_of(first) as second:
             first.start()
-            wait_until(lambda: len(web.exchanges()) > 40, "the crawl is under way")
+            wait_until(lambda: len(web.exchanges()) > 10, "the crawl is under way")
             second.start()
             wait_until(lambda: shares(first) == [8, 8], "each node owns half")
-            slow_ms = say_speed((first, second), 20)
-            time.sleep((LATE_MS + SPAN_MS + 100) / 1000)
-            fast_ms = say_speed((first, second), 60)
+            slow_ms = say_speed((first, second), SLOW)
             time.sleep((LATE_MS + SPAN_MS + 100) / 1000)
             # However late the nodes hear of the site, it has pages left then.
             say_speed((first, second), 1)
             site = largest_left(web)
             stopped_ms = say(first, "blacklist", "add", site)
+            fast_ms = say_speed((first, second), FAST)
+            time.sleep((LATE_MS + SPAN_MS + 100) / 1000)
             say(first, "speed", "unlimited")
             assert first.wait(300) == 0
             assert second.wait(300) == 0
-            for since_ms, speed in ((slow_ms, 20), (fast_ms, 60)):
+            for since_ms, speed in ((slow_ms, SLOW), (fast_ms, FAST)):
                 starts = started(web, since_ms, since_ms + SPAN_MS)
-                # Above: what two nodes may have unused, half a second each. Below: what a busy machine leaves undone;
+                # Above: what two nodes may have unused, half a second each, and what comes late from a second before.
+                # Below: what a busy machine leaves undone, of the faster one more than the slower may have;
                 # `make bench-speed` measures it.
-                assert 8.5 * speed <= starts <= 11 * speed
+                assert 5 * speed <= starts <= 12 * speed
             assert started(web, stopped_ms, hosts=[site]) == 0
             first.frontier("blacklist", "remove", site)
             first.start()

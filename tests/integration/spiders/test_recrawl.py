@@ -76,13 +76,13 @@ def test_the_next_visit_of_a_page_is_told_and_why(web: SimulatedWeb, tmp_path: P
     missing = next(url for url, status in web.expected().items() if status == 404)
     with Crawl(tmp_path / "crawl", web.seeds, dict(SETTINGS), arguments=arguments, spider="recrawl") as crawl:
         crawl.start()
-        wait_until(lambda: "pages wait for the time" in crawl.log.read_text(), "nothing else is left", timeout_s=120)
-        wait_until(lambda: crawl.status()["revisits"]["waiting"] == len(pages), "all pages wait", timeout_s=120)
+        wait_until(lambda: "pages wait for the time" in crawl.log.read_text(), "nothing else is left", timeout_s=300)
+        wait_until(lambda: crawl.status()["revisits"]["waiting"] == len(pages), "all pages wait", timeout_s=300)
         assert f"{len(pages)} pages wait for their next visit, 0 overdue" in crawl.frontier("status").stdout
         crawl.settings["BIGCRAWL_REVISIT"] = "change-rate"
         found = crawl.asked("explain", web.seeds[0])
         crawl.terminate()
-        assert crawl.wait(60) == 0
+        assert crawl.wait(300) == 0
         text = crawl.frontier("explain", web.seeds[0]).stdout
         assert crawl.asked("explain", missing)["revisit"] is None
     visit = found["revisit"]
@@ -210,8 +210,10 @@ def test_replayed_changes_are_the_site_as_it_is(origin: Origin, tmp_path: Path) 
         told = crawl.asked("changes", str(first))
         wait_until(lambda: len(origin.conditions["/elsewhere"]) > 1, "a page was found at the second visit")
         wait_until(lambda: len(origin.conditions["/turning"]) > 3, "and pages are visited again")
+        # What begins a third visit has stored what the second one found.
+        wait_until(lambda: all(len(origin.conditions[f"/{name}"]) > 2 for name in (*NAMES, "new")), "so is each")
         crawl.terminate()
-        assert crawl.wait(60) == 0
+        assert crawl.wait(300) == 0
         crawl.frontier("changes", str(whole))
         crawl.frontier("changes", str(later), "--since", told["next_since"])
         assert f"{whole} is there" in crawl.frontier("changes", str(whole), check=False).stderr

@@ -45,8 +45,15 @@ def test_pages_are_visited_again_as_their_sitemaps_say(tmp_path: Path) -> None:
         (honest[Kind.NEWS], honest[Kind.PAGE] + honest[Kind.MAPPED]),
         (liar[Kind.NEWS] + liar[Kind.MAPPED], liar[Kind.PAGE]),
     ):
-        assert max(second_ms for _, second_ms in soon) < min(second_ms for _, second_ms in late)
-        assert min(second_ms - first_ms for first_ms, second_ms in soon) >= 24_000 / 8 - 1_000
+        # On a busy machine some first visits come long before others.
+        assert max(map(waited_ms, soon)) < min(map(waited_ms, late))
+        assert min(map(waited_ms, soon)) >= 24_000 / 8 - 1_000
+
+
+def waited_ms(visits_ms: list[int]) -> int:
+    """Between the two visits of a page."""
+    first_ms, second_ms = visits_ms
+    return second_ms - first_ms
 
 
 class Origin:

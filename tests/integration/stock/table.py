@@ -33,7 +33,8 @@ CASES = (
     ),
     Case("chain", {"CLOSESPIDER_PAGECOUNT": 2}, name="closespider-pagecount"),
     Case("chain", {"CLOSESPIDER_ERRORCOUNT": 1, "FAILS_AT": 2}, name="closespider-errorcount"),
-    Case("hold", {"CLOSESPIDER_TIMEOUT": 1, "DOWNLOAD_TIMEOUT": 3, "RETRY_ENABLED": False}, name="closespider-timeout"),
+    # Seconds in which a busy machine has begun the fetch, and those until it is given up, before the site lets it go.
+    Case("hold", {"CLOSESPIDER_TIMEOUT": 6, "DOWNLOAD_TIMEOUT": 9, "RETRY_ENABLED": False}, name="closespider-timeout"),
     Case("retries", {"RETRY_TIMES": 1}),
     Case("redirects"),
 )

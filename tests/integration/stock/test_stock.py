@@ -163,8 +163,9 @@ def test_delay_of_a_slot_is_kept(both: Callable[..., tuple[Side, Side]], sites: 
             for origin in site.origins[:2]
         )
         assert len(slow) == len(quick) == len(side.told[0]["items"]) / 2
-        # Stock counts from start to start, and both begin some ms before the server sees it.
-        assert all(after[0] - before[0] >= 0.95 for before, after in pairwise(slow))
+        if site is sites[1]:
+            # From end to start. Stock counts from start to start, which the server sees some time later, or sooner.
+            assert all(after[0] - before[1] >= 0.95 for before, after in pairwise(slow))
         assert quick[-1][0] < slow[-1][0]
     said = "delay = 1.0 is kept as one of BIGCRAWL_DELAY_RULES"
     assert [line.count(said) for line in sides[1].log.splitlines() if NETS[1] in line and said in line] == [1]

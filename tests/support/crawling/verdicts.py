@@ -58,10 +58,10 @@ def without_untold_gaps(report: Report, delay_ms: int) -> Report:
 def warc_files(directory: Path) -> list[Path]:
     """The WARC files of a crawl that has ended. Nothing else is there but their indexes.
 
-    A crawl does not wait for the process that makes the last one.
+    A crawl does not wait for the process that makes the last one, which may not have begun yet.
     """
     wait_until(lambda: not list(directory.glob("*.new")), "the last index is made")
-    files = sorted(path for path in directory.iterdir() if path.suffix != ".cdxj")
+    files = sorted(path for path in directory.iterdir() if not path.name.endswith((".cdxj", ".cdxj.new")))
     assert files
     assert all(file.name.endswith(".warc.gz") for file in files), files
     return files

@@ -72,7 +72,7 @@ class NamedWeb:
         return {hit.host for hit in self.hits if hit.address == address}
 
     def _run(self, work: Coroutine[Any, Any, None]) -> None:
-        asyncio.run_coroutine_threadsafe(work, self._loop).result(20)
+        asyncio.run_coroutine_threadsafe(work, self._loop).result(120)
 
     async def _start(self) -> None:
         self._resolver = DnsServer(self.zone, ttl_s=0)

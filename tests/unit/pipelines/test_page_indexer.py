@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import os
 import sys
+import threading
 from typing import TYPE_CHECKING
 
 import pytest
@@ -146,6 +147,36 @@ def test_the_end_does_not_wait_for_a_process_that_takes_long(
     door.write_text("open\n")
     indexer._thread.join(LONG_S)
     assert not indexer._thread.is_alive()
+
+
+def test_what_the_end_would_break_off_is_left_to_a_process(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """A disk takes its time when the crawl ends: the index is made once the node is gone, and nothing else stays."""
+    caplog.set_level(logging.INFO)
+    path = warc_file(tmp_path)
+    began, is_gone = threading.Event(), threading.Event()
+
+    def hang(path: Path, *_: object) -> None:
+        with locked(path):
+            index_path(path).with_name(f"{index_path(path).name}.new").write_bytes(b"half")
+            began.set()
+            is_gone.wait(LONG_S)
+
+    monkeypatch.setattr(page_indexer, "index_file", hang)
+    indexer = PageIndexer(("cdxj",), 0o640, lambda _: None)
+    indexer.add(path)
+    assert began.wait(LONG_S)
+    indexer.end(0.01)
+    assert indexer._left is not None
+    assert f"WARC files are left to be indexed: process {indexer._left.pid} goes on" in caplog.text
+    assert not index_path(path).exists(), "it waits"
+    is_gone.set()
+    assert indexer._left.wait(LONG_S) == 0
+    assert not list(tmp_path.glob("*.new"))
+    assert len(index_path(path).read_bytes().splitlines()) == len(URLS)
+    assert index_path(path).stat().st_mode & 0o777 == 0o640
+    indexer._thread.join(LONG_S)
 
 
 def test_without_kinds_nothing_is_made(tmp_path: Path) -> None:
