@@ -13,14 +13,17 @@ import pytest
 
 from bigcrawl.exceptions import TransientStoreError
 from bigcrawl.page_index.index_files import index_file, index_path
+from bigcrawl.page_store import uploads as uploads_module
 from bigcrawl.page_store.uploads import Uploaded, Uploads
 from bigcrawl.store.whole_files import WholeFiles
+from bigcrawl.warc.files import locked
 from tests.support.running import warm
 from tests.support.servers.s3_server import FaultyS3, new_bucket
 from tests.unit.page_index.test_index_files import URLS, warc_file
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from contextlib import AbstractContextManager
     from pathlib import Path
 
 SUFFIXES = (".cdxj", ".parquet")
@@ -114,6 +117,24 @@ def test_a_file_that_somebody_has_locked_is_left_to_him(tmp_path: Path, url: str
         assert list(uploads(url).of_directory(tmp_path)) == []
     path.rename(tmp_path / "elsewhere")
     assert uploads(url).upload(path) is None
+
+
+def test_a_file_without_an_index_is_not_locked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whoever makes the index would find it locked, take the holder for one who makes it, and go away."""
+    path = warc_file(tmp_path)
+    held: list[Path] = []
+
+    def noted(path: Path) -> AbstractContextManager[bool]:
+        held.append(path)
+        return locked(path)
+
+    monkeypatch.setattr(uploads_module, "locked", noted)
+    waiting = uploads(f"file://{tmp_path}/store")
+    assert list(waiting.of_directory(tmp_path)) == []
+    assert held == []
+    index_file(path, ["cdxj"])
+    (tmp_path / "store").mkdir()
+    assert [done.path for done in waiting.of_directory(tmp_path)] == held == [path]
 
 
 def test_at_the_end_indexes_are_waited_for(tmp_path: Path, url: str) -> None:
