@@ -208,14 +208,15 @@ def test_questions_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
             at_a_time.append(self.asked.total() - sum(task.done() for task in tasks))
             return found
 
-    zone = Watched({f"h{i}.example": NameRecord(("192.0.2.1",), delay_ms=150) for i in range(40)})
+    async def scenario(slower: int) -> bool:
+        """Whether all answers came in time; all together take longer than one of them may."""
+        zone = Watched({f"h{i}.example": NameRecord(("192.0.2.1",), delay_ms=150 * slower) for i in range(40)})
+        async with asking(zone, timeout_ms=1_000 * slower, tries=1) as resolve:
+            tasks[:] = [asyncio.create_task(resolve(name)) for name in zone.names]
+            await asyncio.wait(tasks)
+            return all(task.exception() is None and task.result().addresses for task in tasks)
 
-    async def scenario() -> None:
-        async with asking(zone, timeout_ms=1_000, tries=1) as resolve:
-            tasks.extend(asyncio.create_task(resolve(name)) for name in zone.names)
-            assert all(answer.addresses for answer in await asyncio.gather(*tasks))
-
-    asyncio.run(scenario())
+    assert any(asyncio.run(scenario(slower)) for slower in (1, 4, 16)), "a busy machine may be late for a short one"
     assert max(at_a_time) == 5
 
 
