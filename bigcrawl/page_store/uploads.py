@@ -123,8 +123,10 @@ class Uploads:
 
         Cost: reads the file twice, once to send it and once for its checksum; 30 MB of memory.
         """
+        if not self._is_indexed(path):  # nor is it locked: whoever makes its indexes may want to begin just now
+            return None
         with locked(path) as is_ours:
-            if not is_ours or not all(beside(path, suffix).exists() for suffix in self._required):
+            if not is_ours or not self._is_indexed(path):
                 return None
             indexes = [index for suffix in self._known if (index := beside(path, suffix)).exists()]
             size = sum(each.stat().st_size for each in (path, *indexes))
@@ -151,6 +153,9 @@ class Uploads:
                 files.remove(each)
             files.sync_directory(path.parent)
         return Uploaded(path, size, was_there=bool(held))
+
+    def _is_indexed(self, path: Path) -> bool:
+        return all(beside(path, suffix).exists() for suffix in self._required)
 
     def _put(self, path: Path) -> None:
         store = self._store

@@ -136,7 +136,12 @@ class _Segment:
         self._is_torn = True
 
     def seal(self) -> bool:
-        """Sync, rename, unlock; remove an empty file. False if that failed: the file stays ``.open`` and unlocked."""
+        """Sync, rename, unlock; remove an empty file. False if that failed: the file stays ``.open`` and unlocked.
+
+        Once only: a file may be given up by one thread while another closes the writer.
+        """
+        if self._is_closed:
+            return self.is_sealed
         self._is_closed = True
         try:
             self._seal()

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Self
 import redis
 
 from tests.support.redis_servers.redis_server import binary_under_test
+from tests.support.running.ports import bind_lasting
 from tests.support.running.processes import spawn, wait_until
 
 if TYPE_CHECKING:
@@ -230,9 +231,6 @@ def _becomes_replica(server: Server, master_id: str) -> bool:
 
 
 def free_ports(count: int) -> list[int]:
-    """Ports that were free at the same moment, all distinct."""
+    """Ports that were free at the same moment, all distinct, and that nobody gets who asks the system for any."""
     with contextlib.ExitStack() as held:
-        sockets = [held.enter_context(socket.socket()) for _ in range(count)]
-        for listener in sockets:
-            listener.bind(("127.0.0.1", 0))
-        return [listener.getsockname()[1] for listener in sockets]
+        return [bind_lasting(held.enter_context(socket.socket())) for _ in range(count)]

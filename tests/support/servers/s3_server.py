@@ -60,6 +60,7 @@ class FaultyS3:
             the fault is taken away; "cut": of what is sent only the first half is kept, and the answer is as always.
         on_request: called with method and path of each request to an object before it is answered.
         seen: method and path of each.
+        under_way: how many are being answered, also to clients that are gone.
     """
 
     def __init__(self) -> None:
@@ -69,6 +70,7 @@ class FaultyS3:
         self.fault = ""
         self.on_request: Callable[[str, str], object] | None = None
         self.seen: list[tuple[str, str]] = []
+        self.under_way = 0
         self._changed = threading.Condition()
         self._app = DomainDispatcherApplication(create_backend_app)
         self._server = make_server("127.0.0.1", 0, self._answer, threaded=True, request_handler=MotoRequestHandler)
@@ -100,7 +102,24 @@ class FaultyS3:
         finally:
             self.become("")
 
+    def wait_until_idle(self) -> None:
+        """Wait until all requests that it has seen are answered: what a client sent before it was killed counts."""
+        with self._changed:
+            assert self._changed.wait_for(lambda: not self.under_way, 300)
+
     def _answer(self, environ: dict[str, Any], start_response: Callable[..., Any]) -> Iterable[bytes]:
+        self._note_under_way(1)
+        try:
+            return self._answered(environ, start_response)
+        finally:
+            self._note_under_way(-1)
+
+    def _note_under_way(self, more: int) -> None:
+        with self._changed:
+            self.under_way += more
+            self._changed.notify_all()
+
+    def _answered(self, environ: dict[str, Any], start_response: Callable[..., Any]) -> Iterable[bytes]:
         method, path = environ["REQUEST_METHOD"], environ["PATH_INFO"]
         if path.count("/") > 1 and path.strip("/").count("/"):  # an object's
             with self._changed:

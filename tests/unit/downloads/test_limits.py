@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -90,11 +91,18 @@ def test_endless_body_fails_where_that_is_wanted() -> None:
 def test_stalled_body_is_cut_when_time_is_up() -> None:
     """DOWNLOAD_TIMEOUT: a part is better than nothing, and nothing is a failure."""
     crawler = new_crawler(DOWNLOAD_TIMEOUT=0.2)
-    response = fetch(stalling, "/", crawler)
-    assert (response.body, response.flags) == (b"a part", ["truncated-time"])
     with pytest.raises(DownloadTimeoutError):
         fetch(stalling, "/mute", crawler)
-    assert counts(crawler) == {"time": 2}
+    assert counts(crawler) == {"time": 1}
+    response = None
+    for timeout_s in (0.2, 2, 20):  # on a busy machine the part, too, may come when the time is up
+        crawler = new_crawler(DOWNLOAD_TIMEOUT=timeout_s)
+        with suppress(DownloadTimeoutError):
+            response = fetch(stalling, "/", crawler)
+            break
+    assert response is not None
+    assert (response.body, response.flags) == (b"a part", ["truncated-time"])
+    assert counts(crawler) == {"time": 1}
 
 
 @pytest.mark.parametrize(("path", "limits"), [("/lines", {"headers"}), ("/interim", {"headers", "header-bytes"})])

@@ -360,7 +360,7 @@ def test_a_large_batch_is_offered_in_portions_each_when_there_is_room() -> None:
         response = Response(PAGE, request=Request(PAGE))
         outputs = desk.middleware.process_spider_output(response, given(Links(urls)))
         work = asyncio.ensure_future(anext(outputs, None))
-        await asyncio.wait_for(frontier.waited.wait(), 5)
+        await asyncio.wait_for(frontier.waited.wait(), 60)
         assert [len(offered) for _, offered, _ in frontier.events] == [PORTION]
         frontier.room.set()
         await work

@@ -28,9 +28,13 @@ if TYPE_CHECKING:
 
 
 class Desk:
-    """A pipeline, its disk and its clock; the engine is what the pipeline may pause."""
+    """A pipeline, its disk and its clock; the engine is what the pipeline may pause.
 
-    def __init__(self, directory: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    At the end it waits for its disk until a busy machine has closed the file, or for `close_s`.
+    """
+
+    def __init__(self, directory: Path, monkeypatch: pytest.MonkeyPatch, close_s: float = 120) -> None:
+        monkeypatch.setattr(warc, "DISK_AT_CLOSE_SECONDS", close_s)
         config = SimpleNamespace(crawl=SimpleNamespace(warc_sync_s=0.001), politeness=SimpleNamespace(obey_robots=True))
         self.payloads: list[tuple[str, bytes, bytes]] = []  # what the frontier was told: URL, body and SHA-1
         tell = lambda request, *payload: self.payloads.append((request.url, *payload))  # noqa: E731
@@ -102,10 +106,9 @@ def test_disk_that_hangs_is_told_once_and_does_not_hold_up_the_end(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     """One line while it lasts; the end waits for its bound and leaves the file for the next start."""
-    monkeypatch.setattr(warc, "DISK_AT_CLOSE_SECONDS", 0.01)
 
     async def scenario() -> None:
-        at = Desk(tmp_path, monkeypatch)
+        at = Desk(tmp_path, monkeypatch, close_s=0.01)
         at.disk.may_sync.clear()
         at.store(0)
         assert at.disk.is_syncing.wait(60)

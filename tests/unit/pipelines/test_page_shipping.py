@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from bigcrawl.config import read_config
 from bigcrawl.page_index.index_files import index_file
-from bigcrawl.pipelines import page_shipping
+from bigcrawl.pipelines import page_shipping, page_uploader
 from bigcrawl.pipelines.engine_pause import EnginePause
 from bigcrawl.pipelines.page_shipping import PageShipping
 from tests.support.running.processes import wait_until
@@ -39,6 +39,7 @@ def test_stats_are_changed_in_the_crawls_thread(tmp_path: Path, monkeypatch: pyt
     """With each look, and at the end: the uploader has a thread of its own, which changes none."""
     monkeypatch.setattr(page_shipping, "call_later", lambda *_: SimpleNamespace(cancel=lambda: None))
     monkeypatch.setattr(page_shipping, "run_in_thread", asyncio.to_thread)
+    monkeypatch.setattr(page_uploader, "REST_S", LONG_S)  # the store is asked a second time at the end, and not before
     warc, store = tmp_path / "warc", tmp_path / "store"
     warc.mkdir()
     path = warc_file(warc)

@@ -197,7 +197,7 @@ def test_a_process_that_takes_long_is_left_to_finish(
     world.pages()
     uploader = world.uploader()
     uploader.start()
-    wait_until(log.exists, "the process is at work")
+    wait_until(lambda: log.exists() and log.read_text().endswith("\n"), "the process is at work")
     uploader.end(0.01)
     wait_until(lambda: len(log.read_text().splitlines()) == 2, "the last one has begun")
     (first, *one), (last, *two) = [line.split() for line in log.read_text().splitlines()]

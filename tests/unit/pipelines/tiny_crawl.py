@@ -17,6 +17,7 @@ from scrapy.core.engine import ExecutionEngine
 from scrapy.crawler import AsyncCrawlerProcess, Crawler
 from scrapy.utils.asyncio import call_later
 
+from bigcrawl.pipelines import warc
 from bigcrawl.pipelines.warc import WarcPipeline
 from bigcrawl.scheduler.adapter.registry import notes_of
 
@@ -71,6 +72,9 @@ def main() -> None:
     pauses: list[bool] = []
     # A paused engine looks this often whether it may go on; five seconds otherwise.
     ExecutionEngine._SLOT_HEARTBEAT_INTERVAL = 0.05
+    # Nobody has to end in ten seconds here, which a busy machine and its disk may take for any of these.
+    for name in ("DISK_AT_CLOSE_SECONDS", "RECOVERY_AT_CLOSE_SECONDS", "INDEX_AT_CLOSE_SECONDS"):
+        setattr(warc, name, 120.0)
     process = AsyncCrawlerProcess(order["settings"])
     crawler = process.create_crawler(TinySpider)
     crawler.signals.connect(lambda item: items.append(item["url"]), signals.item_scraped, weak=False)

@@ -332,7 +332,7 @@ def test_leave_is_not_held_up_by_a_waiting_call(server: EmbeddedServer, director
         try:
             wait_until(server._one_call.locked, "a thread that waits")
             server.leave()
-            waiting.join(20)
+            waiting.join(120)
         finally:
             os.kill(pid, signal.SIGCONT)
         assert "the crawl ends" in str(gave_up[0])

@@ -15,6 +15,7 @@ from bigcrawl.redisdb.script_texts import CALLS_MAX
 from bigcrawl.redisdb.scripts import Claim, PartitionView
 from tests.support.redis_servers.client_runs import T0, append, look, run, run_fake
 from tests.support.redis_servers.fake_redis import FakeRedis
+from tests.support.redis_servers.one_clock import ask_no_more
 from tests.support.redis_servers.redis_server import PrivateRedis
 from tests.unit.redisdb.test_client_calls import claim
 
@@ -216,6 +217,7 @@ def test_large_calls_share_neither_a_command_nor_a_round_trip(
 
     async def work(client: RedisClient) -> None:
         await client.ping()
+        ask_no_more(client)
         before = client.round_trips
         assert all(await client.run(calls))
         assert client.round_trips - before == 3

@@ -12,9 +12,9 @@ from bigcrawl.exceptions import TransientStoreError
 from bigcrawl.redisdb.keys import PartitionKeys, all_keys
 from bigcrawl.redisdb.reply_errors import RedisRefusedError, RedisRestartedError
 from bigcrawl.redisdb.server_needs import look_at_needs
-from tests.support.crawling.verdicts import pause
 from tests.support.redis_servers.client_runs import append, opened, run
 from tests.support.redis_servers.redis_cluster import PrivateCluster
+from tests.support.running.processes import wait_until
 from tests.unit.redisdb.test_client_calls import claim
 
 if TYPE_CHECKING:
@@ -159,7 +159,9 @@ def test_replica_that_took_over_counts_as_restarted(
         await client.run([append(keys, 1) for keys in partitions])
         before = client.server
         assert before
-        pause(1)  # replicas lag by milliseconds
+        written = own_cluster.masters[0].client.info("replication")["master_repl_offset"]
+        heir = own_cluster.replicas[0].client
+        wait_until(lambda: heir.info("replication")["slave_repl_offset"] >= written, "the replica has all")
         own_cluster.fail_over(0)
         for _ in range(2):  # a connection that breaks, then a server that nobody has met
             with pytest.raises(TransientStoreError):

@@ -23,6 +23,7 @@ from bigcrawl.simweb.model.robots_kinds import KINDS
 from bigcrawl.simweb.model.state import SavedWeb, load, save
 from bigcrawl.simweb.model.uniform import PAGE_BYTES, UniformWeb
 from bigcrawl.simweb.serve.access_log import AccessLog, LogLine, read_exchanges
+from tests.support.running.ports import bind_lasting
 from tests.unit.simweb.support import Crawler
 
 if TYPE_CHECKING:
@@ -58,7 +59,9 @@ def test_server_keeps_its_web_across_kills_and_a_crawl_of_both_lives_is_whole(
     """Port, seed and size come back from the state directory; the log goes on; SIGTERM ends with status 0."""
     state, log = tmp_path / "state", tmp_path / "access.log"
     options = ("--state", str(state), "--log", str(log))
-    process, first = start(*options, "--seed", "9", "--hosts", "2", "--pages-per-host", "8")
+    with socket.socket() as free:  # also while no server has it
+        port = bind_lasting(free, "")
+    process, first = start(*options, "--port", str(port), "--seed", "9", "--hosts", "2", "--pages-per-host", "8")
     main(["seeds", "--state", str(state)])
     seeds = capsys.readouterr().out.split()
     assert seeds == [f"http://127.16.0.{host}:{first[0]}/" for host in (1, 2)]

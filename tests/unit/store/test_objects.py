@@ -100,11 +100,10 @@ def test_a_store_that_hangs_is_given_up_and_its_calls_are_bounded(
     left = [each for each in threading.enumerate() if each.name == "bigcrawl-object" and each not in before]
     assert left
     assert all(thread.daemon for thread in left)
-    for _ in left:
-        with (tmp_path / "store" / "hangs").open("wb"):
-            pass
+    os.close(os.open(tmp_path / "store" / "hangs", os.O_RDWR))  # a writer for all of them, who waits for no reader
     for thread in left:
         thread.join()
+    objects._call_s = 60  # a busy machine takes its time to answer
     assert objects.get("other") is None, "it answers again"
 
 

@@ -14,6 +14,7 @@ from bigcrawl.politeness.dns_cache import DnsAnswer, DnsCache, DnsError
 from bigcrawl.redisdb.keys import CrawlKeys
 from bigcrawl.scheduler.gates import dns_answers as shared_answers
 from bigcrawl.scheduler.gates.dns_answers import SharedAnswers
+from tests.support.redis_servers.one_clock import ask_no_more
 from tests.unit.scheduler.world import connected, resolve, world
 
 if TYPE_CHECKING:
@@ -70,6 +71,7 @@ def test_a_turns_questions_are_one_round_trip(redis_url: str, crawl_name: str) -
     async def scenario() -> None:
         async with store(redis_url, crawl_name) as (answers, client):
             await client.ping()
+            ask_no_more(client)
             before = client.round_trips
             for number in range(50):
                 answers.put(f"{number}.example", BOTH)

@@ -16,6 +16,7 @@ from bigcrawl.scheduler.node.exchange import TOGETHER_MS, _end_row
 from bigcrawl.scheduler.owner.hot.due_heap import NEVER_MS
 from bigcrawl.scheduler.owner.hot.taking import TAKE_MAX
 from bigcrawl.url.canonical import host_of
+from tests.support.redis_servers.one_clock import ask_no_more
 from tests.unit.scheduler.records.test_held_urls import held_url
 from tests.unit.scheduler.world import queued, world
 
@@ -296,6 +297,7 @@ def test_partition_that_has_nothing_is_not_asked(tmp_path: Path, crawl_name: str
             node = await taking(w, "http://a.example/1", "http://a.example/2")
             assert await take(node, 10) == 1
             mine = only(node)
+            ask_no_more(node.parts.client)
             trips = node.parts.client.round_trips
             while mine.due_ms < NEVER_MS:  # its one host is busy
                 w.clock.advance(60_000)

@@ -11,6 +11,7 @@ import pytest
 from bigcrawl.simweb.basics.answer import Answer, Fault, Framing
 from tests.unit.simweb.conftest import Served
 from tests.unit.simweb.scripted import (
+    TIMEOUT_S,
     A,
     B,
     Heard,
@@ -39,7 +40,7 @@ def serve_one(serve: Serve, answer: Answer) -> Served:
 
 def answered(served: Served, address: str = B) -> bool:
     """Whether another connection is served as ever."""
-    connection = http.client.HTTPConnection(address, served.port, timeout=20)
+    connection = http.client.HTTPConnection(address, served.port, timeout=TIMEOUT_S)
     connection.request("GET", "/other")
     body = connection.getresponse().read()
     connection.close()
@@ -50,7 +51,7 @@ def answered(served: Served, address: str = B) -> bool:
 def test_chunked_answer_is_whole_and_the_connection_kept(serve: Serve, body: bytes):
     """Chunks end where they say; the next answer follows on the same connection."""
     served = serve_one(serve, Answer(200, (), body, framing=Framing.CHUNKED))
-    connection = http.client.HTTPConnection(A, served.port, timeout=20)
+    connection = http.client.HTTPConnection(A, served.port, timeout=TIMEOUT_S)
     for _ in range(2):
         connection.request("GET", "/")
         answer = connection.getresponse()
@@ -144,7 +145,7 @@ def test_reset_connection_is_reset_and_no_byte_comes(serve: Serve, method: str):
 def test_endless_body_comes_again_and_again_until_the_client_goes(serve: Serve, framing: Framing):
     """An endless body has no last byte; others are served while it is read."""
     served = serve_one(serve, Answer(200, (), b"0123456789", framing=framing, fault=Fault.ENDLESS))
-    connection = http.client.HTTPConnection(A, served.port, timeout=20)
+    connection = http.client.HTTPConnection(A, served.port, timeout=TIMEOUT_S)
     connection.request("GET", "/")
     answer = connection.getresponse()
     body = answer.read(3_000_000)

@@ -21,7 +21,7 @@ from bigcrawl.simweb.serve.access_log import read_log
 from bigcrawl.simweb.serve.lookup_log import LookupOutcome, read_lookups
 from bigcrawl.simweb.serve.running import Serving, serve_until_signal
 from tests.support.running.processes import spawn
-from tests.unit.simweb.scripted import A, ScriptedWeb, connected, hear, request
+from tests.unit.simweb.scripted import TIMEOUT_S, A, ScriptedWeb, connected, hear, request
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -103,7 +103,7 @@ def test_processes_share_addresses_and_log_and_end_together(tmp_path: Path):
 def test_resolver_is_served_beside_the_web(tmp_path: Path):
     """The first process answers for the names, and logs the look-ups."""
     with served(tmp_path, 2) as origin:
-        reply = dns.query.udp(dns.message.make_query("www.sim.example", "A"), "127.0.0.1", 20, origin.dns_port)
+        reply = dns.query.udp(dns.message.make_query("www.sim.example", "A"), "127.0.0.1", TIMEOUT_S, origin.dns_port)
         assert reply.answer[0][0].address == A
         origin.process.terminate()
         assert origin.ended() == (0, "")
@@ -127,7 +127,7 @@ def test_processes_do_not_outlive_the_first(tmp_path: Path):
             origin.process.kill()
             ended: set[int] = set()
             while len(ended) < 2:
-                found = poll.poll(20_000)
+                found = poll.poll(1000 * TIMEOUT_S)
                 assert found
                 ended.update(fd for fd, _ in found)
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from bigcrawl.scheduler.owner.hot.due_heap import NEVER_MS
+from tests.support.redis_servers.one_clock import ask_no_more
 from tests.unit.scheduler.world import queued, world
 
 if TYPE_CHECKING:
@@ -42,6 +43,7 @@ def test_first_url_is_taken_with_the_first_pump(
         async with world(tmp_path, crawl_name, redis_url, partitions=256, in_process_max=in_process_max) as w:
             node = await w.joined()
             await taking_on(w, node, URLS[0])
+            ask_no_more(node.parts.client)
             before = node.parts.client.round_trips
             await node.pump.end_and_take()
             assert [held.url for held in node.handout.held] == URLS[:1]
@@ -66,6 +68,7 @@ def test_hosts_do_not_wait_for_the_turns_of_empty_partitions(
             await node.pump.end_and_take()
             await asyncio.gather(*node.parts.gatekeeper._tasks)
             assert len(node.handout.held) == min(in_process_max, len(URLS))
+            ask_no_more(node.parts.client)
             before = node.parts.client.round_trips
             assert node.handout.buffer.waiting
             await node.pump.end_and_take()
