@@ -317,6 +317,26 @@ def test_sealing_may_run_elsewhere(tmp_path: Path) -> None:
     assert [numbers_of(read_checked(path)) for path in sorted(tmp_path.iterdir())] == [[0], [1]]
 
 
+def test_a_file_is_sealed_once(tmp_path: Path) -> None:
+    """One thread may give a file up while another closes the writer: a descriptor closed twice is somebody else's."""
+    waiting: list[Callable[[], bool]] = []
+    closed: list[int] = []
+
+    class CountingFiles(OsFiles):
+        def close(self, fd: int) -> None:
+            closed.append(fd)
+            super().close(fd)
+
+    writer = WarcWriter(tmp_path, "c", "n", bytes_max=1, seal_in=waiting.append, files=CountingFiles())
+    writer.write(exchange(0))
+    (seal,) = waiting
+    assert seal()
+    assert seal()
+    assert len(closed) == 1
+    (path,) = tmp_path.iterdir()
+    assert numbers_of(read_checked(path)) == [0]
+
+
 FULL_DISK = """
 import resource, sys
 from bigcrawl.exceptions import TransientStoreError
