@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 from tests.support.running import warm
 from tests.support.running.processes import connected_to, wait_until
+from tests.support.servers.arrivals import arrived_s
 
 if TYPE_CHECKING:
     import subprocess
@@ -172,7 +173,7 @@ class NotedSite:
         thread.start()
 
     def _answer(self, handler: BaseHTTPRequestHandler) -> None:
-        start, host = time.monotonic(), handler.headers["Host"].partition(":")[0]
+        start, host = arrived_s(handler.connection), handler.headers["Host"].partition(":")[0]
         known = self.answers.get(host + handler.path, self.answers.get(handler.path))
         if callable(known):
             known = known(self.paths(host).count(handler.path))
