@@ -8,6 +8,7 @@ import itertools
 import shutil
 import socket
 import tempfile
+import time
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
@@ -15,6 +16,7 @@ from typing import TYPE_CHECKING, Any, Self
 import redis
 
 from tests.support.redis_servers.redis_server import binary_under_test
+from tests.support.running.ports import bind_lasting
 from tests.support.running.processes import spawn, wait_until
 
 if TYPE_CHECKING:
@@ -119,18 +121,23 @@ class PrivateCluster:
         if self._has_replicas:
             self._start_replicas()
 
-    def fail_over(self, index: int) -> None:
-        """A master dies, and its replica takes its place at once, without asking the other masters."""
-        self._replace(index, is_elected=False)
+    def fail_over(self, index: int) -> int:
+        """A master dies, and its replica takes its place at once, without asking the other masters.
+
+        Returns:
+            When it died, in ms.
+        """
+        return self._replace(index, is_elected=False)
 
     def elect(self, index: int) -> None:
         """A master dies, the others notice after a while, and elect its replica."""
         self._replace(index, is_elected=True)
 
-    def _replace(self, index: int, *, is_elected: bool) -> None:
+    def _replace(self, index: int, *, is_elected: bool) -> int:
         dead, heir = self.masters[index], self.replicas[index]
         dead.process.kill()
         dead.process.wait()
+        died_ms = round(time.time() * 1000)
         if not is_elected:
             heir.client.execute_command("CLUSTER FAILOVER TAKEOVER")
         self.masters[index], self.replicas[index] = heir, dead
@@ -138,6 +145,7 @@ class PrivateCluster:
             lambda: all(heir.port in ports_of_masters(master.client) for master in self.masters),
             f"{heir.port} seen as a master by all",
         )
+        return died_ms
 
     def move_slot(self, slot: int, source: Server, target: Server, *, end: bool = True) -> None:
         """Move a slot with its keys; with `end` False it stays on its way, and its keys where they are."""
@@ -230,9 +238,6 @@ def _becomes_replica(server: Server, master_id: str) -> bool:
 
 
 def free_ports(count: int) -> list[int]:
-    """Ports that were free at the same moment, all distinct."""
+    """Ports that were free at the same moment, all distinct; nobody who asks for any port is given one of them."""
     with contextlib.ExitStack() as held:
-        sockets = [held.enter_context(socket.socket()) for _ in range(count)]
-        for listener in sockets:
-            listener.bind(("127.0.0.1", 0))
-        return [listener.getsockname()[1] for listener in sockets]
+        return [bind_lasting(held.enter_context(socket.socket())) for _ in range(count)]
