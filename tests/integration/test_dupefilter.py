@@ -16,6 +16,7 @@ from tests.support.running.processes import wait_until
 if TYPE_CHECKING:
     from pathlib import Path
 
+AHEAD = 10
 # Every page links to the same pages, in part: most links are duplicates.
 SPIDER = """
 import scrapy
@@ -40,15 +41,19 @@ class Linked(scrapy.Spider):
 
 
 class Pages:
-    """A server of so many pages that counts what it is asked for."""
+    """A server of so many pages that counts what it is asked for, and answers at most `answers_max` pages."""
 
     def __init__(self, count: int) -> None:
         self.asked: Counter[str] = Counter()
+        self.answers_max = self._count = count
+        self._changed = threading.Condition()
         pages = self
 
         class Handler(BaseHTTPRequestHandler):
             def do_GET(self) -> None:
                 pages.asked[self.path] += 1
+                with pages._changed:
+                    pages._changed.wait_for(lambda: len(pages.asked) <= pages.answers_max)
                 number = int(self.path[1:])
                 links = [(number * 7 + step) % count for step in range(1, 13)]
                 body = "".join(f'<a href="/{link}#here">x</a>' for link in links).encode()
@@ -70,28 +75,48 @@ class Pages:
         return self
 
     def __exit__(self, *_: object) -> None:
+        self.let_go()
         self._server.shutdown()
         self._thread.join()
         self._server.server_close()
+
+    def let_go(self) -> None:
+        """Answer whatever is asked for."""
+        with self._changed:
+            self.answers_max = self._count
+            self._changed.notify_all()
 
 
 class Job:
     """`scrapy runspider` with a job directory, started as often as it takes."""
 
-    def __init__(self, directory: Path, origin: str) -> None:
+    def __init__(self, directory: Path, pages: Pages) -> None:
         self.directory = directory
-        self._origin = origin
+        self._pages = pages
         (directory / "linked.py").write_text(SPIDER)
 
-    def run_until(self, is_enough: Any, how: signal.Signals | None) -> str:
-        """Crawl until the server has been asked enough, then end it, or wait for its end; return its log."""
+    def run_until(self, asked: int, how: signal.Signals) -> str:
+        """Crawl until the server has been asked for so many pages, then end it; return its log.
+
+        However late it is ended, it is not at its end: the server answers few more until then.
+        """
+        self._pages.answers_max = asked + AHEAD
+        return self._run(asked, how)
+
+    def run(self) -> str:
+        """Crawl to the end; return the log."""
+        return self._run(0, None)
+
+    def _run(self, asked: int, how: signal.Signals | None) -> str:
         log = self.directory / "log"
-        words = ["scrapy", "runspider", "linked.py", "-s", "JOBDIR=job", "-a", f"origin={self._origin}"]
+        words = ["scrapy", "runspider", "linked.py", "-s", "JOBDIR=job", "-a", f"origin={self._pages.origin}"]
         process = warm.start([*words, "--logfile", log], cwd=self.directory)
         try:
             if how is not None:
-                wait_until(lambda: is_enough() or process.poll() is not None, "a crawl under way")
+                is_under_way = lambda: len(self._pages.asked) > asked or process.poll() is not None  # noqa: E731
+                wait_until(is_under_way, "a crawl under way")
                 process.send_signal(how)
+                self._pages.let_go()
             process.wait(timeout=300)
         finally:
             process.kill()
@@ -107,13 +132,13 @@ def test_a_job_that_is_stopped_and_resumed_requests_each_page_once(tmp_path: Pat
     """Stopped twice as Ctrl-C does and run to its end, no page is asked for twice and none is left out."""
     count = 200
     with Pages(count) as pages:
-        job = Job(tmp_path, pages.origin)
-        job.run_until(lambda: len(pages.asked) > 60, signal.SIGINT)
+        job = Job(tmp_path, pages)
+        job.run_until(60, signal.SIGINT)
         first = len(pages.asked)
         assert first < count
-        job.run_until(lambda: len(pages.asked) > first + 60, signal.SIGINT)
+        job.run_until(first + 60, signal.SIGINT)
         assert len(pages.asked) < count
-        log = job.run_until(lambda: False, None)
+        log = job.run()
     # The seed is not filtered, and so asked for by each start.
     assert pages.asked.pop("/0") >= 1
     assert set(pages.asked) == {f"/{number}" for number in range(1, count)}
@@ -128,8 +153,8 @@ def test_a_killed_job_forgets_few_requests(tmp_path: Path) -> None:
     from bigcrawl.drum.key_set import LOG_KEYS, KeySet
 
     with Pages(400) as pages:
-        job = Job(tmp_path, pages.origin)
-        job.run_until(lambda: len(pages.asked) > 300, signal.SIGKILL)
+        job = Job(tmp_path, pages)
+        job.run_until(300, signal.SIGKILL)
         asked = len(pages.asked)
     known = len(KeySet(tmp_path / "job" / "requests.drum"))
     assert asked - known < LOG_KEYS

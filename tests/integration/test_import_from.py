@@ -83,8 +83,10 @@ def half_done(directory: Path, web: SimulatedWeb, url: str, fetches: int) -> Non
         process = subprocess.Popen(command, cwd=directory, env=environment, stdout=log, stderr=log)
         try:
             wait_until(lambda: len(web.exchanges()) > fetches or process.poll() is not None, "a part is fetched")
+            web.pause()  # at once, so that a part is left
             process.terminate()
-            assert process.wait(60) == 0, (directory / "theirs.log").read_text()
+            web.resume()
+            assert process.wait(300) == 0, (directory / "theirs.log").read_text()
         finally:
             process.kill()
             process.wait()

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
 HOSTS, PAGES = 8, 8
+AHEAD = 2  # so many pages more may be fetched before a kill, and those that are under way then
 SETTINGS: dict[str, Any] = {
     "ADDONS": {"bigcrawl.addon.Addon": 500},
     "BIGCRAWL_ALLOW_PRIVATE_ADDRESSES": True,
@@ -47,9 +48,11 @@ def pages_of(site: NotedSite) -> int:
 def kill_after(pages: int, project: PlainProject, site: NotedSite, urls: list[str], output: tuple[str, ...]) -> None:
     """Start the crawl, and kill -9 it when so many pages more were fetched."""
     before = pages_of(site)
+    site.hold_after(pages + AHEAD)
     project.start(*urls, output=output)
     wait_until(lambda: pages_of(site) >= before + pages, "pages are fetched")
     project.kill()
+    site.settle()
 
 
 def in_json_lines(path: Path) -> list[str]:
@@ -118,12 +121,16 @@ def test_half_an_item_is_cut_off_and_comes_again(tmp_path: Path) -> None:
     """What a kill in the middle of a write leaves of a line does not spoil the item behind it."""
     output = (*JSON_LINES, *CSV)
     with crawl(tmp_path) as (project, site, urls):
-        kill_after(10, project, site, urls, output)
-        for name in ("items.jl", "items.csv"):
-            path = project.directory / name
+        paths = [project.directory / name for name in ("items.jl", "items.csv")]
+        site.hold_after(20)
+        project.start(*urls, output=output)
+        wait_until(lambda: all(path.exists() and path.read_bytes().count(b"\n") > 1 for path in paths), "items")
+        project.kill()
+        site.settle()
+        for path in paths:
             assert path.read_bytes().endswith(b"\n")
             with path.open("ab") as file:
-                file.write(b'{"url": "http://127' if name == "items.jl" else b'"http://127.0.0.1/\nhalf')
+                file.write(b'{"url": "http://127' if path.suffix == ".jl" else b'"http://127.0.0.1/\nhalf')
         log = project.run(*urls, output=output)
         assert log.count("ended in half an item") == 2
         assert set(in_json_lines(project.directory / "items.jl")) == set(urls)

@@ -31,8 +31,8 @@ def test_operator_makes_everything_durable(tmp_path: Path) -> None:
     While a node does not answer, its partitions are named. Of a crawl that was stopped, or killed, all is durable or is
     made so, except what is on no disk here.
     """
-    settings = {"BIGCRAWL_PARTITIONS": PARTITIONS, "BIGCRAWL_HOST_DELAY": 0.3, "BIGCRAWL_DURABLE_SECONDS": 600}
-    settings["BIGCRAWL_LEASE_SECONDS"] = 6
+    settings = {"BIGCRAWL_PARTITIONS": PARTITIONS, "BIGCRAWL_HOST_DELAY": 2, "BIGCRAWL_DURABLE_SECONDS": 600}
+    settings["BIGCRAWL_LEASE_SECONDS"] = 40  # a node that is stopped is one for longer than a command takes
     with (
         PrivateRedis() as server,
         SimulatedWeb(tmp_path / "web", hosts=8, pages=60) as web,

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from bigcrawl import __version__
-from tests.support.crawling.crawls import Crawl, SimulatedWeb
+from tests.support.crawling.crawls import Crawl, SimulatedWeb, held
 from tests.support.running.processes import no_strays_below, wait_until
 
 if TYPE_CHECKING:
@@ -22,7 +22,7 @@ PACKAGE = Path(__file__).parents[3] / "bigcrawl"
 MAJOR, MINOR, PATCH = __version__.split(".")[:3]
 NEXT_PATCH = f"{MAJOR}.{MINOR}.{int(PATCH) + 1}"
 NEXT_MINOR = f"{MAJOR}.{int(MINOR) + 1}.0"
-DELAY_MS = 300
+DELAY_MS = 1_000
 
 
 @pytest.fixture
@@ -54,17 +54,16 @@ def test_nodes_of_one_minor_release_share_a_crawl_and_others_are_refused(
         with Crawl(tmp_path / "crawl", web.seeds, settings) as old:
             old.start()
             wait_until(lambda: len(web.exchanges()) > 20, "the crawl is under way")
-            old.frontier("pause")  # so that it does not end before the others are there
             with of_version(old, NEXT_PATCH) as new, of_version(old, NEXT_MINOR) as other:
-                new.start()
-                wait_until(lambda: _versions(old) == {__version__, NEXT_PATCH}, "both have joined", timeout_s=240)
-                assert other.run() == 1
-                said = other.log.read_text()
-                assert f"bigcrawl is {NEXT_MINOR} here and " in said
-                assert "nodes of one minor release work together" in said
-                assert "Traceback" not in said
-                assert _versions(old) == {__version__, NEXT_PATCH}
-                old.frontier("resume")
+                with held(old, web):
+                    new.start()
+                    wait_until(lambda: _versions(old) == {__version__, NEXT_PATCH}, "both have joined", timeout_s=240)
+                    assert other.run() == 1
+                    said = other.log.read_text()
+                    assert f"bigcrawl is {NEXT_MINOR} here and " in said
+                    assert "nodes of one minor release work together" in said
+                    assert "Traceback" not in said
+                    assert _versions(old) == {__version__, NEXT_PATCH}
                 assert (old.wait(300), new.wait(300)) == (0, 0)
                 for node in (old, new):
                     assert _fetched(node) > 0

@@ -15,7 +15,17 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.long("waits for what does not happen; test_dashboard pauses a crawl, too")
 
-OBEYED_S = 3.0  # a second, and what is under way
+HEARD = "speed: paused"
+ENDED_S = 3.0  # what one host has under way has ended
+
+
+def has_stopped(crawl: Crawl, since_s: float) -> bool:
+    """Whether each node has said, later than that, that it has nothing under way."""
+    asked_s = time.monotonic()
+    return all(
+        asked_s - row["last_heard_s"] > since_s and not row["stages"].keys() & {"robots", "started"}
+        for row in crawl.asked("nodes")["nodes"]
+    )
 
 
 def fetched(web: SimulatedWeb, host: str = "") -> int:
@@ -23,8 +33,8 @@ def fetched(web: SimulatedWeb, host: str = "") -> int:
 
 
 def test_operator_pauses_resumes_and_drains(tmp_path: Path) -> None:
-    """The crawl, a host, a node; then one node is ended from afar, and the other ends the crawl."""
-    settings = {"BIGCRAWL_PARTITIONS": 8, "BIGCRAWL_HOST_DELAY": 0.4, "BIGCRAWL_LEASE_SECONDS": 5}
+    """The crawl, a host, a node; then one node is ended from afar, and comes back. Nothing is lost by any of it."""
+    settings = {"BIGCRAWL_PARTITIONS": 8, "BIGCRAWL_HOST_DELAY": 3, "BIGCRAWL_STOP_GRACE": 60}
     with SimulatedWeb(tmp_path / "web", hosts=8, pages=60) as web:
         with Crawl(tmp_path / "crawl", web.seeds, {**settings, "BIGCRAWL_NODE": "one"}) as crawl:
             other = second_process_of(crawl)
@@ -36,7 +46,9 @@ def test_operator_pauses_resumes_and_drains(tmp_path: Path) -> None:
                 wait_until(lambda: len(crawl.status()["nodes"]) == 2, "both run")
 
                 assert crawl.asked("pause")["changed"] == ["crawl test"]
-                time.sleep(OBEYED_S)
+                wait_until(lambda: all(HEARD in node.log.read_text() for node in (crawl, other)), "both have heard it")
+                heard_s = time.monotonic()
+                wait_until(lambda: has_stopped(crawl, heard_s), "nothing is under way")
                 before = fetched(web)
                 assert crawl.asked("pause")["unchanged"] == ["crawl test"]
                 assert crawl.status()["standstill"][0] == "it is paused; `scrapy frontier resume` lets it go on"
@@ -48,7 +60,9 @@ def test_operator_pauses_resumes_and_drains(tmp_path: Path) -> None:
                 host = web.exchanges()[0].host
                 [two] = [node for node in crawl.status()["nodes"] if node.startswith("two-")]
                 assert crawl.asked("pause", host, "two")["changed"] == [f"node {two}", f"{host}/32"]
-                time.sleep(OBEYED_S)
+                wait_until(lambda: other.log.read_text().count(HEARD) == 2, "the node has heard it")
+                wait_until(lambda: "blacklist: 1 entries" in crawl.log.read_text(), "the other one, of the host")
+                time.sleep(ENDED_S)
                 before = fetched(web, host)
                 assert crawl.asked("speed")["paused"] == [two]
                 assert fetched(web, host) == before
@@ -58,11 +72,14 @@ def test_operator_pauses_resumes_and_drains(tmp_path: Path) -> None:
                 assert said.returncode == 1
                 assert "no node 'three' runs; there are: one-" in said.stderr
                 crawl.frontier("drain", "two")
-                assert other.wait(60) == 0
+                assert other.wait(300) == 0
                 assert "Spider closed (bigcrawl_drained)" in other.log.read_text()
                 other.start()  # it is another node, of which nobody has asked anything
                 wait_until(lambda: len(crawl.status()["nodes"]) == 2, "it is back")
-                assert crawl.wait(300) == 0
-                assert other.wait(300) == 0
+                for node in (crawl, other):
+                    node.terminate()
+                assert (crawl.wait(300), other.wait(300)) == (0, 0)
+            crawl.settings["BIGCRAWL_HOST_DELAY"] = 0.4  # until here it was not to be over
+            assert crawl.run() == 0
         report = web.report(delay_ms=400)
         assert report.ok, str(report)

@@ -25,7 +25,7 @@ def test_dead_letters_are_queued_again_or_dropped_by_hand(tmp_path: Path) -> Non
         urls = urls_of(site, "kill", "lock", hosts=4)
         [kill], [lock] = ([url for url in urls if url.endswith(word)] for word in ("kill", "lock"))
         with PoisonedCrawl(tmp_path / "crawl", urls, {**SETTINGS, "BIGCRAWL_DEATHS_MAX": 2}) as crawl:
-            crawl.supervise(5, timeout_s=180)
+            crawl.supervise(8, timeout_s=180)
             assert crawl.dead() == sorted([kill, lock])
             assert crawl.dead(kill) == [kill]
             assert crawl.asked("explain", lock)["is_dead_letter"]
@@ -74,7 +74,7 @@ def test_kills_from_outside_make_no_dead_letters(tmp_path: Path) -> None:
             crawl.start()
             wait_until(lambda: len(site.visits) >= len(before) + 40, "pages are fetched", timeout_s=120)
             crawl.terminate()
-            assert crawl.wait(120) == 0
+            assert crawl.wait(300) == 0
             assert crawl.run(180) == 0
             assert set(visits_of(site)) == set(urls)
             assert crawl.dead() == []

@@ -6,6 +6,7 @@ import signal
 from typing import TYPE_CHECKING
 
 from tests.integration.test_items import JSON_LINES, crawl, in_json_lines, kill_after, pages_of
+from tests.support.crawling.verdicts import warc_files
 from tests.support.running.processes import wait_until
 
 if TYPE_CHECKING:
@@ -20,7 +21,7 @@ def test_crawl_begins_anew_when_told_to(tmp_path: Path, redis_url: str, crawl_na
     with crawl(tmp_path, **settings) as (project, site, urls):
         items, warcs = project.directory / "items.jl", project.directory / "warc"
         project.run(*urls, output=BEGINS_ANEW)
-        stored = set(warcs.iterdir())
+        stored = set(warc_files(warcs))
         log = project.run(*urls, output=BEGINS_ANEW)
         assert f"crawl {crawl_name} is finished: {len(urls)} pages, which are not fetched again" in log
         assert pages_of(site) == len(urls)
@@ -29,7 +30,7 @@ def test_crawl_begins_anew_when_told_to(tmp_path: Path, redis_url: str, crawl_na
         assert f"crawl {crawl_name} begins anew" in log
         assert pages_of(site) == 2 * len(urls)
         assert sorted(in_json_lines(items)) == sorted(urls)
-        assert set(warcs.iterdir()) > stored
+        assert set(warc_files(warcs)) > stored
 
 
 def test_crawl_whose_nodes_were_killed_begins_anew_at_once(tmp_path: Path) -> None:

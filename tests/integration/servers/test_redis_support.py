@@ -74,8 +74,15 @@ def test_kill_and_restart_keep_data_and_url(own_server: PrivateRedis) -> None:
 def test_cut_forgets_exactly_the_later_seconds(own_server: PrivateRedis) -> None:
     """Writes up to the second of the cut stay, all later ones go."""
     client = own_server.client
-    client.delete("seconds")
-    first = server_second(own_server)
+
+    def wrote_within_a_second() -> bool:
+        client.delete("seconds")
+        second = server_second(own_server)
+        client.rpush("seconds", second)
+        return server_second(own_server) == second
+
+    wait_until(wrote_within_a_second, "a write in the second that it names")
+    [first] = map(int, client.lrange("seconds", 0, -1))
 
     def wrote_in_second(second: int) -> bool:
         now = server_second(own_server)

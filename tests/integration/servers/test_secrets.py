@@ -148,14 +148,14 @@ def test_no_secret_is_told(tmp_path: Path) -> None:
             server.restart()
             wait_until(lambda: crawl.frontier("status", check=False).returncode == 0, "Redis is back")
             crawl.terminate()
-            assert crawl.wait(120) == 0
+            assert crawl.wait(300) == 0
             texts["log"] = crawl.log.read_text()
             as_json = replace(crawl, directory=tmp_path / "json", name="json", process=None)
             with as_json:
                 as_json.start(LOG_FORMAT="json")
                 wait_until(lambda: "cannot handle <GET" in as_json.log.read_text(), "a page is fetched")
                 as_json.terminate()
-                assert as_json.wait(120) == 0
+                assert as_json.wait(300) == 0
             texts["log as JSON"] = as_json.log.read_text()
             other = second_process_of(crawl, "wrong")
             other.settings["BIGCRAWL_REDIS_URL"] = url.replace(SECRETS["redis"], SECRETS["wrong"])

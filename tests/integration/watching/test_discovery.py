@@ -38,12 +38,14 @@ def test_crawl_without_discovery_drains_and_ends(tmp_path: Path) -> None:
     ):
         crawl.start()
         wait_until(lambda: len(web.exchanges()) > 20, "pages are fetched")
+        web.pause()  # at once, so that links are left to be found
         assert crawl.asked("discovery") == {"is_on": True, "off_from": None, "off_until": None}
         crawl.frontier("pause")
         said = crawl.asked("discovery", "off")
         assert not said["is_on"]
         assert crawl.asked("discovery", "off") == said, "the first order counts"
         wait_until(lambda: "discovery is off" in crawl.log.read_text(), "the node has heard it")
+        web.resume()
         assert "\ndiscovery   off since" in crawl.frontier("status").stdout
         seen = crawl.status()["urls"]["seen"]
         [url] = sorted(set(web.expected()) - fetched(web))[-1:]

@@ -20,7 +20,7 @@ def reasons(crawl: Crawl) -> set[str]:
 
 @pytest.mark.long("each command by itself: tests/unit/commands/looking")
 def test_operator_looks_at_hosts_nodes_and_errors(tmp_path: Path) -> None:
-    settings = {"BIGCRAWL_PARTITIONS": 4, "BIGCRAWL_HOST_DELAY": 0.5, "BIGCRAWL_BACKOFF": 60}
+    settings = {"BIGCRAWL_PARTITIONS": 4, "BIGCRAWL_HOST_DELAY": 2, "BIGCRAWL_BACKOFF": 600}
     with SimulatedWeb(tmp_path / "web", hosts=5, pages=60) as web:
         port = web.seeds[0].rsplit(":", 1)[1].strip("/")
         seeds = [*web.seeds, "http://127.88.0.1:9/nobody/listens", f"{web.seeds[0]}no/such/page"]
@@ -66,7 +66,7 @@ def test_operator_looks_at_hosts_nodes_and_errors(tmp_path: Path) -> None:
             assert node["pages"] > 0
 
             crawl.terminate()
-            assert crawl.wait(60) == 0
+            assert crawl.wait(300) == 0
             assert crawl.asked("nodes") == {"nodes": []}
             assert crawl.frontier("nodes").stdout == "no node runs\n"
             assert most["host"] in {row["host"] for row in crawl.asked("hosts")["hosts"]}

@@ -19,6 +19,7 @@ from bigcrawl.metrics.page import KEPT_S
 from bigcrawl.metrics.table import METRICS
 from tests.support.crawling.crawls import Crawl, SimulatedWeb
 from tests.support.redis_servers.redis_server import PrivateRedis
+from tests.support.running.ports import bind_lasting
 from tests.support.running.processes import listening, no_strays_below, wait_until
 from tests.support.servers.serving import at_work
 
@@ -173,7 +174,7 @@ def test_metrics_agree_with_the_origins_log(web: SimulatedWeb, tmp_path: Path) -
         text = scrape(port)[1]
         status = crawl.status()
         crawl.terminate()
-        assert crawl.wait(60) == 0
+        assert crawl.wait(300) == 0
     seen = Samples(text)
     exchanges = web.exchanges()
     pages = Counter(f"{each.status // 100}xx" for each in exchanges if not each.is_robots)
@@ -234,7 +235,7 @@ def test_secrets_are_nowhere(web: SimulatedWeb, tmp_path: Path) -> None:
             assert listening(crawl.process.pid) == {f"0100007F:{port:04X}"}, "127.0.0.1, and no other"
             texts = [scrape(port)[1], scrape(port, "/metrics?debug=1")[1], scrape(port, "/else")[1]]
             crawl.terminate()
-            assert crawl.wait(60) == 0
+            assert crawl.wait(300) == 0
             texts.append(crawl.log.read_text())
     assert not [secret for secret in SECRETS.values() if secret in "".join(texts)]
     assert "GET /metrics" not in texts[-1], "scrapes are not logged"
@@ -265,8 +266,9 @@ def test_metrics_are_served_while_redis_is_away(web: SimulatedWeb, tmp_path: Pat
 @pytest.mark.long("several nodes that find the first port of a range taken")
 def test_a_taken_port_is_one_line_and_tried_again(web: SimulatedWeb, tmp_path: Path) -> None:
     """The crawl goes on meanwhile, and its metrics are served once the port is free."""
-    taken = socket.create_server(("127.0.0.1", 0))
-    port = taken.getsockname()[1]
+    taken = socket.socket()
+    port = bind_lasting(taken)
+    taken.listen()
     with Crawl(tmp_path / "crawl", web.seeds, settings_of(BIGCRAWL_METRICS_PORT=port)) as crawl:
         with taken:
             crawl.start()
@@ -327,7 +329,7 @@ def test_scrapys_stats_and_handlers_work_as_ever(web: SimulatedWeb, tmp_path: Pa
             kept.request("GET", "/metrics")
             kept.getresponse().read()
             crawl.terminate()
-            assert crawl.wait(60) == 0
+            assert crawl.wait(300) == 0
             with pytest.raises(ConnectionRefusedError):
                 scrape(port)
             kept.close()

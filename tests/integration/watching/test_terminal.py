@@ -50,9 +50,10 @@ def in_a_terminal(crawl: Crawl) -> tuple[list[str], list[str]]:
     rows = []
     with contextlib.suppress(OSError):  # how a terminal says that all who wrote have ended
         while said := os.read(ours, 65_536):
-            stream.feed(said)
-            if (row := screen.display[screen.cursor.y].rstrip()) and not LOG_LINE.match(row):
-                rows.append(row)
+            for part in re.split(rb"(?=[\r\n])", said):  # what came between two looks stood there, too
+                stream.feed(part)
+                if (row := screen.display[screen.cursor.y].rstrip()) and not LOG_LINE.match(row):
+                    rows.append(row)
     os.close(ours)
     assert process.wait() == 0
     scrolled = ["".join(line[x].data for x in range(COLUMNS)) for line in screen.history.top]

@@ -91,7 +91,7 @@ class Terminal:
 
     def wait(self) -> int:
         """Wait until it has ended, and everything is read."""
-        status = self.process.wait(60)
+        status = self.process.wait(300)
         self.after = termios.tcgetattr(self._its)
         os.close(self._its)
         self._reader.join()
@@ -148,7 +148,7 @@ def test_operator_watches_a_crawl_live(tmp_path: Path, web: SimulatedWeb) -> Non
         # The sample of its end would replace the first one.
         wait_until(lambda: time.time() * 1_000 // EVERY_MS > begun_ms // EVERY_MS, "another sample's time")
         crawl.terminate()
-        assert crawl.wait(60) == 0
+        assert crawl.wait(300) == 0
         with watched(crawl) as terminal:
             terminal.wait_for("crawl test", "standstill  it is paused")
             terminal.process.send_signal(signal.SIGINT)

@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+import asyncio
 import functools
 import json
 import os
 import signal
 import subprocess
 import sys
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Self
 
 import redis
 from scrapy.settings import Settings
 
+from bigcrawl.commands.looking.status import read_status
+from bigcrawl.commands.opened_crawl import server_of
 from bigcrawl.config import read_config
 from bigcrawl.redisdb.embedded import running_url
 from bigcrawl.scheduler.records.body import look_at_address
@@ -25,6 +29,7 @@ from tests.support.running import warm
 from tests.support.running.processes import spawn, wait_until
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from pathlib import Path
 
     from bigcrawl.config import Config
@@ -222,9 +227,28 @@ class Crawl:
             self.kill()
 
 
+@contextmanager
+def held(crawl: Crawl, web: SimulatedWeb, by: Crawl | None = None) -> Iterator[None]:
+    """Pause a crawl of one node that fetches, so that it is not over before others have joined on a slow machine.
+
+    What is under way ends, and nothing else is fetched; what the node holds keeps its owner, and so do the partitions
+    of it. `by` is who gives the orders, if not the node itself.
+    """
+    operator = by or crawl
+    web.pause()  # at once, which an order is not
+    operator.frontier("pause")
+    wait_until(lambda: "speed: paused" in crawl.log.read_text(), "the node has heard it")
+    web.resume()
+    yield
+    operator.frontier("resume")
+
+
 def shares(crawl: Crawl) -> list[int]:
-    """Partitions of each live node."""
-    return sorted(node["partitions"] for node in crawl.status()["nodes"].values())
+    """Partitions of each live node. It is asked here and not by a command, which may take as long as a crawl lasts."""
+    config = crawl.config()
+    with server_of(config) as server:
+        status = asyncio.run(read_status(config, server))
+    return sorted(node["partitions"] for node in status["nodes"].values())
 
 
 def second_process_of(crawl: Crawl, name: str = "second") -> Crawl:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import json
+import math
 import os
 import signal
 import threading
@@ -14,6 +15,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
 from tests.support.running import warm
+from tests.support.running.processes import connected_to, wait_until
+from tests.support.servers.arrivals import arrived_s
 
 if TYPE_CHECKING:
     import subprocess
@@ -96,6 +99,8 @@ class NotedSite:
     def __init__(self, answers: Mapping[str, Answer | Callable[[int], Answer]] | None = None) -> None:
         self.visits: list[Visit] = []
         self.answers = dict(answers or {})
+        self._pages_max = math.inf
+        self._changed = threading.Condition()
         site = self
 
         class Handler(BaseHTTPRequestHandler):
@@ -118,6 +123,7 @@ class NotedSite:
         return self
 
     def __exit__(self, *_: object) -> None:
+        self._answer_at_most(math.inf)
         for server in self._servers.values():
             server.shutdown()
             server.server_close()
@@ -139,6 +145,27 @@ class NotedSite:
         visits = [visit for visit in self.visits if visit.host == host]
         return [after.start - before.end for before, after in itertools.pairwise(visits)]
 
+    def hold_after(self, pages: int) -> None:
+        """Let requests for pages wait as soon as so many more were answered, but for those that come at once.
+
+        A crawl is not over then, however late it is killed.
+        """
+        self._answer_at_most(self._pages + pages)
+
+    def settle(self) -> None:
+        """Answer all that a crawler has asked for which was killed: then `visits` has all of it."""
+        self._answer_at_most(math.inf)
+        wait_until(lambda: not connected_to(self.port), "all that was asked for is answered")
+
+    @property
+    def _pages(self) -> int:
+        return sum(visit.path != "/robots.txt" for visit in self.visits)
+
+    def _answer_at_most(self, pages: float) -> None:
+        with self._changed:
+            self._pages_max = pages
+            self._changed.notify_all()
+
     def _listen(self, address: str, port: int) -> None:
         server = self._servers[address] = _Server((address, port), self._handler)
         thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
@@ -146,11 +173,14 @@ class NotedSite:
         thread.start()
 
     def _answer(self, handler: BaseHTTPRequestHandler) -> None:
-        start, host = time.monotonic(), handler.headers["Host"].partition(":")[0]
+        start, host = arrived_s(handler.connection), handler.headers["Host"].partition(":")[0]
         known = self.answers.get(host + handler.path, self.answers.get(handler.path))
         if callable(known):
             known = known(self.paths(host).count(handler.path))
         answer = known or Answer(404 if handler.path == "/robots.txt" else 200)
+        if handler.path != "/robots.txt":
+            with self._changed:
+                self._changed.wait_for(lambda: self._pages < self._pages_max)
         time.sleep(answer.seconds)
         handler.send_response(answer.status)
         handler.send_header("Content-Type", "text/plain")

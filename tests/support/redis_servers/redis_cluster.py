@@ -8,6 +8,7 @@ import itertools
 import shutil
 import socket
 import tempfile
+import time
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
@@ -120,18 +121,23 @@ class PrivateCluster:
         if self._has_replicas:
             self._start_replicas()
 
-    def fail_over(self, index: int) -> None:
-        """A master dies, and its replica takes its place at once, without asking the other masters."""
-        self._replace(index, is_elected=False)
+    def fail_over(self, index: int) -> int:
+        """A master dies, and its replica takes its place at once, without asking the other masters.
+
+        Returns:
+            When it died, in ms.
+        """
+        return self._replace(index, is_elected=False)
 
     def elect(self, index: int) -> None:
         """A master dies, the others notice after a while, and elect its replica."""
         self._replace(index, is_elected=True)
 
-    def _replace(self, index: int, *, is_elected: bool) -> None:
+    def _replace(self, index: int, *, is_elected: bool) -> int:
         dead, heir = self.masters[index], self.replicas[index]
         dead.process.kill()
         dead.process.wait()
+        died_ms = round(time.time() * 1000)
         if not is_elected:
             heir.client.execute_command("CLUSTER FAILOVER TAKEOVER")
         self.masters[index], self.replicas[index] = heir, dead
@@ -139,6 +145,7 @@ class PrivateCluster:
             lambda: all(heir.port in ports_of_masters(master.client) for master in self.masters),
             f"{heir.port} seen as a master by all",
         )
+        return died_ms
 
     def move_slot(self, slot: int, source: Server, target: Server, *, end: bool = True) -> None:
         """Move a slot with its keys; with `end` False it stays on its way, and its keys where they are."""

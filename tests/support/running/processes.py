@@ -116,3 +116,9 @@ def listening(pid: int) -> set[str]:
             if words[3] == "0A" and f"socket:[{words[9]}]" in opened:
                 found.add(words[1])
     return found
+
+
+def connected_to(port: int) -> int:
+    """How many connections of IPv4 a port of this machine has that its server has not closed, accepted or not."""
+    lines = [line.split() for line in Path("/proc/net/tcp").read_text().splitlines()[1:]]
+    return sum(words[1].endswith(f":{port:04X}") and words[3] in {"01", "08"} for words in lines)

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import threading
-import time
 from contextlib import suppress
 from typing import TYPE_CHECKING, NamedTuple, Self
 
 from bigcrawl.simweb.serve.resolver import DnsServer
+from tests.support.servers.arrivals import arrived_s
 from tests.support.servers.name_server import Zone
 
 if TYPE_CHECKING:
@@ -23,7 +23,7 @@ PORT_TRIES = 50
 class Hit(NamedTuple):
     """A request: the address that was connected to, the host that was asked for, without its port, and the target.
 
-    `at` is the second of the monotonic clock when its head was read, `agent` the client's name for itself.
+    `at` is the second of the monotonic clock when it came in, `agent` the client's name for itself.
     """
 
     address: str
@@ -112,7 +112,8 @@ class NamedWeb:
             agent = next(
                 (line[11:].strip() for line in head.split("\r\n") if line.lower().startswith("user-agent:")), ""
             )
-            self.hits.append(Hit(writer.get_extra_info("sockname")[0], host, target, time.monotonic(), agent))
+            at = arrived_s(writer.get_extra_info("socket"))
+            self.hits.append(Hit(writer.get_extra_info("sockname")[0], host, target, at, agent))
             writer.write(self._answer(f"{host}{target}"))
             await writer.drain()
         writer.close()
