@@ -49,7 +49,7 @@ class EndReport:
         if frontier is None or frontier.node is None or reason == IN_HASTE or has_failed(self._crawler):
             return
         try:
-            if await asyncio.to_thread(self._write):
+            if await asyncio.to_thread(self._write, frontier.node.parts.node_id):
                 logger.info("report: %(file)s", {"file": self._directory / HTML})
             else:
                 logger.info("other nodes are listed as alive: the last of them writes the report")
@@ -60,14 +60,15 @@ class EndReport:
         except Exception:
             logger.exception("no report was written; `scrapy frontier report` writes one later")
 
-    def _write(self) -> bool:
+    def _write(self, node_id: str) -> bool:
         """Write the report. False if other nodes are alive, of which the last one will write it."""
         with server_of(self._config) as server:
-            return asyncio.run(self._write_if_last(server))
+            return asyncio.run(self._write_if_last(server, node_id))
 
-    async def _write_if_last(self, server: str) -> bool:
+    async def _write_if_last(self, server: str, node_id: str) -> bool:
         async with opened(self._config, server) as crawl:
-            if await crawl.nodes():
+            # This node is among them if it found no time to leave.
+            if await crawl.nodes() - {node_id}:
                 return False
         await write_report(self._config, server, self._directory)
         return True

@@ -69,6 +69,9 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
+# A crawl that ends by itself has perhaps no next start: it waits so long for a disk that has much to write.
+DISK_AT_END_SECONDS = 60.0
+_LOOK_SECONDS = 0.25
 # The node must end within ten seconds of SIGTERM, and these come one after another. What is not done by then, the next
 # start does.
 DISK_AT_CLOSE_SECONDS = 4.0
@@ -173,7 +176,7 @@ class WarcPipeline:
         self.writes.end()
         self._disk.submit(self._writer.close)
         # In a thread: syncing up to a gigabyte must not delay other components that are closing.
-        if not await run_in_thread(self._disk.end, DISK_AT_CLOSE_SECONDS):
+        if not await self._end_disk():
             logger.error(
                 "%(directory)s does not accept the last writes; the next start closes the file, and pages not "
                 "acknowledged are fetched again",
@@ -232,6 +235,13 @@ class WarcPipeline:
         frontier = frontier_of(self._crawler)
         known = frontier.started.download_ms_of(request) if frontier is not None else None
         return round(request.meta.get("download_latency", 0) * 1000) if known is None else known
+
+    async def _end_disk(self) -> bool:
+        """Wait for the disk, and not for long once a signal asks for the end. False: it has not done all."""
+        patient_until_ms = self._clock.monotonic_ms() + DISK_AT_END_SECONDS * 1000
+        while self._crawler.crawling and not self._disk.has_ended and self._clock.monotonic_ms() < patient_until_ms:
+            await run_in_thread(self._disk.end, _LOOK_SECONDS)
+        return await run_in_thread(self._disk.end, DISK_AT_CLOSE_SECONDS)
 
     async def _end_recovery(self) -> None:
         """Wait for recovery, so that tiny crawls recover too, but not for gigabytes, which the next run recovers."""

@@ -92,10 +92,19 @@ class GroupCommit:
         self.written = self._synced
         self.error = None
 
+    @property
+    def has_ended(self) -> bool:
+        """Whether all work is finished, or has failed, after `end`; also before the first of it."""
+        return not self._thread.is_alive()
+
     def end(self, within_s: float) -> bool:
-        """Finish the remaining work and wait at most `within_s`. False: the disk has not completed it."""
-        self._is_ending.set()
-        self._rouse()
+        """Finish the remaining work and wait at most `within_s`. False: the disk has not completed it.
+
+        May be called again to wait longer.
+        """
+        if not self._is_ending.is_set():
+            self._is_ending.set()
+            self._rouse()
         self._thread.join(within_s)
         return not self._thread.is_alive() and self.error is None
 

@@ -43,7 +43,7 @@ class Desk:
         monkeypatch.setattr(warc, "frontier_of", lambda crawler: frontier)
         self.disk, self.clock = Medium(), ManualClock(1_700_000_000_000)
         self.directory = directory
-        crawler = get_crawler(Spider)
+        self.crawler = crawler = get_crawler(Spider)
         self.engine = SimpleNamespace(paused=False, pause=lambda: None, unpause=lambda: None)
         crawler.engine = self.engine  # type: ignore[assignment]
         self.pipeline = WarcPipeline(crawler, directory, self.clock, retry_seconds=0.001, files=self.disk)
@@ -125,6 +125,40 @@ def test_disk_that_hangs_is_told_once_and_does_not_hold_up_the_end(
     said = [record.getMessage() for record in of_bigcrawl(caplog) if record.levelname == "ERROR"]
     assert [line for line in said if "has not answered for 10 s" in line] == said[:1]
     assert "does not accept the last writes" in said[1]
+
+
+def test_a_crawl_that_ends_by_itself_waits_for_a_slow_disk(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """There may be no next start, which would close its last file. A signal that comes meanwhile ends the wait."""
+
+    def open_files(directory: Path) -> list[Path]:
+        return list(directory.glob("*.open"))
+
+    async def scenario(directory: Path, *, comes_signal: bool) -> None:
+        at = Desk(directory, monkeypatch, close_s=0.01)
+        at.crawler.crawling = True
+        at.disk.may_sync.clear()
+        at.store(0)
+        assert at.disk.is_syncing.wait(60)
+        closing = asyncio.ensure_future(at.pipeline.close_spider())
+        await asyncio.wait([closing], timeout=1)
+        assert not closing.done()
+        if comes_signal:
+            at.crawler.crawling = False
+            await closing
+            assert open_files(directory)
+        at.disk.may_sync.set()
+        await closing
+        wait_until(lambda: not open_files(directory), "the disk has all")
+        assert at.stored() == ["http://a.example/0"]
+
+    for name in ("whole", "stopped"):
+        (tmp_path / name).mkdir()
+    asyncio.run(scenario(tmp_path / "whole", comes_signal=False))
+    assert not of_bigcrawl(caplog)
+    asyncio.run(scenario(tmp_path / "stopped", comes_signal=True))
+    assert "does not accept the last writes" in caplog.text
 
 
 def test_pages_of_a_sync_that_failed_are_written_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
