@@ -45,6 +45,10 @@ def say_speed(nodes: Sequence[Crawl], speed: int) -> int:
     return max(said_ms, round(1000 * time.time())) + LATE_MS
 
 
+def sleep_until(time_ms: float) -> None:
+    time.sleep(max(0, time_ms / 1000 - time.time()))
+
+
 def started(web: SimulatedWeb, from_ms: float, to_ms: float = float("inf"), hosts: Sequence[str] = ()) -> int:
     return sum(from_ms <= x.start_ms < to_ms and (not hosts or x.host in hosts) for x in web.exchanges())
 
@@ -71,13 +75,13 @@ def test_two_nodes_keep_to_another_speed_and_stop_a_site(tmp_path: Path) -> None
             second.start()
             wait_until(lambda: shares(first) == [8, 8], "each node owns half")
             slow_ms = say_speed((first, second), SLOW)
-            time.sleep((LATE_MS + SPAN_MS + 100) / 1000)
+            sleep_until(slow_ms + SPAN_MS + 100)
             # However late the nodes hear of the site, it has pages left then.
             say_speed((first, second), 1)
             site = largest_left(web)
             stopped_ms = say(first, "blacklist", "add", site)
             fast_ms = say_speed((first, second), FAST)
-            time.sleep((LATE_MS + SPAN_MS + 100) / 1000)
+            sleep_until(fast_ms + SPAN_MS + 100)
             say(first, "speed", "unlimited")
             assert first.wait(300) == 0
             assert second.wait(300) == 0

@@ -75,7 +75,7 @@ def test_damaged_partition_is_repaired_while_the_crawl_runs(tmp_path: Path) -> N
 @pytest.mark.long("waits for a lease to end; each damage and its end: tests/unit/scheduler")
 def test_loss_is_told_before_and_is_not_larger(tmp_path: Path) -> None:
     """Of a stopped crawl: what neither files nor Redis have is counted; a partition without a sound state stays."""
-    lease = {"BIGCRAWL_LEASE_SECONDS": 40}  # longer than a command takes
+    lease = {"BIGCRAWL_LEASE_SECONDS": 20}  # longer than a command takes
     with (
         PrivateRedis() as server,
         SimulatedWeb(tmp_path / "web", hosts=8, pages=30) as web,
