@@ -57,10 +57,6 @@ class Shutdown:
         """Whether the spider is closing, or is about to because of an error."""
         return self.has_failed or self.is_closing()
 
-    def is_hurried(self) -> bool:
-        """Whether a signal asks for the end, or an error makes it; else nobody waits for this process."""
-        return self.has_failed or not self._crawler.crawling
-
     # --- noticing the end
 
     def look_out(self) -> None:

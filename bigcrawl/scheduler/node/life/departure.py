@@ -1,8 +1,4 @@
-"""How a node leaves its crawl, or gives up a start.
-
-A SIGTERM gives it seconds. A node whose crawl has ended by itself, or that is drained, has half of its lease: what it
-does not say by then counts as the silence of a dead node anyway.
-"""
+"""How a node leaves its crawl, within the seconds that a SIGTERM gives it, or gives up a start."""
 
 from __future__ import annotations
 
@@ -13,8 +9,6 @@ from typing import TYPE_CHECKING
 from bigcrawl.exceptions import BigcrawlError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from bigcrawl.scheduler.crawl.survey import Survey
     from bigcrawl.scheduler.node.assembly import Parts
     from bigcrawl.scheduler.node.loops.loop import LoopRunner
@@ -23,12 +17,7 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-CLOSE_S = 4.0  # a stopped node may take no longer, to stay within SIGTERM's ten seconds
-_LOOK_S = 0.25
-
-
-def _always() -> bool:
-    return True
+CLOSE_S = 4.0  # closing may take no longer, to stay within SIGTERM's ten seconds
 
 
 class Departure:
@@ -58,11 +47,8 @@ class Departure:
         self._parts.workload.stop()
         self._parts.handout.in_process.forget()
 
-    async def close(self, is_hurried: Callable[[], bool] = _always) -> Survey | None:
-        """Leave: return URLs that were not fetched, send what can be sent in time, release everything.
-
-        Args:
-            is_hurried: whether somebody waits for the end; asked until it says so.
+    async def close(self) -> Survey | None:
+        """Leave: return URLs that were not fetched, send what can be sent in a few seconds, release everything.
 
         Returns:
             A last survey of the whole crawl; None if Redis is away.
@@ -73,7 +59,8 @@ class Departure:
         await self._runner.stop()
         await self._close_gates()
         try:
-            last = await self._say_goodbye_in_time(is_hurried)
+            async with asyncio.timeout(CLOSE_S):
+                last = await self._say_goodbye()
         except (BigcrawlError, TimeoutError) as error:
             logger.warning(
                 "Redis did not take this node's last words (%(error)s); what it held is fetched again when the "
@@ -84,15 +71,6 @@ class Departure:
         parts.worker.shutdown(wait=not parts.ownership.file_work.stands_still)
         parts.membership.unlock(left=self._has_left)
         return last
-
-    async def _say_goodbye_in_time(self, is_hurried: Callable[[], bool]) -> Survey:
-        half_lease_s = self._parts.config.frontier.lease_ms / 2000
-        async with asyncio.timeout(max(CLOSE_S, half_lease_s)) as limit:
-            heeding = asyncio.create_task(_heed(is_hurried, limit))
-            try:
-                return await self._say_goodbye()
-            finally:
-                heeding.cancel()
 
     async def _say_goodbye(self) -> Survey:
         parts = self._parts
@@ -127,11 +105,3 @@ class Departure:
         await parts.ownership.damaged.close()
         if parts.wildcards is not None:
             await parts.wildcards.close()
-
-
-async def _heed(is_hurried: Callable[[], bool], limit: asyncio.Timeout) -> None:
-    """Once somebody waits for the end, leave `CLOSE_S` of the time, or what is left if that is less."""
-    while not is_hurried():  # noqa: ASYNC110 - Scrapy tells nobody when a signal comes
-        await asyncio.sleep(_LOOK_S)
-    until = asyncio.get_running_loop().time() + CLOSE_S
-    limit.reschedule(min(until, limit.when() or until))

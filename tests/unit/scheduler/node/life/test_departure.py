@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from bigcrawl.scheduler.node.life import departure
 from tests.support.redis_servers.redis_server import PrivateRedis
 from tests.unit.scheduler.node.test_node import seed
 from tests.unit.scheduler.world import queued, world
@@ -101,36 +100,5 @@ def test_closed_node_leaves_nothing_behind(tmp_path: Path, crawl_name: str, redi
             assert not list((tmp_path / crawl_name / "nodes").iterdir())
             again = await w.joined()
             assert sorted(held.url for held in await w.take(again)) == PAGES
-
-    asyncio.run(scenario())
-
-
-@pytest.mark.parametrize("comes_signal", [False, True])
-def test_node_that_nobody_hurries_has_half_its_lease_to_leave(
-    tmp_path: Path, crawl_name: str, redis_url: str, monkeypatch: pytest.MonkeyPatch, *, comes_signal: bool
-) -> None:
-    """What takes longer than a signal allows is said all the same, unless a signal comes meanwhile."""
-    monkeypatch.setattr(departure, "CLOSE_S", 0.2)
-
-    async def scenario() -> None:
-        async with world(tmp_path, crawl_name, redis_url, lease_seconds=240) as w:
-            node = await w.joined()
-            await seed(w, node, *PAGES)
-            is_slow, may_go_on = asyncio.Event(), asyncio.Event()
-            leave = node.parts.shared_hosts.leave
-
-            async def leave_slowly() -> None:
-                is_slow.set()
-                await may_go_on.wait()
-                await leave()
-
-            node.parts.shared_hosts.leave = leave_slowly  # type: ignore[method-assign]
-            closing = asyncio.ensure_future(node.departure.close(lambda: comes_signal and is_slow.is_set()))
-            await is_slow.wait()
-            await asyncio.wait([closing], timeout=None if comes_signal else 1)
-            assert closing.done() is comes_signal
-            may_go_on.set()
-            last = await closing
-            assert (last is None) is comes_signal
 
     asyncio.run(scenario())
