@@ -12,7 +12,10 @@ from http.server import BaseHTTPRequestHandler
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from scrapy.utils.test import get_crawler
 
+from bigcrawl.extensions.end_report import EndReport
+from bigcrawl.redisdb.keys import CrawlKeys
 from tests.support.crawling.crawls import Crawl, SimulatedWeb
 from tests.support.redis_servers.redis_server import PrivateRedis
 from tests.support.running.processes import wait_until
@@ -154,6 +157,21 @@ def test_odd_answers_are_counted_as_what_they_are(tmp_path: Path) -> None:
     page = (tmp_path / "report" / "report.html").read_text()
     assert "<script>alert" not in page
     assert "/gone%3Cb%3E" in page
+
+
+def test_a_node_that_found_no_time_to_leave_is_not_waited_for(tmp_path: Path) -> None:
+    """It is listed as alive when it writes the report, and so may be others, which write it then."""
+    with PrivateRedis() as server, odd_site() as site:
+        crawl = Crawl(tmp_path / "crawl", [site], {**FEW, "BIGCRAWL_REDIS_URL": server.url})
+        assert crawl.run() == 0
+        config = crawl.config()
+        report = EndReport(get_crawler(), config, tmp_path / "report")
+        now_s, _ = server.client.time()
+        server.client.zadd(CrawlKeys(config.crawl.name).beats, {"this-node": now_s * 1000})
+        assert not report._write("another-node")
+        assert not (tmp_path / "report").exists()
+        assert report._write("this-node")
+        assert (tmp_path / "report" / "report.html").exists()
 
 
 @pytest.mark.long("the report of a crawl that ends: it agrees with the origin's log")
