@@ -213,7 +213,7 @@ dist: $(STAMP)
 # What chooses its examples by tests/support/sizes.py.
 SIZED_TESTS := tests/property tests/unit/scheduler/crawl/test_assignment.py tests/unit/scheduler/partition/fold/test_ends.py
 # Crawls that are killed wait most of the time: four files at a time end in the hour that the longest one takes alone.
-FAULT_WORKERS ?= -n 4 --dist loadfile --no-loadscope-reorder
+FAULT_WORKERS ?= -n 4 --dist loadfile --no-loadscope-reorder -o faulthandler_timeout=0
 test-fault: $(STAMP)
 	@$(PY) -m pytest -q -m "fault and not system" $(FAULT_WORKERS) $(PYTEST_ARGS) $(TESTS)
 	@$(PY) -m pytest -q --hypothesis-profile=large $(WITH_LONG) $(FAULT_WORKERS) $(PYTEST_ARGS) $(or $(TESTS),$(SIZED_TESTS))
