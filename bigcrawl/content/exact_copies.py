@@ -1,8 +1,8 @@
 """Finds the page that had the same bytes before, in a map of DRUM that is asked in batches.
 
 The map has a record for each content: its key is the first 64 bits of the payload's SHA-1, its value the page that had
-it first. Two of 10^8 contents are taken for one with a probability of 3 in 10,000, so a key alone drops no body: who
-writes a `revisit` record compares all 160 bits (`recent`).
+it first. Two of 10^8 contents are taken for one with a probability of 3 in 10,000, and an enemy
+makes two in an hour, so a key alone drops no body: `warc.origins` and `page_index.copies` compare more.
 Source: Mercator (content-seen test), which keeps 64-bit checksums of pages too.
 """
 

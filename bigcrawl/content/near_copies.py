@@ -6,6 +6,8 @@ with the larger key is a near copy of the other, whichever came first, and the o
 are never copies of each other, in whatever order they came to which map. A content with the same band that is not
 similar takes one of `SLOTS` keys that are made of it, the first free one.
 
+An enemy can have any page called a near copy of theirs, so nothing acts on a verdict: see docs/copies.md.
+
 The rows of a content may lie in different maps, by their bands. Each map finds a near copy by its own rows.
 Source: Manku, Jain, Das Sarma, Detecting Near-Duplicates for Web Crawling (2007), whose tables by parts of a
 fingerprint these are. Differs: min-wise hashes instead of simhash, and one look-up a band instead of a scan.

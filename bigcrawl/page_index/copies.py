@@ -1,13 +1,14 @@
 """Finds payloads that are stored more than once in some WARC files, with bounded memory.
 
 All records with a payload's digest are brought together by sorting. The first response of them, by date, keeps its
-body. Every other response is to refer to it, and so is every ``revisit`` of this payload that refers to another record.
-Then no record refers to a record that has no body, and a second search finds nothing.
+body. Every other response is to refer to it, and so is every ``revisit`` of this payload that refers to another of
+them. Then no record refers to one of them that has no body, and a second search finds nothing.
 
 Files must be checked before, so that no body is dropped in favour of a damaged one. A body stays if a record refers to
 it that is not to be changed, because its file is damaged or was not named. Bodies of less than `COPY_BYTES_MIN` bytes
-and incomplete ones stay. So do all bodies of a digest that bodies of different lengths share: an enemy may have made
-them.
+and incomplete ones stay. So do all bodies of a SHA-1 that different bodies share: BLAKE2b of each is compared, because
+anybody can publish two pages of one SHA-1. For the same reason a ``revisit`` that refers to a record in none of the
+files stays as it is: the body that it means may be another one.
 """
 
 from __future__ import annotations
@@ -44,8 +45,9 @@ class _Found(NamedTuple):
     date: bytes
     file: bytes
     offset: bytes
-    length: bytes  # of the body; of a revisit: 0
-    record_id: bytes  # of a revisit: of the record that it refers to
+    body: bytes  # its BLAKE2b; of a revisit: -
+    record_id: bytes
+    original: bytes  # the id of the record that has its body: of a response, its own
     target: bytes
 
 
@@ -79,7 +81,7 @@ class Copies:
             CorruptionError: it is damaged after all.
             OSError: it cannot be read, or there is no room.
         """
-        for page in page_records(path):
+        for page in page_records(path, has_bodies=True):
             line = _line_of(number, page) or _kept_line(page)
             if line:
                 self._found.add(line)
@@ -102,7 +104,7 @@ class Copies:
         Raises:
             OSError: there is no room.
         """
-        records = (_Found(*line[:-1].split(b" ", 7)) for line in self._found)
+        records = (_Found(*line[:-1].split(b" ", 8)) for line in self._found)
         for _, group in groupby(records, lambda found: found.digest):
             self._look_at(group)
 
@@ -115,16 +117,22 @@ class Copies:
             first = next(group, None)
         if first is None or first.kind != _RESPONSE:
             return
-        waiting = SortedLines(self._directory)  # until all lengths are known
+        waiting = SortedLines(self._directory)  # until all bodies are known
+        waiting.add(b"%s %s\n" % (first.record_id, _KEPT))
         try:
             for found in group:
-                if found.kind == _RESPONSE and found.length != first.length:
+                if found.kind == _RESPONSE and found.body != first.body:
                     return
-                if found.record_id != first.record_id and (found.kind != _RESPONSE or found.record_id not in kept):
-                    waiting.add(b"%s %s" % (found.kind, _change(found, first)))
+                waiting.add(b"%s %s\n" % (found.record_id, _KEPT))
+                if found.original != first.record_id and (found.kind != _RESPONSE or found.record_id not in kept):
+                    waiting.add(b"%s %s %s" % (found.original, found.kind, _change(found, first)))
+            there = b""  # the record whose referring ones come next
             for line in waiting:
-                lines = self.referred if line.startswith(_RESPONSE) else self.redirected
-                lines.add(line[2:])
+                record_id, kind, *change = line.split(b" ", 2)
+                if not change:
+                    there = record_id
+                elif record_id == there:
+                    (self.referred if kind == _RESPONSE else self.redirected).add(change[0])
         finally:
             waiting.close()
 
@@ -140,19 +148,21 @@ def _line_of(number: int, page: PageRecord) -> bytes:
     fields = page.fields
     digest = fields.get(b"warc-payload-digest", b"")
     target, date = fields[b"warc-target-uri"].strip(b"<>"), fields.get(b"warc-date", b"")
+    record_id = fields.get(b"warc-record-id", b"")
     is_copy = page.kind == b"revisit"
     if is_copy:
-        length, record_id = 0, fields.get(b"warc-refers-to", b"")
+        body, original = b"-", fields.get(b"warc-refers-to", b"")
         is_wanted = fields.get(b"warc-profile") == SAME_PAYLOAD
     else:
-        length, record_id = page.body_bytes, fields.get(b"warc-record-id", b"")
-        is_wanted = page.status > 0 and length >= COPY_BYTES_MIN and b"warc-truncated" not in fields
+        body, original = page.body.hex().encode(), record_id
+        is_wanted = page.status > 0 and page.body_bytes >= COPY_BYTES_MIN and b"warc-truncated" not in fields
         is_wanted = is_wanted and len(target) <= URL_CHARS_MAX
-    words = (digest.removeprefix(_DIGEST), date, record_id)
+    words = (digest.removeprefix(_DIGEST), date, record_id, original)
     if not is_wanted or not digest.startswith(_DIGEST) or any(not word or b" " in word for word in words):
         return b""
     kind = _REVISIT if is_copy else _RESPONSE
-    return b"%s %s %s %08d %015d %015d %s %s\n" % (words[0], kind, date, number, page.offset, length, record_id, target)
+    place = b"%s %s %s %08d %015d" % (words[0], kind, date, number, page.offset)
+    return b"%s %s %s %s %s\n" % (place, body, record_id, original, target)
 
 
 def _kept_line(page: PageRecord) -> bytes:
@@ -161,7 +171,7 @@ def _kept_line(page: PageRecord) -> bytes:
     words = (digest.removeprefix(_DIGEST), record_id)
     if page.kind != b"revisit" or not digest.startswith(_DIGEST) or any(not word or b" " in word for word in words):
         return b""
-    return b"%s %s - - - - %s -\n" % (words[0], _KEPT, record_id)
+    return b"%s %s - - - - %s - -\n" % (words[0], _KEPT, record_id)
 
 
 def _change(found: _Found, first: _Found) -> bytes:

@@ -34,6 +34,7 @@ class PageRecord(NamedTuple):
         http: fields of the HTTP head.
         request: fields of the request's HTTP head; empty if the request is elsewhere.
         notes: fields of its metadata record, if that follows directly.
+        body: a digest, as of `RecordHead`.
     """
 
     kind: bytes
@@ -45,9 +46,10 @@ class PageRecord(NamedTuple):
     http: dict[bytes, bytes]
     request: dict[bytes, bytes]
     notes: dict[bytes, bytes]
+    body: bytes = b""
 
 
-def page_records(path: Path) -> Iterator[PageRecord]:
+def page_records(path: Path, *, has_bodies: bool = False) -> Iterator[PageRecord]:
     """Yield the captures of a file, in its order, without answers to HEAD: they would be replayed as empty pages.
 
     Raises:
@@ -57,7 +59,7 @@ def page_records(path: Path) -> Iterator[PageRecord]:
     page_id = b""
     damage: CorruptionError | None = None
     try:
-        for record in record_heads(path):
+        for record in record_heads(path, has_bodies=has_bodies):
             fields = record.fields
             kind = fields.get(b"warc-type", b"")
             if kind in CAPTURES and fields.get(b"warc-target-uri"):
@@ -87,4 +89,4 @@ def _begun(kind: bytes, record: RecordHead) -> PageRecord:
     body_bytes = -1
     if told.isdigit() and len(told) <= _DIGITS_MAX and (end or not status):
         body_bytes = int(told) - (len(head) + len(end) if status else 0)
-    return PageRecord(kind, record.offset, record.size, record.fields, status, body_bytes, http, {}, {})
+    return PageRecord(kind, record.offset, record.size, record.fields, status, body_bytes, http, {}, {}, record.body)

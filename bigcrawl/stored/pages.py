@@ -149,11 +149,17 @@ class PageReader:
         record_id, digest = fields.get(b"warc-refers-to"), fields.get(b"warc-payload-digest")
         near = stamp_of(fields.get(b"warc-refers-to-date", b""))
         places = (place for place in self._answers.answers(canonical, near) if not place.is_copy)
+        equal: StoredPage | None = None
         for _, place in zip(range(ORIGINALS_TRIED_MAX), places, strict=False):
             found, block = _divided(next(self._records(place)), place)
-            same_body = digest is not None and found.get(b"warc-payload-digest") == digest
-            if same_body or (record_id is not None and found.get(b"warc-record-id") == record_id):
+            if record_id is not None and found.get(b"warc-record-id") == record_id:
                 return _page(found, block, place)
+            if equal is None and digest is not None and found.get(b"warc-payload-digest") == digest:
+                equal = _page(found, block, place)
+                if record_id is None:
+                    break
+        if equal is not None:
+            return equal
         raise UnreadablePageError(copy, "no-original", f"is a copy of {canonical}, which is in none of the files")
 
     def _records(self, place: Place) -> Iterator[bytes]:

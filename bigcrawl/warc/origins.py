@@ -1,10 +1,13 @@
 """Remembers where recent payloads are stored, so that a copy can refer to its original (content-seen).
 
-A payload is identified by its length and all 160 bits of its SHA-1. A copy refers only to records that its own writer
-wrote before: to one in the same file, so that damage that cuts off the original cuts off the copy behind it too, or to
-one in an earlier file that is sealed, and so on the medium. Between the last record of a file and its sealing, its
-records are not referred to: after a power cut, the next file might have kept more. The least recently used payload is
-forgotten first. A copy whose original is not known is stored whole.
+A payload is identified by its SHA-1, its length, and Python's hash of it. SHA-1 alone is not enough: anybody can
+publish two pages that share it. Python's hash is SipHash with a secret of the process, so nobody can make two pages
+that share that, unless `PYTHONHASHSEED` is public. It costs 2 us for 12 KB, and the bytes object keeps it.
+
+A copy refers only to records that its own writer wrote before: to one in the same file, so that damage that cuts off
+the original cuts off the copy behind it too, or to one in an earlier file that is sealed, and so on the medium. Between
+the last record of a file and its sealing, its records are not referred to: after a power cut, the next file might have
+kept more. The least recently used payload is forgotten first. A copy whose original is not known is stored whole.
 """
 
 from __future__ import annotations
@@ -44,7 +47,7 @@ class Origins:
 
     def __init__(self, count_max: int) -> None:
         self._count_max = count_max
-        self._origins: OrderedDict[tuple[bytes, int], tuple[Origin, File]] = OrderedDict()
+        self._origins: OrderedDict[tuple[bytes, int, int], tuple[Origin, File]] = OrderedDict()
 
     def __repr__(self) -> str:
         return f"<Origins {len(self._origins)}>"
@@ -55,8 +58,10 @@ class Origins:
         The exchange is about to be written to `file`. An incomplete body is never a copy.
         """
         payload = payload_sha1(exchange)
-        key = payload, len(exchange.response_body)
-        known = self._origins.get(key) if exchange.truncated is None else None
+        if not self._origins or exchange.truncated is not None:
+            return payload, None
+        key = _key(exchange, payload)
+        known = self._origins.get(key)
         if known is None:
             return payload, None
         self._origins.move_to_end(key)
@@ -75,10 +80,14 @@ class Origins:
         ):
             return
         origin = Origin(exchange.url, exchange.date_ms, exchange.record_id, exchange.status)
-        self._origins[payload, size] = origin, file
+        self._origins[_key(exchange, payload)] = origin, file
         if len(self._origins) > self._count_max:
             self._origins.popitem(last=False)
 
     def forget(self) -> None:
         """Forget all records, because some of them may be lost."""
         self._origins.clear()
+
+
+def _key(exchange: Exchange, payload: bytes) -> tuple[bytes, int, int]:
+    return payload, len(exchange.response_body), hash(exchange.response_body)

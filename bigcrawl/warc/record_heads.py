@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from hashlib import blake2b
 from typing import TYPE_CHECKING, NamedTuple
 
 from bigcrawl.exceptions import CorruptionError
 from bigcrawl.warc.members import member_ends
+from bigcrawl.warc.payload_digest import PayloadDigest
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -14,6 +16,7 @@ if TYPE_CHECKING:
 _HEAD_END = b"\r\n\r\n"
 _DIGITS_MAX = 18
 HEAD_BYTES_MAX = 64 * 1024  # what is kept of a record: its own head, and that of the HTTP message
+_BODY_DIGEST_BYTES = 32
 
 
 class RecordHead(NamedTuple):
@@ -24,16 +27,19 @@ class RecordHead(NamedTuple):
         size: bytes of the member.
         fields: of the record's own head; names in lower case.
         block: the beginning of its block: an HTTP head, or the fields of a note.
+        body: BLAKE2b of all that follows the HTTP head, if it was asked for. Two HTTP messages of one digest have equal
+            bodies.
     """
 
     offset: int
     size: int
     fields: dict[bytes, bytes]
     block: bytes
+    body: bytes = b""
 
 
-def record_heads(path: Path) -> Iterator[RecordHead]:
-    """Yield the head of each whole record.
+def record_heads(path: Path, *, has_bodies: bool = False) -> Iterator[RecordHead]:
+    """Yield the head of each whole record, with a digest of its body if that is asked for.
 
     Raises:
         CorruptionError: after those before it, for a record that is incomplete or cannot be unpacked; after all, if a
@@ -44,7 +50,7 @@ def record_heads(path: Path) -> Iterator[RecordHead]:
     begun: list[_Beginning] = []
 
     def sink() -> _Beginning:
-        begun[:] = [_Beginning()]
+        begun[:] = [_Beginning(has_bodies)]
         return begun[0]
 
     with path.open("rb") as file:
@@ -52,7 +58,7 @@ def record_heads(path: Path) -> Iterator[RecordHead]:
         try:
             for end in member_ends(file, sink):
                 head, _, block = begun[0].data.partition(_HEAD_END)
-                record = RecordHead(offset, end - offset, head_fields(head), block)
+                record = RecordHead(offset, end - offset, head_fields(head), block, begun[0].digest())
                 strange = strange or _strangeness(path, record, head, begun[0].size)
                 yield record
                 offset = end
@@ -82,16 +88,22 @@ def head_fields(head: bytes) -> dict[bytes, bytes]:
 
 
 class _Beginning:
-    """Keeps the first bytes that a member unpacks to."""
+    """Keeps the first bytes that a member unpacks to, and a digest of its body."""
 
-    def __init__(self) -> None:
+    def __init__(self, has_body: bool) -> None:
         self.data = b""
         self.size = 0
+        self._body = PayloadDigest(blake2b(digest_size=_BODY_DIGEST_BYTES), heads=2) if has_body else None
 
     def feed(self, piece: bytes) -> None:
         self.size += len(piece)
+        if self._body is not None:
+            self._body.update(piece)
         if len(self.data) < HEAD_BYTES_MAX:
             self.data += piece[: HEAD_BYTES_MAX - len(self.data)]
+
+    def digest(self) -> bytes:
+        return b"" if self._body is None else self._body.digest()
 
     def end(self) -> None:
         """Do nothing; the beginning is complete."""

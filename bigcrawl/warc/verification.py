@@ -8,6 +8,7 @@ from pathlib import Path
 
 from bigcrawl.warc.base32 import encode_sha1
 from bigcrawl.warc.members import member_ends
+from bigcrawl.warc.payload_digest import PayloadDigest
 
 # Limit for a record's head: ours are under 1 KB, and URLs are bounded; a longer one is not a WARC record.
 _HEAD_BYTES_MAX = 64 * 1024
@@ -51,7 +52,7 @@ class _RecordCheck:
         self._fields: dict[bytes, bytes] | None = None
         self._missing = 0
         self._digest = hashlib.sha1(usedforsecurity=False)
-        self._payload: _PayloadDigest | None = None
+        self._payload: PayloadDigest | None = None
         self._tail = b""
 
     def feed(self, piece: bytes) -> None:
@@ -104,25 +105,4 @@ class _RecordCheck:
         # A revisit's is that of the payload that it does not repeat.
         if b"warc-payload-digest" in self._fields and self._fields[b"warc-type"] != b"revisit":
             has_head = self._fields.get(b"content-type", b"").startswith(b"application/http")
-            self._payload = _PayloadDigest(has_head=has_head)
-
-
-class _PayloadDigest:
-    """The SHA-1 of a payload: of a block, or of what follows its HTTP head."""
-
-    def __init__(self, *, has_head: bool) -> None:
-        self._digest = hashlib.sha1(usedforsecurity=False)
-        self._is_in_head = has_head
-        self._last = b""  # the bytes that may begin the end of the head
-
-    def update(self, piece: bytes) -> None:
-        if self._is_in_head:
-            seen = self._last + piece
-            _, end, piece = seen.partition(_HEAD_END)
-            self._last = seen[1 - len(_HEAD_END) :]
-            self._is_in_head = not end
-        if not self._is_in_head:
-            self._digest.update(piece)
-
-    def digest(self) -> bytes:
-        return self._digest.digest()
+            self._payload = PayloadDigest(hashlib.sha1(usedforsecurity=False), heads=int(has_head))

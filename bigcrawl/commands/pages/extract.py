@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from bigcrawl.page_index.cdxj import Capture
 
 _NEW_SUFFIX: Final = ".new"
+_STAMP_DIGITS: Final = 14
 
 
 def extract_page(config: Config, words: Sequence[str], opts: argparse.Namespace) -> Result:
@@ -97,7 +98,8 @@ def _original(directory: Path, copy: Extracted) -> Capture:
     found = [one for one in captures(directory, url) if one.digest == digest and one.mime != REVISIT]
     if not found:
         raise ConfigError(f"it is a copy of {url}, which no index in {directory} has")
-    return found[-1]
+    date = "".join(filter(str.isdigit, decoded(copy.fields.get(b"warc-refers-to-date", b""))))
+    return max(found, key=lambda one: one.stamp == date[:_STAMP_DIGITS])  # two bodies may share a SHA-1
 
 
 def _extracted(directory: Path, capture: Capture, to: Path | None) -> Extracted:

@@ -12,6 +12,7 @@ from bigcrawl.page_index.index_files import index_file
 from bigcrawl.stored.catalogue import Place, read_catalogue
 from bigcrawl.stored.chunks import without_chunks
 from bigcrawl.stored.pages import PageReader, StoredPage, UnreadablePageError
+from tests.support.sha1_collision import FIRST, SECOND
 from tests.unit.stored.warc_files import page, stored
 
 if TYPE_CHECKING:
@@ -120,6 +121,12 @@ def test_copy_whose_original_is_elsewhere_cannot_be_read(tmp_path: Path) -> None
     with pytest.raises(UnreadablePageError, match=f"is a copy of {A}, which is in none of the files") as error:
         read(path, B)
     assert error.value.reason == "no-original"
+
+
+def test_copy_has_the_body_of_its_own_original_of_two_with_its_sha1(tmp_path: Path) -> None:
+    """A site serves one of them after the other; the record that a copy names is the one."""
+    captures = (page(A, SECOND, 3), page(A, FIRST, 4), page(A, SECOND, 5))
+    assert read(stored(tmp_path, *captures, page(B, FIRST, 9), refers=True), B).body == FIRST
 
 
 @pytest.mark.parametrize("at", [0, 45, 89])

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from bigcrawl.warc.origins import COPY_BYTES_MIN, URL_CHARS_MAX, Origins
-from bigcrawl.warc.records import Exchange, Origin
+from bigcrawl.warc.records import Exchange, Origin, payload_sha1
+from tests.support.sha1_collision import FIRST, SECOND
 from tests.unit.warc.reading import exchange
 
 BODY = b"<p>of some length</p>" * 30
@@ -39,6 +40,19 @@ def test_a_copy_knows_the_record_that_was_written() -> None:
     written(origins, stored(1))
     assert origin_of(origins, stored(2, status=404)) == Origin("http://a.example/1", stored(1).date_ms, b"<urn:uuid:1>")
     assert origin_of(origins, stored(2, BODY + b".")) is None
+
+
+def test_another_body_with_the_same_sha1_is_no_copy() -> None:
+    """Two such bodies were published; the bytes of the second are stored too."""
+    origins = Origins(10)
+    assert payload_sha1(stored(1, FIRST)) == payload_sha1(stored(2, SECOND))
+    written(origins, stored(1, FIRST))
+    assert origin_of(origins, stored(2, SECOND)) is None
+    written(origins, stored(2, SECOND))
+    for body, url in ((FIRST, "http://a.example/1"), (SECOND, "http://a.example/2")):
+        found = origin_of(origins, stored(3, body))
+        assert found is not None
+        assert found.url == url
 
 
 def test_a_record_of_another_file_is_an_original_once_that_file_is_sealed() -> None:

@@ -14,7 +14,6 @@ from warcio.archiveiterator import ArchiveIterator
 
 from bigcrawl.commands.pages import compact as compact_module
 from bigcrawl.exceptions import ConfigError, TransientStoreError
-from bigcrawl.page_index import copies
 from bigcrawl.page_index.index_files import index_file, index_path, unindexed
 from bigcrawl.warc import rewriting
 from bigcrawl.warc.files import OsFiles, locked
@@ -22,6 +21,7 @@ from bigcrawl.warc.origins import Origins
 from bigcrawl.warc.records import new_record_id
 from bigcrawl.warc.segments import WarcWriter
 from tests.support.running import warm
+from tests.support.sha1_collision import FIRST, SECOND
 from tests.support.sizes import examples
 from tests.unit.commands.pages.test_warc import asked, data_of
 from tests.unit.page_index.reference import reference_lines
@@ -30,8 +30,6 @@ from tests.unit.warc.reading import exchange, read_checked
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
-
-    from bigcrawl.page_index.page_records import PageRecord
 
 BODIES = [random.Random(number).randbytes(3_000 + number) for number in range(4)]
 
@@ -205,20 +203,26 @@ def test_new_file_is_nobody_elses_until_its_indexes_have_their_names(
     assert not any(found)
 
 
-def test_bodies_of_one_digest_and_two_lengths_stay(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """They would be a collision, made by an enemy."""
+def test_bodies_of_one_sha1_that_differ_stay(tmp_path: Path) -> None:
+    """An enemy publishes them; each page keeps its own bytes, and copies of other bodies go."""
     expected = joined(tmp_path)
-    line_of = copies._line_of
+    node(tmp_path, "d", [(30, FIRST), (31, SECOND)])
+    assert data_of(tmp_path, "compact")["copies"] == 6, "those of the other bodies"
+    assert payloads(tmp_path) == {**expected, "http://a.example/30": FIRST, "http://a.example/31": SECOND}
 
-    def lie(number: int, page: PageRecord) -> bytes:
-        words = line_of(number, page).split(b" ")
-        if page.fields[b"warc-target-uri"] == b"http://a.example/0":
-            words[5] = b"%015d" % 9_999
-        return b" ".join(words)
 
-    monkeypatch.setattr(copies, "_line_of", lie)
-    assert data_of(tmp_path, "compact")["copies"] == 2 + 1, "those of the two other bodies"
-    assert payloads(tmp_path) == expected
+def test_reference_to_a_body_elsewhere_is_not_led_to_another_body_of_its_sha1(tmp_path: Path) -> None:
+    """The file with its body was uploaded, for instance; the record keeps the name of it."""
+    (tmp_path / "elsewhere").mkdir()
+    node(tmp_path, "a", [(1, FIRST), (2, FIRST)])
+    b = node(tmp_path, "b", [(3, SECOND)])
+    c = node(tmp_path, "c", [(4, SECOND)])
+    assert data_of(tmp_path, "compact", str(b), str(c))["copies"] == 1
+    b.rename(tmp_path / "elsewhere" / b.name)
+    told = data_of(tmp_path, "compact")
+    assert (told["copies"], told["redirected"]) == (1, 0)
+    (tmp_path / "elsewhere" / b.name).rename(b)
+    assert payloads(tmp_path)["http://a.example/4"] == SECOND
 
 
 @pytest.mark.parametrize("call", range(0, 40, 2))

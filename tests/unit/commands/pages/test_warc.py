@@ -27,6 +27,7 @@ from bigcrawl.warc.records import new_record_id
 from bigcrawl.warc.segments import WarcWriter
 from tests.support.running import warm
 from tests.support.servers.s3_server import FaultyS3, new_bucket
+from tests.support.sha1_collision import FIRST, SECOND
 from tests.unit.page_index.test_index_files import URLS, warc_file
 from tests.unit.page_store.test_uploads import in_store
 from tests.unit.warc.reading import exchange
@@ -382,3 +383,16 @@ def test_a_copy_comes_out_with_the_body_of_its_original(tmp_path: Path) -> None:
     with pytest.raises(CorruptionError):
         asked(tmp_path, "extract", "http://a.example/1", "--to", str(to))
     assert to.read_bytes() == b"%0900d" % 7
+
+
+def test_a_copy_comes_out_with_its_own_body_of_two_with_one_sha1(tmp_path: Path) -> None:
+    """Which of them its original had is known by the date."""
+    writer, to = WarcWriter(tmp_path, "c", "n", origins=Origins(9)), tmp_path / "page"
+    for seconds, body in enumerate((SECOND, FIRST, SECOND)):
+        date_ms = 1_700_000_000_000 + seconds * 1000
+        writer.write(exchange(1, body, record_id=new_record_id(), date_ms=date_ms))
+    writer.write(exchange(2, FIRST, record_id=new_record_id()))
+    writer.close()
+    asked(tmp_path, "index")
+    asked(tmp_path, "extract", "http://a.example/2", "--to", str(to))
+    assert to.read_bytes() == FIRST
