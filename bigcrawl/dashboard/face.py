@@ -6,7 +6,7 @@
     POST /api/<action>      a change, see `actions.CHANGES`
 
 Errors are `{"error": "one line"}`. Sizes and numbers are bounded: 16 KB of headers (Twisted's bound), `BODY_MAX`,
-`CONNECTIONS_MAX`, and the jobs that may wait for the worker.
+the connections and their times (`bigcrawl.serving.sites`), and the jobs that may wait for the worker.
 """
 
 from __future__ import annotations
@@ -35,7 +35,6 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 BODY_MAX: Final = 65_536
-CONNECTIONS_MAX: Final = 64
 QUERY_MAX: Final = 8_192
 API: Final = "/api/"
 
@@ -96,7 +95,7 @@ class DashboardSite(QuietSite):
 def listener_of(config: Config) -> Listener:
     """Return what serves the site where the settings say."""
     where = config.dashboard
-    return Listener("dashboard", "BIGCRAWL_DASHBOARD_PORT", where.address, where.ports, "/", CONNECTIONS_MAX)
+    return Listener("dashboard", "BIGCRAWL_DASHBOARD_PORT", where.address, where.ports, "/")
 
 
 class _Face(Resource):

@@ -9,8 +9,6 @@ from typing import TYPE_CHECKING, Any, Final
 
 from twisted.internet.error import CannotListenError
 
-from bigcrawl.serving.sites import SiteConnections
-
 if TYPE_CHECKING:
     from bigcrawl.serving.sites import QuietSite
 
@@ -28,16 +26,12 @@ class Listener:
         address: an IP address.
         ports: the first and the last port that may be used; 0 and 0: any.
         path: of the page, for the log.
-        connections_max: further connections are closed at once; 0: any number.
     """
 
-    def __init__(
-        self, name: str, setting: str, address: str, ports: tuple[int, int], path: str, connections_max: int = 0
-    ) -> None:
+    def __init__(self, name: str, setting: str, address: str, ports: tuple[int, int], path: str) -> None:
         self._name, self._setting, self._path = name, setting, path
         self._address, self._ports = address, ports
-        self._connections_max = connections_max
-        self._connections: SiteConnections | None = None
+        self._site: QuietSite | None = None
         self._port: Any | None = None
         self._again: asyncio.TimerHandle | None = None
         self.url: str | None = None
@@ -45,15 +39,14 @@ class Listener:
 
     def listen(self, site: QuietSite) -> None:
         """Begin to serve. A taken port is one line in the log, and so is the port that was found."""
-        connections = SiteConnections(site, self._connections_max)
         try:
-            self._port = self._first_free(connections)
+            self._port = self._first_free(site)
         except CannotListenError as error:
             if self._again is None:
                 self._report(error)
             self._again = asyncio.get_running_loop().call_later(RETRY_S, self.listen, site)
             return
-        self._connections = connections
+        self._site = site
         found = ip_address(self._address)
         host = f"[{found}]" if found.version == 6 else str(found)
         self.url = f"http://{host}:{self._port.getHost().port}{self._path}"
@@ -65,10 +58,10 @@ class Listener:
             self._again.cancel()
         if self._port is not None and (stopping := self._port.stopListening()) is not None:
             await stopping.asFuture(asyncio.get_running_loop())
-        if self._connections is not None:
-            self._connections.close()
+        if self._site is not None:
+            self._site.close()
 
-    def _first_free(self, connections: SiteConnections) -> Any:
+    def _first_free(self, site: QuietSite) -> Any:
         """Raise CannotListenError, that of the last port, if there is none."""
         from twisted.internet import reactor as installed  # not before the crawl has chosen one
 
@@ -76,10 +69,10 @@ class Listener:
         first, last = self._ports
         for port in range(first, last):
             try:
-                return reactor.listenTCP(port, connections, interface=self._address)
+                return reactor.listenTCP(port, site, interface=self._address)
             except CannotListenError:
                 continue
-        return reactor.listenTCP(last, connections, interface=self._address)
+        return reactor.listenTCP(last, site, interface=self._address)
 
     def _report(self, error: CannotListenError) -> None:
         logger.error(

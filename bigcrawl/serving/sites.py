@@ -1,46 +1,139 @@
-"""A site that logs no request, and its open connections."""
+"""A site that logs no request, and its open connections.
+
+Every client that reaches the port can open connections and keep them, so there are bounds. A site has
+`CONNECTIONS_MAX`. A further one takes the place of the one that has waited longest for a request, so nobody is locked
+out. A request must have arrived `REQUEST_S` after its first byte, and the first one that long after its connection. The
+last `SPARE_DESCRIPTORS` of the process are left to the crawl, for its files and fetches.
+"""
 
 from __future__ import annotations
 
+import logging
+import resource
 from typing import TYPE_CHECKING, Any, Final
 
-from twisted.protocols.policies import WrappingFactory
+from twisted.web.http import HTTPChannel
 from twisted.web.server import Site
 
 if TYPE_CHECKING:
     from twisted.web.resource import Resource
 
+logger = logging.getLogger(__name__)
+
+CONNECTIONS_MAX: Final = 64
 IDLE_S: Final = 120  # a connection without a request is closed; Prometheus keeps its own from scrape to scrape
+REQUEST_S: Final = 10
+SPARE_DESCRIPTORS: Final = 256  # a fourth of the process' limit if that is less than 1,024
+
+
+class _Connection(HTTPChannel):
+    """Tells its site whether it has a request in hand; ends without a line in the log."""
+
+    site: QuietSite
+    _deadline: Any | None = None
+    _is_busy = False
+
+    def connectionMade(self) -> None:  # noqa: N802 - Twisted's name, here and below
+        super().connectionMade()  # type: ignore[no-untyped-call]
+        self.site.note_waiting(self)
+        self._begin()
+        limit = resource.getrlimit(resource.RLIMIT_NOFILE)[0]
+        spare = min(SPARE_DESCRIPTORS, limit // 4)
+        # A new descriptor is the lowest that is free.
+        if getattr(self.transport, "fileno", lambda: -1)() >= limit - spare > 0:
+            logger.warning(
+                "a connection to this node's pages is closed: of %(limit)d open files, the last %(spare)d are kept for "
+                "the crawl; raise ulimit -n, or LimitNOFILE of its service",
+                {"limit": limit, "spare": spare},
+            )
+            self.abort()
+
+    def dataReceived(self, data: bytes) -> None:  # noqa: N802
+        if self._deadline is None and not self._is_busy:
+            self._begin()
+        super().dataReceived(data)  # type: ignore[no-untyped-call]
+
+    def allContentReceived(self) -> None:  # noqa: N802
+        self._end()
+        self._is_busy = True
+        self.site.note_busy(self)
+        super().allContentReceived()  # type: ignore[no-untyped-call]
+
+    def requestDone(self, request: Any) -> None:  # noqa: N802
+        self._is_busy = False
+        self.site.note_waiting(self)
+        super().requestDone(request)  # type: ignore[no-untyped-call]
+        if not self.persistent:  # the client may not take its answer
+            self.setTimeout(IDLE_S)  # type: ignore[no-untyped-call]
+
+    def timeoutConnection(self) -> None:  # noqa: N802
+        self.abort()
+
+    def connectionLost(self, reason: Any = None) -> None:  # noqa: N802
+        self._end()
+        self.site.note_lost(self)
+        super().connectionLost(reason)  # type: ignore[no-untyped-call]
+
+    def abort(self) -> None:
+        """Close the connection, whether or not the client takes the rest of an answer."""
+        transport: Any = self.transport
+        transport.abortConnection()
+
+    def _begin(self) -> None:
+        self._deadline = self.callLater(REQUEST_S, self.abort)  # type: ignore[no-untyped-call]
+
+    def _end(self) -> None:
+        if self._deadline is not None and self._deadline.active():
+            self._deadline.cancel()
+        self._deadline = None
 
 
 class QuietSite(Site):
-    """Serves a resource, and logs no requests."""
+    """Serves a resource, and logs no requests.
+
+    Args:
+        root: the resource.
+        connections_max: open at a time.
+    """
 
     noisy = False
+    protocol = _Connection  # type: ignore[assignment]
 
-    def __init__(self, root: Resource) -> None:
+    def __init__(self, root: Resource, connections_max: int = CONNECTIONS_MAX) -> None:
         super().__init__(root, timeout=IDLE_S)  # type: ignore[no-untyped-call]
+        self._connections_max = connections_max
+        self._waiting: dict[_Connection, None] = {}  # without a request in hand, the longest first
+        self._busy: set[_Connection] = set()
 
     def log(self, request: Any) -> None:
         """Not in the crawl's log."""
 
-
-class SiteConnections(WrappingFactory):
-    """The open connections of a site; a further one than `connections_max` is closed at once, 0: any number."""
-
-    noisy = False
-
-    def __init__(self, site: QuietSite, connections_max: int = 0) -> None:
-        super().__init__(site)  # type: ignore[no-untyped-call]
-        self._connections_max = connections_max
-
     def buildProtocol(self, addr: Any) -> Any:  # noqa: N802 - Twisted's name
-        """Accept a connection, unless there are too many."""
-        if self._connections_max and len(self.protocols) >= self._connections_max:
-            return None
-        return super().buildProtocol(addr)
+        """Accept a connection, in the place of another if need be, unless all have a request in hand."""
+        if len(self._waiting) + len(self._busy) >= self._connections_max:
+            if not self._waiting:
+                return None
+            oldest = next(iter(self._waiting))
+            self.note_lost(oldest)
+            oldest.abort()
+        return super().buildProtocol(addr)  # type: ignore[no-untyped-call]
+
+    def note_waiting(self, connection: _Connection) -> None:
+        """It has no request in hand from now on."""
+        self._busy.discard(connection)
+        self._waiting[connection] = None
+
+    def note_busy(self, connection: _Connection) -> None:
+        """It has a request in hand."""
+        self._waiting.pop(connection, None)
+        self._busy.add(connection)
+
+    def note_lost(self, connection: _Connection) -> None:
+        """It is closed."""
+        self._waiting.pop(connection, None)
+        self._busy.discard(connection)
 
     def close(self) -> None:
-        """Close all. A client would go on asking a crawl that has ended."""
-        for protocol in list(self.protocols):
-            protocol.transport.loseConnection()
+        """Close all connections. A client would go on asking a crawl that has ended."""
+        for connection in [*self._waiting, *self._busy]:
+            connection.loseConnection()  # type: ignore[no-untyped-call]

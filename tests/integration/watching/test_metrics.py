@@ -9,6 +9,7 @@ import socket
 import socketserver
 import time
 from collections import Counter
+from contextlib import ExitStack
 from functools import partial
 from typing import TYPE_CHECKING, ClassVar
 
@@ -17,6 +18,7 @@ from prometheus_client.openmetrics.parser import text_string_to_metric_families
 
 from bigcrawl.metrics.page import KEPT_S
 from bigcrawl.metrics.table import METRICS
+from bigcrawl.serving.sites import CONNECTIONS_MAX
 from tests.support.crawling.crawls import Crawl, SimulatedWeb
 from tests.support.redis_servers.redis_server import PrivateRedis
 from tests.support.running.ports import bind_lasting
@@ -27,6 +29,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
+OVER_MAX = CONNECTIONS_MAX + 20
 OPENMETRICS = "application/openmetrics-text;version=1.0.0"
 SECRETS = {"redis": "s3cret-redis", "proxy": "s3cret-proxy", "cookie": "s3cret-cookie"}
 LISTENS = re.compile(r"metrics: http://127\.0\.0\.1:(\d+)/metrics")
@@ -86,6 +89,14 @@ def port_of(crawl: Crawl) -> int:
     found = LISTENS.search(crawl.log.read_text())
     assert found is not None
     return int(found[1])
+
+
+def is_closed(connection: socket.socket) -> bool:
+    """Whether the server closes it, which ends the wait."""
+    try:
+        return connection.recv(1) == b""
+    except ConnectionResetError:
+        return True
 
 
 def scrape(port: int, path: str = "/metrics") -> tuple[int, str]:
@@ -243,7 +254,10 @@ def test_secrets_are_nowhere(web: SimulatedWeb, tmp_path: Path) -> None:
 
 @pytest.mark.long("a screen while Redis is away, which shows the same figures: test_top.py")
 def test_metrics_are_served_while_redis_is_away(web: SimulatedWeb, tmp_path: Path) -> None:
-    """At once, with the age of what the node last heard; that is young again when Redis is back."""
+    """At once, with the age of what the node last heard; that is young again when Redis is back.
+
+    Also to somebody who comes after one who keeps more connections than there may be.
+    """
 
     def age_s(port: int) -> float:
         status, text = scrape(port)
@@ -257,6 +271,10 @@ def test_metrics_are_served_while_redis_is_away(web: SimulatedWeb, tmp_path: Pat
         wait_until(lambda: is_done(port), "the crawl has nothing left to fetch")
         seen = Samples(scrape(port)[1])("bigcrawl_owned_seen_urls")
         server.kill()
+        with ExitStack() as held:
+            kept = [held.enter_context(socket.create_connection(("127.0.0.1", port), 60)) for _ in range(OVER_MAX)]
+            assert scrape(port)[0] == 200
+            assert [is_closed(connection) for connection in kept[: OVER_MAX - CONNECTIONS_MAX]] == [True] * 20
         wait_until(lambda: age_s(port) > 10, "the figures grow old")
         assert Samples(scrape(port)[1])("bigcrawl_owned_seen_urls") == seen
         server.restart()
