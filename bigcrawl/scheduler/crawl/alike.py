@@ -58,6 +58,12 @@ def refusal(node: str, theirs: Mapping[str, Any], ours: Mapping[str, Any]) -> Co
             f"bigcrawl is {version} here and {other} at node {node}, which is crawling: nodes of one minor release "
             f"work together; install {release_of(other)} here, or stop all nodes and start them with {version}"
         )
+    spider, other_spider = ours[FIELD].get(SPIDER), theirs[FIELD].get(SPIDER)
+    if spider and other_spider and spider != other_spider:  # its settings may differ for this reason only
+        return ConfigError(
+            f"{SPIDER} is {spider} here and {other_spider} at node {node}, which is crawling: one spider runs a crawl; "
+            f"give {spider} a BIGCRAWL_CRAWL of its own"
+        )
     if different := _difference(ours[FIELD], theirs[FIELD]):
         return ConfigError(
             f"{different} at node {node}, which is crawling: it must be the same on all nodes of a crawl; set it "

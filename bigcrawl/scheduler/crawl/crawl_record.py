@@ -24,6 +24,7 @@ from isal import isal_zlib
 from bigcrawl.exceptions import ConfigError, CorruptionError
 from bigcrawl.private_files import make_private_directory, name_part, opener
 from bigcrawl.redisdb.keys import CrawlKeys, partition_keys
+from bigcrawl.scheduler.crawl.crawls_spider import require_spider
 from bigcrawl.scheduler.crawl.stored_record import UnknownToRedisError, find_stored, keep_in_store
 from bigcrawl.scheduler.partition.directory import is_unused
 from bigcrawl.scheduler.records.queued_url import BATCH_VERSION
@@ -65,7 +66,8 @@ async def open_record(client: RedisClient, config: CrawlConfig, objects: Objects
         objects: the store of the crawl, if it has one.
 
     Raises:
-        ConfigError: partition count, format, store or state directory differ, or Redis has lost the crawl.
+        ConfigError: the crawl is another spider's; partition count, format, store or state directory differ; or Redis
+            has lost the crawl.
         TransientStoreError: Redis or the store is unreachable.
     """
     key = CrawlKeys(config.name).crawl
@@ -86,6 +88,7 @@ async def _open(
 ) -> CrawlRecord:
     """Open the record, given the fields that Redis has of it."""
     key = CrawlKeys(config.name).crawl
+    require_spider(config.name, config.spider, stored)  # before its settings, which may differ for this reason only
     wanted = _fixed_fields(config)
     path = config.crawl_dir / RECORD_FILE
     local = _read_file(path)

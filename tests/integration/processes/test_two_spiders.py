@@ -98,17 +98,21 @@ def test_each_spider_gets_its_own_pages(projects: tuple[PlainProject, PlainProje
 
 @pytest.mark.long("starts three crawls; another one here has two spiders")
 def test_second_spider_of_a_crawl_is_refused(projects: tuple[PlainProject, PlainProject], site: NotedSite) -> None:
-    """While the first one's node is alive, and while its URLs wait; once it is finished, the crawl is the second's."""
+    """While the first one's node is alive, and while its URLs wait; once it is finished, the crawl is the second's.
+
+    It is refused by its name, also if its settings differ.
+    """
     one, two = projects
     name = {"BIGCRAWL_CRAWL": "both", "BIGCRAWL_LEASE_SECONDS": 10}
     slow = {**name, "BIGCRAWL_HOST_DELAY": 15}  # it is killed half-way
     one.start(*seeds(site), output=LINES, **slow)
     wait_until(lambda: len(site.paths()) > len(HOSTS), "the first one fetches pages")
-    two.start(*seeds(site), output=LINES, **slow)
+    other = {**slow, "BIGCRAWL_HOST_DELAY": 3, "BIGCRAWL_PARTITIONS": 2}
+    two.start(*seeds(site), output=LINES, **other)
     assert two.wait() == 1
     assert "the spider is two here and one at node" in two.log
     one.kill()
-    two.start(*seeds(site), output=LINES, **slow)
+    two.start(*seeds(site), output=LINES, **other)
     assert two.wait() == 1
     assert "crawl 'both' is that of spider 'one' and not finished" in two.log
     one.start(*seeds(site), output=LINES, **name)

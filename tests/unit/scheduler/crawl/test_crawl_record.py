@@ -7,6 +7,7 @@ import json
 import os
 import threading
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -16,6 +17,7 @@ from bigcrawl.exceptions import ConfigError, CorruptionError
 from bigcrawl.redisdb.keys import CrawlKeys, PartitionKeys
 from bigcrawl.scheduler.crawl import crawl_record
 from bigcrawl.scheduler.crawl.crawl_record import RECORD_FILE, CrawlRecord, keys_in, new_secret, open_record
+from bigcrawl.scheduler.crawl.crawls_spider import take_for_spider
 from bigcrawl.scheduler.partition.partition import Partition, PartitionLimits
 from bigcrawl.scheduler.records.inbox_entry import InboxEntry
 from bigcrawl.scheduler.records.outcomes import pack_outcome
@@ -119,6 +121,33 @@ def test_node_that_differs_does_not_start_and_says_in_what(
         await opened(tmp_path, crawl_name, redis_url)
         with pytest.raises(ConfigError, match=named):
             await opened(tmp_path, crawl_name, redis_url, **change)
+
+    asyncio.run(scenario())
+
+
+def test_another_spider_is_refused_by_its_name_before_any_setting(
+    tmp_path: Path, crawl_name: str, redis_url: str
+) -> None:
+    """Until the crawl is finished; its own spider is told of the setting."""
+
+    async def opened_by(spider: str) -> CrawlRecord:
+        async with connected(redis_url) as client:
+            config = make_config(tmp_path, crawl_name, partitions=2).crawl
+            return await open_record(client, replace(config, spider=spider))
+
+    async def scenario() -> None:
+        await opened(tmp_path, crawl_name, redis_url)
+        async with connected(redis_url) as client:
+            await take_for_spider(client, crawl_name, "one")
+            with pytest.raises(
+                ConfigError, match=r"is that of spider 'one'.*give this one a BIGCRAWL_CRAWL of its own"
+            ):
+                await opened_by("two")
+            with pytest.raises(ConfigError, match="BIGCRAWL_PARTITIONS"):
+                await opened_by("one")
+            await client.command("HSET", CrawlKeys(crawl_name).crawl, "finished", "1")
+            with pytest.raises(ConfigError, match="BIGCRAWL_PARTITIONS"):
+                await opened_by("two")
 
     asyncio.run(scenario())
 

@@ -13,7 +13,7 @@ import pytest
 from bigcrawl.exceptions import ConfigError
 from bigcrawl.redisdb.keys import CrawlKeys
 from bigcrawl.scheduler.crawl import membership
-from bigcrawl.scheduler.crawl.alike import FIELD, VERSION, refusal
+from bigcrawl.scheduler.crawl.alike import FIELD, SPIDER, VERSION, refusal
 from bigcrawl.scheduler.crawl.membership import Membership
 from tests.unit.scheduler.world import connected, make_config
 
@@ -351,3 +351,10 @@ def test_long_values_are_compared_whole_and_told_in_part(tmp_path: Path, crawl_n
     two = make_config(tmp_path, crawl_name, blacklist=[*hosts[:-1], "other.example"]).alike["BIGCRAWL_BLACKLIST"]
     assert one != two
     assert max(map(len, (one, two))) < 80
+
+
+def test_another_spider_is_refused_by_its_name_whatever_its_settings() -> None:
+    """Whoever sets them back as told would be refused by the next one."""
+    theirs = {FIELD: {"USER_AGENT": "a", SPIDER: "one"}}
+    error = refusal("other", theirs, {FIELD: {"USER_AGENT": "b", SPIDER: "two"}, VERSION: "0.1.0"})
+    assert re.search("the spider is two here and one at node other.*give two a BIGCRAWL_CRAWL of its own", str(error))
