@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import fcntl
-import os
 import shutil
 import tempfile
 from contextlib import ExitStack, contextmanager
@@ -18,6 +16,7 @@ from bigcrawl.scheduler.partition.copies import newest_of, put_back
 from bigcrawl.scheduler.partition.tables import KINDS
 from bigcrawl.store.objects import Objects
 from bigcrawl.store.series import PointSeries
+from bigcrawl.warc.files import locked_directory
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -122,7 +121,7 @@ def place_for_links(crawl_dir: Path) -> Iterator[Path]:
     try:
         make_private_directory(crawl_dir)
         for left in crawl_dir.glob(f"{_PREFIX}*"):
-            with _locked(left) as is_ours:
+            with locked_directory(left) as is_ours:
                 if is_ours:
                     shutil.rmtree(left, ignore_errors=True)
         place = Path(tempfile.mkdtemp(prefix=_PREFIX, dir=crawl_dir))
@@ -131,26 +130,7 @@ def place_for_links(crawl_dir: Path) -> Iterator[Path]:
             f"{crawl_dir} cannot be written, where files are kept for a moment: {error.strerror or error}"
         ) from error
     try:
-        with _locked(place):
+        with locked_directory(place):
             yield place
     finally:
         shutil.rmtree(place, ignore_errors=True)
-
-
-@contextmanager
-def _locked(directory: Path) -> Iterator[bool]:
-    """Hold a directory's lock; False if another process holds it, or it is gone."""
-    try:
-        handle = os.open(directory, os.O_RDONLY | os.O_DIRECTORY)
-    except FileNotFoundError:
-        yield False
-        return
-    try:
-        try:
-            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            yield False
-        else:
-            yield True
-    finally:
-        os.close(handle)

@@ -198,6 +198,20 @@ def locked(path: Path) -> Iterator[bool]:
         os.close(fd)
 
 
+@contextmanager
+def locked_directory(directory: Path) -> Iterator[bool]:
+    """Lock a directory without waiting. Yield False if another process holds it, or it is gone."""
+    try:
+        fd = os.open(directory, os.O_RDONLY | os.O_DIRECTORY)
+    except FileNotFoundError:
+        yield False
+        return
+    try:
+        yield lock_named(fd, directory)
+    finally:
+        os.close(fd)
+
+
 def beside(path: Path, suffix: str) -> Path:
     """Return the name of a file that belongs to a WARC file: X.warc.gz and .cdxj give X.cdxj."""
     return path.with_name(path.name.removesuffix(WARC_SUFFIX) + suffix)

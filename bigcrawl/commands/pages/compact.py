@@ -14,7 +14,6 @@ named, are not changed, and the bodies to which they refer stay.
 
 from __future__ import annotations
 
-import fcntl
 import os
 from contextlib import closing, contextmanager, suppress
 from typing import TYPE_CHECKING, Any, Final
@@ -25,7 +24,7 @@ from bigcrawl.exceptions import ConfigError, ContractError, TransientStoreError
 from bigcrawl.page_index.copies import Copies, by_file
 from bigcrawl.page_index.index_files import SUFFIXES, index_file, index_path
 from bigcrawl.private_files import make_private_directory
-from bigcrawl.warc.files import OPEN_SUFFIX, WARC_SUFFIX, OsFiles, locked
+from bigcrawl.warc.files import OPEN_SUFFIX, WARC_SUFFIX, OsFiles, locked, locked_directory
 from bigcrawl.warc.rewriting import rewrite
 from bigcrawl.warc.verification import verify
 
@@ -184,19 +183,14 @@ def _room_in(directory: Path) -> Iterator[Path]:
     """
     room = directory / _ROOM
     make_private_directory(room)
-    fd = os.open(room, os.O_RDONLY | os.O_DIRECTORY)
-    try:
-        try:
-            fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            raise ConfigError(f"another scrapy frontier warc compact is at work in {directory}") from None
+    with locked_directory(room) as is_ours:
+        if not is_ours:
+            raise ConfigError(f"another scrapy frontier warc compact is at work in {directory}")
         _empty(room)
         try:
             yield room
         finally:
             _empty(room)
-    finally:
-        os.close(fd)
 
 
 def _empty(room: Path) -> None:

@@ -18,6 +18,7 @@ from bigcrawl.stored.files import source_files
 from bigcrawl.stored.pages import PageReader, UnreadablePageError
 from bigcrawl.url.canonical import canonicalize, host_of
 from bigcrawl.url.domain import PublicSuffixes
+from bigcrawl.warc.files import locked_directory
 
 if TYPE_CHECKING:
     import argparse
@@ -42,7 +43,8 @@ def graph(config: Config, words: Sequence[str], opts: argparse.Namespace) -> Res
     """Write the graphs of stored pages: those of BIGCRAWL_SOURCE, or else of BIGCRAWL_WARC_DIR.
 
     Raises:
-        ConfigError: there are no pages, a form needs a package, or the directory cannot be made.
+        ConfigError: there are no pages, a form needs a package, the directory cannot be made, or another call is at
+            work in it.
         TransientStoreError: the disk refuses; files of an earlier call are as they were.
     """
     check_forms(opts.forms)
@@ -53,7 +55,10 @@ def graph(config: Config, words: Sequence[str], opts: argparse.Namespace) -> Res
     except OSError as error:
         raise ConfigError(f"{directory} cannot be created as a directory: {error.strerror}") from error
     try:
-        return _written(config, directory, catalogue, opts)
+        with locked_directory(directory) as is_ours:
+            if not is_ours:
+                raise ConfigError(f"another scrapy frontier graph is at work in {directory}; wait, or name another")
+            return _written(config, directory, catalogue, opts)
     except OSError as error:
         raise TransientStoreError(
             f"{directory} cannot be written: {error.strerror}; sorting takes some 100 bytes a link there, and no file "

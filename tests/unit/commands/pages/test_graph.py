@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pyarrow.parquet as pq
 import pytest
 
 from bigcrawl.commands.frontier import parse_action, run_action
+from bigcrawl.commands.pages import graph
 from bigcrawl.config import read_config
 from bigcrawl.exceptions import ConfigError, TransientStoreError
 from bigcrawl.graphs import forms
@@ -88,3 +89,21 @@ def test_what_is_wrong_is_told_with_a_remedy(tmp_path: Path, monkeypatch: pytest
     with pytest.raises(TransientStoreError, match=r"No space left on device; sorting takes"):
         asked(tmp_path / "warc", str(tmp_path / "to"))
     assert list((tmp_path / "to").iterdir()) == []
+
+
+def test_two_calls_at_once_into_one_directory_are_one_too_many(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The second says so and leaves the first one's files alone; into another directory it writes."""
+    stored(tmp_path / "warc", page(A, BODY))
+    write, to, told = forms.write_graph, tmp_path / "to", []
+
+    def write_and_ask_again(*args: Any) -> int:
+        monkeypatch.setattr(graph, "write_graph", write)
+        with pytest.raises(ConfigError, match=f"another scrapy frontier graph is at work in {to}; wait"):
+            asked(tmp_path / "warc", str(to))
+        told.append(asked(tmp_path / "warc", str(tmp_path / "other")).status)
+        return write(*args)
+
+    monkeypatch.setattr(graph, "write_graph", write_and_ask_again)
+    assert (asked(tmp_path / "warc", str(to)).status, told) == (0, [0])
+    files = [{path.name: path.read_bytes() for path in directory.iterdir()} for directory in (to, tmp_path / "other")]
+    assert files[0] == files[1]
