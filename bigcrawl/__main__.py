@@ -13,6 +13,7 @@ from scrapy.exceptions import UsageError
 from scrapy.utils.project import get_project_settings
 
 from bigcrawl.commands.frontier import Command
+from bigcrawl.logs.plain import plain
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -33,7 +34,7 @@ def main(arguments: Sequence[str]) -> int:
     try:
         command.process_options(words, options)
     except UsageError as error:
-        print(f"bigcrawl: {error}", file=sys.stderr)
+        print(f"bigcrawl: {plain(str(error))}", file=sys.stderr)
         return 2
     command.run(words, options)
     return command.exitcode

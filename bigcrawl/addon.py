@@ -22,6 +22,7 @@ from scrapy.downloadermiddlewares.redirect import MetaRefreshMiddleware as Scrap
 from scrapy.downloadermiddlewares.redirect import RedirectMiddleware as ScrapyRedirect
 from scrapy.extensions.feedexport import FeedExporter as ScrapyFeedExporter
 from scrapy.settings import SETTINGS_PRIORITIES
+from scrapy.utils.log import get_scrapy_root_handler
 from scrapy.utils.misc import load_object
 from scrapy.utils.reactor import (
     is_asyncio_reactor_installed,
@@ -41,6 +42,7 @@ from bigcrawl.extensions.log_formatter import LogFormatter
 from bigcrawl.extensions.log_lines import LogLines
 from bigcrawl.extensions.progress import Progress
 from bigcrawl.logs import json_lines
+from bigcrawl.logs.plain import make_plain
 from bigcrawl.middlewares.compression import CompressionMiddleware
 from bigcrawl.middlewares.link_checks import check_scope
 from bigcrawl.middlewares.links import LinksMiddleware
@@ -120,6 +122,7 @@ class Addon:
         """Install the components; with a wrong setting, only the one that ends the crawl at its start."""
         _keep_installed_loop(settings)
         json_lines.set_level(settings.get("LOG_LEVEL"))
+        make_plain(get_scrapy_root_handler())
         if _is_one_look(self._crawler):
             return
         settings.setdefault_in_component_priority_dict("EXTENSIONS", ExitStatus, 500)

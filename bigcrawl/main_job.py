@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from bigcrawl.exceptions import BigcrawlError, ConfigError
+from bigcrawl.logs.plain import plain
 from bigcrawl.redisdb.client import RedisClient
 from bigcrawl.redisdb.embedded import EmbeddedServer
 from bigcrawl.redisdb.keys import CrawlKeys
@@ -53,7 +54,7 @@ def main() -> int:
             return _crawl_seeds(options.seeds.strip(), contact, options.arguments, fresh=options.fresh)
         return _crawl_simweb(options.arguments, fresh=options.fresh)
     except BigcrawlError as error:
-        print(f"bigcrawl: {error}", file=sys.stderr)
+        print(f"bigcrawl: {plain(str(error))}", file=sys.stderr)
         return 1
 
 

@@ -25,6 +25,7 @@ from bigcrawl.commands.actions import ACTIONS
 from bigcrawl.config import read_config
 from bigcrawl.exceptions import BigcrawlError, ConfigError
 from bigcrawl.logs.json_lines import JSON
+from bigcrawl.logs.plain import plain, plain_lines
 
 if TYPE_CHECKING:
     from scrapy.settings import Settings
@@ -88,10 +89,10 @@ class Command(ScrapyCommand):
                 return
             result = _result_of(self, args, opts)
         except BigcrawlError as error:
-            print(f"bigcrawl: {error}", file=sys.stderr)
+            print(f"bigcrawl: {plain(str(error))}", file=sys.stderr)
             self.exitcode = 2 if isinstance(error, _CommandLineError) else 1
             return
-        print(json.dumps(result.data, indent=2) if opts.json else result.text)
+        print(json.dumps(result.data, indent=2) if opts.json else plain_lines(result.text))
         self.exitcode = result.status
 
 

@@ -1,4 +1,4 @@
-"""Makes the log of a crawl say each problem once, and names the crawl in JSON lines; see `bigcrawl.logs`."""
+"""Makes the log of a crawl plain, and say each problem once; names the crawl in JSON lines; see `bigcrawl.logs`."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from scrapy import signals
 from scrapy.utils.log import get_scrapy_root_handler
 
 from bigcrawl.logs import json_lines
+from bigcrawl.logs.plain import make_plain
 from bigcrawl.logs.repeats import Repeats
 from bigcrawl.scheduler.adapter.registry import frontier_of
 
@@ -38,6 +39,7 @@ class LogLines:
 
     def spider_opened(self, spider: Spider) -> None:
         """Begin; the node has joined its crawl, or has failed to."""
+        make_plain(get_scrapy_root_handler())
         self._handler = json_lines.installed() or get_scrapy_root_handler()
         if self._handler is not None:
             self._handler.addFilter(self._repeats)

@@ -22,6 +22,7 @@ from bigcrawl.exceptions import BigcrawlError
 from bigcrawl.extensions.row import Row
 from bigcrawl.extensions.summary import summary_table
 from bigcrawl.logs.json_lines import installed
+from bigcrawl.logs.plain import plain_lines
 from bigcrawl.scheduler.adapter.registry import frontier_of, has_failed
 
 if TYPE_CHECKING:
@@ -93,7 +94,7 @@ class Progress:
         if installed() is not None:  # every line is an object
             logger.info("%(table)s", {"table": table})
             return
-        print(table, file=sys.stderr if has_items else sys.stdout)
+        print(plain_lines(table), file=sys.stderr if has_items else sys.stdout)
 
     async def _report(self, frontier: Frontier, row: Row) -> None:
         """Update the row every second. If the log is not above it, also log a line now and then."""

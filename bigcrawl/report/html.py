@@ -16,6 +16,7 @@ from string import Template
 from typing import TYPE_CHECKING, Final
 
 from bigcrawl import plots
+from bigcrawl.logs.plain import plain
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -148,6 +149,6 @@ def _bar(share: float) -> str:
 
 
 def _text(text: str) -> str:
-    """Return text for HTML, also between quotes; what does not end is cut, and what cannot be shown is replaced."""
+    """Return text for HTML, also between quotes; what does not end is cut."""
     cut = text if len(text) <= CHARACTERS_MAX else text[:CHARACTERS_MAX] + "…"
-    return escape("".join(sign if sign.isprintable() else "\N{REPLACEMENT CHARACTER}" for sign in cut))
+    return escape(plain(cut))

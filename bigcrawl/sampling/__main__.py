@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from bigcrawl.exceptions import ConfigError
+from bigcrawl.logs.plain import plain
 from bigcrawl.sampling.estimating import Walks, sampled
 from bigcrawl.sampling.steps import read_steps
 
@@ -26,11 +27,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
         with options.walks.open(encoding="utf-8", errors="replace") as lines:
             walks = Walks(read_steps(lines, str(options.walks)))
     except (OSError, ConfigError) as error:
-        print(f"{options.walks} cannot be read: {error}" if isinstance(error, OSError) else error, file=sys.stderr)
+        problem = f"{options.walks} cannot be read: {error}" if isinstance(error, OSError) else str(error)
+        print(plain(problem), file=sys.stderr)
         return 1
     if options.sample:
         for step in sampled(walks, options.sample, random.Random(options.seed)):
-            print(step.url)
+            print(plain(step.url))
         return 0
     found = walks.estimate()
     print(f"{found.walks:,} walks of {found.fetches:,} fetches saw {found.seen:,} URLs")

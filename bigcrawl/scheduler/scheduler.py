@@ -20,11 +20,13 @@ from typing import TYPE_CHECKING
 
 from scrapy.core.scheduler import BaseScheduler
 from scrapy.utils.defer import deferred_from_coro
+from scrapy.utils.log import get_scrapy_root_handler
 from scrapy.utils.reactor import is_reactor_installed
 
 from bigcrawl.clock import SystemClock
 from bigcrawl.config import read_config
 from bigcrawl.exceptions import BigcrawlError
+from bigcrawl.logs.plain import make_plain
 from bigcrawl.politeness.addresses import AddressGuard
 from bigcrawl.politeness.dns_shared import join_dns, leave_dns
 from bigcrawl.scheduler.adapter.digests import warn_if_edited
@@ -84,6 +86,7 @@ class Scheduler(BaseScheduler):
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
+        make_plain(get_scrapy_root_handler())  # Scrapy makes it anew after the add-on, and before this
         frontier = cls(crawler)
         register(crawler, frontier)
         return frontier

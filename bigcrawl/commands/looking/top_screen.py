@@ -10,6 +10,7 @@ from rich.table import Table
 from rich.text import Text
 
 from bigcrawl.commands.looking.status import overview_lines
+from bigcrawl.logs.plain import plain
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -47,7 +48,7 @@ def screen_of(seen: Seen, width: int, height: int, *, is_live: bool) -> Group:
         room = max(min(LEAST_ROWS, left - ABOVE_ROWS), left - ABOVE_ROWS - others)
         shown = rows if len(rows) <= room else rows[: max(1, room - 1)]
         for row in shown:
-            table.add_row(*row)
+            table.add_row(*(Text(plain(cell)) for cell in row))  # a str would be read as markup
         if len(shown) < min(len(rows), room):
             table.add_row(f"({len(rows) - len(shown)} more)")
         tables += [Text(""), table]
@@ -87,7 +88,7 @@ def _lines(text: str, width: int, style: str) -> list[Text]:
 
 
 def _line(text: str, style: str = "") -> Text:
-    return Text(text, style=style, no_wrap=True, overflow="ellipsis")
+    return Text(plain(text), style=style, no_wrap=True, overflow="ellipsis")
 
 
 Rows = list[tuple[str, ...]]

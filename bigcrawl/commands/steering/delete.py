@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from bigcrawl.commands.result import Result
 from bigcrawl.exceptions import ConfigError
+from bigcrawl.logs.plain import plain_lines
 from bigcrawl.scheduler.crawl.deletion import delete_crawl
 
 if TYPE_CHECKING:
@@ -45,5 +46,5 @@ def delete(config: Config, words: Sequence[str], opts: argparse.Namespace) -> Re
 
 def is_confirmed(question: str) -> bool:
     """Ask on standard error for a y on standard input; anything else, and the end of input, is a no."""
-    print(question, end="", file=sys.stderr, flush=True)
+    print(plain_lines(question), end="", file=sys.stderr, flush=True)
     return sys.stdin.readline().strip().lower() in ("y", "yes")

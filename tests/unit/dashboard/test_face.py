@@ -6,6 +6,7 @@ import asyncio
 import json
 import re
 from typing import TYPE_CHECKING, Any
+from urllib.parse import quote
 
 import pytest
 from twisted.internet.testing import StringTransport
@@ -15,6 +16,7 @@ from bigcrawl.dashboard import face as module
 from bigcrawl.dashboard.face import BODY_MAX, DashboardSite
 from bigcrawl.dashboard.files import page_files
 from bigcrawl.exceptions import ConfigError, CorruptionError, TransientStoreError
+from tests.support.planted import ESCAPES, PLANTED, assert_is_plain
 
 if TYPE_CHECKING:
     from bigcrawl.dashboard.actions import ActionCall
@@ -224,3 +226,24 @@ def test_access_says_what_a_token_permits() -> None:
     assert none == {"may_look": False, "may_change": False, "has_token": True}
     both = json.loads(asked(request("GET", "/api/access", Authorization=f"Bearer {TOKEN}"), **away).body)
     assert both == {"may_look": True, "may_change": True, "has_token": True}
+
+
+@pytest.mark.parametrize(
+    "request_of",
+    [
+        "{} / HTTP/1.1\r\nHost: 127.0.0.1:9430\r\n\r\n",
+        "GET /api/{} HTTP/1.1\r\nHost: 127.0.0.1:9430\r\n\r\n",
+        "GET /api/host?word={} HTTP/1.1\r\nHost: 127.0.0.1:9430\r\n\r\n",
+        "GET /api/status?{}=1 HTTP/1.1\r\nHost: 127.0.0.1:9430\r\n\r\n",
+        "GET /api/status HTTP/1.1\r\nHost: {}\r\nOrigin: {}\r\n\r\n",
+    ],
+)
+def test_what_a_client_plants_acts_neither_in_the_answer_nor_in_the_log(
+    request_of: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    """As bytes, and as the escapes of a URL."""
+    sent = ESCAPES.replace("\r", "").replace(" ", "")
+    for spelled in (sent, quote(PLANTED)):
+        body = asked(request_of.format(spelled, spelled).encode()).body
+        assert_is_plain(body.decode())
+    assert [record for record in caplog.records if "\x1b" in record.getMessage()] == []

@@ -1,0 +1,60 @@
+r"""What comes from outside, as it is shown: in lines of the log, results of commands, errors, and the report.
+
+Servers, Redis, files and clients of a port can put anything into a text: escapes that rename a terminal's window or
+hide what was printed, line ends that forge a line, signs that turn the direction of writing. Each sign that cannot be
+printed is shown as Python spells it: ``\x1b``. All that is shown passes here once, where it leaves the program, and
+not where a text is made: a place that makes one would be forgotten.
+"""
+
+from __future__ import annotations
+
+import logging
+import re
+
+_LINE_BEGUN = re.compile(r"\n(?=\S)")
+
+
+def plain(text: str) -> str:
+    """Return a text as one line."""
+    if text.isprintable():
+        return text
+    return "".join(sign if sign.isprintable() else sign.encode("unicode_escape").decode() for sign in text)
+
+
+def plain_lines(text: str) -> str:
+    """Return a text with its line ends and tabs, and without other signs that cannot be printed."""
+    if text.isprintable():
+        return text
+    return "\n".join("\t".join(map(plain, line.split("\t"))) for line in text.split("\n"))
+
+
+class PlainLines(logging.Formatter):
+    """Formats as another formatter does, given a record whose texts are plain.
+
+    All lines of a record but the first are indented, so that no text looks like the beginning of another record.
+    """
+
+    def __init__(self, formatter: logging.Formatter) -> None:
+        super().__init__()
+        self._formatter = formatter
+
+    def format(self, record: logging.LogRecord) -> str:
+        """Return the lines. The record stays as it is, for other handlers. Cost: 0.3 us for a line without escapes."""
+        message = record.getMessage()
+        if record.exc_info or record.exc_text or record.stack_info or not message.isprintable():
+            trace = record.exc_text or (self._formatter.formatException(record.exc_info) if record.exc_info else "")
+            texts = {"exc_text": _indented(trace), "stack_info": _indented(record.stack_info or "")}
+            plain_ones = {"msg": _indented(message), "args": None, "exc_info": None, **texts}
+            record = logging.makeLogRecord({**record.__dict__, **plain_ones})
+        return self._formatter.format(record)
+
+
+def make_plain(handler: logging.Handler | None) -> None:
+    """Have a handler write plain lines. One that does so, or that writes JSON, which escapes all, is left as it is."""
+    formatter = handler.formatter if handler is not None else None
+    if handler is not None and formatter is not None and not isinstance(formatter, PlainLines):
+        handler.setFormatter(PlainLines(formatter))
+
+
+def _indented(text: str) -> str:
+    return _LINE_BEGUN.sub("\n  ", plain_lines(text))
