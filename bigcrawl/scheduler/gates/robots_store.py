@@ -2,7 +2,8 @@
 
 A shelf is a second copy of the rules in host records, by authority and in the same form. It is read when Redis has no
 rules, and saves the site another fetch of its robots.txt. Nothing depends on it: rules that a dead node has not written
-are fetched again, a damaged file is deleted, and if the disk fails the crawl goes on without the shelf.
+are fetched again, a damaged file is deleted, and if the disk fails the crawl goes on without the shelf. Rules that
+could not be written wait for the next time, however long the disk or another node keeps the file.
 
 Source: IRLbot §4.3 (RobotsCache, on disk). Differs: one host is looked up at a time, when its rules are needed.
 """
@@ -29,6 +30,11 @@ FILE: Final = "robots.sqlite"
 WAITING_MAX: Final = 1_024
 """Rules that wait to be written together, some 300 KB. They are lost by a kill -9 if Redis has lost them too."""
 
+KEPT_MAX: Final = 4 * WAITING_MAX
+"""Rules that wait because they could not be written; the oldest of more are lost."""
+
+CLOSING_TRIES: Final = 2
+
 FILES_OPEN_MAX: Final = 32
 LOCKED_S: Final = 2  # the partition's last owner may still be writing
 _OPENING: Final = (
@@ -48,6 +54,7 @@ class RulesShelf:
         self._turn = asyncio.Lock()
         self._asked: Batcher[tuple[int, str], bytes] = Batcher(self._read_all)
         self._is_writing = False
+        self._write_at = WAITING_MAX
         self._has_complained = False
 
     def __repr__(self) -> str:
@@ -61,7 +68,7 @@ class RulesShelf:
     async def put(self, partition: int, authority: str, record: bytes) -> None:
         """Keep a record instead of the one before."""
         self._waiting[partition, authority] = record
-        if len(self._waiting) >= WAITING_MAX and not self._is_writing:
+        if len(self._waiting) >= self._write_at and not self._is_writing:
             self._is_writing = True
             try:
                 await self._flush()
@@ -70,7 +77,10 @@ class RulesShelf:
 
     async def close(self) -> None:
         """Write what waits, and close the files."""
-        await self._flush()
+        for _ in range(CLOSING_TRIES):
+            await self._flush()
+            if not self._waiting:
+                break
         async with self._turn:
             while self._open:
                 self._open.popitem()[1].close()
@@ -81,10 +91,13 @@ class RulesShelf:
             for (partition, authority), record in self._waiting.items():
                 by_partition[partition].append((authority, record))
             written = dict(self._waiting)
-            await asyncio.to_thread(self._write, by_partition)
+            failed = await asyncio.to_thread(self._write, by_partition)
             for place, record in written.items():
-                if self._waiting.get(place) is record:
+                if place[0] not in failed and self._waiting.get(place) is record:
                     del self._waiting[place]
+            for place in list(self._waiting)[: max(0, len(self._waiting) - KEPT_MAX)]:
+                del self._waiting[place]
+            self._write_at = len(self._waiting) + WAITING_MAX
 
     async def _read_all(self, places: list[tuple[int, str]]) -> list[bytes]:
         async with self._turn:
@@ -101,13 +114,17 @@ class RulesShelf:
             return b""
         return bytes(row[0]) if row else b""
 
-    def _write(self, by_partition: dict[int, list[tuple[str, bytes]]]) -> None:
+    def _write(self, by_partition: dict[int, list[tuple[str, bytes]]]) -> set[int]:
+        """Write the rows of each partition. Return those partitions whose rows could not be written."""
+        failed = set()
         for partition, rows in by_partition.items():
             try:
                 with self._opened(partition) as transaction:
                     transaction.executemany("INSERT OR REPLACE INTO rules VALUES (?, ?)", rows)
             except (sqlite3.Error, OSError) as error:
+                failed.add(partition)
                 self._give_up(partition, error)
+        return failed
 
     def _opened(self, partition: int) -> sqlite3.Connection:
         connection = self._open.get(partition)

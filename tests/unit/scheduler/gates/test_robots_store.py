@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from bigcrawl.scheduler.gates import robots_store
 from bigcrawl.scheduler.gates.robots_store import FILE, FILES_OPEN_MAX, WAITING_MAX, RulesShelf
 
 if TYPE_CHECKING:
@@ -121,6 +122,31 @@ def test_disk_that_fails_is_said_once(
 
     asyncio.run(scenario())
     assert caplog.text.count("may be fetched again") == 1
+
+
+def test_rules_wait_while_another_node_keeps_the_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """For longer than anybody waits for it: they are written with the next ones, and those of other files at once."""
+    monkeypatch.setattr(robots_store, "LOCKED_S", 0)
+    monkeypatch.setattr(robots_store, "WAITING_MAX", 2)
+    monkeypatch.setattr(robots_store, "KEPT_MAX", 4)
+
+    async def scenario() -> None:
+        async with opened(tmp_path) as shelf:
+            await shelf.put(3, AUTHORITY, b"0\n")
+        async with opened(tmp_path) as shelf:
+            shelf._write_at = 2
+            with closing(sqlite3.connect(tmp_path / "p0003" / FILE)) as other:
+                other.execute("BEGIN EXCLUSIVE")
+                await shelf.put(3, AUTHORITY, b"1\n")
+                await shelf.put(4, AUTHORITY, b"1\n")
+                assert await shelf.get(3, AUTHORITY) == b"1\n"
+                assert rows(tmp_path, 4) == 1
+                for number in range(7):
+                    await shelf.put(3, f"http://{number}.example", b"1\n")
+                assert len(shelf._waiting) <= 6, "what is kept has a bound"
+        assert rows(tmp_path) >= 5
+
+    asyncio.run(scenario())
 
 
 def test_two_nodes_write_to_one_shelf(tmp_path: Path) -> None:
