@@ -121,7 +121,7 @@ def measure(
                     for row in rows_by_partition(kind, told, PARTITIONS):
                         rows.offer_hint(row)
             marks.append(time.process_time_ns())
-            held.forget(urls, 0)
+            held.forget(urls, 0, 0)
             for times, at in (noted, 0), (packed, 2), (merged, 3):
                 times.append((marks[at + 1] - marks[at]) / PAGES_A_BATCH / 1_000)
     # A merge that writes runs costs more than others, so the mean of all counts there.

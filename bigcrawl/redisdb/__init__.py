@@ -9,4 +9,5 @@ reply_errors                 what a failed call means
 embedded, server_*           the server that bigcrawl starts, and what a server must be able to do
 rights, tls                  what an ACL must permit; certificates that do not fit
 crawl_clock                  the time of the crawls
+running_time                 what a Redis that dies cannot forget any more
 """

@@ -31,6 +31,7 @@ from bigcrawl.redisdb import pipelines, script_texts, scripts
 from bigcrawl.redisdb.crawl_clock import STEP_MS, CrawlClock, TimeChecks
 from bigcrawl.redisdb.pools import without_password
 from bigcrawl.redisdb.reply_errors import RedisRestartedError, leaves_doubt, translated
+from bigcrawl.redisdb.running_time import RunningTime
 from bigcrawl.redisdb.servers import Servers
 
 if TYPE_CHECKING:
@@ -67,6 +68,7 @@ class RedisClient:
         self.round_trips_s = 0.0
         self.in_doubt: set[int] = set()
         self._servers = Servers(url, self._crawl_clock, self._time.learn)
+        self._running_time = RunningTime(self._crawl_clock)
 
     def __repr__(self) -> str:
         url = without_password(self.url)
@@ -79,10 +81,20 @@ class RedisClient:
         """The run id of the server: another one may have forgotten what this one was told. Empty before it answers."""
         return self._servers.run_id or ""
 
+    @property
+    def running_ms(self) -> int:
+        """How long Redis is known to have run, see `running_time`: what it was told `FORGETTABLE_MS` ago is safe."""
+        return self._running_time.known_ms
+
     async def accept_restart(self) -> None:
-        """Accept the restarted server. The caller must reconcile its partitions afterwards."""
+        """Accept the restarted server. The caller must reconcile its partitions afterwards, and say so."""
+        self._running_time.note_restart()
         await self._servers.accept()
         await self.ping()
+
+    def note_recovery(self) -> None:
+        """The accepted server was told again what it may have forgotten."""
+        self._running_time.note_recovery()
 
     def take_back_acceptance(self) -> None:
         """Undo `accept_restart`, because reconciliation failed. The next connection reports the restart again."""
@@ -204,6 +216,8 @@ class RedisClient:
             await self._connect()
         elif self._crawl_clock.is_due:
             await self._time.check()
+            if self._servers.is_cluster:
+                await self.ping()  # all masters; other calls may ask one of them for long
         results: list[Any] = []
         try:
             for start in range(0, len(calls), pipelines.CALLS_MAX):
@@ -261,11 +275,13 @@ class RedisClient:
         for some in pipelines.divided(rows):
             async with self._watched():
                 self.round_trips += 1
-                since_s = perf_counter()
+                since_s, asked_ms = perf_counter(), self._crawl_clock.monotonic_ms()
                 try:
                     replies += await self._round_trip(some)
                 finally:
                     self.round_trips_s += perf_counter() - since_s
+                if not self._servers.is_cluster or script_texts.key_of(some[0]) is None:
+                    self._running_time.note_answer(asked_ms)  # by each server: one of a cluster may be away
                 if raise_errors and (failed := next((r for r in replies if isinstance(r, errors.RedisError)), None)):
                     raise failed
         return replies

@@ -47,6 +47,10 @@ class CrawlClock:
         """Whether to ask Redis again. False before its first answer."""
         return self._offset_ms is not None and self._clock.monotonic_ms() >= self._ask_ms
 
+    def monotonic_ms(self) -> int:
+        """Return the node's own clock."""
+        return self._clock.monotonic_ms()
+
     def boot_ms(self) -> int:
         """Return the node's own clock, for `note`, and schedule the next question."""
         now_ms = self._clock.monotonic_ms()

@@ -23,7 +23,7 @@ from tests.support.redis_servers.unreliable_redis import Network, UnreliableClie
 from tests.unit.scheduler.world import World, queued
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Sized
+    from collections.abc import Awaitable, Callable, Mapping, Sized
     from pathlib import Path
 
     from bigcrawl.redisdb.client import RedisClient
@@ -101,10 +101,18 @@ class FetchSeen:
 class Trial(World):
     """The world of such a crawl; call `close` whatever becomes of it."""
 
-    def __init__(self, tmp_path: Path, crawl: str, redis_url: str, *, may_forget: bool = True) -> None:
+    def __init__(
+        self,
+        tmp_path: Path,
+        crawl: str,
+        redis_url: str,
+        *,
+        may_forget: bool = True,
+        settings: Mapping[str, Any] | None = None,
+    ) -> None:
         self.server = redis.Redis.from_url(redis_url)
         self.network = Network(self.server, crawl)
-        super().__init__(tmp_path, crawl, redis_url, SETTINGS)
+        super().__init__(tmp_path, crawl, redis_url, {**SETTINGS, **(settings or {})})
         self.fetches: list[FetchSeen] = []
         self.under_way: dict[Node, list[FetchSeen]] = {}
         self.may_forget = may_forget  # Redis: then each turn is kept for `rewind`
@@ -259,6 +267,10 @@ class Trial(World):
         then_ms, snapshot = next(
             (each for each in reversed(self.snapshots) if each[0] <= self.now_ms - by_ms), self.snapshots[0]
         )
+        self.restart(then_ms, snapshot)
+
+    def restart(self, then_ms: int, snapshot: dict[bytes, tuple[int, bytes]]) -> None:
+        """Redis restarts with what it held at that time."""
         for fetch in self.fetches:
             fetch.may_repeat |= fetch.end_ms is None or fetch.end_ms >= then_ms - FORGETTABLE_MS
         self.snapshots = deque(each for each in self.snapshots if each[0] <= then_ms)

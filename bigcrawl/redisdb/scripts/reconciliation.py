@@ -45,6 +45,8 @@ def reconcile_partition(
     places: Sequence[tuple[str, int]],
     rests: Mapping[str, int],
     *,
+    outcomes: bytes = b"",
+    revisits: bytes = b"",
     is_last: bool = True,
     server: str = "",
     now_ms: int = 0,
@@ -62,6 +64,8 @@ def reconcile_partition(
         ended: (seq, host, order) of acknowledged URLs.
         places: (host, order) at which a held or ended URL may be in a back queue.
         rests: host -> ms from now that it must rest.
+        outcomes: what the inbox was told of URLs that left lately, see `exchange_urls`.
+        revisits: likewise.
         is_last: whether there are no more portions.
         server: run id of the server, which knows all fetches of the owner after this.
         now_ms: the time, for tests.
@@ -76,10 +80,10 @@ def reconcile_partition(
     flat = [value for row in (*held, *earlier, *sent_ends, *ended, *places, *rests.items()) for value in row]
     return Call(
         "reconcile_partition",
-        (keys.owner, keys.state, keys.ready, keys.busy, keys.taken, keys.back, keys.host),
+        (keys.owner, keys.state, keys.ready, keys.busy, keys.taken, keys.back, keys.host, keys.inbox),
         (
             *(now_ms, identity.node, identity.epoch, identity.generation),
-            *(portion, int(is_last), delay_ms, *counts, server, *flat),
+            *(portion, int(is_last), delay_ms, *counts, server, outcomes, revisits, *flat),
         ),
         owned(keys, parse),
         keys.partition,

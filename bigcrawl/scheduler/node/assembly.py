@@ -223,7 +223,7 @@ class Parts:
     def _make_gates(self, fetch: Fetch) -> None:
         config, client, clock, held = self.config, self.client, self.clock, self.handout.held
         self.answers = SharedAnswers(client, CrawlKeys(config.crawl.name), config.dns.shared_answers)
-        self.aside = Aside(client, held, self.ownership, config.politeness.host_connections, clock)
+        self.aside = Aside(client, held, self.ownership, config.politeness.host_connections)
         self.shared_hosts = SharedHosts(config, self.node_id, client, clock, self.paces, held)
         lookups = Lookups(config, clock, self.crawl.pld_of, self._budget_of, self.wildcards)
         resolves_here, on_fatal = local_names(config.dns), self.engine.on_fatal

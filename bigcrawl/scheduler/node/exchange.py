@@ -11,9 +11,9 @@ from bigcrawl.redisdb.scripts import Ended
 from bigcrawl.scheduler.owner.hot.due_heap import NEVER_MS
 from bigcrawl.scheduler.records.body import look_at_body
 from bigcrawl.scheduler.records.held import HeldUrl
+from bigcrawl.scheduler.records.held_urls import revisits_of
 from bigcrawl.scheduler.records.member import Member, seq_of, unpack_member
 from bigcrawl.scheduler.records.outcomes import pack_fetched, pack_outcome
-from bigcrawl.scheduler.records.revisits import encode_revisits
 from bigcrawl.url.canonical import authority_of, canonicalize
 
 if TYPE_CHECKING:
@@ -68,8 +68,6 @@ class UrlExchange:
         self._failed = failed
         self._bytes_account = bytes_account
         self._count_page = count_page
-        # The latest ends, by partition, with outcomes and revisits that a restarted Redis may have forgotten.
-        self._ends_to_repeat: dict[int, list[HeldUrl]] = {}
         self.pages = 0  # acknowledged by this node
         self.bytes = 0  # of their bodies, and of those of repeated tries
         self.ends: dict[str, int] = {}  # by their counter, as Redis counts them; "" for a plain return
@@ -91,10 +89,6 @@ class UrlExchange:
         ends = self._ends(now_ms) if acknowledge else {}
         shares = self._shares(urls_max, now_ms) if urls_max > 0 else {}
         partitions = [*ends, *(owned for owned in shares if owned not in ends)]
-        if self._ends_to_repeat:
-            by_number = self._ownership.owned
-            repeated = [by_number[number] for number in self._ends_to_repeat if number in by_number]
-            partitions += [owned for owned in repeated if owned not in partitions]
         if not partitions:
             return False
         calls = [self._call(owned, ends.get(owned, ()), shares.get(owned, 0), now_ms) for owned in partitions]
@@ -110,11 +104,10 @@ class UrlExchange:
         for owned in replies.lost:
             self._ownership.table.lose(owned)
         done = replies.done
-        for owned, _ in done:
-            self._ends_to_repeat.pop(owned.keys.partition, None)
         # Ends come first, because the same call may have taken a URL that it returned.
         forgotten = [held for owned, _ in done for held in self._note_ends(owned, ends.get(owned, ()))]
-        self._handout.held.forget(forgotten, now_ms)
+        self._handout.held.forget(forgotten, now_ms, self._client.running_ms)
+        self._handout.held.forget_safe(self._client.running_ms)
         for owned, exchanged in done:
             self._note_taken(owned, shares.get(owned, 0), exchanged, now_ms)
         replies.raise_failure()
@@ -124,12 +117,6 @@ class UrlExchange:
     def has_more_due(self) -> bool:
         """Whether another partition is due that was not asked, because there was no room."""
         return self._ownership.due_heap.has_due(self._clock.monotonic_ms() + HORIZON_MS)
-
-    def send_again(self) -> None:
-        """Repeat the latest outcomes and revisits with the next calls: a restarted Redis may have forgotten them."""
-        for partition in self._ownership.owned:
-            if ended := self._handout.held.ended_lately(partition):
-                self._ends_to_repeat[partition] = ended
 
     def _ends(self, now_ms: int) -> dict[OwnedPartition, list[HeldUrl]]:
         """The URLs that may be acknowledged, by partition. Their hosts are due after their rests."""
@@ -166,10 +153,7 @@ class UrlExchange:
     ) -> scripts.Call[Exchanged]:
         rows = [_end_row(held, now_ms) for held in ended]
         for held in ended:
-            held.note_end_sent()
-        outcomes, repeated = self._outcomes_and_more(ended), self._ends_to_repeat.get(owned.keys.partition, ())
-        if repeated:
-            outcomes = _outcomes(repeated) + outcomes
+            held.note_end_sent(self._rows_of(held))
         connections, delay_ms = self._policy.host_connections, self._policy.host_delay_ms
         return scripts.exchange_urls(
             owned.keys,
@@ -179,23 +163,27 @@ class UrlExchange:
             HORIZON_MS,
             delay_ms,
             rows,
-            outcomes=outcomes,
-            revisits=_revisits([*repeated, *ended]),
+            outcomes=b"".join([held.end_rows for held in ended]),
+            revisits=revisits_of(ended),
         )
 
-    def _outcomes_and_more(self, ended: Sequence[HeldUrl]) -> bytes:
-        """The outcomes, the bytes fetched for accounts with limited bytes, and what pages show about their PLDs."""
-        rows = [_outcomes(ended)]
-        for held in ended:
-            if held.fetched_bytes and (account := self._bytes_account(held.host, held.url)) is not None:
-                rows.append(pack_fetched(account, held.fetched_bytes))
-            if held.pld_rows:
-                rows.append(held.pld_rows)
-        return b"".join(rows)
+    def _rows_of(self, held: HeldUrl) -> bytes:
+        """The outcome, the bytes fetched if its account has limited bytes, and what its page shows about its PLD.
+
+        A URL that could not be read has no known key, and no outcome. One that is tried again has none yet.
+        """
+        assert held.end is not None, "an ended URL has an end"
+        rows = held.pld_rows
+        if held.fetched_bytes and (account := self._bytes_account(held.host, held.url)) is not None:
+            rows = pack_fetched(account, held.fetched_bytes) + rows
+        if held.end.member or not held.url:
+            return rows
+        return pack_outcome(held.fields.key, held.end.counter, held.detail) + rows
 
     def note_ended(self, owned: OwnedPartition, ended: Sequence[HeldUrl]) -> None:
         """These ends were carried out, although the reply was lost."""
-        self._handout.held.forget(list(self._note_ends(owned, ended)), self._clock.monotonic_ms())
+        now_ms, running_ms = self._clock.monotonic_ms(), self._client.running_ms
+        self._handout.held.forget(list(self._note_ends(owned, ended)), now_ms, running_ms)
 
     def _note_ends(self, owned: OwnedPartition, ended: Sequence[HeldUrl]) -> Sequence[HeldUrl]:
         """Redis has these ends."""
@@ -257,23 +245,6 @@ def _end_row(held: HeldUrl, now_ms: int) -> Ended:
     assert held.end is not None, "an ended URL has an end"
     over_ms = waited_ms(held, now_ms)
     return _new_tuple(Ended, (*held.end[:-1], over_ms)) if over_ms else held.end
-
-
-def _outcomes(ended: Sequence[HeldUrl]) -> bytes:
-    """The outcomes of URLs that are acknowledged. One that could not be read has no known key, and no outcome."""
-    return b"".join(
-        [
-            pack_outcome(held.fields.key, held.end.counter, held.detail)
-            for held in ended
-            if held.end and not held.end.member and held.url
-        ]
-    )
-
-
-def _revisits(ended: Sequence[HeldUrl]) -> bytes:
-    """Those of the acknowledged URLs that are to be visited again; empty if there are none."""
-    found = [held.revisit for held in ended if held.revisit is not None and held.end and not held.end.member]
-    return encode_revisits(found) if found else b""
 
 
 def _held(partition: int, url: TakenUrl, due_ms: int) -> HeldUrl:

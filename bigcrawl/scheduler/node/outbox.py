@@ -4,8 +4,8 @@ So do rows about the contents of pages, for the partitions of their contents. Hi
 anything else, because a step that reads one costs little less than one that reads many, and a few go only with others.
 
 A batch keeps its number until Redis has taken it, so that a repeat after a lost reply is recognised. An inbox takes
-number n only after n-1: when Redis refuses a command of a pipeline, those behind it wait for it. Batches of the last
-seconds are kept, for a Redis that forgets them.
+number n only after n-1: when Redis refuses a command of a pipeline, those behind it wait for it. Batches are kept for
+some seconds of the running time of Redis, in case it forgets them.
 
 If an inbox lacks even the batch before the first one that waits, Redis has lost more than is kept here, or has not
 heard from this node for a day. Nobody knows what n-1 was, so the node begins a new session of that inbox, with numbers
@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from bigcrawl.exceptions import BigcrawlError
 from bigcrawl.redisdb import scripts
 from bigcrawl.redisdb.keys import partition_keys
+from bigcrawl.redisdb.running_time import FORGETTABLE_MS
 from bigcrawl.scheduler.node.recent_keys import RecentKeys
 from bigcrawl.scheduler.node.unfolded import Unfolded
 from bigcrawl.scheduler.records.contents import ContentRow, RowKind, pack_contents, rows_in
@@ -38,10 +39,9 @@ BATCH_URLS_MAX = 2_000  # bounds a message to some 200 KB
 BATCH_BYTES_MAX = 1 << 18  # the same for large requests, before compression; a larger request goes alone
 # More than BIGCRAWL_OUTBOX_URLS_MAX ordinary URLs take. Requests with large bodies would fill memory before that.
 OUTBOX_BYTES_MAX = 64 << 20
-# Redis with AOF everysec forgets at most one second, or two if its disk is slow. Pages whose end is repeated after that
-# were acknowledged at most three seconds ago. Their links were sent some time before, and must still be here.
+# Of the running time of Redis: longer than it may forget, for one that has lost more than it promises. If they are more
+# than the outbox may hold, batches are kept for `FORGETTABLE_MS`.
 KEEP_SENT_MS = 10_000
-KEEP_SENT_LEAST_MS = 3_000  # if they are more than the outbox may hold
 # So many hints go by themselves: those of a node that fetches nothing, and folds what others have found.
 HINTS_ALONE_BYTES = 1 << 16
 # Places for keys that were sent, 2 MB: most links lead where recent ones led.
@@ -182,10 +182,10 @@ class Outbox:
         self._seal()
         while batches := self._next_batches():
             results = await client.run_each([self._call(batch) for batch in batches])
-            failed = self._note_sent(batches, results)
+            failed = self._note_sent(batches, results, client.running_ms)
             if failed is not None:
                 raise failed
-        self._forget_old(self._clock.monotonic_ms())
+        self._forget_safe(client.running_ms)
         return self.flushed - before
 
     def take_flushed_partitions(self) -> set[int]:
@@ -279,14 +279,13 @@ class Outbox:
         hints = batch.edges, batch.votes, batch.contents
         return scripts.append_batch(keys, self._node, batch.session, batch.number, batch.data, batch.urls, *hints)
 
-    def _note_sent(self, batches: list[_Batch], results: list[Any]) -> BigcrawlError | None:
+    def _note_sent(self, batches: list[_Batch], results: list[Any], running_ms: int) -> BigcrawlError | None:
         """Keep the batches that were not taken, in their order. Begin a new session of each inbox that has forgotten.
 
         Returns:
             The first error among the results.
         """
         failed: BigcrawlError | None = None
-        now_ms = self._clock.monotonic_ms()
         taken: set[int] = set()  # by identity
         held_up: set[int] = set()  # partitions with a batch that was not taken
         forgetful: set[int] = set()
@@ -295,7 +294,7 @@ class Outbox:
                 taken.add(id(batch))
                 (self._flushed_partitions if batch.data else self._told_partitions).add(batch.partition)
                 self._tell_sent(batch.partition, batch.urls)
-                self._sent.append((now_ms, batch))
+                self._sent.append((running_ms, batch))
                 self._sent_bytes += batch.size
                 if result:
                     self.unfolded.note(batch.partition, result, batch.weight)
@@ -325,10 +324,10 @@ class Outbox:
                 self._unsent[at] = batch._replace(session=session, number=number)
         self._numbers[partition] = number
 
-    def _forget_old(self, now_ms: int) -> None:
+    def _forget_safe(self, running_ms: int) -> None:
         while self._sent:
-            keep_ms = KEEP_SENT_MS if self._sent_bytes < OUTBOX_BYTES_MAX else KEEP_SENT_LEAST_MS
-            if self._sent[0][0] >= now_ms - keep_ms:
+            keep_ms = KEEP_SENT_MS if self._sent_bytes < OUTBOX_BYTES_MAX else FORGETTABLE_MS
+            if self._sent[0][0] >= running_ms - keep_ms:
                 return
             self._sent_bytes -= self._sent.popleft()[1].size
 

@@ -18,7 +18,6 @@ from bigcrawl.scheduler.records.queued_url import UNCHECKED, QueuedUrl, encode_b
 from bigcrawl.scheduler.rules.blacklist import NOTHING
 
 if TYPE_CHECKING:
-    from bigcrawl.clock import Clock
     from bigcrawl.redisdb.client import RedisClient
     from bigcrawl.scheduler.owner.owned_partition import OwnedPartition
     from bigcrawl.scheduler.owner.ownership import Ownership
@@ -36,11 +35,8 @@ class Aside:
         blacklist: the one in force; its length is 0 while it is empty, so that a page costs one look.
     """
 
-    def __init__(
-        self, client: RedisClient, held: HeldUrls, ownership: Ownership, connections: int, clock: Clock
-    ) -> None:
+    def __init__(self, client: RedisClient, held: HeldUrls, ownership: Ownership, connections: int) -> None:
         self._client = client
-        self._now_ms = clock.monotonic_ms
         self._held = held
         self._ownership = ownership
         self._connections = connections
@@ -98,7 +94,7 @@ class Aside:
         for owned in replies.lost:
             self._ownership.table.lose(owned)
         for owned, entries in replies.done:
-            _note_moved(owned, [held for held, _ in by_partition[owned]], entries, self._now_ms())
+            _note_moved(owned, [held for held, _ in by_partition[owned]], entries, self._client.running_ms)
         if replies.failed is not None:
             raise TransientStoreError(f"URLs could not be set aside: {replies.failed}")
         return True
@@ -108,10 +104,10 @@ class Aside:
         return scripts.set_aside_urls(owned.keys, owned.identity, self._connections, urls)
 
 
-def _note_moved(owned: OwnedPartition, moved: list[HeldUrl], entries: list[str], now_ms: int) -> None:
+def _note_moved(owned: OwnedPartition, moved: list[HeldUrl], entries: list[str], running_ms: int) -> None:
     owned.inbox.note_urls()
     owned.note_due_by(min(held.due_ms for held in moved))
     for held, entry_id in zip(moved, entries, strict=True):
         owned.hot.note_ended(held.host)
         if entry_id:
-            owned.moved.note(entry_id, held.host, [order_of(held.fields.priority, held.seq)], now_ms)
+            owned.moved.note(entry_id, held.host, [order_of(held.fields.priority, held.seq)], running_ms)

@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING
 from bigcrawl.redisdb import scripts
 from bigcrawl.scheduler.records.dead_letters import DeadLetter, pack_letter
 from bigcrawl.scheduler.records.held import Stage
-from bigcrawl.scheduler.records.held_urls import KEEP_ENDED_MS
 
 if TYPE_CHECKING:
     from bigcrawl.redisdb.client import RedisClient
@@ -37,8 +36,8 @@ class Trials:
         self._ownership = ownership
         self._handout = handout
         self._suspects = handout.suspects
-        self._buried: deque[tuple[int, DeadLetter]] = deque(maxlen=BURIED_KEPT)  # the latest, with their partitions
-        self._unsent: list[tuple[int, DeadLetter]] = []  # those that Redis may have forgotten
+        # The latest, with the running time of Redis when it had them, and their partitions.
+        self._buried: deque[tuple[int, int, DeadLetter]] = deque(maxlen=BURIED_KEPT)
 
     def __repr__(self) -> str:
         return f"<Trials of {self._suspects!r}>"
@@ -46,7 +45,7 @@ class Trials:
     @property
     def have_news(self) -> bool:
         """Whether there may be something to tell Redis."""
-        return self._suspects.has_news or bool(self._unsent)
+        return self._suspects.has_news
 
     async def flush(self) -> None:
         """Tell Redis all that is new.
@@ -65,10 +64,12 @@ class Trials:
         for held in self._suspects.outlasting(PATIENCE_MS):
             await self._let_others_go_on(held)
 
-    def send_again(self) -> None:
-        """Redis was restarted and may have forgotten the latest dead letters."""
-        since_ms = self._client.now_ms() - KEEP_ENDED_MS
-        self._unsent = [row for row in self._buried if row[1].died_ms >= since_ms]
+    async def send_again(self) -> None:
+        """Send the dead letters that a restarted Redis may have forgotten. Raises what `flush` does."""
+        known_ms = self._client.running_ms
+        for at_ms, partition, letter in self._buried:
+            if at_ms >= known_ms:
+                await self._send(partition, letter)
 
     async def _announce(self, held: HeldUrl) -> None:
         owned = self._ownership.owned.get(held.partition)
@@ -104,15 +105,12 @@ class Trials:
 
     async def _bury(self) -> None:
         """Make dead letters of URLs that are proven to kill: first the letter, then the end."""
-        for partition, letter in list(self._unsent):
-            await self._send(partition, letter)
-            self._unsent.remove((partition, letter))
         for held in list(self._suspects.proven):
             if held.stage is not Stage.ENDED and held.partition in self._ownership.owned:
                 assert held.suspicion is not None, "a suspect has a suspicion"
                 letter = DeadLetter.of(held, held.suspicion.deaths, self._client.now_ms())
                 await self._send(held.partition, letter)
-                self._buried.append((held.partition, letter))
+                self._buried.append((self._client.running_ms, held.partition, letter))
                 logger.error(
                     "%(url)s is a dead letter: it was in process at %(deaths)d deaths of nodes, alone at the last; "
                     "see scrapy frontier dead",

@@ -2,8 +2,8 @@
 
 Redis may forget. A restart loses its last second, and a failover to a replica loses what the replica had not received.
 URLs admitted in that time would then be neither in Redis nor on disk. So admit batches stay on disk after Redis took
-them, and can be offered again: their text for `BIGCRAWL_REDIS_LOSS_SECONDS`, their keys ten times as long. A URL whose
-text is gone is at least not taken for seen.
+them, and can be offered again: their text for `BIGCRAWL_REDIS_LOSS_SECONDS` of the running time of Redis, their keys
+ten times as long. A URL whose text is gone is at least not taken for seen.
 """
 
 from __future__ import annotations
@@ -24,30 +24,30 @@ MARKS_PER_LOSS = 4  # marks made while one loss may last, so that an owner has a
 
 
 class Retention:
-    """Finds the admit batches that were durable so long ago that Redis can no longer forget them."""
+    """Finds the admit batches that Redis can no longer forget, by its running time since they were durable."""
 
     def __init__(self, loss_ms: int) -> None:
         self._loss_ms = loss_ms
-        self._marks: deque[tuple[int, int]] = deque()  # (monotonic ms, batches up to this number are durable since)
+        self._marks: deque[tuple[int, int]] = deque()  # (running ms, batches up to this number are durable since)
 
     def __repr__(self) -> str:
         return f"<Retention {self._loss_ms} ms, marks={len(self._marks)}>"
 
-    def note(self, now_ms: int, batch_number: int) -> None:
+    def note(self, running_ms: int, batch_number: int) -> None:
         """Record that batches up to this number are durable from now on."""
-        marks, oldest_ms = self._marks, now_ms - KEYS_TIMES * self._loss_ms
+        marks, oldest_ms = self._marks, running_ms - KEYS_TIMES * self._loss_ms
         while len(marks) > 1 and marks[1][0] <= oldest_ms:
             marks.popleft()
-        if not marks or now_ms - marks[-1][0] >= self._loss_ms // MARKS_PER_LOSS:
-            marks.append((now_ms, batch_number))
+        if not marks or running_ms - marks[-1][0] >= self._loss_ms // MARKS_PER_LOSS:
+            marks.append((running_ms, batch_number))
 
-    def text_upto(self, now_ms: int) -> int:
+    def text_upto(self, running_ms: int) -> int:
         """Return the number of the last batch whose text is no longer needed."""
-        return self._upto(now_ms - self._loss_ms)
+        return self._upto(running_ms - self._loss_ms)
 
-    def keys_upto(self, now_ms: int) -> int:
+    def keys_upto(self, running_ms: int) -> int:
         """Return the number of the last batch whose keys are no longer needed either."""
-        return self._upto(now_ms - KEYS_TIMES * self._loss_ms)
+        return self._upto(running_ms - KEYS_TIMES * self._loss_ms)
 
     def _upto(self, then_ms: int) -> int:
         return max((number for marked_ms, number in self._marks if marked_ms <= then_ms), default=0)
@@ -95,7 +95,7 @@ class Durability:
             durable_ms = min(durable_ms, PERSISTED_MS)
         return now_ms - self.forced_ms >= durable_ms and (self._committed.has_undurable_changes or self._owes_trim)
 
-    def force(self, now_ms: int, checkpoint: int = 0) -> None:
+    def force(self, now_ms: int, running_ms: int, checkpoint: int = 0) -> None:
         """Force the partition's files to the disk, after the order `checkpoint`. Runs in a worker thread.
 
         What the point before made durable may be trimmed now: Redis has had time to persist everything that was
@@ -104,10 +104,10 @@ class Durability:
         committed = self._committed
         before = (committed.durable_inbox_id, committed.durable_batch_number)
         kept = before if self._points is None else self._points.trim
-        committed.forget_text(min(kept[1], self._retention.text_upto(now_ms)))
-        committed.forget_batches(min(kept[1], self._retention.keys_upto(now_ms)))
+        committed.forget_text(min(kept[1], self._retention.text_upto(running_ms)))
+        committed.forget_batches(min(kept[1], self._retention.keys_upto(running_ms)))
         committed.make_durable()
-        self._retention.note(now_ms, committed.durable_batch_number)
+        self._retention.note(running_ms, committed.durable_batch_number)
         self._owes_trim = (committed.durable_inbox_id, committed.durable_batch_number) != before
         self._trim = before
         self._folded = committed.manifest.folded_urls

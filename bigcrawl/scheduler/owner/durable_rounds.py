@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from bigcrawl.clock import Clock
+    from bigcrawl.redisdb.client import RedisClient
     from bigcrawl.scheduler.owner.owned_partition import OwnedPartition
     from bigcrawl.scheduler.owner.owned_table import OwnedTable
     from bigcrawl.scheduler.partition.file_work import FileThread
@@ -23,8 +24,11 @@ _forced_ms = attrgetter("durability.forced_ms")
 class DurableRounds:
     """Makes the durable points of one node's partitions."""
 
-    def __init__(self, table: OwnedTable, thread: FileThread, clock: Clock, durable_ms: int) -> None:
+    def __init__(
+        self, client: RedisClient, table: OwnedTable, thread: FileThread, clock: Clock, durable_ms: int
+    ) -> None:
         """Each partition is due `durable_ms` after its last durable point at the latest."""
+        self._client = client
         self._table = table
         self._thread = thread
         self._clock = clock
@@ -58,6 +62,7 @@ class DurableRounds:
 
     async def force(self, partitions: Sequence[OwnedPartition], checkpoint: int = 0) -> None:
         """Force the files of these partitions to the disk, except damaged ones. Raises what `run_due` raises."""
-        now_ms, sound = self._clock.monotonic_ms(), [owned for owned in partitions if not owned.is_damaged]
-        results = await self._thread.run_each([partial(owned.durability.force, now_ms, checkpoint) for owned in sound])
+        when = self._clock.monotonic_ms(), self._client.running_ms
+        sound = [owned for owned in partitions if not owned.is_damaged]
+        results = await self._thread.run_each([partial(owned.durability.force, *when, checkpoint) for owned in sound])
         self._table.set_damaged_apart(sound, results)

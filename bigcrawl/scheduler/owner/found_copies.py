@@ -6,8 +6,8 @@ from collections import deque
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from bigcrawl.redisdb.running_time import FORGETTABLE_MS
 from bigcrawl.scheduler.records.contents import FOUND_BYTES
-from bigcrawl.scheduler.records.held_urls import KEEP_ENDED_MS
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 @dataclass(slots=True)
 class _Sent:
-    """Rows that were sent: when, how many bytes of them, and those of them that Redis has refused."""
+    """Rows that were sent: when, by the running time of Redis, how many bytes, and those that Redis has refused."""
 
     sent_ms: int
     size: int
@@ -37,7 +37,7 @@ class FoundCopies:
 
     def __init__(self, committed: CommittedFiles, loss_ms: int = 0) -> None:
         self._committed = committed
-        self._keep_ms = max(loss_ms, KEEP_ENDED_MS)
+        self._keep_ms = max(loss_ms, FORGETTABLE_MS)
         self._sent: deque[_Sent] = deque()
         self._sent_bytes = 0
 
@@ -60,7 +60,7 @@ class FoundCopies:
         refused = sum(len(sent.refused) for sent in self._sent)
         return (refused + len(self._committed.untold) - self._sent_bytes) // FOUND_BYTES
 
-    def note_sent(self, rows: bytes, now_ms: int, refused: Callable[[bytes], bytes]) -> None:
+    def note_sent(self, rows: bytes, running_ms: int, refused: Callable[[bytes], bytes]) -> None:
         """Record that these rows were sent, which were all that was unsent. `refused` returns those that Redis refused.
 
         If all rows became unsent meanwhile, because Redis may have forgotten, they stay so.
@@ -70,9 +70,9 @@ class FoundCopies:
         for sent in self._sent:
             if sent.refused:
                 rows = rows[len(sent.refused) :]
-                sent.refused, sent.sent_ms = refused(sent.refused), now_ms
+                sent.refused, sent.sent_ms = refused(sent.refused), running_ms
         if rows:
-            self._sent.append(_Sent(now_ms, len(rows), refused(rows)))
+            self._sent.append(_Sent(running_ms, len(rows), refused(rows)))
             self._sent_bytes += len(rows)
 
     def send_again(self) -> None:
@@ -80,9 +80,9 @@ class FoundCopies:
         self._sent.clear()
         self._sent_bytes = 0
 
-    def forget_old(self, now_ms: int) -> None:
-        """Have the manifest forget what was sent so long ago that Redis keeps it."""
-        while self._sent and not self._sent[0].refused and self._sent[0].sent_ms < now_ms - self._keep_ms:
+    def forget_safe(self, running_ms: int) -> None:
+        """Have the manifest forget what Redis keeps, by its running time."""
+        while self._sent and not self._sent[0].refused and self._sent[0].sent_ms < running_ms - self._keep_ms:
             size = self._sent.popleft().size
             self._sent_bytes -= size
             self._committed.note_told(self._committed.untold[:size])

@@ -17,7 +17,6 @@ from bigcrawl.scheduler.records.inbox_entry import CONTENTS
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from bigcrawl.clock import Clock
     from bigcrawl.redisdb.client import RedisClient
     from bigcrawl.scheduler.owner.owned_partition import OwnedPartition
     from bigcrawl.scheduler.owner.owned_table import OwnedTable
@@ -30,15 +29,13 @@ class FoundSender:
         client: of the crawl's Redis.
         crawl: its name.
         partitions: how many it has.
-        clock: of the node.
         table: the partitions that this node owns.
     """
 
-    def __init__(self, client: RedisClient, crawl: str, partitions: int, clock: Clock, table: OwnedTable) -> None:
+    def __init__(self, client: RedisClient, crawl: str, partitions: int, table: OwnedTable) -> None:
         self._client = client
         self._crawl = crawl
         self._partitions = partitions
-        self._clock = clock
         self._table = table
         self._keeping: set[OwnedPartition] = set()  # those whose manifests keep rows
         self._claims = 0  # how many there had been at the last look at all partitions
@@ -60,14 +57,13 @@ class FoundSender:
         self._look_at(stepped)
         if not self._keeping:
             return None
-        now_ms = self._clock.monotonic_ms()
         unsent = {owned: rows for owned in self._keeping if (rows := owned.found.unsent)}
         failed = await self._append(b"".join(unsent.values())) if unsent else {}
         for owned, rows in unsent.items():
-            owned.found.note_sent(rows, now_ms, lambda some: found_in(some, failed, self._partitions))
+            owned.found.note_sent(rows, self._client.running_ms, lambda some: found_in(some, failed, self._partitions))
             owned.publishing.note_owed()
         for owned in self._keeping:
-            owned.found.forget_old(now_ms)
+            owned.found.forget_safe(self._client.running_ms)
         return _refusal_among(failed.values())
 
     def _look_at(self, stepped: Iterable[OwnedPartition]) -> None:

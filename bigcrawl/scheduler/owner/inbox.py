@@ -13,8 +13,8 @@ from collections import deque
 from typing import TYPE_CHECKING, Any
 
 from bigcrawl.redisdb.replies import pairs_of
+from bigcrawl.redisdb.running_time import FORGETTABLE_MS
 from bigcrawl.scheduler.partition.manifest import NO_INBOX_ID
-from bigcrawl.scheduler.records.held_urls import KEEP_ENDED_MS
 from bigcrawl.scheduler.records.inbox_entry import FIELDS, OUTCOMES, InboxEntry, id_order
 
 if TYPE_CHECKING:
@@ -105,7 +105,7 @@ class InboxReader:
 
 
 class MovedUrls:
-    """URLs that were moved back to the inbox in the last seconds: when, in which entry, and 8 bytes for each place."""
+    """URLs that were moved back to the inbox, as long as Redis may forget it: in which entry, and 8 bytes a place."""
 
     def __init__(self) -> None:
         self._moves: deque[tuple[int, str, str, array[int]]] = deque()
@@ -113,10 +113,10 @@ class MovedUrls:
     def __repr__(self) -> str:
         return f"<MovedUrls of {len(self._moves)} calls>"
 
-    def note(self, entry_id: str, host: str, orders: Iterable[int], now_ms: int) -> None:
+    def note(self, entry_id: str, host: str, orders: Iterable[int], running_ms: int) -> None:
         """Record that URLs of a host, given by their orders, were moved to this inbox entry."""
-        self._moves.append((now_ms, entry_id, host, array("q", orders)))
-        while self._moves[0][0] < now_ms - KEEP_ENDED_MS:
+        self._moves.append((running_ms, entry_id, host, array("q", orders)))
+        while self._moves[0][0] < running_ms - FORGETTABLE_MS:
             self._moves.popleft()
 
     def merged(self, folded: str) -> list[tuple[str, int]]:

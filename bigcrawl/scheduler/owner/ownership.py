@@ -32,7 +32,7 @@ from bigcrawl.scheduler.partition.partition import PartitionLimits
 from bigcrawl.scheduler.queues.listed_pages import ListedPages
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Awaitable, Callable
     from concurrent.futures import Executor
 
     from bigcrawl.clock import Clock
@@ -138,7 +138,7 @@ class Ownership:
             clock,
             frontier.step_ms,
             table,
-            FoundSender(client, config.crawl.name, config.crawl.partitions, clock, table),
+            FoundSender(client, config.crawl.name, config.crawl.partitions, table),
             thread,
             self.hot_share,
             crawl_budgets,
@@ -149,7 +149,7 @@ class Ownership:
             self.listed,
             offer_hint,
         )
-        self._durable_rounds = DurableRounds(table, thread, clock, frontier.durable_ms)
+        self._durable_rounds = DurableRounds(client, table, thread, clock, frontier.durable_ms)
         self.releases = Releases(client, table, held, self._durable_rounds, store)
         self.budgets = OwnedBudgets(crawl_budgets, table, thread, config.budget.base)
 
@@ -182,9 +182,14 @@ class Ownership:
                 return True
         return False
 
-    async def reclaim_all(self) -> None:
-        """Claim every owned partition again after a restart of Redis, and bring both sides in line."""
+    async def reclaim_all(self, send_again: Callable[[], Awaitable[None]] | None = None) -> None:
+        """Claim every owned partition again after a restart of Redis, and bring both sides in line.
+
+        `send_again` is called in between: afterwards Redis counts pages as ended, and must have their links by then.
+        """
         await self.claims.reclaim_all()
+        if send_again is not None:
+            await send_again()
         await self.reconciliation.settle_forgotten()
 
     async def make_durable_due(self, checkpoint: int = 0) -> None:

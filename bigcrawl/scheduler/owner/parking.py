@@ -62,7 +62,7 @@ async def tend_snoozed(
         if host in hot_max and urls > hot_max[host]
     ]
     if surplus:
-        await _park(client, surplus[:HOSTS_AT_ONCE], now_ms)
+        await _park(client, surplus[:HOSTS_AT_ONCE])
 
 
 async def _read(client: RedisClient, partitions: Sequence[OwnedPartition], now_ms: int, blacklist: Blacklist) -> None:
@@ -97,7 +97,7 @@ class _Move(NamedTuple):
         return [order_of(url.priority, seq_of(m)) for url, m in zip(self.urls, self.members, strict=True)]
 
 
-async def _park(client: RedisClient, surplus: Sequence[tuple[OwnedPartition, str]], now_ms: int) -> None:
+async def _park(client: RedisClient, surplus: Sequence[tuple[OwnedPartition, str]]) -> None:
     rows = await client.commands([_surplus_command(owned, host) for owned, host in surplus])
     moves = [
         _Move(owned, owned.identity, host, members, [_queued(host, member) for member in members])
@@ -109,7 +109,7 @@ async def _park(client: RedisClient, surplus: Sequence[tuple[OwnedPartition, str
         if entry_id:
             if move.owned.identity is move.identity:  # otherwise a reconciliation has counted them meanwhile
                 move.owned.note_parked(move.host, len(move.members))
-            move.owned.moved.note(entry_id, move.host, move.orders, now_ms)
+            move.owned.moved.note(entry_id, move.host, move.orders, client.running_ms)
     replies.raise_failure()
 
 

@@ -13,8 +13,9 @@ these partitions with Redis, in one call:
   them: such a call was either carried out before, and is counted, or refused.
 
 When Redis has forgotten its last seconds, every partition is claimed again before the comparison. URLs that have ended
-or were moved to disk lately may then be queued again, and are removed. Every host rests for its delay, because its last
-fetch may be forgotten.
+or were moved to disk lately may then be queued again, and are removed. The same call tells the inbox again how they
+ended: if this node dies before the next call, nobody else knows. Every host rests for its delay, because its last fetch
+may be forgotten.
 """
 
 from __future__ import annotations
@@ -25,6 +26,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 from bigcrawl.redisdb import scripts
 from bigcrawl.redisdb.replies import sort_replies
+from bigcrawl.scheduler.records.held_urls import revisits_of
 from bigcrawl.scheduler.records.member import order_of
 
 if TYPE_CHECKING:
@@ -40,7 +42,7 @@ if TYPE_CHECKING:
     from bigcrawl.scheduler.records.held_urls import HeldUrls
 
 T = TypeVar("T")
-PORTION_BYTES = 2_000_000  # in one call: some 30,000 ended URLs, or fewer held URLs with long requests
+PORTION_BYTES = 2_000_000  # in one call: some 25,000 ended URLs, or fewer held URLs with long requests
 ROW_BYTES = 64  # of a row without the URL's member, roughly
 
 
@@ -50,7 +52,7 @@ class _Portion:
 
     held: list[tuple[int, str, int, bytes]] = field(default_factory=list)
     sent_ends: list[tuple[int]] = field(default_factory=list)
-    ended: list[tuple[int, str, int]] = field(default_factory=list)
+    lately: list[HeldUrl] = field(default_factory=list)
     places: list[tuple[str, int]] = field(default_factory=list)
     rests: dict[str, int] = field(default_factory=dict)
 
@@ -147,12 +149,12 @@ class Reconciliation:
         rows = [_row(url) for url in held]
         places = [place for url in held for place in _places(url)]
         partition = owned.keys.partition
-        ended = self._held.ended_lately(partition)
-        gone = {url.seq for url in (*held, *ended)}
-        places += [place for url in self._held.lately_of(partition) if url.seq in gone for place in _places(url)]
+        lately = self._held.lately_of(partition)
+        gone = {url.seq for url in held} | {url.seq for url in lately if _is_gone(url)}
+        places += [place for url in lately if url.seq in gone for place in _places(url)]
         places += owned.moved.merged(owned.disk.manifest.inbox_id)
         rests = self._held.rests(partition, self._clock.monotonic_ms())
-        return _Portion(rows, [], [_row(url)[:3] for url in ended], places, rests)
+        return _Portion(rows, [], lately, places, rests)
 
 
 @dataclass(slots=True)
@@ -191,9 +193,11 @@ class _Work:
             portion.held,
             self.earlier if is_last else (),
             portion.sent_ends,
-            portion.ended,
+            [_row(url)[:3] for url in portion.lately if _is_gone(url)],
             portion.places,
             portion.rests,
+            outcomes=b"".join([url.end_rows for url in portion.lately]),
+            revisits=revisits_of(portion.lately),
             is_last=is_last,
             server=server,
         )
@@ -203,12 +207,13 @@ class _Work:
 
 def _in_portions(whole: _Portion) -> list[_Portion]:
     """Divide by size. Held URLs come first, because a URL must never be nowhere."""
-    rows = len(whole.held) + len(whole.sent_ends) + len(whole.ended) + len(whole.places) + len(whole.rests)
-    if ROW_BYTES * rows + sum(len(row[3]) for row in whole.held) <= PORTION_BYTES:
+    rows = len(whole.held) + len(whole.sent_ends) + len(whole.lately) + len(whole.places) + len(whole.rests)
+    more_bytes = sum(len(row[3]) for row in whole.held) + sum(map(_told_bytes, whole.lately))
+    if ROW_BYTES * rows + more_bytes <= PORTION_BYTES:
         return [whole]
     portions = [_Portion(held=rows) for rows in _pieces(whole.held, lambda row: len(row[3]))]
     portions += [_Portion(sent_ends=rows) for rows in _pieces(whole.sent_ends)]
-    portions += [_Portion(ended=rows) for rows in _pieces(whole.ended)]
+    portions += [_Portion(lately=rows) for rows in _pieces(whole.lately, _told_bytes)]
     portions += [_Portion(places=rows) for rows in _pieces(whole.places)]
     portions += [_Portion(rests=dict(rows)) for rows in _pieces(list(whole.rests.items()))]
     return portions
@@ -235,6 +240,15 @@ def _ignore_ends(owned: OwnedPartition, ended: list[HeldUrl]) -> None:
 
 def _row(url: HeldUrl) -> tuple[int, str, int, bytes]:
     return url.seq, url.host, _order(url), url.member
+
+
+def _is_gone(url: HeldUrl) -> bool:
+    """Whether a URL that left the node has ended, and was not put back into its host's queue."""
+    return url.end is not None and not url.end.member
+
+
+def _told_bytes(url: HeldUrl) -> int:
+    return len(url.end_rows) + (len(url.revisit.url.body) if url.revisit is not None else 0)
 
 
 def _order(url: HeldUrl) -> int:

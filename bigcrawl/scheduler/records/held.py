@@ -77,6 +77,7 @@ class HeldUrl:
     end: Ended | None = None  # how it ended; None until then
     offered_at_end: int = 0  # the outbox's count then: those URLs must be safe before it is acknowledged
     pages_at_end: int = 0  # the page storage's count then: likewise
+    end_rows: bytes = b""  # what its inbox was told of its end, but for its revisit
     is_end_sent: bool = False  # Redis may have its end
     is_end_confirmed: bool = False  # Redis has its end
 
@@ -271,8 +272,9 @@ class HeldUrl:
         """This node will not fetch it any more, whatever it was waiting for; there is no end to tell."""
         self.stage = Stage.ENDED
 
-    def note_end_sent(self) -> None:
-        """Its end was sent to Redis."""
+    def note_end_sent(self, rows: bytes) -> None:
+        """Its end is sent to Redis, with these rows for the inbox."""
+        self.end_rows = rows
         self.is_end_sent = True
 
     def confirm_end(self) -> None:

@@ -11,9 +11,11 @@ from __future__ import annotations
 
 from collections import deque
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
+from bigcrawl.redisdb.running_time import FORGETTABLE_MS
 from bigcrawl.scheduler.records.held import Stage
+from bigcrawl.scheduler.records.revisits import encode_revisits
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -23,11 +25,16 @@ if TYPE_CHECKING:
     from bigcrawl.scheduler.records.page_storage import PageStorage
 
 
-# Covers what Redis may bring back after losing its last second of writes, or its last two on a slow disk.
-KEEP_ENDED_MS = 3_000
-
 # Confirmed ends may wait behind an unconfirmed one. Above this number, they are removed in bulk.
 CONFIRMED_MAX = 512
+
+
+class _Confirmed(NamedTuple):
+    """A URL whose end Redis has confirmed: when, on the monotonic clock and by the running time of Redis."""
+
+    held: HeldUrl
+    now_ms: int
+    running_ms: int
 
 
 @dataclass(slots=True)
@@ -38,7 +45,7 @@ class HeldUrls:
     _held: dict[tuple[int, int], HeldUrl] = field(default_factory=dict)
     _ended: deque[HeldUrl] = field(default_factory=deque)
     _confirmed: int = 0  # how many of `_ended` Redis has confirmed
-    _lately: deque[tuple[int, HeldUrl]] = field(default_factory=deque)
+    _lately: deque[_Confirmed] = field(default_factory=deque)
     _tell_left: Callable[[HeldUrl, int | None], None] | None = None
 
     def __len__(self) -> int:
@@ -121,13 +128,13 @@ class HeldUrls:
                 found.append(held)
         return found
 
-    def forget(self, ends: list[HeldUrl], now_ms: int) -> None:
-        """Remove URLs whose end Redis has confirmed. How they ended is kept for `KEEP_ENDED_MS`."""
+    def forget(self, ends: list[HeldUrl], now_ms: int, running_ms: int) -> None:
+        """Remove URLs whose end Redis has confirmed. How they ended is kept until `forget_safe`."""
         for held in ends:
             key = (held.partition, held.seq)
             if self._held.get(key) is held:
                 del self._held[key]
-                self._lately.append((now_ms, held))
+                self._lately.append(_Confirmed(held, now_ms, running_ms))
                 held.confirm_end()
                 self._confirmed += 1
         while self._ended and self._ended[0].is_end_confirmed:
@@ -136,7 +143,10 @@ class HeldUrls:
         if self._confirmed > CONFIRMED_MAX:
             self._ended = deque(held for held in self._ended if not held.is_end_confirmed)
             self._confirmed = 0
-        while self._lately and self._lately[0][0] < now_ms - KEEP_ENDED_MS:
+
+    def forget_safe(self, running_ms: int) -> None:
+        """Forget how URLs ended whose end Redis cannot forget any more, by its running time."""
+        while self._lately and self._lately[0].running_ms < running_ms - FORGETTABLE_MS:
             self._lately.popleft()
 
     def drop(self, held: HeldUrl) -> bool:
@@ -167,22 +177,24 @@ class HeldUrls:
         return dropped
 
     def lately_of(self, partition: int) -> list[HeldUrl]:
-        """Return the partition's URLs whose end Redis confirmed recently, once for each end, whatever it was."""
-        return [held for _, held in self._lately if held.partition == partition]
+        """Return the partition's URLs whose end Redis may forget, once for each end, whatever it was."""
+        return [held for held in self.lately() if held.partition == partition]
 
     def lately(self) -> list[HeldUrl]:
-        """Return URLs whose end Redis confirmed within `KEEP_ENDED_MS`."""
-        return [held for _, held in self._lately]
-
-    def ended_lately(self, partition: int) -> list[HeldUrl]:
-        """Return acknowledged URLs of the partition that a rewound Redis may bring back."""
-        return [held for held in self.lately_of(partition) if held.end and not held.end.member]
+        """Return URLs whose end Redis has confirmed, and may forget."""
+        return [held for held, _, _ in self._lately]
 
     def rests(self, partition: int, now_ms: int) -> dict[str, int]:
         """Return hosts that a rewound Redis may no longer hold back, and for how many more ms each must rest."""
         left: dict[str, int] = {}
-        for confirmed_ms, held in self._lately:
+        for held, confirmed_ms, _ in self._lately:
             until_ms = confirmed_ms + (held.end.delay_ms if held.end else 0)
             if held.partition == partition and until_ms > now_ms:
                 left[held.host] = max(left.get(held.host, 0), until_ms - now_ms)
         return left
+
+
+def revisits_of(ended: Iterable[HeldUrl]) -> bytes:
+    """Return the next visits of ended URLs as the inbox takes them; empty if there are none."""
+    found = [held.revisit for held in ended if held.revisit is not None and held.end and not held.end.member]
+    return encode_revisits(found) if found else b""

@@ -68,6 +68,8 @@ class Network:
             node of an earlier crawl would count as alive in this one.
         plans: the faults of the next round trips, None for one that goes well; nothing more goes wrong after them.
         round_trips: how many there were; under_way: how many have not come back.
+        is_away: whether nobody can be asked.
+        kept: what Redis held after each round trip, as long as there is a list for it.
     """
 
     def __init__(self, server: redis.Redis, crawl: str) -> None:
@@ -77,6 +79,8 @@ class Network:
         self._late: deque[list[Row]] = deque()
         self.plans: deque[Plan | None] = deque()
         self.restarts = 0
+        self.is_away = False
+        self.kept: list[dict[bytes, tuple[int, bytes]]] | None = None
         self.round_trips = 0
         self.under_way = 0
         self.struck: list[str] = []  # what went wrong, for a reader of a failure
@@ -163,8 +167,12 @@ class UnreliableClient(RedisClient):
             return await self._unreliable_round_trip(rows)
         finally:
             self._network.under_way -= 1
+            if self._network.kept is not None:
+                self._network.kept.append(self._network.snapshot())
 
     async def _unreliable_round_trip(self, rows: Sequence[Sequence[Value]]) -> list[Any]:
+        if self._network.is_away:
+            raise errors.ConnectionError("the test's network: away")
         if self._restarts_seen != self._network.restarts:
             raise RedisRestartedError("Redis was restarted")
         sent = [tuple(row) for row in rows]

@@ -140,7 +140,7 @@ async def rest_until(event: asyncio.Event, least_s: float, most_s: float) -> Non
     event.clear()
 
 
-async def refusal_of(work: Awaitable[None]) -> RedisRefusedError | None:
+async def refusal_of(work: Awaitable[object]) -> RedisRefusedError | None:
     """Do the work. Return the error if Redis refuses a part of it, so that it can be raised after other work."""
     try:
         await work

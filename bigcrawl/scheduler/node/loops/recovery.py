@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from bigcrawl.exceptions import TransientStoreError
 from bigcrawl.redisdb.reply_errors import RedisRestartedError
+from bigcrawl.scheduler.node.loops.loop import refusal_of
 
 if TYPE_CHECKING:
     from bigcrawl.scheduler.node.assembly import Parts
@@ -26,7 +27,6 @@ class Recovery:
         self._ownership = parts.ownership
         self._outbox = parts.outbox
         self._contents = parts.contents
-        self._exchange = parts.exchange
         self._trials = parts.trials
         self._reputation = parts.reputation
         self._shared_hosts = parts.shared_hosts
@@ -44,22 +44,23 @@ class Recovery:
             await self._client.accept_restart()
             try:
                 await self._crawl.check()
-                await self._beat.go_on_during(self._ownership.reclaim_all())
-                await self._send_again()
+                await self._beat.go_on_during(self._ownership.reclaim_all(self._send_again))
+                self._reputation.publish_again()
+                self._shared_hosts.note_restart()
+                await self._starts.end_again()
             except RedisRestartedError:
                 raise
             except TransientStoreError:
                 self._client.take_back_acceptance()
                 raise
+            self._client.note_recovery()
             self._troubles.note_recovery()
         logger.info("Redis was restarted; partitions were claimed again and brought in line")
 
     async def _send_again(self) -> None:
+        """Send links and dead letters. A Redis without memory gets links later: ends and steps must make room first."""
         self._outbox.send_again()
         if self._contents is not None:
             self._contents.send_again()
-        self._exchange.send_again()
-        self._trials.send_again()
-        self._reputation.publish_again()
-        self._shared_hosts.note_restart()
-        await self._starts.end_again()
+        await refusal_of(self._outbox.flush(self._client))
+        await self._trials.send_again()

@@ -60,7 +60,7 @@ class Gates:
         urls, paces = HeldUrls(), Paces(config)
         self.paces = paces
         self.tallies = Tallies()
-        self.aside = Aside(client, urls, nothing_owned, 1, clock)
+        self.aside = Aside(client, urls, nothing_owned, 1)
         self.shared_hosts = SharedHosts(config, "node", client, clock, paces, urls)
         urls.tell_left_hosts_to(self.shared_hosts.note_end)
         self.addresses = AddressCheck(

@@ -278,28 +278,6 @@ def test_outcome_whose_reply_was_lost_is_told_again(tmp_path: Path, crawl_name: 
     asyncio.run(scenario())
 
 
-def test_redis_that_forgot_its_last_second_is_told_the_latest_outcomes(
-    tmp_path: Path, crawl_name: str, redis_url: str
-) -> None:
-    """With the next call of each partition, whether anything of it ends or is due or not; once."""
-
-    async def scenario() -> None:
-        async with world(tmp_path, crawl_name, redis_url) as w:
-            node = await begun(w, URL)
-            [held] = await w.take(node)
-            w.end(node, held)
-            await node.parts.exchange.run(acknowledge=True, urls_max=0)
-            inbox = w.keys(node, "a.example").inbox
-            entries = await w.client.command("XRANGE", inbox, "-", "+")
-            await w.client.command("XDEL", inbox, *(entry_id for entry_id, fields in entries if b"o" in fields))
-            node.parts.exchange.send_again()
-            await told(w, node)
-            assert name_of(node, URL) == "status:200"
-            assert not await node.parts.exchange.run(acknowledge=True, urls_max=0)
-
-    asyncio.run(scenario())
-
-
 def test_outcomes_are_looked_for_once_a_second(
     tmp_path: Path, crawl_name: str, redis_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 import pytest
 
 from bigcrawl.redisdb import scripts
+from bigcrawl.redisdb.running_time import FORGETTABLE_MS
 from bigcrawl.scheduler.owner.inbox import MovedUrls
 from bigcrawl.scheduler.owner.parking import tend_snoozed
-from bigcrawl.scheduler.records.held_urls import KEEP_ENDED_MS
 from tests.unit.scheduler.gates.test_speed import awaited
 from tests.unit.scheduler.owner.test_doubt import HOST, PAGES, begun, snooze
 from tests.unit.scheduler.world import world
@@ -111,11 +111,11 @@ async def test_dropped_urls_are_dropped_again(tmp_path: Path, crawl_name: str, r
 
 
 def test_moves_are_remembered_for_some_seconds() -> None:
-    """And longer while nothing is moved: Redis may be away for a minute before it has forgotten."""
+    """Of the running time of Redis; and longer while nothing is moved."""
     moved = MovedUrls()
     moved.note("1-0", HOST, [7, 8], 0)
-    moved.note("5-0", HOST, [9], KEEP_ENDED_MS)
+    moved.note("5-0", HOST, [9], FORGETTABLE_MS)
     assert moved.merged("1-0") == [(HOST, 7), (HOST, 8)]
     assert moved.merged("0-0") == []
-    moved.note("6-0", "b.example", [-3], KEEP_ENDED_MS + 1)
+    moved.note("6-0", "b.example", [-3], FORGETTABLE_MS + 1)
     assert moved.merged("9-9") == [(HOST, 9), ("b.example", -3)]

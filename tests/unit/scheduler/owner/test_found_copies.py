@@ -9,11 +9,11 @@ import pytest
 
 from bigcrawl.redisdb.keys import PartitionKeys
 from bigcrawl.redisdb.reply_errors import RedisRefusedError
+from bigcrawl.redisdb.running_time import FORGETTABLE_MS
 from bigcrawl.scheduler.crawl.survey import survey
 from bigcrawl.scheduler.owner.durable_rounds import LOOK_MS
 from bigcrawl.scheduler.owner.found_copies import FoundCopies
 from bigcrawl.scheduler.records.contents import FOUND, found_by_partition, found_in, pack_contents, unpack_contents
-from bigcrawl.scheduler.records.held_urls import KEEP_ENDED_MS
 from bigcrawl.scheduler.records.inbox_entry import CONTENTS
 from tests.support.redis_servers.redis_server import PrivateRedis
 from tests.unit.content.pages import edited, page
@@ -55,16 +55,16 @@ def test_found_copies_are_kept_until_redis_cannot_forget_them(tmp_path: Path) ->
     second = found.unsent
     assert len(second) == FOUND.itemsize
     assert FoundCopies(steps.partition.committed).unsent == first + second, "as the next owner would send them"
-    found.forget_old(61_000)
+    found.forget_safe(61_000)
     assert steps.partition.committed.untold == first + second
     found.send_again()
     found.note_sent(second, 1_500, none_of)  # under way when Redis may have forgotten
     assert found.unsent == first + second
     found.note_sent(first + second, 2_000, none_of)
     steps.step((70, 1))
-    found.forget_old(62_000)
+    found.forget_safe(62_000)
     assert (found.unsent, steps.partition.committed.untold) == (b"", first + second)
-    found.forget_old(62_001)
+    found.forget_safe(62_001)
     assert (found.unsent, steps.partition.committed.untold) == (b"", b"")
 
 
@@ -88,12 +88,12 @@ def test_found_copies_that_one_inbox_refuses_are_sent_again_alone(tmp_path: Path
     last = found_in(found.unsent, {3}, 10)
     assert found.unsent == refused + last
     found.note_sent(found.unsent, 2_000, lambda rows: found_in(rows, {1}, 10))
-    found.forget_old(90_000)
+    found.forget_safe(90_000)
     assert (found.unsent, steps.partition.committed.untold) == (refused, both + last)
     found.note_sent(refused, 90_000, none_of)
-    found.forget_old(90_000 + KEEP_ENDED_MS)
+    found.forget_safe(90_000 + FORGETTABLE_MS)
     assert (found.rows_unsent, steps.partition.committed.untold) == (0, both + last)
-    found.forget_old(90_001 + KEEP_ENDED_MS)
+    found.forget_safe(90_001 + FORGETTABLE_MS)
     assert steps.partition.committed.untold == b""
 
 
@@ -156,7 +156,7 @@ def test_what_an_owner_left_is_sent_by_the_next(tmp_path: Path, crawl_name: str,
             await node.ownership.reclaim_all()
             await node.ownership.folding.step_due(starved=False)
             assert await told(w) == [(30, 3, 1)] * 2
-            w.clock.advance(w.config.frontier.redis_loss_ms + 1)
+            node.parts.client._running_time.known_ms += w.config.frontier.redis_loss_ms + 1
             await node.ownership.folding.step_due(starved=False)
             assert not any(owned.found.has_any for owned in node.ownership.owned.values())
 

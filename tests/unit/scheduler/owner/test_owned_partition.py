@@ -162,7 +162,7 @@ def test_manifest_behind_redis_does_not_admit_twice(tmp_path: Path, crawl_name: 
     async def scenario() -> None:
         async with owner(tmp_path / "p", crawl_name, redis_url) as o:
             mine = await o.open()
-            mine.durability.force(0)
+            mine.durability.force(0, 0)
             await o.send(*urls_of("a.example", 5))
             await o.step(mine)
             for file in (tmp_path / "p").rglob("*"):
@@ -213,7 +213,7 @@ async def aged(o: Owner, mine: OwnedPartition, monkeypatch: pytest.MonkeyPatch, 
         await o.send(*urls_of(f"h{at}.example", 4))
         await o.step(mine)
         mine.disk.committed._log._first_bytes = 0
-        mine.durability.force(now_ms)
+        mine.durability.force(now_ms, now_ms)
         await o.client.run([mine.publish()])
 
 
@@ -337,7 +337,7 @@ def test_inbox_is_trimmed_only_behind_the_durable_point_before(tmp_path: Path, c
             await o.step(mine)
             lengths = []
             for now_ms in (0, 10_000, 20_000):
-                mine.durability.force(now_ms)
+                mine.durability.force(now_ms, now_ms)
                 await o.client.run([mine.publish()])
                 lengths.append(await o.client.command("XLEN", o.keys.inbox))
             assert lengths == [1, 0, 0]

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from types import SimpleNamespace
 
+from bigcrawl.redisdb.running_time import FORGETTABLE_MS
 from bigcrawl.redisdb.scripts import Ended
 from bigcrawl.scheduler.records.held import HeldUrl, Stage
-from bigcrawl.scheduler.records.held_urls import CONFIRMED_MAX, KEEP_ENDED_MS, HeldUrls
+from bigcrawl.scheduler.records.held_urls import CONFIRMED_MAX, HeldUrls
 from bigcrawl.scheduler.records.member import Member
 
 
@@ -32,7 +33,7 @@ def test_ended_url_waits_for_the_links_offered_before_its_end() -> None:
     assert [held.seq for held in table.acknowledgeable(5)] == [1]
     assert [held.seq for held in table.acknowledgeable(9)] == [1, 2]
     assert len(table) == table.unacknowledged == 2
-    table.forget([first], now_ms=0)
+    table.forget([first], 0, 0)
     assert [held.seq for held in table] == [2]
 
 
@@ -87,18 +88,20 @@ def test_url_taken_again_is_not_ended_by_its_first_fetch() -> None:
     assert new.stage is Stage.WAITING
 
 
-def test_only_acknowledged_urls_are_remembered_and_only_for_seconds() -> None:
-    """A Redis that lost its last second is told of acknowledged URLs, not of those that went back."""
+def test_urls_are_remembered_until_redis_has_run_for_some_seconds() -> None:
+    """However much later that is: one that dies is away for as long as it is away."""
     done, returned, failed = held_url(1), held_url(2), held_url(3)
     table = holding(done, returned, failed)
     table.end(done, Ended(1, 0), 0)
     table.end(returned, Ended(2, 0, b"="), 0)
     table.end(failed, Ended(3, 0, b"3:again"), 0)
-    table.forget([done, returned, failed], now_ms=1_000)
-    assert table.ended_lately(0) == [done]
-    assert table.ended_lately(1) == []
-    table.forget([], now_ms=1_001 + KEEP_ENDED_MS)
-    assert table.ended_lately(0) == []
+    table.forget([done, returned, failed], 0, running_ms=1_000)
+    table.forget([], 120_000, running_ms=1_000)
+    table.forget_safe(1_000 + FORGETTABLE_MS)
+    assert table.lately_of(0) == [done, returned, failed]
+    assert table.lately_of(1) == []
+    table.forget_safe(1_001 + FORGETTABLE_MS)
+    assert table.lately_of(0) == []
 
 
 def test_ends_are_forgotten_in_any_order_and_the_rest_keeps_its_own() -> None:
@@ -107,13 +110,13 @@ def test_ends_are_forgotten_in_any_order_and_the_rest_keeps_its_own() -> None:
     table = holding(*urls)
     for url in urls:
         table.end(url, Ended(url.seq, 0), offered=url.seq)
-    table.forget([urls[7], urls[1], urls[4]], now_ms=0)
+    table.forget([urls[7], urls[1], urls[4]], 0, 0)
     assert [held.seq for held in table.acknowledgeable(99)] == [0, 2, 3, 5, 6, 8]
     assert [held.seq for held in table.acknowledgeable(5)] == [0, 2, 3, 5]
     assert {held.seq for held in table} == {0, 2, 3, 5, 6, 8}
-    assert {held.seq for held in table.ended_lately(1)} == {1, 4, 7}
-    table.forget([urls[8], urls[0]], now_ms=0)
-    table.forget([urls[6], urls[5], urls[2], urls[3]], now_ms=0)
+    assert {held.seq for held in table.lately_of(1)} == {1, 4, 7}
+    table.forget([urls[8], urls[0]], 0, 0)
+    table.forget([urls[6], urls[5], urls[2], urls[3]], 0, 0)
     assert (len(table), table.unacknowledged) == (0, 0)
 
 
@@ -124,9 +127,9 @@ def test_forgotten_end_of_a_lost_partition_takes_no_other_with_it() -> None:
     for url in (lost, kept, other):
         table.end(url, Ended(url.seq, 0), 0)
     table.drop_partition(0)
-    table.forget([lost], now_ms=0)
+    table.forget([lost], 0, 0)
     assert table.acknowledgeable(0) == [kept, other]
-    assert table.ended_lately(0) == []
+    assert table.lately_of(0) == []
 
 
 def test_what_was_not_forgotten_is_told_again() -> None:
@@ -136,7 +139,7 @@ def test_what_was_not_forgotten_is_told_again() -> None:
     table.end(first, Ended(1, 0), 0)
     told = table.acknowledgeable(0)
     table.end(second, Ended(2, 0), 0)
-    table.forget([], now_ms=0)
+    table.forget([], 0, 0)
     assert table.acknowledgeable(0)[: len(told)] == told
 
 
@@ -147,7 +150,7 @@ def test_ends_that_were_heard_do_not_pile_up_behind_one_that_was_not() -> None:
     for url in (stuck, *others):
         table.end(url, Ended(url.seq, 0), 0)
     for url in others:
-        table.forget([url], now_ms=0)
+        table.forget([url], 0, 0)
         assert len(table._ended) <= 2 * CONFIRMED_MAX - url.seq + CONFIRMED_MAX
     assert table.unacknowledged == 1
     assert len(table._ended) <= CONFIRMED_MAX
