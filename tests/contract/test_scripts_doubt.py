@@ -148,6 +148,34 @@ def test_end_that_was_carried_out_unheard_is_told_of(world: ScriptWorld, member:
     assert list(before.taken) == [2]
 
 
+@pytest.mark.parametrize("revisits", [b"", b"revisits"])
+def test_url_that_ended_leaves_its_queue_in_the_call_that_tells_its_end(world: ScriptWorld, revisits: bytes) -> None:
+    """If the node dies after this call, nobody else knows how it ended."""
+    [(seq, (_, order, _))] = taken_rows(world, HOST)
+    world.claim("a")
+    assert set(world.check().queued_seqs) == {seq}
+    who = replace(world.who, generation=world.generation + 1)
+    call = scripts.reconcile_partition(
+        world.keys,
+        who,
+        1,
+        DELAY_MS,
+        (),
+        (),
+        (),
+        [(seq, HOST, order)],
+        (),
+        {},
+        outcomes=b"outcomes",
+        revisits=revisits,
+        now_ms=world.now_ms,
+    )
+    assert world.runner.run(call).removed == 1
+    assert not world.check().queued_seqs
+    [(_, fields)] = world.client.xrange(world.keys.inbox)
+    assert fields == {b"o": b"outcomes"} | ({b"v": revisits} if revisits else {})
+
+
 def test_hot_urls_are_counted(world: ScriptWorld) -> None:
     """The reply says what waits in Redis of each host, and the partition's own count is put right."""
     rows = taken_rows(world, HOST, HOST, HOST, "b.example")

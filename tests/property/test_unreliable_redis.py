@@ -78,9 +78,13 @@ class UnreliableMachine(RuleBasedStateMachine):
     def a_late_request_arrives(self) -> None:
         self.trial.network.deliver()
 
-    @rule(by_ms=st.sampled_from(REWINDS_MS))
-    def redis_forgets(self, by_ms: int) -> None:
+    @rule(by_ms=st.sampled_from(REWINDS_MS), away_turns=st.just(0) | st.integers(1, 40))
+    def redis_forgets(self, by_ms: int, away_turns: int = 0) -> None:
+        """It may stay away, longer than a lease or not."""
         self.trial.rewind(by_ms)
+        self.trial.network.is_away = True
+        self.time_passes(away_turns)
+        self.trial.network.is_away = False
 
     @precondition(lambda self: len(self.trial.nodes) < NODES_MAX)
     @rule()
