@@ -98,9 +98,9 @@ def test_recent_batches_are_sent_again_to_a_redis_that_forgot_them(crawl_name: s
             for url in URLS[:3]:
                 outbox.offer(url, 0)
                 await outbox.flush(client)
-                client._running_time.known_ms += 2 * KEEP_SENT_MS // 3
                 clock.advance(120_000)
                 await outbox.flush(client)  # nothing: Redis may be away for any time
+                client._running_time.known_ms += 2 * KEEP_SENT_MS // 3
             await client.command("DEL", keys.inbox, keys.sender + "node")
             outbox.send_again()
             await outbox.flush(client)
