@@ -25,7 +25,7 @@ from bigcrawl.scheduler.queues.prioritizers import (
     make_prioritizer,
     needs_ranks,
 )
-from bigcrawl.scheduler.records.body import look_at_address
+from bigcrawl.scheduler.records.body import address_or_none
 from bigcrawl.scheduler.rules.blacklist import NOTHING
 from bigcrawl.scheduler.rules.budget_rules import merge_rules, parse_rules, read_live_rules
 from bigcrawl.scheduler.rules.rule_book import RuleBook
@@ -224,4 +224,4 @@ class CrawlBudgets:
         rules = merge_rules(self._rules, self._live)
         self._book = RuleBook(rules, self.pld_of, self.pld_key)
         self._limits_bytes = any(rule.fetched_bytes is not None for rule in rules.values())
-        return make_budgets(self._config.budget, self._counts, self._book, look_at_address)
+        return make_budgets(self._config.budget, self._counts, self._book, address_or_none)
