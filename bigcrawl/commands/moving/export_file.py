@@ -25,7 +25,13 @@ from bigcrawl.private_files import name_part, opener
 from bigcrawl.scheduler.partition.fold.imported_rows import RowsFormatError, TableRows, pack_rows, unpack_rows
 from bigcrawl.scheduler.records.body import address_or_none, look_at_body
 from bigcrawl.scheduler.records.inbox_entry import CONTENTS, EDGES, FORGOTTEN, REVISITS, ROWS, VOTES
-from bigcrawl.scheduler.records.queued_url import BatchFormatError, QueuedUrl, decode_sound_batch, encode_batch
+from bigcrawl.scheduler.records.queued_url import (
+    UNRUNNABLE,
+    BatchFormatError,
+    QueuedUrl,
+    decode_sound_batch,
+    encode_batch,
+)
 from bigcrawl.url.canonical import canonicalize, host_of
 
 if TYPE_CHECKING:
@@ -142,14 +148,15 @@ def exported_crawl(path: Path) -> str:
 
 
 def url_line(url: QueuedUrl, partition: int) -> Line:
-    """Return the line of a URL."""
+    """Return the line of a URL. If its request is damaged, it has no address, and is flagged as unrunnable."""
+    address = address_or_none(url.body)[0]
     return {
-        "url": address_or_none(url.body)[0],
+        "url": address,
         "host": url.host,
         "priority": url.priority,
         "partition": partition,
         "key": f"{url.key:016x}",
-        "flags": url.flags,
+        "flags": url.flags if address else url.flags | UNRUNNABLE,
         "body": _text(url.body),
     }
 
@@ -165,7 +172,8 @@ def url_of(line: Line) -> QueuedUrl:
         [url] = decode_sound_batch(encode_batch([written]))
     except (BatchFormatError, OverflowError) as error:
         raise ValueError(str(error)) from error
-    if host_of(canonicalize(look_at_body(url.body).url, LINE_BYTES_MAX)) != url.host:
+    is_whole = not url.flags & UNRUNNABLE
+    if is_whole and host_of(canonicalize(look_at_body(url.body).url, LINE_BYTES_MAX)) != url.host:
         raise ValueError(f"its request is to another host than {url.host}")
     return url
 

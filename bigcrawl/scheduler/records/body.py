@@ -25,18 +25,20 @@ class BodySummary(NamedTuple):
     url: str
     is_canonical: bool
     has_errback: bool
+    methods: tuple[str, ...] = ()
 
 
 def look_at_body(body: bytes) -> BodySummary:
-    """Return the URL of a body and two facts about its request.
+    """Return the URL of a body, two facts about its request, and the names of its callback and errback.
 
     Raises:
         ValueError: the body is damaged.
     """
     url, _, payload, _ = _fields(body)
     if payload is None or isinstance(payload, int):
-        return _new_tuple(BodySummary, (url, True, False))
-    return _new_tuple(BodySummary, (url, False, bool(payload.get("errback"))))
+        return _new_tuple(BodySummary, (url, True, False, ()))
+    named = payload.get("callback"), payload.get("errback")
+    return _new_tuple(BodySummary, (url, False, bool(named[1]), tuple(map(str, filter(None, named)))))
 
 
 def look_at_address(body: bytes) -> tuple[str, int]:

@@ -30,7 +30,8 @@ LISTED_SHIFT = 19  # three bits: how often its site says that it changes, a code
 ASKED = 1 << 23  # its HEAD was answered, or failed: it is fetched next
 # 24 to 31: what a URL in Redis has received from pages that link to it, see `records.votes`
 RANGES_SHIFT = 32  # the 24-bit mark of the blacklist's address ranges begins at this bit
-FLAGS_END = 1 << 56
+UNRUNNABLE = 1 << 56  # the node that took it could not run its request, see `queues.unrunnable`
+FLAGS_END = 1 << 57
 HOST_CHARS_MAX = 255
 PRIORITY_END = 1 << 31
 
@@ -101,7 +102,7 @@ def decode_batch(data: bytes) -> list[QueuedUrl]:
 
 
 def unsound_urls(urls: Sequence[QueuedUrl]) -> list[QueuedUrl]:
-    """Return the URLs of a decoded batch whose host, priority or flags are out of range. No node sends such URLs."""
+    """Return the URLs of a decoded batch with a field out of range. No node sends such URLs."""
     return [] if not urls or _are_in_range(urls) else [url for url in urls if not _are_in_range([url])]
 
 
@@ -109,7 +110,9 @@ def decode_sound_batch(data: bytes) -> list[QueuedUrl]:
     """Return the URLs of a batch, in order. Raises as `decode_batch`, and for a URL of `unsound_urls` too."""
     urls = decode_batch(data)
     if unsound := unsound_urls(urls):
-        raise BatchFormatError(f"{len(unsound)} URLs have a host, a priority or flags out of range: {unsound[0][:4]}")
+        raise BatchFormatError(
+            f"{len(unsound)} URLs have a host, priority, flags or request out of range: {unsound[0][:4]}"
+        )
     return urls
 
 
@@ -136,7 +139,8 @@ def _are_well_formed(urls: Sequence[QueuedUrl]) -> bool:
 
 
 def _are_in_range(urls: Sequence[QueuedUrl]) -> bool:
-    _, hosts, priorities, flags, _ = zip(*urls, strict=True)
+    _, all_hosts, priorities, flags, bodies = zip(*urls, strict=True)
+    hosts = {*all_hosts}  # of a batch they are few
     text = "".join(hosts)
     return bool(
         min(priorities) >= -PRIORITY_END
@@ -144,6 +148,7 @@ def _are_in_range(urls: Sequence[QueuedUrl]) -> bool:
         and min(flags) >= 0
         and max(flags) < FLAGS_END
         and all(hosts)
+        and all(bodies)
         and max(map(len, hosts)) <= HOST_CHARS_MAX
         and text.isascii()
         and text.isprintable()

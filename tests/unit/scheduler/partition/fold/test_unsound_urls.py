@@ -28,6 +28,7 @@ UNSOUND = [
     make_url(9, "a.example")._replace(flags=1 << 63),
     make_url(10, "a.example")._replace(flags=-1),
     make_url(11, "a.example")._replace(priority=1 << 40),
+    make_url(12, "a.example")._replace(body=b""),
 ]
 
 
@@ -50,7 +51,7 @@ def test_a_damaged_body_stops_no_step(tmp_path: Path) -> None:
     budgets = EffectiveBudgets(Unlimited(), book, address_or_none)
     partition = Partition.open(tmp_path / "p0000", 1, PartitionLimits(), budgets=budgets, pld_of=pld_of)
     partition.sources.set_withholds(Blacklist(["re:/never"], pld_of).withholds)
-    urls = [make_url(1, "a.example")._replace(body=body) for body in (b"\xc1", b"\x07", b"\x93\x01\x02\x03", b"")]
+    urls = [make_url(1, "a.example")._replace(body=body) for body in (b"\xc1", b"\x07", b"\x93\x01\x02\x03", b"\x90")]
     step = partition.step([("1-0", encode_batch([url._replace(key=at) for at, url in enumerate(urls)]))], 10, {})
     assert step.batch is not None
     assert len(step.batch.urls) == len(urls)
