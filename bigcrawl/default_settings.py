@@ -1152,6 +1152,13 @@ TABLE: tuple[Setting | str, ...] = (
         1_000,
     ),
     Setting(
+        "BIGCRAWL_CALLBACKS",
+        None,
+        list,
+        "For stored requests whose callback or errback was renamed or removed: a list of old=new gives them to another "
+        "method of the spider, old= drops them, and ?= drops those that cannot be decoded. All others wait.",
+    ),
+    Setting(
         "BIGCRAWL_STANDSTILL_SECONDS",
         20.0,
         float,

@@ -46,7 +46,7 @@ def _read(setting: Setting, raw: object) -> Any:
         return setting.default
     try:
         value = _convert(setting, raw)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, RecursionError):
         raise ConfigError(f"{setting.name} is {raw!r}; must be {_wanted(setting)}") from None
     out_of_choices = bool(setting.choices) and value not in setting.choices
     too_low = setting.low is not None and value < setting.low

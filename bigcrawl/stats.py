@@ -404,6 +404,21 @@ CRAWL_COUNTERS: tuple[Stat, ...] = (
         "trim_partition.lua, awaken_host.lua",
     ),
     Stat(
+        "unrunnable",
+        "gauge",
+        "URLs",
+        "Further URLs on disk, which no spider could run: it lacks their callback or errback, or cannot decode their "
+        "request. The crawl is not finished while there are any; see `BIGCRAWL_CALLBACKS`.",
+        "trim_partition.lua",
+    ),
+    Stat(
+        "unrunnable_methods",
+        "mark",
+        "text",
+        "How many of them wait for each method: `parse_item=28 ?=2`, ? for a request that cannot be decoded.",
+        "trim_partition.lua",
+    ),
+    Stat(
         "damaged",
         "mark",
         "0 or 1",
@@ -521,7 +536,7 @@ CRAWL_COUNTERS: tuple[Stat, ...] = (
             ),
             ("unresolved", "the host does not exist in DNS"),
             ("refused-address", "its address is closed; see BIGCRAWL_ALLOW_PRIVATE_ADDRESSES"),
-            ("undecodable", "the spider no longer has the callback, or the stored request is damaged"),
+            ("undecodable", "the spider cannot run its request, and BIGCRAWL_CALLBACKS drops it"),
             ("scheme", "no download handler for it"),
             ("ignored", "a downloader middleware refused it"),
             ("elsewhere", "met by the crawler from which the crawl was imported"),
@@ -541,7 +556,7 @@ CRAWL_COUNTERS: tuple[Stat, ...] = (
         "set_aside",
         "counter",
         "URLs",
-        "Times a URL about to be fetched went back to disk because the blacklist covers it.",
+        "Times a URL about to be fetched went back to disk because the blacklist covers it, or no spider can run it.",
         "set_aside_urls.lua",
     ),
     Stat(

@@ -14,6 +14,7 @@ from bigcrawl.exceptions import CorruptionError, TransientStoreError
 from bigcrawl.private_files import make_private_directory
 from bigcrawl.scheduler.partition.copies import newest_of, put_back
 from bigcrawl.scheduler.partition.tables import KINDS
+from bigcrawl.scheduler.queues.unrunnable import PREFIX as UNRUNNABLE
 from bigcrawl.store.objects import Objects
 from bigcrawl.store.series import PointSeries
 from bigcrawl.warc.files import locked_directory
@@ -48,8 +49,8 @@ def said_of_files(files: FilesToRead, *, has_any: bool) -> dict[str, Any]:
 
 
 def is_looked_at(name: str) -> bool:
-    """Whether a file is of a table that `scheduler.partition.reader` asks about a URL or a PLD."""
-    return name.startswith(_LOOKED_AT)
+    """Whether a file is of a table that `scheduler.partition.reader` asks about a URL or PLD, or of unrunnable URLs."""
+    return name.startswith((*_LOOKED_AT, UNRUNNABLE))
 
 
 @contextmanager

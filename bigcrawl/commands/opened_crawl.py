@@ -83,9 +83,12 @@ class OpenedCrawl:
         host = host_of(canonical)
         pld = self.suffixes.pld(host)
         makes = self.url_keys
-        partition = makes.partition_of(pld, self.partitions)
-        pld_key = makes.of_pld(pld)
+        partition, pld_key = self.partition_of_host(host), makes.of_pld(pld)
         return Place(canonical, makes.of_url(canonical), host, authority_of(canonical), pld, pld_key, partition)
+
+    def partition_of_host(self, host: str) -> int:
+        """Return the number of the partition that a host's URLs are in."""
+        return self.url_keys.partition_of(self.suffixes.pld(host), self.partitions)
 
     def keys(self, partition: int) -> PartitionKeys:
         """Return the Redis keys of a partition."""

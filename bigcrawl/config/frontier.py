@@ -65,6 +65,7 @@ def read_frontier(value: Mapping[str, Any], concurrency: int) -> FrontierConfig:
         start_wait_ms=to_ms(value["BIGCRAWL_START_WAIT"]),
         deaths_max=value["BIGCRAWL_DEATHS_MAX"],
         standstill_ms=to_ms(value["BIGCRAWL_STANDSTILL_SECONDS"]),
+        callbacks=tuple(value["BIGCRAWL_CALLBACKS"] or ()),
     )
 
 

@@ -143,6 +143,7 @@ class FrontierConfig:
     start_wait_ms: int
     deaths_max: int
     standstill_ms: int
+    callbacks: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)

@@ -29,7 +29,7 @@ def summary_table(frontier: Frontier, seen: Survey, reason: str, seconds: float,
     title = f"crawl {frontier.config.crawl.name}: {_ending(reason, seen)}"
     where = frontier.config.crawl.warc_dir
     footer = f"WARC files: {where}" if where else "pages were not stored (BIGCRAWL_WARC_DIR is empty)"
-    return "\n".join(["", title, *lines, footer, ""])
+    return "\n".join(["", title, *lines, footer, *filter(None, [seen.waits_for_code]), ""])
 
 
 def _ending(reason: str, seen: Survey) -> str:

@@ -21,6 +21,7 @@ COUNTED: Final = {
         "dead",
         "lost",
         "withheld",
+        "unrunnable",
         "rejected",
         "damaged",
         "bytes",

@@ -307,6 +307,13 @@ TABLE: tuple[Metric | str, ...] = (
         lambda source: source.sums.counts["withheld"],
     ),
     Metric(
+        "bigcrawl_owned_unrunnable_urls",
+        "gauge",
+        "URLs on disk that no spider could run, see BIGCRAWL_CALLBACKS.",
+        "redisdb/lua/inbox/trim_partition.lua",
+        lambda source: source.sums.counts["unrunnable"],
+    ),
+    Metric(
         "bigcrawl_owned_seen_urls",
         "gauge",
         "Keys in URLSeen: distinct URLs of the crawl.",

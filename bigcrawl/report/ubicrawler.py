@@ -22,7 +22,7 @@ def ubicrawler(of: Figures) -> Section:
 
 def _measures(of: Figures) -> Table:
     urls, counts, sent = of.status["urls"], of.counts, of.tallies
-    left = urls["disk"] + urls["queued"] + urls["taken"] + urls["withheld"] + urls["damaged"]
+    left = sum(urls[name] for name in ("disk", "queued", "taken", "withheld", "unrunnable", "damaged"))
     known = counts["ended"] + left + counts["lost"]
     coverage = share_of(counts["ended"], known)
     overlap = share_of(of.may_repeat, of.pages)

@@ -108,6 +108,10 @@ failure, and is retired after too many.
 the partition's own inbox back to the queues on disk (`owner.parking`). There they stay parked until the host answers,
 or until the operator awakens it.
 
+*A request that cannot be run (9 back to 6).* If the spider lacks its callback, or cannot decode it, the URL goes
+through the inbox to a queue on disk, one for each missing method (`node.set_aside`, `queues.unrunnable`). It returns
+when the owner's spider has the method. The crawl is not finished without it.
+
 *An owner's death (9 back to 7).* The next node claims the partition in a higher epoch. The claim returns all taken URLs
 to their queues, and their hosts rest, longer if the dead node may still be downloading. On disk, the new owner links
 the committed files into the directory of its own epoch (`partition.takeover`). It never writes to inherited files.

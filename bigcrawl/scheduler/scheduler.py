@@ -45,6 +45,7 @@ from bigcrawl.scheduler.adapter.values import note_modules
 from bigcrawl.scheduler.node.engine_side import EngineSide
 from bigcrawl.scheduler.node.loops.memory import tame_memory, untrack_async_generators
 from bigcrawl.scheduler.node.watchdog import Watchdog
+from bigcrawl.scheduler.rules.callbacks import DAMAGED, Callbacks
 
 if TYPE_CHECKING:
     from typing import Self
@@ -104,7 +105,8 @@ class Scheduler(BaseScheduler):
         note_modules()
         join_dns(self.config.dns)
         try:
-            node = await self._joining.join(self._engine_side())
+            callbacks = Callbacks(self.config.frontier.callbacks, spider)
+            node = await self._joining.join(self._engine_side(callbacks))
         except BigcrawlError as error:
             self.fail(error)  # and `ExitStatus` closes the spider as soon as that can be done
             return
@@ -131,7 +133,7 @@ class Scheduler(BaseScheduler):
         self.start.attach(node, spider)
         self._shutdown.attach(node)
 
-    def _engine_side(self) -> EngineSide:
+    def _engine_side(self, callbacks: Callbacks) -> EngineSide:
         return EngineSide(
             poll_ended=self._poll_ended,
             may_take=self._may_take,
@@ -142,6 +144,7 @@ class Scheduler(BaseScheduler):
             is_paused=self._probe.is_paused,
             note_limit=self._note_limit,
             storage=self._outputs.storage,
+            callbacks=callbacks,
         )
 
     @property
@@ -204,13 +207,18 @@ class Scheduler(BaseScheduler):
         return None
 
     def _build(self, node: Node, held: HeldUrl) -> Request | None:
-        """The request of a held URL; None, counted, when the spider cannot run it any more."""
+        """The request of a held URL; None when the spider cannot run it, which the exchange has not seen."""
         assert self._spider is not None
+        callbacks = node.parts.engine.callbacks
         try:
-            return decode_request(held.fields.body, self._spider)
+            return decode_request(held.fields.body, self._spider, callbacks.instead_of)
         except Exception as error:  # noqa: BLE001 - a spider's class or methods may raise anything
-            self._drops.report_once("undecodable", f"{held.url} cannot be run by this spider and is dropped: {error}")
-            node.handout.give_up(held, "undecodable")
+            if callbacks.drops(DAMAGED):
+                node.handout.give_up(held, "undecodable")
+            else:
+                node.handout.fetches.leave(held)
+                node.parts.aside.put_unrunnable(held, f"its request cannot be decoded: {error!r}")
+                node.pump.wake()
             return None
 
     # --- what the node asks

@@ -24,7 +24,8 @@ from bigcrawl.exceptions import CorruptionError
 from bigcrawl.politeness.robots_policy import RobotsRules, read_record
 from bigcrawl.redisdb.keys import CrawlKeys
 from bigcrawl.scheduler.gates.dns_answers import SharedAnswers
-from bigcrawl.scheduler.partition.reader import read_partition
+from bigcrawl.scheduler.partition.reader import find_waiting, read_partition
+from bigcrawl.scheduler.queues.unrunnable import PREFIX
 from bigcrawl.scheduler.records.body import look_at_origin
 from bigcrawl.scheduler.records.inbox_entry import id_order
 from bigcrawl.scheduler.records.outcomes import AGAIN, read_outcome, rule_hash
@@ -37,6 +38,7 @@ from bigcrawl.warc.reading import find_page
 if TYPE_CHECKING:
     import argparse
     from collections.abc import Sequence
+    from pathlib import Path
 
     from bigcrawl.commands.looking.locate import HostState, Hot, InboxTrace
     from bigcrawl.commands.newest_files import FilesToRead
@@ -117,12 +119,15 @@ async def _explain(config: Config, server: str, url: str) -> dict[str, Any]:
         with files_to_read(crawl, place.partition, is_looked_at if config.revisits.rule == "never" else None) as files:
             state = await look_up(crawl, place, files)
             visit = await find_next_visit(files.directory, place.key, state.hot, state.trace, state.disk)
+            lacks = await asyncio.to_thread(_lacking, files.directory, place.key, state)
         said = {
             **said_of(state, crawl.partitions, config.traps),
             **said_of_files(files, has_any=state.disk is not None),
         }
         if visit is not None and visit.waits and said["where"] == "ended":
             said["where"] = "revisit"
+        if lacks:
+            said["where"] = "unrunnable"
         blacklist = Blacklist(await entries_of(crawl), crawl.suffixes.pld)
         entry, address = blacklist.of_canonical(place.host, place.url), None
         if entry is None:
@@ -130,12 +135,21 @@ async def _explain(config: Config, server: str, url: str) -> dict[str, Any]:
             entry, address = next(((found, x) for x in addresses if (found := blacklist.of_address(x))), (None, None))
         return {
             **said,
+            "lacks_method": lacks or None,
             "revisit": next_visit_data(visit, config.revisits.rule, crawl.client.now_ms()),
             "blacklisted": entry,
             "blacklisted_address": address,
             "discovery": discovery_data(await read_discovery(crawl)),
             **await filters_data(crawl, place.url),
         }
+
+
+def _lacking(directory: Path, key: int, found: Found) -> str:
+    """Return the method for which a URL waits on disk; empty if it waits for none."""
+    if where(found) != "disk" or not found.view.count("unrunnable"):
+        return ""
+    waiting = find_waiting(directory, key, prefix=PREFIX)
+    return waiting.for_method if waiting is not None else ""
 
 
 async def addresses_of(crawl: OpenedCrawl, host: str) -> Sequence[str]:

@@ -10,6 +10,7 @@ from bigcrawl.commands.newest_files import REMEDY
 from bigcrawl.commands.steering.discovery import discovery_text
 from bigcrawl.scheduler.budgets.mirrors import MirrorVerdict, mirror_verdict_text
 from bigcrawl.scheduler.budgets.traps import TrapVerdict, trap_verdict_text
+from bigcrawl.scheduler.rules.callbacks import DAMAGED
 
 _WHERE = {
     "taken": "taken by its partition's owner: it is being fetched, or about to be",
@@ -18,6 +19,7 @@ _WHERE = {
     "disk": "waiting on disk",
     "ended": "nowhere: it has ended",
     "revisit": "on disk, until the time of its next visit",
+    "unrunnable": "on disk, until its request can be run",
     "nowhere": "nowhere: it was never discovered, or was forgotten",
     "unknown": "not in Redis; the partition's files are not here, so nothing else can be told",
 }
@@ -37,7 +39,7 @@ def explanation_text(data: dict[str, Any]) -> str:
             data["seen"]
         ],
         "outcome": _outcome_text(data) + _page_hint(data),
-        "where": where_text(data["where"]) + (_turn_text(data) if data["where"] == "disk" else _place_in_queue(data)),
+        "where": where_text(data["where"]) + _more_of_where(data),
         "its host": _host_text(data),
         "robots": {None: "its rules are not in Redis"}.get(data["robots"], data["robots"]),
     }
@@ -105,6 +107,16 @@ def _deaths_text(data: dict[str, Any]) -> str:
     if data["is_dead_letter"]:
         return f"it was in process at {times} of nodes, and is a dead letter; `scrapy frontier dead --retry` queues it"
     return f"it was in process at {times} of nodes, and is tried again with few others or alone"
+
+
+def _more_of_where(data: dict[str, Any]) -> str:
+    if data["where"] == "disk":
+        return _turn_text(data)
+    if data["where"] != "unrunnable":
+        return _place_in_queue(data)
+    if data["lacks_method"] == DAMAGED:
+        return ": it could not be decoded; each start tries it again, and BIGCRAWL_CALLBACKS may drop it"
+    return f": the spider had no method {data['lacks_method']}; a start with one, or with BIGCRAWL_CALLBACKS, goes on"
 
 
 def _turn_text(data: dict[str, Any]) -> str:

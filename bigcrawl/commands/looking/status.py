@@ -156,6 +156,7 @@ def _status(config: Config, seen: Survey, nodes: dict[str, dict[str, Any]], *, f
             "inbox": seen.urls_inbox,
             "disk": seen.urls_disk,
             "withheld": seen.counts["withheld"],
+            "unrunnable": seen.counts["unrunnable"],
             "queued": seen.urls_queued,
             "taken": seen.urls_taken,
             "damaged": seen.urls_damaged,
@@ -171,6 +172,8 @@ def _status(config: Config, seen: Survey, nodes: dict[str, dict[str, Any]], *, f
             "overdue": seen.counts["overdue"],
             "late_s": max((report.get("visits_late_s", 0) for report in nodes.values()), default=0),
         },
+        "unrunnable": dict(seen.unrunnable),
+        "waits_for_code": seen.waits_for_code,
         "pages": seen.pages,
         "bytes": seen.counts["bytes"],
         "copies": {"exact": seen.counts["exact_copies"], "near": seen.counts["near_copies"]},
@@ -251,6 +254,8 @@ def _notice_lines(status: dict[str, Any]) -> list[str]:
             f"begun anew  {anew} partitions, whose files were lost: up to {urls['may_refetch']:,} URLs are fetched "
             f"twice"
         )
+    if status["waits_for_code"]:
+        lines.append(f"unrunnable  {status['waits_for_code']}")
     if rejected := status["rejected"]["entries"]:
         first, *others = status["rejected"]["below"]
         more = f" and {len(others)} more" if others else ""

@@ -76,7 +76,10 @@ async def _begin(config: Config, client: RedisClient, record: dict[str, Any] | N
     wanted: dict[str, bytes] = {}
     if record is not None:
         wanted = {field: str(record.get(field, "")).encode() for field in RECORD_FIELDS}
-        wanted["suffixes"] = base64.b64decode(wanted["suffixes"])
+        try:
+            wanted["suffixes"] = base64.b64decode(wanted["suffixes"], validate=True)
+        except ValueError as error:
+            raise ConfigError(f"the file's first line has no list of public suffixes ({error}): export again") from None
         _compare(config, wanted)
     if await client.command("HGET", keys.crawl, "id") is None:
         await _pause(client, keys)

@@ -17,6 +17,7 @@ from bigcrawl.scheduler.queues.epoch_directory import MANIFEST, EpochDirectory
 from bigcrawl.scheduler.queues.fifo import Fifo
 from bigcrawl.scheduler.queues.front_queues import LEVELS
 from bigcrawl.scheduler.queues.parked_queues import ParkedQueues
+from bigcrawl.scheduler.queues.unrunnable import PREFIX
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -124,8 +125,10 @@ class Contents:
 
 
 def _order(name: str) -> tuple[int, ...]:
-    """Turns before URLs over budget; in a turn by tier, and then the highest level first."""
+    """Turns before URLs over budget; in a turn by tier, and then the highest level first. Unrunnable URLs are last."""
     kind, *numbers = name.split("-")
+    if name.startswith(PREFIX):
+        return (2,)
     if kind == "queue":
         turn, level = map(int, numbers)
         return 0, turn, level // LEVELS, -(level % LEVELS)

@@ -23,9 +23,16 @@ from typing import IO, TYPE_CHECKING, Any, Final
 from bigcrawl.exceptions import ConfigError
 from bigcrawl.private_files import name_part, opener
 from bigcrawl.scheduler.partition.fold.imported_rows import RowsFormatError, TableRows, pack_rows, unpack_rows
-from bigcrawl.scheduler.records.body import look_at_address
+from bigcrawl.scheduler.records.body import address_or_none, look_at_body
 from bigcrawl.scheduler.records.inbox_entry import CONTENTS, EDGES, FORGOTTEN, REVISITS, ROWS, VOTES
-from bigcrawl.scheduler.records.queued_url import QueuedUrl
+from bigcrawl.scheduler.records.queued_url import (
+    UNRUNNABLE,
+    BatchFormatError,
+    QueuedUrl,
+    decode_sound_batch,
+    encode_batch,
+)
+from bigcrawl.url.canonical import canonicalize, host_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -110,7 +117,7 @@ def read_lines(path: Path) -> Iterator[Line]:
                 line = _parsed(path, count, raw)
                 if not count:
                     _check_header(path, line)
-                is_whole = "end" in line
+                is_whole = bool(count) and "end" in line
                 if not is_whole:
                     yield line
                 count += 1
@@ -127,6 +134,8 @@ def read_lines(path: Path) -> Iterator[Line]:
         raise ConfigError(f"{path} is damaged: {error}") from error
     if not is_whole:
         raise ConfigError(f"{path} ends too soon, after {count:,} lines: it was cut off; export again")
+    if line != {"end": {"lines": count - 1}}:
+        raise ConfigError(f"{path} has {count - 1:,} lines before its end, and was written with others; export again")
 
 
 def exported_crawl(path: Path) -> str:
@@ -139,14 +148,15 @@ def exported_crawl(path: Path) -> str:
 
 
 def url_line(url: QueuedUrl, partition: int) -> Line:
-    """Return the line of a URL."""
+    """Return the line of a URL. If its request is damaged, it has no address, and is flagged as unrunnable."""
+    address = address_or_none(url.body)[0]
     return {
-        "url": look_at_address(url.body)[0],
+        "url": address,
         "host": url.host,
         "priority": url.priority,
         "partition": partition,
         "key": f"{url.key:016x}",
-        "flags": url.flags,
+        "flags": url.flags if address else url.flags | UNRUNNABLE,
         "body": _text(url.body),
     }
 
@@ -157,9 +167,15 @@ def url_of(line: Line) -> QueuedUrl:
     Raises:
         ValueError, TypeError, KeyError: it is damaged.
     """
-    host, body = str(line["host"]), data_of(line, "body")
-    look_at_address(body)
-    return QueuedUrl(int(line["key"], 16) & (1 << 64) - 1, host, int(line["priority"]), int(line["flags"]), body)
+    written = QueuedUrl(int(line["key"], 16), line["host"], line["priority"], line["flags"], data_of(line, "body"))
+    try:
+        [url] = decode_sound_batch(encode_batch([written]))
+    except (BatchFormatError, OverflowError) as error:
+        raise ValueError(str(error)) from error
+    is_whole = not url.flags & UNRUNNABLE
+    if is_whole and host_of(canonicalize(look_at_body(url.body).url, LINE_BYTES_MAX)) != url.host:
+        raise ValueError(f"its request is to another host than {url.host}")
+    return url
 
 
 def rows_line(rows: TableRows, partition: int) -> Line:
@@ -203,7 +219,7 @@ def _text(data: bytes) -> str:
 def _parsed(path: Path, count: int, raw: bytes) -> Line:
     try:
         line = json.loads(raw) if len(raw) <= LINE_BYTES_MAX else None
-    except ValueError:
+    except (ValueError, RecursionError):
         line = None
     if not isinstance(line, dict):
         raise ConfigError(f"{path}: line {count + 1} is not a JSON object: the file is damaged, or not an export")

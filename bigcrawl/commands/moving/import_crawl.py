@@ -19,6 +19,7 @@ from bigcrawl.commands.result import Result
 from bigcrawl.exceptions import ConfigError
 from bigcrawl.redisdb.keys import CrawlKeys
 from bigcrawl.scheduler.node.control import BLACKLISTED, BUDGETED, DELAYED, SPEED
+from bigcrawl.scheduler.partition.fold.rejected import problem_of
 from bigcrawl.scheduler.records.inbox_entry import ROWS
 
 if TYPE_CHECKING:
@@ -49,22 +50,30 @@ def import_crawl(config: Config, words: Sequence[str], opts: argparse.Namespace)
 async def _import(config: Config, server: str, record: dict[str, Any], lines: Iterator[Line]) -> dict[str, int]:
     async with begun(config, server, record) as crawl:
         sender = _LineSender(crawl)
-        for line in lines:
-            if "rules" in line:
-                await _set_rules(crawl, line)
-            else:
-                await sender.send(line)
+        for number, line in enumerate(lines, 2):
+            try:
+                if "rules" in line:
+                    await _set_rules(crawl, line)
+                else:
+                    await sender.send(line)
+            except (ValueError, TypeError, LookupError) as error:
+                raise ConfigError(f"line {number} of the file is damaged ({error}): {str(line)[:80]}") from None
         await sender.flush()
     return sender.counts
 
 
 async def _set_rules(crawl: OpenedCrawl, line: Line) -> None:
-    """Set rules by hand, unless there is one for the same name, and notify the nodes."""
+    """Set rules by hand, unless there is one for the same name, and notify the nodes. Raises as `_LineSender.send`."""
     keys = CrawlKeys(crawl.config.crawl.name)
-    if line["rules"] not in {*RULES, SPEED}:
+    if line["rules"] not in [*RULES, SPEED]:
         raise ConfigError(f"the file has rules of an unknown kind, {line['rules']!r}: import it with a later version")
     target = getattr(keys, RULES.get(line["rules"], "control"))
-    rows: list[tuple[str | bytes, ...]] = [("HSETNX", target, name, value) for name, value in line["fields"].items()]
+    fields = line["fields"]
+    if not isinstance(fields, dict) or not all(isinstance(value, str) for value in fields.values()):
+        raise ValueError("its fields are no table of texts")
+    if line["rules"] == SPEED and fields.keys() != {SPEED}:
+        raise ValueError("it sets another field than the speed")
+    rows: list[tuple[str | bytes, ...]] = [("HSETNX", target, name, value) for name, value in fields.items()]
     notices = {"blacklist": BLACKLISTED, "budgets": BUDGETED, "delays": DELAYED}
     if line["rules"] in notices:
         rows.append(("HINCRBY", keys.control, notices[line["rules"]], "1"))
@@ -75,7 +84,7 @@ class _LineSender:
     """Sends what the lines of a file say to the inboxes."""
 
     def __init__(self, crawl: OpenedCrawl) -> None:
-        self._partitions = crawl.partitions
+        self._crawl = crawl
         self._inboxes = InboxSender(crawl, "import")
         self.counts = {"urls": 0, "rows": 0}
 
@@ -86,25 +95,27 @@ class _LineSender:
         """Send a line.
 
         Raises:
-            ConfigError: it is damaged.
+            ValueError, TypeError, LookupError: it is damaged.
         """
-        try:
-            partition = range(self._partitions)[int(line["partition"])]
-            if "url" in line:
-                url = url_of(line)
-            elif "table" in line:
-                wire, data = ROWS, packed_rows_of(line)
-                self.counts["rows"] += len(data_of(line, "keys")) // 8
-            else:
-                name = next(name for name in WIRE if name in line)
-                wire, data = WIRE[name], data_of(line, name)
-        except (ValueError, TypeError, LookupError, StopIteration) as error:
-            raise ConfigError(f"a line of the file is damaged ({error}): {str(line)[:80]}") from None
+        partition = line["partition"]
+        if type(partition) is not int or not 0 <= partition < self._crawl.partitions:
+            raise ValueError(f"there is no partition {partition!r}")
         if "url" in line:
+            url = url_of(line)
+            if self._crawl.partition_of_host(url.host) != partition:
+                raise ValueError(f"{url.host} is in another partition than {partition}")
             self.counts["urls"] += 1
             await self._inboxes.add(partition, url)
+        elif "table" in line:
+            rows = packed_rows_of(line)
+            self.counts["rows"] += len(data_of(line, "keys")) // 8
+            await self._inboxes.tell(partition, ROWS, rows)
         else:
-            await self._inboxes.tell(partition, wire, data)
+            name = next((name for name in WIRE if name in line), "")
+            data = data_of(line, name)
+            if problem := problem_of(name, data):
+                raise ValueError(problem)
+            await self._inboxes.tell(partition, WIRE[name], data)
 
     async def flush(self) -> None:
         """Send all that is left."""

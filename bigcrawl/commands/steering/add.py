@@ -149,7 +149,7 @@ def _parsed(where: str, text: str) -> Given | BadLine:
         return Given(where, text, {})
     try:
         fields = json.loads(text)
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         return BadLine(where, f"it is no JSON object: {error}")
     url = fields.get("url")
     if not isinstance(url, str):

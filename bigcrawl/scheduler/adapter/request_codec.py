@@ -180,8 +180,8 @@ def decode_body(body: bytes) -> tuple[str, int, dict[str, Any] | int | None]:
     return url, depth, payload
 
 
-def decode_request(body: bytes, spider: Spider) -> Request:
-    """Return the request in a body.
+def decode_request(body: bytes, spider: Spider, instead_of: Callable[[str], str] = str) -> Request:
+    """Return the request in a body; `instead_of` returns the method that is called for the one that it names.
 
     Raises:
         ValueError: the spider no longer has a method with the callback's name, or the body is damaged.
@@ -194,6 +194,9 @@ def decode_request(body: bytes, spider: Spider) -> Request:
     meta.setdefault("depth", depth)
     if "priority" in payload:
         payload["priority"] = int(payload["priority"])  # earlier versions stored what the spider gave
+    for name in ("callback", "errback"):
+        if payload.get(name):
+            payload[name] = instead_of(payload[name])
     return request_from_dict({**payload, "url": url, "meta": meta}, spider=spider)
 
 

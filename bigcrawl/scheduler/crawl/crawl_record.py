@@ -260,7 +260,7 @@ def _read_file(path: Path) -> dict[str, str] | None:
         raise ConfigError(f"cannot read {path}: {error}") from error
     try:
         record = json.loads(text)
-    except ValueError:
+    except (ValueError, RecursionError):
         raise CorruptionError(path, 0, "a JSON crawl record", repr(text[:40])) from None
     if not isinstance(record, dict):
         raise CorruptionError(path, 0, "a JSON crawl record", repr(text[:40]))

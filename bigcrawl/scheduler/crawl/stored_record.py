@@ -174,7 +174,7 @@ def _id_name(crawl: str, store_id: str) -> str:
 def _decoded(data: bytes, objects: Objects, crawl: str) -> dict[str, str]:
     try:
         record = json.loads(data)
-    except ValueError:
+    except (ValueError, RecursionError):
         record = None
     if not isinstance(record, dict):
         raise CorruptionError(f"{objects.url}/{_name(crawl)}", 0, "a JSON crawl record", repr(data[:40]))

@@ -14,12 +14,17 @@ from typing import TYPE_CHECKING, Final
 
 from bigcrawl.redisdb import scripts
 from bigcrawl.redisdb.keys import CrawlKeys, partition_keys
+from bigcrawl.scheduler.rules.callbacks import DAMAGED
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from bigcrawl.redisdb.client import RedisClient
+    from bigcrawl.redisdb.keys import PartitionKeys
     from bigcrawl.redisdb.scripts import DueHost, PartitionSums
+
+METHODS: Final = "unrunnable_methods"
+"""The field of a partition's state with what its unrunnable URLs wait for: `parse_item=28 ?=2`."""
 
 AT_ONCE: Final = 128
 """Partitions in one command, for which Redis does nothing else for some milliseconds."""
@@ -49,6 +54,7 @@ class Survey:
     batches_pending: int = 0  # partitions whose last admit batch Redis has not taken yet
     rows_untold: int = 0  # about near copies, found in one partition and not yet sent to another
     counts: Counter[str] = field(default_factory=Counter)
+    unrunnable: Counter[str] = field(default_factory=Counter)  # URLs that no spider could run, by what is missing
     first_with_work: int | None = None  # the first partition that is not empty
     next_due: DueHost | None = None  # the host that is due first
 
@@ -87,7 +93,23 @@ class Survey:
                 f"all else is done, but {self.counts['rejected']} inbox entries could not be read: `scrapy frontier "
                 f"rejected` says why; with --retry it reads them again, with --drop the crawl ends without them"
             )
+        if self.counts["unrunnable"]:
+            return f"all else is done, but {self.waits_for_code}"
         return ""
+
+    @property
+    def waits_for_code(self) -> str:
+        """Which URLs wait for a spider that can run them, and the remedy; empty if none does."""
+        if not (urls := self.counts["unrunnable"]):
+            return ""
+        methods = [(name, urls) for name, urls in self.unrunnable.most_common() if name != DAMAGED]
+        parts = [f"{urls:,} for the method {name}" for name, urls in methods]
+        if damaged := urls - sum(urls for _, urls in methods):
+            parts.append(f"{damaged:,} whose request cannot be decoded")
+        return (
+            f"{urls:,} URLs wait that no spider could run: {', '.join(parts)}. They go on after a start with a spider "
+            f"that can, or as BIGCRAWL_CALLBACKS says"
+        )
 
     @property
     def progress(self) -> tuple[int, ...]:
@@ -99,13 +121,24 @@ async def survey(client: RedisClient, crawl: str, partitions: int) -> Survey:
     """Sum the figures of all partitions. Changes nothing.
 
     Cost: one command and round trip per `AT_ONCE` partitions, so that Redis answers others in between; in a cluster a
-    command for each. Redis needs 30 to 80 us of CPU for each partition, however many hosts and URLs it has.
+    command for each, and another one while URLs are unrunnable. Redis needs 30 to 80 us of CPU for each partition,
+    however many hosts and URLs it has.
 
     Raises:
         TransientStoreError: Redis does not answer.
     """
     keys = [partition_keys(crawl, partition) for partition in range(partitions)]
-    seen = Survey(partitions)
+    seen = await _summed(client, keys)
+    if seen.counts["unrunnable"]:
+        for text in await client.commands([("HGET", each.state, METHODS) for each in keys]):
+            for row in (text or b"").decode("utf-8", "replace").split():
+                method, _, urls = row.rpartition("=")
+                seen.unrunnable[method] += int(urls) if urls.isdigit() else 0
+    return seen
+
+
+async def _summed(client: RedisClient, keys: list[PartitionKeys]) -> Survey:
+    seen, partitions = Survey(len(keys)), len(keys)
     if await client.is_cluster():
         for sums in await client.run([scripts.sum_partitions([each]) for each in keys]):
             _add(seen, sums)
@@ -133,9 +166,20 @@ def _add(seen: Survey, sums: PartitionSums) -> None:
 class FinishCheck:
     """Watches for the two passes. Call `look` when this node is idle."""
 
-    def __init__(self, client: RedisClient, crawl: str, partitions: int, closed: Callable[[], int] = int) -> None:
-        """`closed` returns a number that identifies what settings and blacklist withhold; 0 for nothing."""
+    def __init__(
+        self,
+        client: RedisClient,
+        crawl: str,
+        partitions: int,
+        closed: Callable[[], int] = int,
+        can_run: Callable[[str], bool] = lambda _: False,
+    ) -> None:
+        """`closed` returns a number that identifies what settings and blacklist withhold; 0 for nothing.
+
+        `can_run` returns whether this node's spider can run requests with a method.
+        """
         self._closed = closed
+        self._can_run = can_run
         self._client = client
         self._crawl = crawl
         self._partitions = partitions
@@ -175,7 +219,9 @@ class FinishCheck:
         self.holdup = seen.holdup
         if seen.holdup:
             await self.take_back()
-            self.stuck_looks += 1
+            # Another node holds what this one can run: that node ends, and this one takes over its partitions.
+            is_heir = any(self._can_run(method) for method, urls in seen.unrunnable.items() if urls)
+            self.stuck_looks = 0 if is_heir else self.stuck_looks + 1
             return False
         self.stuck_looks = 0
         if await self.is_announced(seen):

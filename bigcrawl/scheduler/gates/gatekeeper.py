@@ -41,6 +41,8 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 STORE_RETRY_MS = 1_000
+FAILURES_MAX = 3  # of deciding about a URL, by errors that nobody foresaw
+FAILURES_KEPT = 1_000
 
 
 class Gatekeeper:
@@ -74,6 +76,7 @@ class Gatekeeper:
         self._sweeper = sweeper
         self._tasks: set[asyncio.Task[None]] = set()
         self._has_warned = False
+        self._failures: dict[int, int] = {}  # by the URL's key
 
     def __repr__(self) -> str:
         return f"<Gatekeeper tasks={len(self._tasks)}>"
@@ -88,8 +91,8 @@ class Gatekeeper:
         try:
             self._offer(held)
         except Exception:
-            logger.exception("deciding about %(url)s failed; it goes back to its queue", {"url": held.url})
-            self._outlet.give_back(held, 10 * STORE_RETRY_MS)
+            logger.exception("deciding about %(url)s failed", {"url": held.url})
+            self._note_failure(held)
 
     def _offer(self, held: HeldUrl) -> None:
         if len(self._aside.blacklist) and self._aside.covers(held):
@@ -249,8 +252,19 @@ class Gatekeeper:
             logger.debug("%(url)s waits for Redis: %(error)s", {"url": held.url, "error": error})
             self._give_back_asked(held, STORE_RETRY_MS)
         except Exception:
-            logger.exception("deciding about %(url)s failed; it goes back to its queue", {"url": held.url})
-            self._give_back_asked(held, 10 * STORE_RETRY_MS)
+            logger.exception("deciding about %(url)s failed", {"url": held.url})
+            self._note_failure(held)
+
+    def _note_failure(self, held: HeldUrl) -> None:
+        """Give back a URL that could not be decided because of an error; after some, set it aside."""
+        failures = self._failures.pop(held.fields.key, 0) + 1
+        if failures >= FAILURES_MAX and held.stage is Stage.WAITING:
+            self._aside.put_unrunnable(held, f"deciding about it failed {failures} times")
+            return
+        if len(self._failures) >= FAILURES_KEPT:
+            del self._failures[next(iter(self._failures))]
+        self._failures[held.fields.key] = failures
+        self._give_back_asked(held, 10 * STORE_RETRY_MS)
 
     def _give_back_asked(self, held: HeldUrl, delay_ms: int) -> None:
         """Give back a URL; if its robots.txt may have been fetched, its host rests."""

@@ -53,6 +53,9 @@ class SetsAside(Protocol):
     def put(self, held: HeldUrl) -> None:
         """The URL goes back to disk until the blacklist no longer covers it."""
 
+    def put_unrunnable(self, held: HeldUrl, why: str) -> None:
+        """The URL goes back to disk until its partition has another owner, or this one has started again."""
+
 
 class Sweeps(Protocol):
     """Ends a host's URLs in Redis in bulk; in a node, `node.forbidden_sweep.Sweeper`."""

@@ -202,7 +202,7 @@ class Parts:
     def _make_ownership(self) -> None:
         config, client, clock = self.config, self.client, self.clock
         self.membership = Membership(config, self.node_id, self.handout.in_process)
-        self.reputation = CrawlBudgets(config, client, self.crawl.pld_of, self.crawl.pld_key)
+        self.reputation = CrawlBudgets(config, client, self.crawl.pld_of, self.crawl.pld_key, self.engine.callbacks)
         file_work = FileWork(clock, config.frontier.lease_ms)
         self.ownership = Ownership(
             config,
@@ -283,6 +283,8 @@ class Parts:
             self.handout,
             self.outbox,
             self.gatekeeper,
+            self.aside,
+            self.engine.callbacks,
             self.failed,
             self.reputation.bytes_account,
             self._count_page,
@@ -302,8 +304,8 @@ class Parts:
             self.paces,
             self.elsewhere.adopt,
         )
-        crawl, aside = config.crawl, self.aside
-        self.finish = FinishCheck(client, crawl.name, crawl.partitions, lambda: aside.blacklist.digest)
+        crawl, aside, has_method = config.crawl, self.aside, self.engine.callbacks.has
+        self.finish = FinishCheck(client, crawl.name, crawl.partitions, lambda: aside.blacklist.digest, has_method)
         self.progress = CrawlProgress(crawl, client, self.exchange, self.finish)
         self.samples = Samples(client, crawl.name, crawl.partitions, self.membership)
 

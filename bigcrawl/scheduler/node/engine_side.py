@@ -5,11 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from bigcrawl.scheduler.rules.callbacks import ANY_CALLBACKS
+
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from bigcrawl.exceptions import BigcrawlError
     from bigcrawl.scheduler.records.page_storage import PageStorage
+    from bigcrawl.scheduler.rules.callbacks import Callbacks
 
 
 def _nothing() -> None:
@@ -40,6 +43,7 @@ class EngineSide:
         note_limit: called with each new limit on concurrent fetches.
         revive_server: starts the embedded Redis again if it died; None if Redis is an operator's.
         storage: where pages are stored; None if they are not.
+        callbacks: say which requests the spider can run.
     """
 
     poll_ended: Callable[[], None]
@@ -52,3 +56,4 @@ class EngineSide:
     note_limit: Callable[[int], None] = _ignore
     revive_server: Callable[[], object] | None = None
     storage: PageStorage | None = None
+    callbacks: Callbacks = ANY_CALLBACKS

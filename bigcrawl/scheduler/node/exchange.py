@@ -10,11 +10,12 @@ from bigcrawl.redisdb.replies import sort_replies
 from bigcrawl.redisdb.scripts import Ended
 from bigcrawl.scheduler.owner.hot.due_heap import NEVER_MS
 from bigcrawl.scheduler.records.body import look_at_body
-from bigcrawl.scheduler.records.held import HeldUrl
+from bigcrawl.scheduler.records.held import HeldUrl, Stage
 from bigcrawl.scheduler.records.held_urls import revisits_of
 from bigcrawl.scheduler.records.member import Member, seq_of, unpack_member
 from bigcrawl.scheduler.records.outcomes import pack_fetched, pack_outcome
-from bigcrawl.url.canonical import authority_of, canonicalize
+from bigcrawl.scheduler.rules.callbacks import DAMAGED
+from bigcrawl.url.canonical import authority_of, canonicalize, host_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -27,8 +28,10 @@ if TYPE_CHECKING:
     from bigcrawl.scheduler.handout.handout import Handout
     from bigcrawl.scheduler.node.failed_fetches import FailedFetches
     from bigcrawl.scheduler.node.outbox import Outbox
+    from bigcrawl.scheduler.node.set_aside import Aside
     from bigcrawl.scheduler.owner.owned_partition import OwnedPartition
     from bigcrawl.scheduler.owner.ownership import Ownership
+    from bigcrawl.scheduler.rules.callbacks import Callbacks
 
 logger = logging.getLogger(__name__)
 
@@ -50,6 +53,8 @@ class UrlExchange:
         handout: Handout,
         outbox: Outbox,
         gatekeeper: Gatekeeper,
+        aside: Aside,
+        callbacks: Callbacks,
         failed: FailedFetches,
         bytes_account: Callable[[str, str], int | None],
         count_page: Callable[[HeldUrl], None],
@@ -65,6 +70,8 @@ class UrlExchange:
         self._handout = handout
         self._outbox = outbox
         self._gatekeeper = gatekeeper
+        self._aside = aside
+        self._callbacks = callbacks
         self._failed = failed
         self._bytes_account = bytes_account
         self._count_page = count_page
@@ -218,15 +225,26 @@ class UrlExchange:
         for url in urls:
             # One millisecond more, because the clock here is rounded down and may be that much further.
             wait_ms = url.due_ms - server_ms
-            held = _held(owned.keys.partition, url, now_ms + (wait_ms + 1 if wait_ms > 0 else 0))
+            held, methods = _held(owned.keys.partition, url, now_ms + (wait_ms + 1 if wait_ms > 0 else 0))
             self._handout.held.add(held)
             suspicion = owned.suspects.get(held.seq) if owned.suspects else None
-            if not held.url:
-                self._handout.give_up(held, "undecodable")
-            elif suspicion is not None and self._handout.suspects.note_taken(held, suspicion):
+            if methods and self._is_stopped(held, methods):
+                continue
+            if suspicion is not None and self._handout.suspects.note_taken(held, suspicion):
                 continue  # it goes no further
-            elif not self._handout.ends.put_off_if_late(held, max(0, -wait_ms)):
+            if not self._handout.ends.put_off_if_late(held, max(0, -wait_ms)):
                 self._gatekeeper.offer(held)
+
+    def _is_stopped(self, held: HeldUrl, methods: Sequence[str]) -> bool:
+        """Set a URL aside if its spider lacks one of these methods, or drop it if the settings say so."""
+        callbacks = self._callbacks
+        missing = callbacks.first_missing(methods)
+        if any(map(callbacks.drops, (*methods, missing))):
+            self._handout.ends.drop(held, "undecodable")
+        elif missing:
+            why = "its request is damaged" if missing == DAMAGED else f"the spider has no method {missing}"
+            self._aside.put_unrunnable(held, why)
+        return held.stage is Stage.ENDED
 
 
 def waited_ms(held: HeldUrl, now_ms: int) -> int:
@@ -247,14 +265,20 @@ def _end_row(held: HeldUrl, now_ms: int) -> Ended:
     return _new_tuple(Ended, (*held.end[:-1], over_ms)) if over_ms else held.end
 
 
-def _held(partition: int, url: TakenUrl, due_ms: int) -> HeldUrl:
-    """A taken URL as the node holds it. If it cannot be read, its `url` is empty, and the crawl goes on."""
+def _held(partition: int, url: TakenUrl, due_ms: int) -> tuple[HeldUrl, tuple[str, ...]]:
+    """A taken URL as the node holds it, and the methods that its request names.
+
+    If it cannot be read, its `url` is empty, `DAMAGED` stands for its methods, and the crawl goes on.
+    """
+    fields = Member(seq_of(url.member), 0, 0, 0, 0, b"")
     try:
         fields = unpack_member(url.member)
-        text, is_canonical, has_errback = look_at_body(fields.body)
-        authority = authority_of(text if is_canonical else canonicalize(text, URL_BYTES_MAX))
-    except Exception:
-        logger.exception("a URL of %(host)s in Redis cannot be read and is dropped", {"host": url.host})
-        seq = seq_of(url.member)
-        fields, text, has_errback, authority = Member(seq, 0, 0, 0, 0, b""), "", False, ""
-    return HeldUrl(partition, url.host, due_ms, url.member, fields, text, authority, has_errback)
+        text, is_canonical, has_errback, methods = look_at_body(fields.body)
+        canonical = text if is_canonical else canonicalize(text, URL_BYTES_MAX)
+        authority = authority_of(canonical)
+        if host_of(canonical) != url.host:
+            raise ValueError(f"it is of another host than {url.host}")  # noqa: TRY301
+    except Exception as error:  # noqa: BLE001 - of damaged bytes
+        logger.debug("a URL of %(host)s in Redis cannot be read: %(error)r", {"host": url.host, "error": error})
+        text, has_errback, authority, methods = "", False, "", (DAMAGED,)
+    return HeldUrl(partition, url.host, due_ms, url.member, fields, text, authority, has_errback), methods

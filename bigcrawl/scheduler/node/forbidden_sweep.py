@@ -121,7 +121,7 @@ class Sweeper:
         """The outcome of a URL that ends for the reason; empty if it does not, or only after it was taken."""
         try:
             fields = unpack_member(member)
-            url, is_canonical, has_errback = look_at_body(fields.body)
+            url, is_canonical, has_errback, _ = look_at_body(fields.body)
             if has_errback or (reason == "refused-address" and is_seed(fields.body)):
                 return b""  # an errback runs in the engine, and a seed waits for other settings
             if visit_in(fields.body):
@@ -130,7 +130,7 @@ class Sweeper:
                 return pack_outcome(fields.key, f"dropped:{reason}")
             known = self._robots.known(authority_of(url if is_canonical else canonicalize(url)))
         except (ValueError, TypeError, UrlError):
-            return b""  # once taken, it ends as undecodable
+            return b""  # once taken, it is set aside
         if known is None or (known.reason == "unreachable") is not (reason == "unreachable"):
             return b""
         if reason == "unreachable":

@@ -1,7 +1,7 @@
-"""Moves taken URLs that the blacklist covers back to disk, for as long as it does (step 10).
+"""Moves taken URLs back to disk that the blacklist covers, or whose request the spider cannot run (step 10).
 
-Such a URL was taken before its host or its address was blacklisted. One call ends it and puts it back into its
-partition's inbox; the owner's next step then withholds it on disk. Nothing is fetched, and no host waits.
+The former were taken before their host or their address was blacklisted. One call ends such a URL and puts it back into
+its partition's inbox; the owner's next step then withholds it on disk. Nothing is fetched, and no host waits.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from bigcrawl.redisdb import scripts
 from bigcrawl.redisdb.replies import sort_replies
 from bigcrawl.scheduler.records.held import Stage
 from bigcrawl.scheduler.records.member import order_of
-from bigcrawl.scheduler.records.queued_url import UNCHECKED, QueuedUrl, encode_batch
+from bigcrawl.scheduler.records.queued_url import UNCHECKED, UNRUNNABLE, QueuedUrl, encode_batch
 from bigcrawl.scheduler.rules.blacklist import NOTHING
 
 if TYPE_CHECKING:
@@ -26,6 +26,8 @@ if TYPE_CHECKING:
     from bigcrawl.scheduler.rules.blacklist import Blacklist
 
 logger = logging.getLogger(__name__)
+
+REASONS_SAID_MAX = 32
 
 
 class Aside:
@@ -41,6 +43,7 @@ class Aside:
         self._ownership = ownership
         self._connections = connections
         self._waiting: list[tuple[HeldUrl, QueuedUrl]] = []
+        self._said: set[str] = set()
         self.blacklist: Blacklist = NOTHING
 
     def __repr__(self) -> str:
@@ -66,6 +69,23 @@ class Aside:
         by_address = self.blacklist.of_url(held.host, fields.body) is None
         flags = self.blacklist.marked(fields.flags, by_address=by_address) | UNCHECKED
         self._waiting.append((held, QueuedUrl(fields.key, held.host, fields.priority, flags, fields.body)))
+
+    def put_unrunnable(self, held: HeldUrl, why: str) -> None:
+        """Set a URL aside that cannot be run, until its owner's spider can run it, or another owner tries it.
+
+        It must not have ended, and nothing may have been asked of its host.
+        """
+        held.abandon()
+        fields = held.fields
+        flags = self.blacklist.marked(fields.flags, by_address=False) | UNCHECKED | UNRUNNABLE
+        body = fields.body or held.member  # of a member that cannot be read all bytes are kept
+        self._waiting.append((held, QueuedUrl(fields.key, held.host, fields.priority, flags, body)))
+        if why not in self._said and len(self._said) < REASONS_SAID_MAX:
+            self._said.add(why)
+            logger.error(
+                "%(url)s waits on disk: %(why)s (said once; later ones are counted as unrunnable)",
+                {"url": held.url or f"a URL of {held.host}", "why": why},
+            )
 
     def obey(self, blacklist: Blacklist) -> None:
         """Use this blacklist from now on, and set aside the held URLs that it covers."""

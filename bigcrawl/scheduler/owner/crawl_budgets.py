@@ -25,9 +25,10 @@ from bigcrawl.scheduler.queues.prioritizers import (
     make_prioritizer,
     needs_ranks,
 )
-from bigcrawl.scheduler.records.body import look_at_address
+from bigcrawl.scheduler.records.body import address_or_none
 from bigcrawl.scheduler.rules.blacklist import NOTHING
 from bigcrawl.scheduler.rules.budget_rules import merge_rules, parse_rules, read_live_rules
+from bigcrawl.scheduler.rules.callbacks import ANY_CALLBACKS
 from bigcrawl.scheduler.rules.rule_book import RuleBook
 
 if TYPE_CHECKING:
@@ -42,6 +43,7 @@ if TYPE_CHECKING:
     from bigcrawl.scheduler.records.queued_url import QueuedUrl
     from bigcrawl.scheduler.rules.blacklist import Blacklist
     from bigcrawl.scheduler.rules.budget_rules import Rule
+    from bigcrawl.scheduler.rules.callbacks import Callbacks
     from bigcrawl.url.key import PldKey
 
 logger = logging.getLogger(__name__)
@@ -60,14 +62,20 @@ class CrawlBudgets:
     """
 
     def __init__(
-        self, config: Config, client: RedisClient, pld_of: Callable[[str], str], pld_key: Callable[[str], PldKey]
+        self,
+        config: Config,
+        client: RedisClient,
+        pld_of: Callable[[str], str],
+        pld_key: Callable[[str], PldKey],
+        callbacks: Callbacks = ANY_CALLBACKS,
     ) -> None:
-        """Check the settings. `begin` makes the first budgets.
+        """Check the settings. `begin` makes the first budgets. `callbacks` say which requests this node can run.
 
         Raises:
             ConfigError: the policy or the prioritizer is unknown, or a rule is invalid.
         """
         self._config = config
+        self._callbacks = callbacks
         self._client = client
         self._keys = CrawlKeys(config.crawl.name)
         make_policy(config.budget, EMPTY_COUNTS)
@@ -176,6 +184,7 @@ class CrawlBudgets:
     def give_to(self, partition: Partition) -> None:
         """Have a partition use the budgets, the blacklist and the prioritizer that are in force."""
         partition.sources.set_budgets(self.budgets)
+        partition.sources.set_callbacks(self._callbacks)
         partition.sources.set_withholds(self._withholds)
         partition.sources.set_prioritizing(self._prioritizing, counts_links=self._counts_links)
 
@@ -224,4 +233,4 @@ class CrawlBudgets:
         rules = merge_rules(self._rules, self._live)
         self._book = RuleBook(rules, self.pld_of, self.pld_key)
         self._limits_bytes = any(rule.fetched_bytes is not None for rule in rules.values())
-        return make_budgets(self._config.budget, self._counts, self._book, look_at_address)
+        return make_budgets(self._config.budget, self._counts, self._book, address_or_none)

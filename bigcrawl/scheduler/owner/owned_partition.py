@@ -197,7 +197,7 @@ class OwnedPartition(Taking):
         self.hot.limit_extra(divisor)
 
     def _count_waiting(self) -> None:
-        self.schedule.note_disk(self.disk.state, self.away.given_up)
+        self.schedule.note_disk(self.disk.state, self.away.given_up, self.disk.releasable)
         self.hot.count_next_tries()
 
     # --- stepping

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Any
 from bigcrawl.redisdb import scripts
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from bigcrawl.redisdb.keys import PartitionKeys
     from bigcrawl.redisdb.scripts import Identity, Value
     from bigcrawl.scheduler.owner.durability import Durability
@@ -63,6 +65,8 @@ class Publishing:
             "revisits": schedule.revisits,
             "overdue": schedule.overdue_revisits,
             "withheld": schedule.withheld,
+            "unrunnable": schedule.unrunnable,
+            "unrunnable_methods": methods_field(state.turns.unrunnable.waiting) if schedule.unrunnable else "",
             "seen": len(state.tables.seen),
             "duplicates": manifest.duplicates,
             "rejected": self._disk.set_aside,
@@ -89,6 +93,11 @@ class Publishing:
     def note_confirmed(self) -> None:
         """Redis has confirmed the counts that were sent. They are old if rows were told since."""
         self.is_owed = self._untold != self._found.rows_unsent
+
+
+def methods_field(waiting: Mapping[str, int]) -> str:
+    """Return how many URLs wait for each method, as a field of a partition's state."""
+    return " ".join(f"{method}={count}" for method, count in waiting.items() if count)
 
 
 def is_publish(call: scripts.Call[Any]) -> bool:

@@ -24,6 +24,7 @@ class StepSchedule:
     Attributes:
         waiting: URLs on disk that a step may admit, as counted after the last step.
         withheld: the other URLs on disk. They have no budget, or the crawl does not wait for their host.
+        unrunnable: URLs on disk that the owner's spider cannot run.
         revisits: URLs on disk that wait for the time of their next visit.
         overdue_revisits: those that the last step left waiting although their time had come.
         stepped_ms: when the last step ended, on the monotonic clock.
@@ -34,6 +35,7 @@ class StepSchedule:
         self._hot = hot
         self.waiting = 0
         self.withheld = 0
+        self.unrunnable = 0
         self.revisits = 0
         self.overdue_revisits = 0
         self._next_revisit_s = NEVER_S
@@ -98,15 +100,17 @@ class StepSchedule:
             step_ms = min(step_ms, LOW_STEP_MS)
         return inbox.has_others and now_ms - self.stepped_ms >= step_ms
 
-    def note_disk(self, state: PartitionState, given_up: Iterable[str]) -> None:
+    def note_disk(self, state: PartitionState, given_up: Iterable[str], releasable: int = 0) -> None:
         """Count the URLs that wait on disk. May run in a worker thread.
 
         Args:
             state: what the partition knows.
             given_up: hosts that the crawl does not wait for.
+            releasable: how many of the URLs that could not be run may be tried now.
         """
         self.withheld = state.withheld(given_up)
-        self.waiting = state.waiting - self.withheld
+        self.waiting = state.waiting - self.withheld + releasable
+        self.unrunnable = len(state.turns.unrunnable) - releasable
         revisits = state.turns.revisits
         self.revisits, self.overdue_revisits, self._next_revisit_s = len(revisits), revisits.overdue, revisits.next_s
         self._has_only_extra = state.turns.front.has_only_extra and not len(state.parked)

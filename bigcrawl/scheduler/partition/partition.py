@@ -176,6 +176,11 @@ class Partition:
             return fold.outcome(batch)
 
     @property
+    def releasable(self) -> int:
+        """How many of the URLs that could not be run may be tried now."""
+        return self.sources.releasable_from(self.state.turns)
+
+    @property
     def folded_ever(self) -> int:
         """How many URLs were ever read from the inbox; rows about contents count by their bytes."""
         return self.manifest.folded_urls + self._folded_contents

@@ -23,6 +23,7 @@ from bigcrawl.scheduler.partition.tables import Tables
 from bigcrawl.scheduler.queues.epoch_directory import MANIFEST, EpochDirectory, epoch_path, list_committed
 from bigcrawl.scheduler.queues.fifo import Fifo
 from bigcrawl.scheduler.queues.revisits import DUE
+from bigcrawl.scheduler.queues.unrunnable import PREFIX, method_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -141,29 +142,43 @@ def read_plds(
 
 
 class Waiting(NamedTuple):
-    """A URL that waits in a queue on disk; `for_time` says whether it waits for the time of its next visit."""
+    """A URL that waits in a queue on disk.
+
+    Attributes:
+        url: the URL.
+        for_time: whether it waits for the time of its next visit.
+        for_method: the method that its owner's spider lacks, see `queues.unrunnable`; empty if it waits for none.
+    """
 
     url: QueuedUrl
     for_time: bool
+    for_method: str = ""
 
 
 def find_waiting(
-    directory: Path, key: int, files: Files | None = None, rest: Callable[[float], None] = time.sleep
+    directory: Path,
+    key: int,
+    files: Files | None = None,
+    rest: Callable[[float], None] = time.sleep,
+    *,
+    prefix: str = "",
 ) -> Waiting | None:
     """Return the URL with a key that waits on disk, but not behind a host that is away; None if there is none.
 
-    Cost: all queues may be read, those by time first: a second for half a million URLs.
+    Cost: all queues may be read whose names begin with `prefix`, those by time first: a second for half a million URLs.
 
     Raises: as `read_partition`.
     """
 
     def look(own: EpochDirectory, manifest: Manifest, _: Tables) -> Waiting | None:
-        for name in sorted(manifest.queues, key=lambda name: not name.startswith(DUE)):
+        names = [name for name in manifest.queues if name.startswith(prefix)]
+        for name in sorted(names, key=lambda name: not name.startswith(DUE)):
             queue = Fifo.restore(own, name, manifest.queues[name])
             while len(queue):
                 for url in queue.pop_block():
                     if url.key == key:
-                        return Waiting(url, name.startswith(DUE))
+                        method = method_of(name) if name.startswith(PREFIX) else ""
+                        return Waiting(url, name.startswith(DUE), method)
         return None
 
     return _read(directory, look, files, rest)

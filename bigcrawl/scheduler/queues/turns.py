@@ -16,7 +16,8 @@ URLs have joined it, so that it ends however many PLDs are discovered.
 
 A re-read is spread over steps. `turn_state` says when one is due, and how it changes the window and the quantum.
 `rescoring` has which URLs are to be scored again. URLs that wait for the time of their next visit (`queues.revisits`)
-are not waiting URLs here until they are due. Then they arrive like new ones.
+are not waiting URLs here until they are due, nor those that no spider can run (`queues.unrunnable`) until one can.
+Then they arrive like new ones.
 
 Source: IRLbot §6.2 (BEAST). Differs: a sliding window rather than a ring of queues; re-reads in small portions, and
 by size; the quantum.
@@ -33,6 +34,7 @@ from bigcrawl.scheduler.queues.over_budget import OverBudget
 from bigcrawl.scheduler.queues.rescoring import Rescoring
 from bigcrawl.scheduler.queues.revisits import Revisits
 from bigcrawl.scheduler.queues.turn_state import QUANTUM_MAX, WINDOW_MAX, WINDOW_MIN
+from bigcrawl.scheduler.queues.unrunnable import Unrunnable
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -56,6 +58,7 @@ class Turns:
         over: the over-budget queue.
         rescoring: which URLs in turns are to be scored again.
         revisits: URLs that wait for the time of their next visit.
+        unrunnable: URLs that wait for a spider that can run them.
     """
 
     def __init__(
@@ -65,6 +68,7 @@ class Turns:
         selector: Selector,
         later: dict[int, int],
         revisits: Revisits,
+        unrunnable: Unrunnable,
         rescoring: Rescoring | None = None,
     ) -> None:
         self._queues = queues
@@ -75,6 +79,7 @@ class Turns:
         self._later_waiting = sum(later.values())
         self.rescoring = rescoring or Rescoring()
         self.revisits = revisits
+        self.unrunnable = unrunnable
         self.over = OverBudget(queues, state.generation, is_rereading=state.is_rereading)
         self.front = FrontQueues(queues, _prefix(state.turn), selector)
 
@@ -89,7 +94,9 @@ class Turns:
             if kind == _QUEUE and (turn := int(rest.partition("-")[0])) > state.turn:
                 later[turn] = later.get(turn, 0) + queue.waiting
         queues = Queues.restore(epoch, states)
-        return cls(queues, state, selector, later, Revisits.restore(queues, state.released_s))
+        return cls(
+            queues, state, selector, later, Revisits.restore(queues, state.released_s), Unrunnable.restore(queues)
+        )
 
     def __len__(self) -> int:
         return self.front.waiting + self._later_waiting + len(self.over)
@@ -134,8 +141,15 @@ class Turns:
     def fork(self) -> Turns:
         """Return a copy to change. This one stays as it is."""
         queues = self._queues.fork()
-        revisits, rescoring = self.revisits.fork(queues), self.rescoring.fork()
-        return Turns(queues, self.state, self.front.selector.fork(), self._later.copy(), revisits, rescoring)
+        return Turns(
+            queues,
+            self.state,
+            self.front.selector.fork(),
+            self._later.copy(),
+            self.revisits.fork(queues),
+            self.unrunnable.fork(queues),
+            self.rescoring.fork(),
+        )
 
     def flush(self) -> None:
         """Write pending URLs to disk."""
@@ -234,6 +248,7 @@ class Turns:
         self._queues._check()
         self.over._check()
         self.revisits._check()
+        self.unrunnable._check()
         state = self.state
         later: dict[int, int] = {}
         for name in self._queues.names:

@@ -7,7 +7,7 @@ them. In a crawl that visits pages again there may be two more: what is known of
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import msgpack
 
@@ -25,18 +25,20 @@ class BodySummary(NamedTuple):
     url: str
     is_canonical: bool
     has_errback: bool
+    methods: tuple[str, ...] = ()
 
 
 def look_at_body(body: bytes) -> BodySummary:
-    """Return the URL of a body and two facts about its request.
+    """Return the URL of a body, two facts about its request, and the names of its callback and errback.
 
     Raises:
         ValueError: the body is damaged.
     """
-    url, _, payload, *_ = msgpack.unpackb(body, raw=False, strict_map_key=False)
+    url, _, payload, _ = _fields(body)
     if payload is None or isinstance(payload, int):
-        return _new_tuple(BodySummary, (url, True, False))
-    return _new_tuple(BodySummary, (url, False, bool(payload.get("errback"))))
+        return _new_tuple(BodySummary, (url, True, False, ()))
+    named = payload.get("callback"), payload.get("errback")
+    return _new_tuple(BodySummary, (url, False, bool(named[1]), tuple(map(str, filter(None, named)))))
 
 
 def look_at_address(body: bytes) -> tuple[str, int]:
@@ -45,7 +47,7 @@ def look_at_address(body: bytes) -> tuple[str, int]:
     Raises:
         ValueError: the body is damaged.
     """
-    url, depth, payload, *_ = msgpack.unpackb(body, raw=False, strict_map_key=False)
+    url, depth, payload, _ = _fields(body)
     if payload is None or isinstance(payload, int):
         return url, depth
     try:
@@ -54,13 +56,21 @@ def look_at_address(body: bytes) -> tuple[str, int]:
         return url, depth
 
 
+def address_or_none(body: bytes) -> tuple[str, int]:
+    """Like `look_at_address`, but of a damaged body: no URL, and depth 0. Its URL is set aside when it is taken."""
+    try:
+        return look_at_address(body)
+    except ValueError:
+        return "", 0
+
+
 def look_at_link(body: bytes) -> tuple[str, int, int]:
     """Return the URL of a body, its depth, and the priority that the spider gave, whatever a queue made of it.
 
     Raises:
         ValueError: the body is damaged.
     """
-    url, depth, payload, *_ = msgpack.unpackb(body, raw=False, strict_map_key=False)
+    url, depth, payload, _ = _fields(body)
     if isinstance(payload, dict):
         payload = payload.get("priority")
     return url, depth, int(payload or 0)
@@ -81,7 +91,7 @@ def look_at_request(body: bytes) -> RequestSummary:
     Raises:
         ValueError: the body is damaged.
     """
-    url, _, payload, *_ = msgpack.unpackb(body, raw=False, strict_map_key=False)
+    url, _, payload, _ = _fields(body)
     fields = payload if isinstance(payload, dict) else {}
     data = fields.get("body") or b""
     return RequestSummary(url, str(fields.get("method") or "GET"), data, bool(fields.get("dont_filter")))
@@ -93,7 +103,7 @@ def is_seed(body: bytes) -> bool:
     Raises:
         ValueError: the body is damaged.
     """
-    _, depth, payload, *_ = msgpack.unpackb(body, raw=False, strict_map_key=False)
+    _, depth, payload, _ = _fields(body)
     meta = payload.get("meta") if isinstance(payload, dict) else None
     return depth == 0 and not (meta and meta.get("redirect_times"))
 
@@ -104,7 +114,7 @@ def look_at_origin(body: bytes) -> tuple[int, str | None]:
     Raises:
         ValueError: the body is damaged.
     """
-    _, depth, payload, *_ = msgpack.unpackb(body, raw=False, strict_map_key=False)
+    _, depth, payload, _ = _fields(body)
     headers = payload.get("headers", {}) if isinstance(payload, dict) else {}
     referrer = next((values[0] for name, values in headers.items() if name in {b"Referer", "Referer"}), None)
     return depth, referrer.decode("latin-1") if isinstance(referrer, bytes) else referrer
@@ -116,7 +126,7 @@ def visit_in(body: bytes) -> bytes:
     Raises:
         ValueError: the body is damaged.
     """
-    _, _, _, *rest = msgpack.unpackb(body, raw=False, strict_map_key=False)
+    *_, rest = _fields(body)
     return rest[0] if rest else b""
 
 
@@ -126,7 +136,7 @@ def as_next_try(body: bytes, before: bytes) -> bytes:
     Raises:
         ValueError: one of them is damaged.
     """
-    _, _, _, *rest = msgpack.unpackb(before, raw=False, strict_map_key=False)
+    *_, rest = _fields(before)
     visit, first = (*rest, b"", b"")[:2]
     return b"".join((_LIST_OF_5, _plain_part(body), _pack(visit), _pack(first or _LIST_OF_3 + _plain_part(before))))
 
@@ -137,9 +147,24 @@ def for_revisit(body: bytes, visit: bytes) -> bytes:
     Raises:
         ValueError: the body is damaged.
     """
-    _, _, _, *rest = msgpack.unpackb(body, raw=False, strict_map_key=False)
+    *_, rest = _fields(body)
     first = rest[1] if len(rest) > 1 else body
     return b"".join((_LIST_OF_4, _plain_part(first), _pack(visit)))
+
+
+def _fields(body: bytes) -> tuple[str, int, dict[str, Any] | int | None, list[bytes]]:
+    """Return url, depth, payload, and the fields beyond them.
+
+    Raises:
+        ValueError: the body is damaged.
+    """
+    try:
+        url, depth, payload, *rest = msgpack.unpackb(body, raw=False, strict_map_key=False)
+    except TypeError as error:
+        raise ValueError(f"a body is no list of fields: {error}") from error
+    if type(url) is not str or not isinstance(depth, int) or not isinstance(payload, dict | int | None):
+        raise ValueError("a body has a URL, a depth or a payload of a wrong type")
+    return url, depth, payload, rest
 
 
 def _plain_part(body: bytes) -> bytes:

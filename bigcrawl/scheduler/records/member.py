@@ -44,9 +44,15 @@ def _packed_member(seq: int, *fields: object) -> bytes:
 
 
 def unpack_member(data: bytes) -> Member:
-    """Return the fields of a member."""
+    """Return the fields of a member.
+
+    Raises:
+        ValueError: it is damaged.
+    """
     seq, _, rest = data.partition(b":")
     key, priority, flags, attempts, body = msgpack.unpackb(rest, raw=False)
+    if not (type(key) is type(priority) is type(flags) is type(attempts) is int and type(body) is bytes):
+        raise ValueError("a member has a field of a wrong type")
     return _new_tuple(Member, (int(seq), key, priority, flags, attempts, body))
 
 

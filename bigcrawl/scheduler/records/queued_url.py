@@ -30,6 +30,10 @@ LISTED_SHIFT = 19  # three bits: how often its site says that it changes, a code
 ASKED = 1 << 23  # its HEAD was answered, or failed: it is fetched next
 # 24 to 31: what a URL in Redis has received from pages that link to it, see `records.votes`
 RANGES_SHIFT = 32  # the 24-bit mark of the blacklist's address ranges begins at this bit
+UNRUNNABLE = 1 << 56  # the node that took it could not run its request, see `queues.unrunnable`
+FLAGS_END = 1 << 57
+HOST_CHARS_MAX = 255
+PRIORITY_END = 1 << 31
 
 _LISTED_MASK = 0b111 << LISTED_SHIFT
 
@@ -97,6 +101,21 @@ def decode_batch(data: bytes) -> list[QueuedUrl]:
     return urls
 
 
+def unsound_urls(urls: Sequence[QueuedUrl]) -> list[QueuedUrl]:
+    """Return the URLs of a decoded batch with a field out of range. No node sends such URLs."""
+    return [] if not urls or _are_in_range(urls) else [url for url in urls if not _are_in_range([url])]
+
+
+def decode_sound_batch(data: bytes) -> list[QueuedUrl]:
+    """Return the URLs of a batch, in order. Raises as `decode_batch`, and for a URL of `unsound_urls` too."""
+    urls = decode_batch(data)
+    if unsound := unsound_urls(urls):
+        raise BatchFormatError(
+            f"{len(unsound)} URLs have a host, priority, flags or request out of range: {unsound[0][:4]}"
+        )
+    return urls
+
+
 _new_url = tuple.__new__
 
 
@@ -117,3 +136,21 @@ def _are_well_formed(urls: Sequence[QueuedUrl]) -> bool:
         return False
     keys = fields[0]
     return bool(min(keys) >= 0 and max(keys) < 1 << 64)
+
+
+def _are_in_range(urls: Sequence[QueuedUrl]) -> bool:
+    _, all_hosts, priorities, flags, bodies = zip(*urls, strict=True)
+    hosts = {*all_hosts}  # of a batch they are few
+    text = "".join(hosts)
+    return bool(
+        min(priorities) >= -PRIORITY_END
+        and max(priorities) < PRIORITY_END
+        and min(flags) >= 0
+        and max(flags) < FLAGS_END
+        and all(hosts)
+        and all(bodies)
+        and max(map(len, hosts)) <= HOST_CHARS_MAX
+        and text.isascii()
+        and text.isprintable()
+        and " " not in text
+    )

@@ -15,7 +15,7 @@ import msgpack
 from isal import isal_zlib
 
 from bigcrawl.exceptions import BigcrawlError
-from bigcrawl.scheduler.records.queued_url import QueuedUrl
+from bigcrawl.scheduler.records.queued_url import QueuedUrl, unsound_urls
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -75,7 +75,8 @@ def _is_sound(row: Sequence[Any]) -> bool:
     due_s: int = row[0]
     number: int = row[1]
     key: int = row[2]
-    return 0 <= due_s < _DUE_S_MAX and 0 < number < 1 << 32 and 0 <= key < 1 << 64
+    is_in_range = 0 <= due_s < _DUE_S_MAX and 0 < number < 1 << 32 and 0 <= key < 1 << 64
+    return is_in_range and not unsound_urls([QueuedUrl(*row[2:])])
 
 
 def _refuse() -> list[Revisit]:

@@ -22,7 +22,7 @@ from ipaddress import ip_address, ip_network
 from typing import TYPE_CHECKING, Final
 
 from bigcrawl.exceptions import ConfigError
-from bigcrawl.scheduler.records.body import look_at_address
+from bigcrawl.scheduler.records.body import address_or_none
 from bigcrawl.scheduler.records.queued_url import RANGES_SHIFT
 from bigcrawl.scheduler.rules.budget_rules import Rule
 from bigcrawl.scheduler.rules.names import URL_PATTERN, parse_name
@@ -87,7 +87,7 @@ class Blacklist:
         entry = self.of_host(host)
         if entry is not None or not self._book.needs_urls:
             return entry
-        return self.of_canonical(host, look_at_address(body)[0])
+        return self.of_canonical(host, address_or_none(body)[0])
 
     def of_canonical(self, host: str, url: str) -> str | None:
         """Return the entry that covers a canonical URL, or None. Addresses are not checked here."""

@@ -204,7 +204,7 @@ def test_what_is_wrong_is_told_in_a_line(tmp_path: Path, exported: tuple[Path, C
     assert "ends too soon" in refused(new, "import", str(cut))
     assert new.asked("speed")["paused"] == [""], "it does not run before all is there"
     assert new.status()["standstill"][0] == "an import into this crawl was not completed: run it again"
-    assert "a line of the file is damaged" in refused(new, "import", str(damaged))
+    assert "of the file is damaged" in refused(new, "import", str(damaged))
     new.frontier("import", str(file))
     assert new.asked("speed")["paused"] == []
 

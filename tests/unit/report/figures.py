@@ -42,7 +42,7 @@ def history_of(times: list[float], pages_per_s: float = 10.0, stopped: tuple[flo
 
 def status_of(**changes: Any) -> dict[str, Any]:
     """A status as the command returns it."""
-    urls = dict.fromkeys(("inbox", "disk", "withheld", "queued", "taken", "damaged", "ended", "seen"), 0)
+    urls = dict.fromkeys(("inbox", "disk", "withheld", "unrunnable", "queued", "taken", "damaged", "ended", "seen"), 0)
     return {
         "finished": False,
         "nodes": {},

@@ -23,6 +23,7 @@ from bigcrawl.scheduler.node.assembly import Parts
 from bigcrawl.scheduler.node.engine_side import EngineSide
 from bigcrawl.scheduler.node.life import departure
 from bigcrawl.scheduler.node.node import Node
+from bigcrawl.scheduler.rules.callbacks import ANY_CALLBACKS
 from tests.support.keys import url_key
 from tests.support.redis_servers.one_clock import OneClock
 
@@ -33,6 +34,7 @@ if TYPE_CHECKING:
     from bigcrawl.config import Config
     from bigcrawl.scheduler.records.held import HeldUrl
     from bigcrawl.scheduler.records.queued_url import QueuedUrl
+    from bigcrawl.scheduler.rules.callbacks import Callbacks
 
 QUIET = {
     "BIGCRAWL_PARTITIONS": 4,
@@ -135,6 +137,7 @@ class World:
         may_acknowledge: Callable[[], bool] = lambda: True,
         is_paused: Callable[[], bool] = lambda: False,
         revive_server: Callable[[], object] | None = None,
+        callbacks: Callbacks = ANY_CALLBACKS,
     ) -> Node:
         engine = EngineSide(
             poll_ended=lambda: None,
@@ -143,6 +146,7 @@ class World:
             is_paused=is_paused,
             on_fatal=self.fatal.append,
             revive_server=revive_server,
+            callbacks=callbacks,
         )
         dns = DnsCache(resolve, self.clock)
         name = f"node{next(self._numbers)}"  # who owns what is the same in each run

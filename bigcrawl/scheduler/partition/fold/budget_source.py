@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
+from bigcrawl.scheduler.rules.callbacks import ANY_CALLBACKS
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
@@ -12,6 +14,7 @@ if TYPE_CHECKING:
     from bigcrawl.scheduler.budgets.in_degrees import InDegreeArray
     from bigcrawl.scheduler.queues.prioritizers import Prioritizing
     from bigcrawl.scheduler.records.queued_url import QueuedUrl
+    from bigcrawl.scheduler.rules.callbacks import Callbacks
     from bigcrawl.url.key import PldKey
 
     PldOf = Callable[[str], str]
@@ -37,6 +40,7 @@ class BudgetSource(NamedTuple):
         withholds: returns whether a URL is blacklisted, and stays on disk; None if no URL is.
         prioritizing: gives URLs their priorities; None: those of their spider.
         counts_links: whether the links between PLDs are counted.
+        callbacks: says which requests the owner's spider can run.
     """
 
     budgets: Budgets | None = None
@@ -45,6 +49,7 @@ class BudgetSource(NamedTuple):
     withholds: Withholds | None = None
     prioritizing: Prioritizing | None = None
     counts_links: bool = False
+    callbacks: Callbacks = ANY_CALLBACKS
 
     @property
     def counts_votes(self) -> bool:

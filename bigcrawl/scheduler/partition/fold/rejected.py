@@ -1,6 +1,6 @@
 """Rejected inbox entries: those that an owner could not decode. They are kept until the operator handles them.
 
-    <state>/p0007/rejected/<inbox id>               a batch
+    <state>/p0007/rejected/<inbox id>               a batch, or those of its URLs that have a field out of range
     <state>/p0007/rejected/<inbox id>-outcomes      another field of an entry; or -edges, -forgotten, -revisits, -rows
 
 The files are outside the epoch directories, so they stay when the owner changes. Commands may remove them.
@@ -18,7 +18,7 @@ from bigcrawl.scheduler.queues.epoch_directory import REJECTED
 from bigcrawl.scheduler.records.contents import unpack_contents
 from bigcrawl.scheduler.records.inbox_entry import BATCH, CONTENTS, EDGES, FORGOTTEN, OUTCOMES, REVISITS, ROWS, VOTES
 from bigcrawl.scheduler.records.outcomes import check_outcomes, unpack_keys
-from bigcrawl.scheduler.records.queued_url import BatchFormatError, decode_batch
+from bigcrawl.scheduler.records.queued_url import BatchFormatError, decode_sound_batch
 from bigcrawl.scheduler.records.revisits import decode_revisits
 from bigcrawl.scheduler.records.votes import unpack_votes
 
@@ -30,7 +30,7 @@ _NAME = re.compile(r"\d+-\d+(?:-(\w+))?")
 
 # By the end of a file's name: the field of an inbox entry, and the function that decodes it.
 _FIELDS: Final[dict[str | None, tuple[bytes, Callable[[bytes], object]]]] = {
-    None: (BATCH, decode_batch),
+    None: (BATCH, decode_sound_batch),
     "edges": (EDGES, decode_edges),
     "outcomes": (OUTCOMES, check_outcomes),
     "forgotten": (FORGOTTEN, unpack_keys),
@@ -63,17 +63,28 @@ def rejected_entries(crawl_directory: Path) -> Iterator[Rejected]:
         number = directory.parent.name[1:]
         for path in sorted(directory.iterdir()) if number.isdecimal() else ():
             name = _NAME.fullmatch(path.name)
-            field, read = _FIELDS.get(name[1] if name else "", (b"", _no_entry))
-            yield Rejected(int(number), path, field, _problem(path, read))
+            kind = name[1] if name else ""
+            yield Rejected(int(number), path, _FIELDS.get(kind, _NO_FIELD)[0], _problem(path, kind))
 
 
 def _no_entry(data: bytes) -> None:
     raise BatchFormatError("its name is not that of an inbox entry")
 
 
-def _problem(path: Path, read: Callable[[bytes], object]) -> str:
+_NO_FIELD: Final = (b"", _no_entry)
+
+
+def problem_of(kind: str | None, data: bytes) -> str:
+    """Return why an owner cannot read a field of an inbox entry, named as in a file's name; empty if it can."""
     try:
-        read(path.read_bytes())
-    except (BigcrawlError, EdgesFormatError, OSError) as error:
+        _FIELDS.get(kind, _NO_FIELD)[1](data)
+    except (BigcrawlError, EdgesFormatError) as error:
         return str(error)
     return ""
+
+
+def _problem(path: Path, kind: str | None) -> str:
+    try:
+        return problem_of(kind, path.read_bytes())
+    except OSError as error:
+        return str(error)

@@ -14,7 +14,13 @@ import numpy as np
 from bigcrawl.drum.format import KEY_TYPE
 from bigcrawl.scheduler.partition.tables import VISITS
 from bigcrawl.scheduler.queues.looks import NOTHING_LISTED, first_look_s
-from bigcrawl.scheduler.records.queued_url import UNCHECKED, BatchFormatError, decode_batch
+from bigcrawl.scheduler.records.queued_url import (
+    UNCHECKED,
+    BatchFormatError,
+    decode_batch,
+    encode_batch,
+    unsound_urls,
+)
 from bigcrawl.scheduler.records.revisits import RevisitsFormatError, decode_revisits
 
 if TYPE_CHECKING:
@@ -50,11 +56,11 @@ def entries_after(inbox: Sequence[InboxEntry], folded: str) -> list[InboxEntry]:
 
 
 def decode_entries(inbox: Sequence[InboxEntry], set_aside: Callable[[str, bytes], None]) -> tuple[list[QueuedUrl], int]:
-    """Return the URLs of all entries in order, and how many batches could not be decoded.
+    """Return the URLs of all entries in order, and how many entries are rejected, whole or in part.
 
     Args:
         inbox: the entries.
-        set_aside: called with the id and the bytes of each batch that cannot be decoded.
+        set_aside: called with an entry's id and its batch if that cannot be decoded, or a batch of its unsound URLs.
     """
     urls: list[QueuedUrl] = []
     rejected = 0
@@ -62,10 +68,15 @@ def decode_entries(inbox: Sequence[InboxEntry], set_aside: Callable[[str, bytes]
         if not entry.batch and not entry.has_batch:
             continue
         try:
-            urls += decode_batch(entry.batch)
+            found, refused = decode_batch(entry.batch), b""
         except BatchFormatError:
+            found, refused = [], entry.batch
+        if unsound := unsound_urls(found):
+            found, refused = [url for url in found if url not in unsound], encode_batch(unsound)
+        urls += found
+        if refused or not entry.batch:
             rejected += 1
-            set_aside(entry.id, entry.batch)
+            set_aside(entry.id, refused)
     return urls, rejected
 
 

@@ -108,8 +108,9 @@ class PartitionState:
 
     def _position(self) -> tuple[object, ...]:
         turns = self.turns
-        waiting = len(turns), len(turns.over), len(turns.revisits), len(self.parked)
-        return waiting, turns.state, self.already.total(), turns.rescoring.rescored_ever, turns.revisits.released_ever
+        waiting = len(turns), len(turns.over), len(turns.revisits), len(self.parked), len(turns.unrunnable)
+        released = turns.revisits.released_ever, turns.unrunnable.released_ever
+        return waiting, turns.state, self.already.total(), turns.rescoring.rescored_ever, released
 
     def _check(self, manifest: Manifest) -> None:
         assert self.described(manifest, self) == manifest, "the manifest describes it"

@@ -50,6 +50,7 @@ from bigcrawl.scheduler.records.outcomes import (
     unpack_keys,
     unpack_outcomes,
 )
+from bigcrawl.scheduler.records.queued_url import UNRUNNABLE
 from bigcrawl.scheduler.records.votes import VotesFormatError, unpack_votes
 
 if TYPE_CHECKING:
@@ -70,6 +71,7 @@ if TYPE_CHECKING:
     from bigcrawl.scheduler.queues.looks import Modified
     from bigcrawl.scheduler.records.inbox_entry import InboxEntry
     from bigcrawl.scheduler.records.queued_url import QueuedUrl
+    from bigcrawl.scheduler.rules.callbacks import Callbacks
 
 
 class Step(NamedTuple):
@@ -108,6 +110,7 @@ class StepFold:
         self._due: list[QueuedUrl] = []
         self.new: list[QueuedUrl] = []
         self.duplicates = 0
+        self.put_away = 0
         self.rejected = 0
         self.trap_changes: tuple[TrapChange, ...] = ()
         self.copies = NO_COPIES
@@ -131,7 +134,7 @@ class StepFold:
             self._read_edges(entries)
         if source.counts_votes:
             self._read_votes(entries)
-        self._check_urls(entries)
+        self._check_urls(entries, source.callbacks)
         self._merge_rows(entries)
         self._merge_contents(entries)  # rows of an import may name first pages of the same contents
 
@@ -268,8 +271,13 @@ class StepFold:
         if len(rows.counted):
             self.shared = find_shared(self._state.tables, rows.counted)
 
-    def _check_urls(self, entries: Sequence[InboxEntry]) -> None:
-        """Look up all URLs of the entries in URLSeen, and add the new ones."""
+    def _check_urls(self, entries: Sequence[InboxEntry], callbacks: Callbacks) -> None:
+        """Look up all URLs of the entries in URLSeen, and add the new ones; those that could not be run are put away.
+
+        Some of those that the spider can run by now are released.
+        """
+        unrunnable = self._state.turns.unrunnable
+        self._due += unrunnable.release(callbacks, RELEASED_A_STEP)
         urls, rejected = decode_entries(entries, self._set_aside)
         self.rejected += rejected
         if not urls:  # many steps only admit, or fold outcomes
@@ -279,6 +287,10 @@ class StepFold:
         tables.commit(tables.seen, result)
         self.new = [url for url, is_new in zip(urls, result.new.tolist(), strict=True) if is_new]
         self.duplicates = len(urls) - len(self.new)
+        if waiting := [url for url in self.new if url.flags & UNRUNNABLE]:
+            unrunnable.put(waiting, callbacks)
+            self.put_away = len(waiting)
+            self.new = [url for url in self.new if not url.flags & UNRUNNABLE]
 
     def _merge_rows(self, entries: Sequence[InboxEntry]) -> None:
         """Merge rows from another crawl, after the URLs: those that waited there had been seen there."""
@@ -336,7 +348,7 @@ class StepFold:
         """Return a manifest with what the step did added to its counts, and what it found to its rows to be sent."""
         return replace(
             manifest,
-            folded_urls=manifest.folded_urls + len(self.new) + self.duplicates,
+            folded_urls=manifest.folded_urls + len(self.new) + self.duplicates + self.put_away,
             duplicates=manifest.duplicates + self.duplicates,
             rejected=manifest.rejected + self.rejected,
             exact_copies=manifest.exact_copies + self.copies.exact,

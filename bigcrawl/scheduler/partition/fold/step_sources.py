@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from bigcrawl.scheduler.queues.looks import Modified
     from bigcrawl.scheduler.queues.prioritizers import Prioritizing
     from bigcrawl.scheduler.queues.turns import Turns
+    from bigcrawl.scheduler.rules.callbacks import Callbacks
 
 _VOTES_GROWTH = 1.5  # of the admitted URLs, until votes are worth scoring queued URLs again
 _VOTES_LEAST = 20
@@ -71,6 +72,14 @@ class StepSources:
     def set_withholds(self, withholds: Withholds | None) -> None:
         """Use this function to find blacklisted URLs. A new function also checks queued URLs."""
         self._source = self._source._replace(withholds=withholds)
+
+    def set_callbacks(self, callbacks: Callbacks) -> None:
+        """Use these to find URLs that the owner's spider cannot run."""
+        self._source = self._source._replace(callbacks=callbacks)
+
+    def releasable_from(self, turns: Turns) -> int:
+        """Return how many of the URLs that could not be run may be tried now."""
+        return sum(turns.unrunnable.releasable(self._source.callbacks).values())
 
     def begin(self, turns: Turns, admitted: int) -> BudgetSource:
         """Return the source of a step, after URLs that it answers otherwise than the last one were made to be asked.

@@ -148,10 +148,10 @@ def test_late_reply_of_an_old_epoch_does_not_lose_the_new_one(tmp_path: Path, cr
     asyncio.run(scenario())
 
 
-def test_undecodable_url_is_dropped_and_counted_and_the_others_go_on(
+def test_undecodable_url_is_set_aside_and_counted_and_the_others_go_on(
     tmp_path: Path, crawl_name: str, redis_url: str
 ) -> None:
-    """What was admitted and cannot be read again ends with a count; it must not stop the node for ever."""
+    """What was admitted and cannot be read again waits on disk; it must not stop the node for ever."""
 
     async def scenario() -> None:
         async with world(tmp_path, crawl_name, redis_url) as w:
@@ -165,8 +165,9 @@ def test_undecodable_url_is_dropped_and_counted_and_the_others_go_on(
             w.end(node, held)
             await w.turn(node)
             seen = await node.progress.survey()
-            assert seen.counts["dropped:undecodable"] == 1
+            assert seen.unrunnable == {"?": 1}
             assert seen.is_empty
+            assert "1 whose request cannot be decoded" in seen.holdup
 
     asyncio.run(scenario())
 

@@ -108,7 +108,7 @@ def test_rule_that_forbids_is_told_by_its_hash(tmp_path: Path, crawl_name: str, 
 
 
 def test_url_that_cannot_be_read_has_no_key_to_be_told_by(tmp_path: Path, crawl_name: str, redis_url: str) -> None:
-    """Its end is counted and nothing is said of any key."""
+    """It is set aside, all bytes of it, and nothing is said of any key."""
 
     async def scenario() -> None:
         async with world(tmp_path, crawl_name, redis_url, partitions=1) as w:
@@ -120,7 +120,7 @@ def test_url_that_cannot_be_read_has_no_key_to_be_told_by(tmp_path: Path, crawl_
             await w.client.command("ZADD", keys.back + "a.example", 1, b"1:damaged")
             await w.take(node)
             await told(w, node)
-            assert (await survey(w.client, crawl_name, 1)).counts["dropped:undecodable"] == 1
+            assert (await survey(w.client, crawl_name, 1)).unrunnable == {"?": 1}
             fields = [entry for _, entry in await w.client.command("XRANGE", keys.inbox, "-", "+")]
             assert not any(b"o" in entry for entry in fields)
 

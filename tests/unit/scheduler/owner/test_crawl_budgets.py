@@ -358,6 +358,9 @@ class Taking:
     def set_budgets(self, budgets: Any) -> None:
         self.given["budgets"] = budgets
 
+    def set_callbacks(self, callbacks: Any) -> None:
+        self.given["callbacks"] = callbacks
+
     def set_withholds(self, withholds: Any) -> None:
         self.given["withholds"] = withholds
 

@@ -254,7 +254,7 @@ def test_node_that_dies_while_urls_are_moved_loses_none(
 
 
 def test_member_that_cannot_be_read_stops_nobody(tmp_path: Path, crawl_name: str, redis_url: str) -> None:
-    """It goes to the disk with the others, and is dropped and counted when its turn comes."""
+    """It goes to the disk with the others, and is set aside and counted when its turn comes."""
 
     async def scenario() -> None:
         async with world(tmp_path, crawl_name, redis_url, **RETIRING) as w:
@@ -269,8 +269,10 @@ def test_member_that_cannot_be_read_stops_nobody(tmp_path: Path, crawl_name: str
             assert await in_redis(w, node) == 0
             await awaken(w, node)
             await fetch_all(w, node)
-            assert (await node.progress.survey()).counts["dropped:undecodable"] == 1
-            assert node.progress.is_finished
+            await w.turn(node, 4)
+            seen = await node.progress.survey()
+            assert seen.counts["unrunnable"] == 1
+            assert seen.is_empty
 
     asyncio.run(scenario())
 

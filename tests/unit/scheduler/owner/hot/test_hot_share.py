@@ -84,7 +84,7 @@ def test_a_gentle_crawl_of_many_hosts_is_as_fast_as_its_hot_set(tmp_path: Path, 
     hot_max, delay_s, share = 195, 30, HotShare(30_000, 25)
     partition = Partition.open(tmp_path, 1, PartitionLimits(host_hot_max=200))
     partition.sources.set_host_share(share.urls)
-    urls = [QueuedUrl(host * 100 + page, f"h{host}.x", 0, 0, b"") for host in range(400) for page in range(urls_each)]
+    urls = [QueuedUrl(host * 100 + page, f"h{host}.x", 0, 0, b"x") for host in range(400) for page in range(urls_each)]
     partition.step([InboxEntry("1-1", encode_batch(urls))], 0, {})
     hot: Counter[str] = Counter()
     due_s: dict[str, int] = {}

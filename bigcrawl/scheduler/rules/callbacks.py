@@ -1,0 +1,79 @@
+"""Which requests a spider can run: by its methods, and by BIGCRAWL_CALLBACKS (steps 9 and 11).
+
+    parse_old=parse_new    requests that were stored with the first method are given to the second
+    parse_old=             they are dropped, and counted as undecodable
+    ?=                     so are requests that cannot be decoded for another reason
+
+All other requests whose method the spider does not have wait on disk (`queues.unrunnable`).
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from bigcrawl.exceptions import ConfigError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+DAMAGED: Final = "?"
+"""Stands for the method of requests that cannot be decoded."""
+
+_NAME_CHARS_MAX = 60
+_ROW = "must be the name of a method, =, and a method of the spider or nothing, for example parse_old=parse_item"
+
+
+class Callbacks:
+    """Asks one spider; without a spider, each method is there."""
+
+    def __init__(self, entries: Iterable[str], spider: object | None) -> None:
+        """Check the entries of the setting.
+
+        Raises:
+            ConfigError: one is malformed, or names a method that the spider does not have.
+        """
+        self._spider = spider
+        self._instead: dict[str, str] = {}
+        for entry in entries:
+            old, sign, new = map(str.strip, entry.partition("="))
+            if not sign or not (old.isidentifier() or (old == DAMAGED and not new)):
+                raise ConfigError(f"BIGCRAWL_CALLBACKS has {entry!r}; {_ROW}")
+            if new and not self._is_there(new):
+                raise ConfigError(f"BIGCRAWL_CALLBACKS has {entry!r}, but the spider has no method {new}; {_ROW}")
+            self._instead[old] = new
+
+    def __repr__(self) -> str:
+        return f"<Callbacks of {type(self._spider).__name__} instead={self._instead}>"
+
+    def has(self, name: str) -> bool:
+        """Whether requests with this method can be run or are dropped, and so need not wait."""
+        return name in self._instead or (name != DAMAGED and self._is_there(name))
+
+    def drops(self, name: str) -> bool:
+        """Whether requests with this method are dropped."""
+        return self._instead.get(name) == ""
+
+    def instead_of(self, name: str) -> str:
+        """Return the method that is called for this one; as a rule itself."""
+        return self._instead.get(name, name)
+
+    def first_missing(self, names: Iterable[str]) -> str:
+        """Return the first of some methods that requests wait for; empty if they can be run or dropped."""
+        return next((name if is_short(name) else DAMAGED for name in names if not self.has(name)), "")
+
+    def _is_there(self, name: str) -> bool:
+        if self._spider is None:
+            return True
+        try:
+            return callable(getattr(self._spider, name, None))
+        except Exception:  # noqa: BLE001 - a property of the spider may raise anything
+            return False
+
+
+def is_short(name: str) -> bool:
+    """Whether this can be the name of a method, and of a queue."""
+    return name.isidentifier() and len(name) <= _NAME_CHARS_MAX
+
+
+ANY_CALLBACKS: Final = Callbacks((), None)
+"""Those of a node without a spider."""
