@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
     from bigcrawl.scheduler.node.node import Node
 
-MACHINE = settings(max_examples=examples(6), stateful_step_count=8, deadline=None, derandomize=True)
+MACHINE = settings(max_examples=examples(3), stateful_step_count=8, deadline=None, derandomize=True)
 VISITS = 3
 SETTINGS = {
     "revisit": "periodic",
@@ -187,7 +187,7 @@ def test_nothing_is_lost_and_nothing_fetched_again_when_redis_forgets_and_stays_
 
 @pytest.mark.parametrize(
     "round_trips",
-    [pytest.param(n, marks=pytest.mark.long("another moment")) if n % 4 else n for n in range(13)],
+    [pytest.param(n, marks=pytest.mark.long("another moment")) if n % 6 else n for n in range(13)],
 )
 def test_recovery_that_is_interrupted_finds_all_again(redis_url: str, round_trips: int) -> None:
     """Redis dies once more after so many round trips, forgets what it was told in them, and stays away again."""
