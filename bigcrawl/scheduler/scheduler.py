@@ -166,7 +166,7 @@ class Scheduler(BaseScheduler):
         self._shutdown.end()
         self._watchdog.stop()
         if self.node is not None:
-            self.last_survey = await self.node.departure.close()
+            self.last_survey = await self.node.departure.close(self._shutdown.has_time)
         await leave_dns()
         await self._joining.leave(self._shutdown.left_ms)
 
