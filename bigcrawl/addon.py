@@ -43,6 +43,7 @@ from bigcrawl.extensions.feeds import FeedExporter
 from bigcrawl.extensions.log_formatter import LogFormatter
 from bigcrawl.extensions.log_lines import LogLines
 from bigcrawl.extensions.progress import Progress
+from bigcrawl.extensions.stop import WholeStop
 from bigcrawl.logs import json_lines
 from bigcrawl.logs.plain import make_plain
 from bigcrawl.middlewares.compression import CompressionMiddleware
@@ -129,6 +130,7 @@ class Addon:
             return
         settings.setdefault_in_component_priority_dict("EXTENSIONS", ExitStatus, 500)
         settings.setdefault_in_component_priority_dict("EXTENSIONS", LogLines, 400)
+        settings.setdefault_in_component_priority_dict("EXTENSIONS", WholeStop, 500)
         if settings.get("BIGCRAWL_CRAWL") is None:
             settings.set("BIGCRAWL_CRAWL", crawl_name_of(self._crawler.spidercls.name), "addon")
         try:

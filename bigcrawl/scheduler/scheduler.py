@@ -108,6 +108,8 @@ class Scheduler(BaseScheduler):
         except BigcrawlError as error:
             self.fail(error)  # and `ExitStatus` closes the spider as soon as that can be done
             return
+        if node is None:
+            return  # a signal has come, and `WholeStop` closes the spider
         self.attach(node, spider)
         tame_memory()
         if is_reactor_installed():
