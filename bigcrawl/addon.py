@@ -17,6 +17,7 @@ import select
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
+from scrapy.downloadermiddlewares import cookies
 from scrapy.downloadermiddlewares.httpcompression import HttpCompressionMiddleware
 from scrapy.downloadermiddlewares.redirect import MetaRefreshMiddleware as ScrapyMetaRefresh
 from scrapy.downloadermiddlewares.redirect import RedirectMiddleware as ScrapyRedirect
@@ -29,6 +30,7 @@ from scrapy.utils.reactor import (
     is_reactor_installed,
     verify_installed_asyncio_event_loop,
 )
+from tldextract import TLDExtract
 
 from bigcrawl import __version__
 from bigcrawl.config import read_config
@@ -41,6 +43,7 @@ from bigcrawl.extensions.feeds import FeedExporter
 from bigcrawl.extensions.log_formatter import LogFormatter
 from bigcrawl.extensions.log_lines import LogLines
 from bigcrawl.extensions.progress import Progress
+from bigcrawl.extensions.stop import WholeStop
 from bigcrawl.logs import json_lines
 from bigcrawl.logs.plain import make_plain
 from bigcrawl.middlewares.compression import CompressionMiddleware
@@ -127,6 +130,7 @@ class Addon:
             return
         settings.setdefault_in_component_priority_dict("EXTENSIONS", ExitStatus, 500)
         settings.setdefault_in_component_priority_dict("EXTENSIONS", LogLines, 400)
+        settings.setdefault_in_component_priority_dict("EXTENSIONS", WholeStop, 500)
         if settings.get("BIGCRAWL_CRAWL") is None:
             settings.set("BIGCRAWL_CRAWL", crawl_name_of(self._crawler.spidercls.name), "addon")
         try:
@@ -148,6 +152,7 @@ class Addon:
         settings.set("DOWNLOADER", Downloader, "addon")
         settings.set("DOWNLOAD_MAXSIZE", DOWNLOAD_MAXSIZE, "addon")
         _replace_components(settings)
+        _keep_cookies_offline()
         _identify(settings, config.politeness)
         settings.set("CONCURRENT_ITEMS", 1, "addon")
         settings.set_in_component_priority_dict("SPIDER_MIDDLEWARES", LinksMiddleware, 10)
@@ -251,6 +256,12 @@ def _replace_components(settings: BaseSettings) -> None:
         for scrapys in ours.keys() - chosen:
             with suppress(KeyError):
                 settings.replace_in_component_priority_dict(f"{name}_BASE", scrapys, ours[scrapys])
+
+
+def _keep_cookies_offline() -> None:
+    """Give Scrapy's cookies the installed list of public suffixes: they would download one within the event loop."""
+    if hasattr(cookies, "_split_domain"):
+        cookies._split_domain = TLDExtract(cache_dir=None, suffix_list_urls=(), include_psl_private_domains=True)
 
 
 def _speak_of_feeds(settings: BaseSettings) -> None:

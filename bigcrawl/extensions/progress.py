@@ -23,6 +23,7 @@ from bigcrawl.extensions.row import Row
 from bigcrawl.extensions.summary import summary_table
 from bigcrawl.logs.json_lines import installed
 from bigcrawl.logs.plain import plain_lines
+from bigcrawl.scheduler.adapter.engine_probe import EngineProbe
 from bigcrawl.scheduler.adapter.registry import frontier_of, has_failed
 
 if TYPE_CHECKING:
@@ -79,11 +80,12 @@ class Progress:
         if self._row is not None:
             self._row.close()
 
-    def engine_stopped(self) -> None:
+    async def engine_stopped(self) -> None:
         """Print the summary of the whole crawl, over all runs and nodes, after everything that is logged.
 
         A failed start has no summary.
         """
+        await EngineProbe(self._crawler).until_over()  # a signal has Scrapy say so while it closes
         frontier = frontier_of(self._crawler)
         seen = frontier.last_survey if frontier is not None else None
         if frontier is None or seen is None or (has_failed(self._crawler) and not seen.counts["appended_urls"]):

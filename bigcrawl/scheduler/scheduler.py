@@ -110,6 +110,8 @@ class Scheduler(BaseScheduler):
         except BigcrawlError as error:
             self.fail(error)  # and `ExitStatus` closes the spider as soon as that can be done
             return
+        if node is None:
+            return  # a signal has come, and `WholeStop` closes the spider
         self.attach(node, spider)
         tame_memory()
         if is_reactor_installed():
@@ -169,7 +171,7 @@ class Scheduler(BaseScheduler):
         self._shutdown.end()
         self._watchdog.stop()
         if self.node is not None:
-            self.last_survey = await self.node.departure.close()
+            self.last_survey = await self.node.departure.close(self._shutdown.has_time)
         await leave_dns()
         await self._joining.leave(self._shutdown.left_ms)
 

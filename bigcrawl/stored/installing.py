@@ -4,9 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from scrapy.downloadermiddlewares import cookies
-from tldextract import TLDExtract
-
 from bigcrawl.stored.handler import StoredPagesHandler
 from bigcrawl.stored.scheduler import StoredScheduler
 
@@ -34,11 +31,3 @@ def install(settings: BaseSettings) -> None:
         for scheme in _NETWORK:
             handlers.set(scheme, StoredPagesHandler if scheme.startswith("http") else None, priority)
     settings.set("CONCURRENT_REQUESTS", MORE_THAN_ENOUGH, max(settings.getpriority("CONCURRENT_REQUESTS") or 0, 15))
-    _keep_cookies_at_home()
-
-
-def _keep_cookies_at_home() -> None:
-    """Have Scrapy's cookies use the installed list of public suffixes, instead of fetching a newer one."""
-    extract = getattr(cookies, "_split_domain", None)
-    if isinstance(extract, TLDExtract):
-        extract.suffix_list_urls = ()

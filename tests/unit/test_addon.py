@@ -12,11 +12,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from scrapy import Spider
+import requests
+from scrapy import Request, Spider
 from scrapy.core.downloader.handlers.http11 import HTTP11DownloadHandler
 from scrapy.crawler import Crawler
+from scrapy.downloadermiddlewares import cookies
+from scrapy.http import Response
 from scrapy.settings import Settings
 from scrapy.utils.misc import load_object
+from tldextract import TLDExtract
 
 from bigcrawl import __version__
 from bigcrawl.addon import DASHBOARD, METRICS, Addon
@@ -132,6 +136,28 @@ def test_handlers_of_the_project_win() -> None:
     assert installed({"DOWNLOAD_HANDLERS": {"https": None}})["DOWNLOAD_HANDLERS"] == {"http": OURS, "https": None}
     both = {"http": own, "https": own, "s3": None}
     assert installed({"DOWNLOAD_HANDLERS": both})["DOWNLOAD_HANDLERS"] == both
+
+
+def test_cookies_need_no_download(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """Scrapy would fetch the list of public suffixes when the first cookie of a domain comes, within the event loop."""
+    asked: list[str] = []
+
+    def refuse(_session: requests.Session, request: requests.PreparedRequest, **_: object) -> None:
+        asked.append(str(request.url))
+        raise requests.ConnectionError
+
+    monkeypatch.setattr(requests.Session, "send", refuse)
+    scrapys = TLDExtract(cache_dir=str(tmp_path), include_psl_private_domains=True)
+    monkeypatch.setattr(cookies, "_split_domain", scrapys)
+    installed()
+    jars = cookies.CookiesMiddleware.from_crawler(Crawler(One))
+    request = Request("http://www.shop.co.uk/")
+    headers = {"Set-Cookie": ["own=1; Domain=shop.co.uk", "all=1; Domain=co.uk"]}
+    jars.process_response(request, Response(request.url, headers=headers))
+    jars.process_request(request)
+    assert request.headers["Cookie"] == b"own=1"
+    assert not asked
+    assert not list(tmp_path.iterdir())
 
 
 def test_settings_of_the_project_win() -> None:

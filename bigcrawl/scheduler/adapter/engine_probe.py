@@ -9,11 +9,15 @@ can the spider be closed?                  engine._slot, scraper.slot    engine.
 
 from __future__ import annotations
 
+import asyncio
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from scrapy import Request
     from scrapy.crawler import Crawler
+
+
+LOOK_S = 0.05
 
 
 class EngineProbe:
@@ -55,6 +59,16 @@ class EngineProbe:
         if slot is None:
             return not engine.running
         return getattr(slot, "closing", None) is not None
+
+    def is_over(self) -> bool:
+        """Whether no spider is open, opening or closing any more."""
+        engine = self._engine()
+        return engine is None or engine.spider is None
+
+    async def until_over(self) -> None:
+        """Wait for that."""
+        while not self.is_over():  # noqa: ASYNC110 - Scrapy announces nothing
+            await asyncio.sleep(LOOK_S)
 
     def is_paused(self) -> bool:
         """Whether the engine is paused, by a pipeline or by an operator."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from bigcrawl.exceptions import BigcrawlError, OwnershipLostError, TransientStoreError
 from bigcrawl.politeness.dns_shared import shared_dns
@@ -17,7 +17,7 @@ from bigcrawl.scheduler.node.assembly import Parts
 from bigcrawl.scheduler.node.node import Node
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Coroutine
 
     from scrapy.crawler import Crawler
 
@@ -25,10 +25,13 @@ if TYPE_CHECKING:
     from bigcrawl.config import Config
     from bigcrawl.scheduler.node.engine_side import EngineSide
 
+T = TypeVar("T")
+
 logger = logging.getLogger(__name__)
 
 JOIN_LOOK_S = 0.1  # between two checks whether the start was called off
 JOIN_LOOKS = 5  # checks before the start is tried again
+CALLED_OFF_LOOKS = 30  # checks before a start that was called off is cut short; most have ended by then
 
 
 class Joining:
@@ -50,19 +53,24 @@ class Joining:
     def __repr__(self) -> str:
         return f"<Joining of {self._config.crawl.name} by {self._client!r}>"
 
-    async def join(self, engine: EngineSide) -> Node:
+    async def join(self, engine: EngineSide) -> Node | None:
         """Start a node; the crawl begins anew if the settings say so.
 
         Troubles that pass by themselves are waited for: a Redis that restarts or cannot write, a full disk. An embedded
-        server that dies meanwhile is started again.
+        server that dies meanwhile is started again. A start that is called off by a signal ends with None, or with a
+        node that has joined.
 
         Raises:
-            BigcrawlError: waiting does not help or took too long, or the start was called off.
+            BigcrawlError: waiting does not help or took too long.
         """
         crawl = self._config.crawl
+        if self._is_called_off():
+            return None
         if crawl.is_fresh and any(await delete_crawl(self._config)):
             logger.info("crawl %(name)s begins anew: BIGCRAWL_FRESH", {"name": crawl.name})
         url = crawl.redis_url or await self._start_embedded()
+        if url is None:
+            return None
         if self._embedded is not None:
             engine = replace(engine, revive_server=self._embedded.ensure_running)
         now = asyncio.get_running_loop().time
@@ -71,12 +79,14 @@ class Joining:
             try:
                 return await self._try(url, engine)
             except BigcrawlError as error:
+                if self._is_called_off():
+                    return None
                 if not isinstance(error, TransientStoreError | OwnershipLostError) or now() >= until:
                     raise
                 self._warn_once(error, until - now())
                 await self._rest()
                 if self._is_called_off():
-                    raise
+                    return None
                 if self._embedded is not None:
                     await asyncio.to_thread(self._embedded.ensure_running)
 
@@ -84,7 +94,7 @@ class Joining:
         self._client = client = RedisClient(url)
         node = Node(Parts(self._config, client, shared_dns(), self._clock, RobotsFetch(self._crawler), engine))
         try:
-            await node.start()
+            await self._unless_called_off(node.start())
         except BigcrawlError:
             await node.departure.abandon()
             await client.close()
@@ -111,9 +121,36 @@ class Joining:
         """Whether a signal came while the spider was being opened; Scrapy looks at it only afterwards."""
         return self._crawler.crawling is False
 
-    async def _start_embedded(self) -> str:
-        self._embedded = EmbeddedServer(self._config.crawl.crawl_dir / "redis")
-        return await asyncio.to_thread(self._embedded.start)
+    async def _unless_called_off(self, work: Coroutine[Any, Any, T], give_up: Callable[[], object] | None = None) -> T:
+        """Do the work; soon after the start was called off, give it up.
+
+        Raises:
+            TransientStoreError: it was given up.
+        """
+        task = asyncio.ensure_future(work)
+        looks = CALLED_OFF_LOOKS
+        while looks and not task.done():
+            await asyncio.wait([task], timeout=JOIN_LOOK_S)
+            looks -= self._is_called_off()
+        if not task.done() and give_up is not None:
+            await asyncio.to_thread(give_up)
+        elif not task.done():
+            task.cancel()
+        try:
+            return await task
+        except asyncio.CancelledError:
+            raise TransientStoreError("the start was called off") from None
+
+    async def _start_embedded(self) -> str | None:
+        """Start the server and return its URL; None if the start was called off meanwhile, and it is stopped."""
+        self._embedded = server = EmbeddedServer(self._config.crawl.crawl_dir / "redis")
+        try:
+            return await self._unless_called_off(asyncio.to_thread(server.start), server.leave)
+        except BigcrawlError:
+            if not self._is_called_off():
+                raise
+        await asyncio.to_thread(server.stop_if_unused)  # it may have begun to load
+        return None
 
     async def leave(self, left_ms: Callable[[], int]) -> None:
         """Close the connection, and the embedded server unless another crawl uses it. The node is closed already.

@@ -20,6 +20,7 @@ logger = logging.getLogger(__name__)
 LOOK_OUT_S = 0.25
 CLOSE_MS = 9_000  # from the stop signal on; the tenth second is for Scrapy's own closing
 CLOSE_MS_MIN = 500  # a healthy server ends in a tenth of that
+SERVER_MS = 1_000  # of CLOSE_MS, for the embedded server
 
 
 class Shutdown:
@@ -39,6 +40,7 @@ class Shutdown:
         self._note_failure = note_failure
         self._node: Node | None = None
         self._abort_at: float | None = None
+        self._hurried_at: float | None = None
         self._is_over = False
         self._closing: asyncio.Future[None] | None = None
         self.has_failed = False
@@ -64,6 +66,7 @@ class Shutdown:
         if self._is_over:
             return
         asyncio.get_running_loop().call_later(LOOK_OUT_S, self.look_out)
+        self.left_ms()  # from the signal on
         if self.is_closing():
             self._hurry()
 
@@ -136,8 +139,13 @@ class Shutdown:
             )
 
     def left_ms(self) -> int:
-        """How much time is left until a stopped crawl must be gone."""
-        if self._abort_at is None:
-            return CLOSE_MS
-        waited_ms = round((asyncio.get_running_loop().time() - self._abort_at) * 1000)
-        return max(CLOSE_MS_MIN, CLOSE_MS - waited_ms - self._grace_ms)
+        """How much time is left until a crawl that is stopped must be gone; all of it while nobody waits for that."""
+        now = asyncio.get_running_loop().time()
+        if self._hurried_at is None and (self.has_failed or self._crawler.crawling is False):
+            self._hurried_at = now
+        waited_ms = round((now - (self._hurried_at or now)) * 1000)
+        return max(CLOSE_MS_MIN, CLOSE_MS - waited_ms)
+
+    def has_time(self) -> bool:
+        """Whether the node has time for more words. Afterwards the embedded server ends."""
+        return self.left_ms() > SERVER_MS

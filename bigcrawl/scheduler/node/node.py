@@ -83,7 +83,7 @@ class Node:
         loops = (self.pump, self.fold, self.beat, self.guard, self.watch, self.steer, self.tidy)
         self.runner = LoopRunner(loops, parts.troubles, self.ownership.set_apart_by, parts.engine.on_fatal)
         self.arrival = Arrival(parts, self.beat, self.watch)
-        self.departure = Departure(parts, self.runner, self.pump, self.recovery)
+        self.departure = Departure(parts, self.runner, self.beat, self.pump, self.recovery)
 
     def __repr__(self) -> str:
         return f"<Node {self.node_id} {self.ownership!r} {self.handout!r} {self.outbox!r}>"

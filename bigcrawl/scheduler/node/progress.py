@@ -20,6 +20,7 @@ class CrawlProgress:
     Attributes:
         is_finished: whether no node has anything left to do.
         pages_before: pages of the whole crawl when it was last surveyed.
+        last: the last survey; None before the first.
     """
 
     def __init__(self, crawl: CrawlConfig, client: RedisClient, exchange: UrlExchange, finish: FinishCheck) -> None:
@@ -32,6 +33,7 @@ class CrawlProgress:
         self._pages_counted = 0  # of this node's pages, those in `pages_before` already
         self.is_finished = False
         self.pages_before = 0
+        self.last: Survey | None = None
 
     def __repr__(self) -> str:
         return f"<CrawlProgress pages={self.pages} finished={self.is_finished}>"
@@ -59,7 +61,8 @@ class CrawlProgress:
 
     async def survey(self) -> Survey:
         """Survey the whole crawl."""
-        return await survey(self._client, self._crawl.name, self._crawl.partitions)
+        self.last = await survey(self._client, self._crawl.name, self._crawl.partitions)
+        return self.last
 
     async def count_pages(self) -> None:
         """Survey the crawl's pages, if their number is limited."""

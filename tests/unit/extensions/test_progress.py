@@ -113,7 +113,7 @@ def test_summary_is_printed_at_the_end(tmp_path: Path, capsys: pytest.CaptureFix
 
     asyncio.run(scenario())
     assert capsys.readouterr().out == ""  # Scrapy has something to log yet
-    progress.engine_stopped()
+    asyncio.run(progress.engine_stopped())
     assert "crawl crawl: finished" in capsys.readouterr().out
 
 
@@ -132,7 +132,7 @@ def test_nothing_is_printed_where_there_is_nothing_to_tell(
     else:
         progress = Progress(get_crawler(Spider), 1)
     progress.spider_closed("finished")
-    progress.engine_stopped()
+    asyncio.run(progress.engine_stopped())
     assert capsys.readouterr().out == ""
 
 

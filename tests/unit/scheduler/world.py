@@ -8,8 +8,6 @@ import socket
 from contextlib import asynccontextmanager, suppress
 from typing import TYPE_CHECKING, Any
 
-import pytest
-
 from bigcrawl.clock import ManualClock
 from bigcrawl.config import read_config
 from bigcrawl.exceptions import BigcrawlError
@@ -21,7 +19,6 @@ from bigcrawl.scheduler.adapter.request_codec import links_encoder
 from bigcrawl.scheduler.gates.fetched import Fetched
 from bigcrawl.scheduler.node.assembly import Parts
 from bigcrawl.scheduler.node.engine_side import EngineSide
-from bigcrawl.scheduler.node.life import departure
 from bigcrawl.scheduler.node.node import Node
 from bigcrawl.scheduler.rules.callbacks import ANY_CALLBACKS
 from tests.support.keys import url_key
@@ -62,8 +59,6 @@ def queued(*urls: str) -> list[QueuedUrl]:
 
 
 _open_worlds: list[World] = []
-
-PATIENCE_S = 120.0  # for the last words of a node, which need not end here in the seconds that SIGTERM leaves it
 
 ADDRESS = "192.0.2.1"
 
@@ -222,10 +217,8 @@ async def _opened(made: World) -> AsyncIterator[World]:
             await made.client.command("DEL", CRAWLS)
             await made.client.command("DEL", gate_prefix(ADDRESS) + ADDRESS)
     _open_worlds.append(made)
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(departure, "CLOSE_S", PATIENCE_S)
-        try:
-            yield made
-        finally:
-            _open_worlds.remove(made)
-            await made.close()
+    try:
+        yield made
+    finally:
+        _open_worlds.remove(made)
+        await made.close()

@@ -1,4 +1,8 @@
-"""How a node leaves its crawl, within the seconds that a SIGTERM gives it, or gives up a start."""
+"""How a node leaves its crawl, or gives up a start.
+
+To leave takes what a slow disk takes: each partition is forced to it. Meanwhile the node keeps its lease. A signal
+leaves it the seconds that `has_time` says.
+"""
 
 from __future__ import annotations
 
@@ -9,26 +13,33 @@ from typing import TYPE_CHECKING
 from bigcrawl.exceptions import BigcrawlError
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from bigcrawl.scheduler.crawl.survey import Survey
     from bigcrawl.scheduler.node.assembly import Parts
+    from bigcrawl.scheduler.node.loops.beat import Beat
     from bigcrawl.scheduler.node.loops.loop import LoopRunner
     from bigcrawl.scheduler.node.loops.pump import Pump
     from bigcrawl.scheduler.node.loops.recovery import Recovery
 
 logger = logging.getLogger(__name__)
 
-CLOSE_S = 4.0  # closing may take no longer, to stay within SIGTERM's ten seconds
+PATIENCE_S = 60.0  # for the last words of a node that nobody waits for
+LEAST_S = 2.0  # for those of one that is stopped, whatever has taken its time before
+LOOK_S = 0.25
 
 
 class Departure:
     """Ends a node: stops its loops, returns what it holds, releases what it owns."""
 
-    def __init__(self, parts: Parts, runner: LoopRunner, pump: Pump, recovery: Recovery) -> None:
-        """`runner` runs the loops, `pump` sends what is left, `recovery` brings a restarted Redis in line first."""
+    def __init__(self, parts: Parts, runner: LoopRunner, beat: Beat, pump: Pump, recovery: Recovery) -> None:
+        """`runner` runs the loops, `beat` keeps the lease, `pump` sends what is left, `recovery` mends Redis first."""
         self._parts = parts
         self._runner = runner
+        self._beat = beat
         self._pump = pump
         self._recovery = recovery
+        self._has_returned = False
         self._has_left = False
 
     def __repr__(self) -> str:
@@ -47,32 +58,56 @@ class Departure:
         self._parts.workload.stop()
         self._parts.handout.in_process.forget()
 
-    async def close(self) -> Survey | None:
-        """Leave: return URLs that were not fetched, send what can be sent in a few seconds, release everything.
+    async def close(self, has_time: Callable[[], bool] = lambda: True) -> Survey | None:
+        """Leave: return URLs that were not fetched, send what can be sent in time, release everything.
+
+        Args:
+            has_time: whether there is time for more words; asked a few times a second.
 
         Returns:
-            A last survey of the whole crawl; None if Redis is away.
+            A last survey of the whole crawl, or the last one that Redis has answered.
         """
         parts = self._parts
         self.stop()
-        last: Survey | None = None
         await self._runner.stop()
         await self._close_gates()
         try:
-            async with asyncio.timeout(CLOSE_S):
-                last = await self._say_goodbye()
+            async with asyncio.timeout(PATIENCE_S) as limit:
+                heeding = asyncio.create_task(_heed(has_time, limit))
+                try:
+                    await self._say_goodbye()
+                finally:
+                    heeding.cancel()
         except (BigcrawlError, TimeoutError) as error:
             logger.warning(
-                "Redis did not take this node's last words (%(error)s); what it held is fetched again when the "
-                "crawl goes on",
+                "this node had no time to release its partitions (%(error)s); the next node of this machine takes them "
+                "over at once, others when its lease is over"
+                if self._has_returned
+                else "Redis did not take this node's last words (%(error)s); what it held is fetched again when the "
+                "crawl goes on, and the summary may lack the last pages",
                 {"error": str(error) or "no answer in time"},
             )
         await parts.ownership.store.close()
         parts.worker.shutdown(wait=not parts.ownership.file_work.stands_still)
         parts.membership.unlock(left=self._has_left)
-        return last
+        return parts.progress.last
 
-    async def _say_goodbye(self) -> Survey:
+    async def _say_goodbye(self) -> None:
+        parts = self._parts
+        await self._return()
+        await parts.progress.survey()
+        self._has_returned = True
+        async with parts.folding:
+            await self._beat.go_on_during(parts.ownership.releases.release(list(parts.ownership.owned.values())))
+        await parts.shared_hosts.leave()
+        await parts.membership.leave(parts.client)
+        self._has_left = not parts.ownership.owned
+        last = await parts.progress.survey()
+        others = {node: report for node, report in parts.membership.reports.items() if node != parts.node_id}
+        await parts.samples.keep(last, others)
+
+    async def _return(self) -> None:
+        """Give back URLs that were not fetched, and send what was found: after this, nothing is fetched twice."""
         parts = self._parts
         parts.engine.poll_ended()
         parts.handout.return_all()
@@ -86,15 +121,6 @@ class Departure:
         await parts.shared_tallies.send()
         await parts.membership.note_taken_last(parts.client, len(parts.handout.held))
         await parts.starts.leave_undone()
-        async with parts.folding:
-            await parts.ownership.releases.release(list(parts.ownership.owned.values()))
-        await parts.shared_hosts.leave()
-        await parts.membership.leave(parts.client)
-        self._has_left = not parts.ownership.owned
-        last = await parts.progress.survey()
-        others = {node: report for node, report in parts.membership.reports.items() if node != parts.node_id}
-        await parts.samples.keep(last, others)
-        return last
 
     async def _close_gates(self) -> None:
         parts = self._parts
@@ -105,3 +131,11 @@ class Departure:
         await parts.ownership.damaged.close()
         if parts.wildcards is not None:
             await parts.wildcards.close()
+
+
+async def _heed(has_time: Callable[[], bool], limit: asyncio.Timeout) -> None:
+    """Once there is no time for more words, end them."""
+    await asyncio.sleep(LEAST_S)
+    while has_time():  # noqa: ASYNC110 - Scrapy announces no signal
+        await asyncio.sleep(LOOK_S)
+    limit.reschedule(asyncio.get_running_loop().time())

@@ -48,15 +48,19 @@ def test_time_to_close_is_what_the_stop_has_left(tmp_path: Path) -> None:
 
     async def scenario() -> None:
         frontier = new_scheduler(tmp_path, stop_grace=4)
-        assert frontier._shutdown.left_ms() == 9_000
-        loop = asyncio.get_running_loop()
-        now = loop.time()
-        for abort_in_s, left_ms in ((4, 9_000), (-2, 3_000)):
-            frontier._shutdown._abort_at = now + abort_in_s
-            left = frontier._shutdown.left_ms()
+        shutdown_, loop = frontier._shutdown, asyncio.get_running_loop()
+        shutdown_._crawler.crawling = True
+        shutdown_._abort_at = loop.time() - 60  # the spider has been closing for a minute
+        assert shutdown_.left_ms() == 9_000
+        assert shutdown_.has_time()
+        shutdown_._crawler.crawling = False  # a signal comes
+        assert shutdown_.left_ms() == 9_000
+        for waited_s, left_ms, has_time in ((6, 3_000, True), (8, 1_000, False), (60, 500, False)):
+            now = loop.time()
+            shutdown_._hurried_at = now - waited_s
+            left = shutdown_.left_ms()
             passed_ms = 1000 * (loop.time() - now)
             assert left_ms - passed_ms - 1 <= left <= left_ms
-        frontier._shutdown._abort_at = now - 60
-        assert frontier._shutdown.left_ms() == 500
+            assert shutdown_.has_time() is has_time
 
     asyncio.run(scenario())

@@ -7,11 +7,14 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from bigcrawl.scheduler.node.life import departure
+from bigcrawl.scheduler.node.loops import beat
 from tests.support.redis_servers.redis_server import PrivateRedis
 from tests.unit.scheduler.node.test_node import seed
 from tests.unit.scheduler.world import queued, world
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
     from pathlib import Path
 
 PAGES = [f"http://h{i}.example/" for i in range(6)]
@@ -27,7 +30,7 @@ def test_resumed_node_owns_everything_at_once_after_one_that_could_not_say_goodb
             async with world(tmp_path, crawl_name, server.url) as w:
                 node = await w.joined()
                 server.kill()
-                assert await node.departure.close() is None
+                await node.departure.close()
                 server.start()
                 again = await w.joined()
                 assert len(again.ownership.owned) == w.config.crawl.partitions
@@ -100,5 +103,70 @@ def test_closed_node_leaves_nothing_behind(tmp_path: Path, crawl_name: str, redi
             assert not list((tmp_path / crawl_name / "nodes").iterdir())
             again = await w.joined()
             assert sorted(held.url for held in await w.take(again)) == PAGES
+
+    asyncio.run(scenario())
+
+
+@pytest.mark.parametrize("looks", [None, 3], ids=["nobody waits", "a signal comes"])
+def test_last_words_take_as_long_as_nobody_waits(
+    tmp_path: Path,
+    crawl_name: str,
+    redis_url: str,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+    looks: int | None,
+) -> None:
+    """A slow disk is waited for, and the lease is kept; a signal ends that, and there is a summary all the same."""
+    monkeypatch.setattr(departure, "LEAST_S", 0)
+    monkeypatch.setattr(departure, "LOOK_S", 0)
+    monkeypatch.setattr(beat, "BEAT_S", 0.001)
+
+    async def scenario() -> None:
+        async with world(tmp_path, crawl_name, redis_url) as w:
+            node = await w.joined()
+            await seed(w, node, *PAGES)
+            await node.pump.turn()
+            asked, is_alive, say_alive = 0, asyncio.Event(), node.beat._say_alive
+            release = node.ownership.releases.release
+
+            async def say_alive_and_tell() -> None:
+                await say_alive()
+                is_alive.set()
+
+            async def release_slowly(leaving: Iterable[Any]) -> None:
+                await is_alive.wait()
+                if looks is not None:
+                    await asyncio.Event().wait()
+                await release(leaving)
+
+            def has_time() -> bool:
+                nonlocal asked
+                asked += is_alive.is_set()
+                return looks is None or asked < looks
+
+            monkeypatch.setattr(node.beat, "_say_alive", say_alive_and_tell)
+            monkeypatch.setattr(node.ownership.releases, "release", release_slowly)
+            last = await node.departure.close(has_time)
+            assert last is not None
+            assert (last.urls_taken, last.urls_queued) == (0, len(PAGES)), "what it held is back in any case"
+            assert last.owned == (0 if looks is None else w.config.crawl.partitions)
+            assert caplog.text.count("no time to release its partitions") == (looks is not None)
+            again = await w.joined()
+            assert len(again.ownership.owned) == w.config.crawl.partitions, "at once: the first is known to be dead"
+
+    asyncio.run(scenario())
+
+
+def test_summary_has_what_redis_said_last(tmp_path: Path, crawl_name: str) -> None:
+    """It is away when the node leaves."""
+
+    async def scenario() -> None:
+        with PrivateRedis() as server:
+            async with world(tmp_path, crawl_name, server.url) as w:
+                node = await w.joined()
+                known = await node.progress.survey()
+                server.kill()
+                assert await node.departure.close() is known
+                server.start()
 
     asyncio.run(scenario())

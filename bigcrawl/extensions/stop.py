@@ -1,0 +1,105 @@
+"""A stop that comes while the crawl opens or closes; Scrapy hears one only in between.
+
+While the spider opens, Scrapy's stop does nothing and then ends the process: what has been opened stays open, and an
+embedded server keeps running. While the spider closes, the process ends in the midst of it. With this, the crawl opens
+as far as it must to be closed, and is closed to the end. A second signal ends the process as always.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import signal
+from typing import TYPE_CHECKING, Any
+
+from scrapy import signals
+from scrapy.exceptions import CloseSpider
+from scrapy.utils.reactor import is_reactor_installed
+from twisted.internet.defer import Deferred
+
+from bigcrawl.scheduler.adapter.engine_probe import LOOK_S, EngineProbe
+from bigcrawl.scheduler.adapter.registry import has_failed
+
+if TYPE_CHECKING:
+    from typing import Self
+
+    from scrapy.crawler import Crawler
+
+logger = logging.getLogger(__name__)
+
+REASON = "shutdown"  # Scrapy's own
+OPEN_S = 10.0  # for a component that hangs while it opens; the frontier gives up sooner
+
+
+class WholeStop:
+    """Keeps reactor and loop running until the spider is closed."""
+
+    def __init__(self, crawler: Crawler) -> None:
+        self._crawler = crawler
+        self._probe = EngineProbe(crawler)
+        self._reactor: Any = None  # zope's interfaces are not known to mypy
+        self._trigger: Any = None
+        self._closing: asyncio.Task[None] | None = None
+        crawler.signals.connect(self.spider_opened, signals.spider_opened)
+        crawler.signals.connect(self.engine_started, signals.engine_started)
+        crawler.signals.connect(self.spider_closed, signals.spider_closed)
+        crawler.signals.connect(self.engine_stopped, signals.engine_stopped)
+        if is_reactor_installed():
+            from twisted.internet import reactor
+
+            self._reactor = reactor
+            self._trigger = self._reactor.addSystemEventTrigger("before", "shutdown", self._hold_reactor)
+
+    @classmethod
+    def from_crawler(cls, crawler: Crawler) -> Self:
+        return cls(crawler)
+
+    def spider_opened(self) -> None:
+        """Close a spider that was stopped before it was open."""
+        if self._is_stopped and not has_failed(self._crawler):
+            logger.info("stopped before the crawl was open, so nothing was fetched; the same command goes on")
+            raise CloseSpider(REASON)
+
+    def engine_started(self) -> None:
+        """Stop an engine that was stopped just before it runs, which Scrapy does not."""
+        if self._probe.is_over():
+            return
+        if not self._crawler.engine.running:
+            asyncio.get_running_loop().call_later(LOOK_S, self.engine_started)
+        elif self._is_stopped and not self._probe.is_closing():
+            self._closing = asyncio.ensure_future(self._crawler.engine.stop_async())
+
+    def spider_closed(self) -> None:
+        """Forget the reactor."""
+        self._let_go()
+
+    async def engine_stopped(self) -> None:
+        """Hold the end of the crawl until the spider is closed: if a signal comes meanwhile, Scrapy does not."""
+        await self._probe.until_over()
+
+    @property
+    def _is_stopped(self) -> bool:
+        return self._crawler.crawling is False
+
+    def _let_go(self) -> None:
+        if not self._probe.is_over():
+            asyncio.get_running_loop().call_later(LOOK_S, self._let_go)
+        elif self._trigger is not None:
+            self._reactor.removeSystemEventTrigger(self._trigger)
+            self._trigger = None
+
+    def _hold_reactor(self) -> Deferred[None] | None:
+        self._trigger = None
+        if not self._is_stopped or self._probe.is_over():
+            return None
+        return Deferred.fromFuture(asyncio.ensure_future(self._until_over()))
+
+    async def _until_over(self) -> None:
+        now = asyncio.get_running_loop().time
+        until = now() + OPEN_S
+        # Scrapy ignores signals after the second one, which cannot stop a reactor that is stopping already.
+        while not self._probe.is_over() and signal.getsignal(signal.SIGTERM) is not signal.SIG_IGN:
+            if now() > until and not self._probe.is_closing():
+                logger.warning("the crawl does not come to be open, and the process ends without closing it")
+                return
+            await asyncio.sleep(LOOK_S)
