@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import os
 import secrets
 from typing import TYPE_CHECKING, Final
+
+from bigcrawl.exceptions import BigcrawlError, ConfigError, TransientStoreError
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -13,6 +16,8 @@ if TYPE_CHECKING:
 FILE_MODE: Final = 0o600
 DIRECTORY_MODE: Final = 0o700
 _OTHERS: Final = 0o077
+FULL: Final = frozenset((errno.ENOSPC, errno.EDQUOT, errno.EFBIG))
+_PASSING: Final = FULL | {errno.ESTALE, errno.ETIMEDOUT, errno.ENOTCONN, errno.EHOSTDOWN, errno.EMFILE, errno.ENFILE}
 
 
 def opener(path: str, flags: int) -> int:
@@ -55,3 +60,17 @@ def make_private(directory: Path) -> None:
         mode = directory.stat().st_mode
         if mode & _OTHERS:
             directory.chmod(mode & ~_OTHERS)
+
+
+def disk_error(what: str, error: OSError, setting: str) -> BigcrawlError:
+    """Return the error for a directory that a setting names: one that passes if the disk is full or away.
+
+    Args:
+        what: is wrong.
+        error: names the file.
+        setting: names the directory.
+    """
+    if error.errno in _PASSING:
+        remedy = "make room there" if error.errno in FULL else "check that it is mounted, and that its server answers"
+        return TransientStoreError(f"{what}: {error}; {remedy}, or name another directory ({setting})")
+    return ConfigError(f"{what}: {error}; check {setting}")

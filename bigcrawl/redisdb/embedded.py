@@ -45,7 +45,7 @@ from urllib.parse import quote
 
 from bigcrawl.clock import SystemClock
 from bigcrawl.exceptions import BigcrawlError, ConfigError, ContractError, TransientStoreError
-from bigcrawl.private_files import make_private_directory
+from bigcrawl.private_files import disk_error, make_private_directory
 from bigcrawl.redisdb.server_binary import binary
 from bigcrawl.redisdb.server_process import LOADING_MS_MAX, ServerProcess
 from bigcrawl.redisdb.server_state import (
@@ -217,10 +217,10 @@ class EmbeddedServer:
         try:
             yield
         except (OSError, subprocess.SubprocessError) as error:
-            raise ConfigError(
-                f"the embedded server cannot use {self._directory}: {error}; make it writable or set "
-                f"BIGCRAWL_STATE_DIR (log: {self.process.log_path})"
-            ) from error
+            what = f"the embedded server cannot use {self._directory}"
+            if isinstance(error, OSError):
+                raise disk_error(what, error, "BIGCRAWL_STATE_DIR") from error
+            raise ConfigError(f"{what}: {error} (log: {self.process.log_path})") from error
 
 
 def _url(socket_path: Path) -> str:

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import fcntl
 import logging
 import os
@@ -223,13 +224,14 @@ class ServerProcess:
         if self._is_leaving.wait(POLL_MS / 1000):
             raise TransientStoreError("the crawl ends, so it no longer waits for the embedded server")
 
-    def _ended_at_once(self, output: str) -> ConfigError:
+    def _ended_at_once(self, output: str) -> ConfigError | TransientStoreError:
         # The last lines give the reason. Redis prefixes them with process, role and time.
         lines = [re.sub(r"^\d+:\w .*?\d:\d\d\.\d+ [#*-] ", "", line) for line in output.split("\n")]
         reason = " / ".join(line.strip() for line in lines[-5:] if line.strip()) or "it printed no reason"
-        return ConfigError(
-            f"the embedded server in {self._directory} ended at once: {reason[-500:]} (log: {self.log_path})"
-        )
+        what = f"the embedded server in {self._directory} ended at once: {reason[-500:]} (log: {self.log_path})"
+        if os.strerror(errno.ENOSPC) in reason:
+            return TransientStoreError(f"{what}; make room there")
+        return ConfigError(what)
 
     def _log_since(self, start_bytes: int) -> str:
         """Return the last three warnings of this start, or its last three lines if it has no warnings."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import errno
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -10,6 +9,7 @@ from bigcrawl.commands.result import Result
 from bigcrawl.config import warc_indexes
 from bigcrawl.exceptions import ConfigError, TransientStoreError
 from bigcrawl.page_index.index_files import CDXJ, PARQUET, index_file, index_path, is_current
+from bigcrawl.private_files import FULL
 from bigcrawl.warc.files import WARC_SUFFIX
 from bigcrawl.warc.verification import verify
 
@@ -24,7 +24,6 @@ _REMEDY: Final = (
     "aside"
 )
 _INDEX: Final = "scrapy frontier warc index"
-FULL: Final = frozenset((errno.ENOSPC, errno.EDQUOT, errno.EFBIG))
 
 
 def verify_files(config: Config, words: Sequence[str], opts: argparse.Namespace) -> Result:

@@ -8,10 +8,11 @@ from __future__ import annotations
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any
 
-from bigcrawl.commands.pages.files import FULL, directory_of, files_of
+from bigcrawl.commands.pages.files import directory_of, files_of
 from bigcrawl.commands.result import Result
 from bigcrawl.exceptions import TransientStoreError
 from bigcrawl.page_index.index_files import CDXJ, index_file, remove_indexes
+from bigcrawl.private_files import FULL
 from bigcrawl.warc.files import OPEN_SUFFIX, WARC_SUFFIX, OsFiles, locked
 from bigcrawl.warc.recovery import PerhapsWrittenError, recover_file
 from bigcrawl.warc.verification import verify

@@ -68,16 +68,12 @@ class Joining:
             return None
         if crawl.is_fresh and any(await delete_crawl(self._config)):
             logger.info("crawl %(name)s begins anew: BIGCRAWL_FRESH", {"name": crawl.name})
-        url = crawl.redis_url or await self._start_embedded()
-        if url is None:
-            return None
-        if self._embedded is not None:
-            engine = replace(engine, revive_server=self._embedded.ensure_running)
         now = asyncio.get_running_loop().time
         until = now() + self._config.frontier.start_wait_ms / 1000
         while True:
             try:
-                return await self._try(url, engine)
+                url = crawl.redis_url or await self._start_embedded()
+                return await self._try(url, engine) if url is not None else None
             except BigcrawlError as error:
                 if self._is_called_off():
                     return None
@@ -87,10 +83,10 @@ class Joining:
                 await self._rest()
                 if self._is_called_off():
                     return None
-                if self._embedded is not None:
-                    await asyncio.to_thread(self._embedded.ensure_running)
 
     async def _try(self, url: str, engine: EngineSide) -> Node:
+        if self._embedded is not None:
+            engine = replace(engine, revive_server=self._embedded.ensure_running)
         self._client = client = RedisClient(url)
         node = Node(Parts(self._config, client, shared_dns(), self._clock, RobotsFetch(self._crawler), engine))
         try:
@@ -143,7 +139,7 @@ class Joining:
 
     async def _start_embedded(self) -> str | None:
         """Start the server and return its URL; None if the start was called off meanwhile, and it is stopped."""
-        self._embedded = server = EmbeddedServer(self._config.crawl.crawl_dir / "redis")
+        self._embedded = server = self._embedded or EmbeddedServer(self._config.crawl.crawl_dir / "redis")
         try:
             return await self._unless_called_off(asyncio.to_thread(server.start), server.leave)
         except BigcrawlError:

@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING
 from isal import isal_zlib
 
 from bigcrawl.exceptions import ConfigError, CorruptionError
-from bigcrawl.private_files import make_private_directory, name_part, opener
+from bigcrawl.private_files import disk_error, make_private_directory, name_part, opener
 from bigcrawl.redisdb.keys import CrawlKeys, partition_keys
 from bigcrawl.scheduler.crawl.crawls_spider import require_spider
 from bigcrawl.scheduler.crawl.stored_record import UnknownToRedisError, find_stored, keep_in_store
@@ -257,7 +257,7 @@ def _read_file(path: Path) -> dict[str, str] | None:
     except FileNotFoundError:
         return None
     except OSError as error:
-        raise ConfigError(f"cannot read {path}: {error}") from error
+        raise disk_error("cannot read the state directory", error, "BIGCRAWL_STATE_DIR") from error
     try:
         record = json.loads(text)
     except (ValueError, RecursionError):
@@ -283,5 +283,5 @@ def _make_file(path: Path, record: dict[str, str]) -> dict[str, str]:
         finally:
             temporary.unlink()
     except OSError as error:
-        raise ConfigError(f"cannot write the state directory: {error}; check BIGCRAWL_STATE_DIR") from error
+        raise disk_error("cannot write the state directory", error, "BIGCRAWL_STATE_DIR") from error
     return record

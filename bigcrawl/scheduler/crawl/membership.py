@@ -20,7 +20,7 @@ from bigcrawl import __version__
 from bigcrawl.clock import boot_id
 from bigcrawl.exceptions import ConfigError
 from bigcrawl.politeness.robots_policy import agent_token
-from bigcrawl.private_files import FILE_MODE, make_private, make_private_directory
+from bigcrawl.private_files import FILE_MODE, disk_error, make_private, make_private_directory
 from bigcrawl.redisdb import scripts
 from bigcrawl.redisdb.keys import CrawlKeys
 from bigcrawl.redisdb.reply_errors import RedisRefusedError
@@ -91,6 +91,7 @@ class Membership:
 
         Raises:
             ConfigError: the state directory cannot be written.
+            TransientStoreError: its disk is full or away.
         """
         try:
             make_private_directory(self._directory)
@@ -103,7 +104,7 @@ class Membership:
             unnamed.rename(self._path(self.node))
             self._take_slot()
         except OSError as error:
-            raise ConfigError(f"cannot write the state directory: {error}; check BIGCRAWL_STATE_DIR") from error
+            raise disk_error("cannot write the state directory", error, "BIGCRAWL_STATE_DIR") from error
 
     def _take_slot(self) -> None:
         """Take the machine's first name that no live process has. So a node that is started again gets its old name."""
