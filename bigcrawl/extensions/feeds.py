@@ -26,6 +26,7 @@ from bigcrawl.extensions.feed_files import begin, go_on, shortfall
 from bigcrawl.scheduler.adapter.registry import frontier_of, register_feeds
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from typing import Self
 
     from scrapy import Spider
@@ -89,7 +90,7 @@ class FeedExporter(ScrapyFeedExporter):
             self._export(item, spider)
         except OSError as error:
             self._waiting.append((item, spider))
-            self._note_stuck(error)
+            self._note_stuck(error, self.slots)
 
     def _export(self, item: Any, spider: Spider) -> None:
         before = self.slots
@@ -118,7 +119,7 @@ class FeedExporter(ScrapyFeedExporter):
                 if slot.file is not None:
                     slot.file.flush()
         except OSError as error:
-            self._note_stuck(error)
+            self._note_stuck(error, self.slots)
             return False
         self._has_unflushed = False
         if self._is_stuck:
@@ -135,7 +136,10 @@ class FeedExporter(ScrapyFeedExporter):
             )
         await super().close_spider(spider)
 
-    def _note_stuck(self, error: OSError) -> None:
+    def _note_stuck(self, error: OSError, slots: Sequence[FeedSlot]) -> None:
         if not self._is_stuck:
             self._is_stuck = True
-            logger.error("a feed cannot be written: %(error)s; the crawl waits until it can", {"error": error})
+            logger.error(
+                "a feed cannot be written (%(feeds)s): %(error)s; make room there, the crawl waits until it can",
+                {"feeds": ", ".join(slot.uri for slot in slots), "error": error},
+            )

@@ -33,6 +33,11 @@ _PASSING_ERRORS = (
     errors.ClusterDownError,
     errors.TryAgainError,
 )
+_MAKE_ROOM = (
+    "make room on the disk of its directory, which `redis-cli CONFIG GET dir` names (an embedded server's is `redis` in "
+    "the crawl's state directory)"
+)
+_CHECK = "check that it runs, and BIGCRAWL_REDIS_URL"
 _NOT_PERMITTED_IN_SCRIPT = ("ACL failure in script", "The user executing the script can't")
 
 
@@ -52,7 +57,7 @@ def translated() -> Iterator[None]:
     except errors.RedisError as error:
         raise _ours(error) from error
     except (OSError, TimeoutError) as error:
-        raise TransientStoreError(f"Redis does not answer: {error}") from error
+        raise TransientStoreError(f"Redis does not answer: {error}; {_CHECK}") from error
 
 
 def _ours(error: errors.RedisError) -> BigcrawlError:
@@ -69,9 +74,10 @@ def _ours(error: errors.RedisError) -> BigcrawlError:
     if (reason := tls_fault(error)) is not None:
         return ConfigError(f"no TLS connection to the Redis at BIGCRAWL_REDIS_URL: {reason}")
     if isinstance(reply, errors.ConnectionError | errors.TimeoutError):
-        return TransientStoreError(f"Redis does not answer: {reply}")
+        return TransientStoreError(f"Redis does not answer: {reply}; {_CHECK}")
     if str(reply).startswith(_PASSING) or isinstance(reply, _PASSING_ERRORS):
-        return RedisRefusedError(f"Redis cannot take writes now: {reply}")
+        remedy = f"; {_MAKE_ROOM}" if str(reply).startswith("MISCONF") else ""
+        return RedisRefusedError(f"Redis cannot take writes now: {reply}{remedy}")
     if is_handshake:
         return ConfigError(f"Redis refuses the connection: {reply}; check BIGCRAWL_REDIS_URL")
     return ContractError(f"Redis refused a call: {reply}")

@@ -1,5 +1,8 @@
 """Whole objects by name below one URL, through fsspec. An object becomes visible at once, or not at all.
 
+A URL may come to name another store: a directory that is unmounted, a bucket that is made anew. So the store that is
+meant has a mark, an object, and without it nothing is written there, and nothing missing there is taken for missing.
+
 A store may hang without an error. So each call runs in a thread of its own, and its caller waits for a bounded time. A
 call that was given up may still be carried out later: whoever writes must never use a name for two contents.
 """
@@ -44,6 +47,7 @@ class Objects:
         self._fs, self._root = open_file_system(url, "BIGCRAWL_STORE_URL")
         self._is_local = isinstance(self._fs.protocol, tuple) and "file" in self._fs.protocol
         self._call_s = call_s
+        self._mark = ""
         self._closing: Future[None] = Future()
         self._under_way = 0
         self._lock = threading.Lock()
@@ -51,14 +55,21 @@ class Objects:
     def __repr__(self) -> str:
         return f"<Objects {self.url} calls={self._under_way}>"
 
+    def require(self, mark: str) -> None:
+        """From now on, fail as if the store were away while it lacks this object."""
+        self._mark = mark
+
     def put(self, name: str, data: bytes) -> None:
         """Write an object, durably. Repeating the call with the same data changes nothing."""
-        path = f"{self._root}/{name}"
-        self._call(lambda: _write_local(Path(path), data) if self._is_local else self._fs.pipe_file(path, data))
+        self._call(lambda: self._write(f"{self._root}/{name}", data))
 
     def get(self, name: str) -> bytes | None:
         """Return the bytes of an object; None if there is none."""
         return self._call(lambda: self._read(f"{self._root}/{name}"))
+
+    def has(self, name: str) -> bool:
+        """Whether there is an object of this name."""
+        return self._call(lambda: self._finds(f"{self._root}/{name}"))
 
     def list(self, prefix: str) -> dict[str, int]:
         """Return the names of all objects below `prefix/`, with the size of each in bytes."""
@@ -74,15 +85,47 @@ class Objects:
         if not self._closing.done():
             self._closing.set_result(None)
 
+    def _write(self, path: str, data: bytes) -> None:
+        if self._is_local:
+            self._check_mark()  # before a directory is made, which may be below a mount point
+            _write_local(Path(path), data)
+        else:
+            self._fs.pipe_file(path, data)
+        self._check_mark()
+
     def _read(self, path: str) -> bytes | None:
         try:
             return bytes(self._fs.cat_file(path))
         except FileNotFoundError:
+            self._check_mark()
             return None
 
+    def _finds(self, path: str) -> bool:
+        if not (is_there := self._is_there(path)):
+            self._check_mark()
+        return is_there
+
+    def _is_there(self, path: str) -> bool:
+        self._fs.invalidate_cache()
+        try:
+            self._fs.info(path)
+        except FileNotFoundError:
+            return False
+        return True
+
+    def _check_mark(self) -> None:
+        if self._mark and not self._is_there(f"{self._root}/{self._mark}"):
+            raise TransientStoreError(
+                f"{self.url} is not the store in which the crawl was begun, which has {self._mark}, or it is not "
+                f"mounted: mount it, or bring it back; the crawl goes on by itself then"
+            )
+
     def _find(self, path: str) -> dict[str, int]:
-        if self._is_local:
-            return _sizes_below(self._root, path)
+        found = _sizes_below(self._root, path) if self._is_local else self._find_remote(path)
+        self._check_mark()
+        return found
+
+    def _find_remote(self, path: str) -> dict[str, int]:
         self._fs.invalidate_cache()
         try:
             found = self._fs.find(path, detail=True)
@@ -115,6 +158,8 @@ class Objects:
     def _translated(self, work: Callable[[], T]) -> T:
         try:
             return work()
+        except TransientStoreError:
+            raise
         except Exception as error:  # each driver has errors of its own
             raise TransientStoreError(f"the store {self.url} failed: {error!r}") from error
 

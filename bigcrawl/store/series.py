@@ -8,6 +8,9 @@ attempt: a write that timed out may still complete later. A point is written aft
 is deleted only if neither of the two newest points needs it, and only by `clear`. So a crash anywhere leaves whole
 points, and objects that no point needs, which are deleted later.
 
+A store may go back, as if restored from a backup. Then it lacks the last point, and the next one is written whole. So a
+point counts if the one before is still there, and all that was written for it.
+
 A file only grows, and its name is not used again for another file. So each point writes only the bytes that are new.
 If the last piece of a file is not larger than what follows it, both become one. So a file of n bytes has about log n
 pieces, and a byte is written about log n times. Pieces in objects that are mostly dead are written again too.
@@ -22,7 +25,7 @@ from typing import TYPE_CHECKING
 
 from isal import isal_zlib
 
-from bigcrawl.exceptions import CorruptionError
+from bigcrawl.exceptions import CorruptionError, TransientStoreError
 from bigcrawl.store.points import Piece, Point, check_piece, decode_point, encode_point
 
 if TYPE_CHECKING:
@@ -124,8 +127,8 @@ class PointSeries:
             read: returns bytes of a file.
 
         Raises:
-            TransientStoreError: a file could not be read, or the store failed. The point may have been written or
-                not. The one before is still whole.
+            TransientStoreError: a file could not be read, or the store failed or went back. The point may have been
+                written or not.
         """
         self._attempts += 1
         name = f"{self._prefix}/e{epoch}/{number:012d}.{self._attempts}"
@@ -149,7 +152,20 @@ class PointSeries:
         draft = Point(f"{name}.point", state, {file: tuple(pieces) for file, pieces in files.items()}, sizes)
         point, data = encode_point(draft, b"".join(packed))
         self._put(point.name, data)
+        self._check_there(point)
         self._before, self._newest = self._newest, point
+
+    def _check_there(self, point: Point) -> None:
+        """Check that the store has what was written for a point, and the point before: it may have gone back."""
+        last = self._newest or Point("", b"", {}, {})
+        names = [last.name, *(point.objects - last.objects - {point.name})]
+        lost = next((name for name in filter(None, names) if not self._objects.has(name)), None)
+        if lost is not None:
+            self._before = self._newest = None  # what these were built on may be lost too
+            raise TransientStoreError(
+                f"the store {self._objects.url} has lost {lost}, as if it were an older copy: bring the newer one back, "
+                f"or leave this one there, where all is written again"
+            )
 
     def clear(self) -> None:
         """Delete all objects that neither of the two newest points needs.

@@ -235,7 +235,7 @@ async def _file_of_another_node(path: Path, config: CrawlConfig) -> dict[str, st
             raise ConfigError(
                 f"the Redis holds crawl {config.name!r}, but its files are not in {config.crawl_dir}: point "
                 f"BIGCRAWL_STATE_DIR at them, on a disk that its nodes share, or begin it with a BIGCRAWL_STORE_URL, "
-                f"or choose another BIGCRAWL_CRAWL"
+                f"or choose another BIGCRAWL_CRAWL, or start anew with BIGCRAWL_FRESH=1"
             )
         await asyncio.sleep(0.05)
     return found

@@ -62,7 +62,8 @@ async def find_stored(objects: Objects | None, crawl: str, in_redis: Mapping[str
     if data is None and _FIELD in in_redis:
         raise ConfigError(
             f"{objects.url} does not have crawl {crawl!r}, which was begun with the store "
-            f"{in_redis[_FIELD].decode()}: check BIGCRAWL_STORE_URL"
+            f"{in_redis[_FIELD].decode()}: check BIGCRAWL_STORE_URL, and that it is mounted, or start anew with "
+            f"BIGCRAWL_FRESH=1"
         )
     if "id" not in in_redis and await asyncio.to_thread(_has_points, objects, crawl):
         raise UnknownToRedisError(
@@ -115,7 +116,7 @@ def _require_same(kept: Mapping[str, str], record: Mapping[str, str], objects: O
 
 
 async def _require_the_store(objects: Objects, crawl: str, client: RedisClient, key: str) -> None:
-    """Require that this is the store whose id Redis has. The first node of a crawl gives it one.
+    """Require, now and in later calls, that this is the store whose id Redis has. The first node gives it one.
 
     If the reply that tells who was first is lost, the next call finds this node's own id in Redis.
     """
@@ -124,14 +125,14 @@ async def _require_the_store(objects: Objects, crawl: str, client: RedisClient, 
         own = uuid.uuid4().hex
         await asyncio.to_thread(objects.put, _id_name(crawl, own), b"")
         _, named = await client.commands([("HSETNX", key, _ID_FIELD, own), ("HGET", key, _ID_FIELD)])
-        if named == own.encode():
-            return
-        await asyncio.to_thread(objects.delete, [_id_name(crawl, own)])
+        if named != own.encode():
+            await asyncio.to_thread(objects.delete, [_id_name(crawl, own)])
     if not await _is_seen(objects, _id_name(crawl, named.decode())):
         raise ConfigError(
             f"crawl {crawl!r} was begun in another store than this node finds at {objects.url}: give all its nodes one "
             f"BIGCRAWL_STORE_URL, and if that is a directory, one that their machines share"
         )
+    objects.require(_id_name(crawl, named.decode()))
 
 
 async def _is_seen(objects: Objects, name: str) -> bool:

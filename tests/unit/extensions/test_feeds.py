@@ -72,7 +72,7 @@ def test_full_batch_is_written_before_it_is_closed(tmp_path: Path, monkeypatch: 
         assert numbers_in(tmp_path / "items-2.jl") == [3]
 
 
-def test_full_disk_holds_items_back_until_there_is_room(tmp_path: Path) -> None:
+def test_full_disk_holds_items_back_until_there_is_room(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     """While the disk takes nothing the feed is stuck, and every item waits, also those that no buffer has room for."""
     with exporter(path := tmp_path / "items.jl") as feeds, Path("/dev/full").open("wb") as full:
         export(feeds, 0)
@@ -80,6 +80,7 @@ def test_full_disk_holds_items_back_until_there_is_room(tmp_path: Path) -> None:
         room = os.dup(file)
         os.dup2(full.fileno(), file)
         assert (feeds.flush(), feeds.is_stuck) == (False, True)
+        assert f"a feed cannot be written ({path})" in caplog.text, "the system's words name no file"
         export(feeds, *range(1, 3000))
         assert not feeds.flush()
         os.dup2(room, file)

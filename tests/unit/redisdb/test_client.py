@@ -10,6 +10,7 @@ import pytest
 from bigcrawl.exceptions import ConfigError, ContractError, TransientStoreError
 from bigcrawl.redisdb.client import REPLY_TIMEOUT_S, RedisClient
 from bigcrawl.redisdb.keys import PartitionKeys
+from bigcrawl.redisdb.reply_errors import RedisRefusedError
 from bigcrawl.redisdb.servers import CONNECTIONS_MAX
 from tests.support.redis_servers.client_runs import T0, look, opened, run, run_fake
 from tests.support.redis_servers.fake_redis import FakeRedis
@@ -102,8 +103,21 @@ def test_absent_server_is_transient(tmp_path: Path) -> None:
             with pytest.raises(TransientStoreError) as error:
                 await attempt()
             assert "does not answer" in one_line(error)
+            assert "check that it runs, and BIGCRAWL_REDIS_URL" in one_line(error)
 
     run(f"unix://{tmp_path}/nobody.sock", work)
+
+
+def test_server_whose_disk_is_full_is_transient_and_its_directory_is_named(redis_url: str) -> None:
+    """The server's words name neither where there is no room nor what to do."""
+    full = "return redis.error_reply('MISCONF Errors writing to the AOF file: No space left on device')"
+
+    async def work(client: RedisClient) -> None:
+        with pytest.raises(RedisRefusedError) as error:
+            await client.command("EVAL", full, 0)
+        assert "No space left on device; make room on the disk of its directory, which" in one_line(error)
+
+    run(redis_url, work)
 
 
 @pytest.fixture

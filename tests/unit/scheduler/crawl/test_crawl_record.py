@@ -18,6 +18,7 @@ from bigcrawl.redisdb.keys import CrawlKeys, PartitionKeys
 from bigcrawl.scheduler.crawl import crawl_record
 from bigcrawl.scheduler.crawl.crawl_record import RECORD_FILE, CrawlRecord, keys_in, new_secret, open_record
 from bigcrawl.scheduler.crawl.crawls_spider import take_for_spider
+from bigcrawl.scheduler.crawl.deletion import delete_crawl
 from bigcrawl.scheduler.partition.partition import Partition, PartitionLimits
 from bigcrawl.scheduler.records.inbox_entry import InboxEntry
 from bigcrawl.scheduler.records.outcomes import pack_outcome
@@ -274,8 +275,10 @@ def test_directory_that_was_lost_is_refused(
         await opened(tmp_path / "first", crawl_name, redis_url)
         async with connected(redis_url) as client:
             await client.command("HSET", PartitionKeys(crawl_name, 3).state, "committed", "1")
-        with pytest.raises(ConfigError, match="BIGCRAWL_STATE_DIR"):
+        with pytest.raises(ConfigError, match=r"BIGCRAWL_STATE_DIR.* start anew with BIGCRAWL_FRESH=1"):
             await opened(tmp_path / "third", crawl_name, redis_url)
+        await delete_crawl(make_config(tmp_path / "third", crawl_name, redis_url))
+        assert (await opened(tmp_path / "third", crawl_name, redis_url)).is_new
 
     asyncio.run(scenario())
 
