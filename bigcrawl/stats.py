@@ -342,6 +342,13 @@ CRAWL_COUNTERS: tuple[Stat, ...] = (
         "The last inbox entry that a committed step has merged.",
         "trim_partition.lua",
     ),
+    Stat(
+        "trimmed",
+        "mark",
+        "stream id, batch",
+        "The last inbox entry and admit batch that Redis may have dropped; files without them are an older copy.",
+        "trim_partition.lua",
+    ),
     Stat("folded_urls", "counter", "URLs", "URLs read from the inbox by committed steps.", "trim_partition.lua"),
     Stat("seen", "gauge", "URLs", "Keys in URLSeen: distinct URLs of the crawl.", "trim_partition.lua"),
     Stat("duplicates", "counter", "URLs", "URLs dropped because they had been seen before.", "trim_partition.lua"),

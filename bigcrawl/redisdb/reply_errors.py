@@ -34,8 +34,8 @@ _PASSING_ERRORS = (
     errors.TryAgainError,
 )
 _MAKE_ROOM = (
-    "make room on the disk of its directory, which `redis-cli CONFIG GET dir` names (an embedded server's is `redis` in "
-    "the crawl's state directory)"
+    "make room on the disk of its directory, which `redis-cli CONFIG GET dir` names (an embedded server's is `redis` "
+    "in the crawl's state directory)"
 )
 _CHECK = "check that it runs, and BIGCRAWL_REDIS_URL"
 _NOT_PERMITTED_IN_SCRIPT = ("ACL failure in script", "The user executing the script can't")

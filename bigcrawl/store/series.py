@@ -91,6 +91,12 @@ class PointSeries:
             raise error
         return None
 
+    @property
+    def state(self) -> bytes:
+        """The state of the point that was found."""
+        assert self._newest is not None, "a point was found"
+        return self._newest.state
+
     def fetch(self, write: WriteFile, is_wanted: Callable[[str], bool] | None = None) -> bytes:
         """Write the files of the point that was found, or those whose names are wanted. Return its state.
 
@@ -163,8 +169,8 @@ class PointSeries:
         if lost is not None:
             self._before = self._newest = None  # what these were built on may be lost too
             raise TransientStoreError(
-                f"the store {self._objects.url} has lost {lost}, as if it were an older copy: bring the newer one back, "
-                f"or leave this one there, where all is written again"
+                f"the store {self._objects.url} has lost {lost}, as if it were an older copy: bring the newer one "
+                f"back, or leave this one there, where all is written again"
             )
 
     def clear(self) -> None:

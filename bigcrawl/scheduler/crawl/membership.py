@@ -18,7 +18,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
 from bigcrawl import __version__
 from bigcrawl.clock import boot_id
-from bigcrawl.exceptions import ConfigError
 from bigcrawl.politeness.robots_policy import agent_token
 from bigcrawl.private_files import FILE_MODE, disk_error, make_private, make_private_directory
 from bigcrawl.redisdb import scripts
@@ -34,6 +33,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from bigcrawl.config import Config
+    from bigcrawl.exceptions import ConfigError
     from bigcrawl.redisdb.client import RedisClient
     from bigcrawl.scheduler.crawl.in_process import InProcess
 

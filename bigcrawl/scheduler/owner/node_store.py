@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING, TypeVar
 from bigcrawl.exceptions import CorruptionError, OwnershipLostError, TransientStoreError
 from bigcrawl.redisdb import scripts
 from bigcrawl.scheduler.partition.copies import newest_of, put_back
+from bigcrawl.scheduler.partition.manifest_log import decode_manifest
 from bigcrawl.scheduler.partition.stored_points import StoredPoints
 from bigcrawl.store.series import PointSeries
 
@@ -35,6 +36,7 @@ if TYPE_CHECKING:
     from bigcrawl.scheduler.owner.owned_partition import OwnedPartition
     from bigcrawl.scheduler.owner.owned_table import OwnedTable
     from bigcrawl.scheduler.partition.file_work import FileThread
+    from bigcrawl.scheduler.partition.manifest import Manifest
     from bigcrawl.scheduler.partition.partition import Partition
     from bigcrawl.store.objects import Objects
 
@@ -113,6 +115,19 @@ class NodeStore:
             return dict.fromkeys(partitions, 0)
         epochs = await asyncio.gather(*(self._run(self._series_of(p).last_epoch) for p in partitions))
         return dict(zip(partitions, epochs, strict=True))
+
+    async def newest_manifest(self, partition: int) -> Manifest | None:
+        """The manifest in a partition's newest point; None without any, or without a store.
+
+        Raises:
+            CorruptionError: the two newest points are damaged.
+            TransientStoreError: the store failed.
+        """
+        return await self._run(partial(self._newest_manifest, partition)) if self._objects is not None else None
+
+    def _newest_manifest(self, partition: int) -> Manifest | None:
+        series = self._series_of(partition)
+        return decode_manifest(f"p{partition:04d}", series.state) if series.find_newest() is not None else None
 
     async def fetch_newer(self, partition: int, directory: Path) -> PointSeries | None:
         """Bring the local copy of a partition that was just claimed up to the newest point, if it is older.

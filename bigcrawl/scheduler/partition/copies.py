@@ -69,8 +69,8 @@ class PartitionCopy:
         return data
 
 
-def newest_of(directory: Path, files: Files) -> tuple[int, int] | None:
-    """Return epoch and number of the newest manifest in a partition's directory; None if there is none.
+def newest_manifest(directory: Path, files: Files) -> Manifest | None:
+    """Return the newest manifest in a partition's directory; None if there is none.
 
     Raises:
         CorruptionError: it is damaged.
@@ -79,8 +79,14 @@ def newest_of(directory: Path, files: Files) -> tuple[int, int] | None:
     with store_errors(directory):
         for epoch in list_committed(directory, files):
             path = epoch_path(directory, epoch) / MANIFEST
-            return epoch, decode_manifest(path, files.read(path)).number
+            return decode_manifest(path, files.read(path))
         return None
+
+
+def newest_of(directory: Path, files: Files) -> tuple[int, int] | None:
+    """Return epoch and number of the newest manifest; None without any. Raises as `newest_manifest`."""
+    newest = newest_manifest(directory, files)
+    return (newest.epoch, newest.number) if newest is not None else None
 
 
 def put_back(directory: Path, epoch: int, files: Files, fetch: Callable[[Write], bytes]) -> None:

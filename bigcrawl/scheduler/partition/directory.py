@@ -27,16 +27,6 @@ if TYPE_CHECKING:
     from bigcrawl.scheduler.partition.manifest import Manifest
 
 
-def has_manifest(directory: Path, files: Files | None = None) -> bool:
-    """Whether any epoch of the partition has a manifest, readable or not.
-
-    Raises:
-        TransientStoreError: the disk failed.
-    """
-    with store_errors(directory):
-        return bool(list_committed(directory, files or DiskFiles()))
-
-
 def last_epoch(directory: Path, files: Files | None = None) -> int:
     """Return the highest epoch that was begun and not removed, or 0.
 

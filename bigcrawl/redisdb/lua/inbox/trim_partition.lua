@@ -1,7 +1,8 @@
 -- trim_partition: remove what a durable manifest has made unnecessary, and publish the owner's counts.
 -- KEYS[1] hash    owner    node, epoch, generation
 -- KEYS[2] hash    state      folded, manifest, chosen, waiting, seen, duplicates, rejected: as the owner last committed;
---                            checkpoint: the last order for a durable point that was carried out
+--                            checkpoint: the last order for a durable point that was carried out;
+--                            trimmed: the last durable inbox id and batch number, or '' if the files began anew
 -- KEYS[3] stream  inbox
 -- KEYS[4] hash    batches    number -> packed keys
 -- ARGV[1] node id    ARGV[2] epoch    ARGV[3] generation    ARGV[4] durable inbox id
@@ -9,7 +10,8 @@
 -- ARGV[6...] field, value pairs for the state
 -- Returns: the number of inbox entries removed; -1 if another node owns the partition, -3 if it was reconciled since
 --          the call was made.
--- Guarantee: no entry above the given id, and no batch above the given number, is removed.
+-- Guarantee: no entry above the given id, and no batch above the given number, is removed. The state says up to where
+--            they may have been.
 -- Lost reply: repeated, it changes nothing.
 -- Late: refused, because the reconciliation after a lost reply raised the generation. Without one, counts may be old.
 -- Cost: O(removed).
@@ -28,6 +30,9 @@ end
 for i = 6, #ARGV, 2 do
   counts[#counts + 1] = ARGV[i]
   counts[#counts + 1] = ARGV[i + 1]
+end
+if ARGV[4] ~= '0-0' then
+  redis.call('HSET', KEYS[2], 'trimmed', ARGV[4] .. ' ' .. ARGV[5])
 end
 call_many('HDEL', KEYS[4], past)
 call_many('HSET', KEYS[2], counts)

@@ -28,13 +28,14 @@ if TYPE_CHECKING:
 
     from bigcrawl.redisdb.client import RedisClient
     from bigcrawl.redisdb.keys import PartitionKeys
-    from bigcrawl.redisdb.scripts import Claim, Identity
+    from bigcrawl.redisdb.scripts import Claim, Identity, Value
     from bigcrawl.scheduler.partition.admit_batch import AdmitBatch
     from bigcrawl.scheduler.partition.partition import Partition
     from bigcrawl.scheduler.records.queued_url import QueuedUrl
 
 logger = logging.getLogger(__name__)
 
+_NOT_TRIMMED: dict[str, Value] = {"trimmed": ""}
 FORGET_AT_ONCE = 10_000  # keys; 80 KB in one call
 
 
@@ -88,7 +89,23 @@ async def begin_anew(client: RedisClient, crawl: str, keys: PartitionKeys, ident
     done = [field for field in await client.command("HKEYS", record) if field.startswith(b"start:")]
     if done:
         await client.command("HDEL", record, *done)
-    await client.run([scripts.trim_partition(keys, identity, NO_INBOX_ID, 0, {"begun_anew": 1, "may_refetch": again})])
+    anew: dict[str, Value] = _NOT_TRIMMED | {"begun_anew": 1, "may_refetch": again}
+    await client.run([scripts.trim_partition(keys, identity, NO_INBOX_ID, 0, anew)])
+
+
+async def go_on_with_older(client: RedisClient, keys: PartitionKeys, identity: Identity, lack: str) -> None:
+    """Go on with files that lack something that Redis has dropped.
+
+    Raises:
+        OwnershipLostError: another node has claimed it since.
+        TransientStoreError: Redis failed.
+    """
+    logger.error(
+        "%(lack)s: what the inbox brought since is lost until pages link to it again, and pages that ended since are "
+        "fetched again (BIGCRAWL_LOST_PARTITIONS)",
+        {"lack": lack},
+    )
+    await client.run([scripts.trim_partition(keys, identity, NO_INBOX_ID, 0, _NOT_TRIMMED)])
 
 
 async def _offer_again(

@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
+import asyncio
+from contextlib import suppress
+from functools import partial
 from typing import TYPE_CHECKING
 
+from bigcrawl.exceptions import CorruptionError
 from bigcrawl.redisdb.keys import partition_keys
 from bigcrawl.scheduler.crawl.missing import REFETCH, LostFilesError
-from bigcrawl.scheduler.owner.claiming.bring_up import begin_anew, bring_up
+from bigcrawl.scheduler.owner.claiming.bring_up import begin_anew, bring_up, go_on_with_older
 from bigcrawl.scheduler.owner.hot.due_heap import NEVER_MS, DueHeap
 from bigcrawl.scheduler.owner.owned_partition import OwnedPartition
-from bigcrawl.scheduler.partition.directory import has_manifest, last_epoch
+from bigcrawl.scheduler.partition.copies import newest_manifest
+from bigcrawl.scheduler.partition.directory import last_epoch
 from bigcrawl.scheduler.partition.partition import Partition
+from bigcrawl.scheduler.records.inbox_entry import id_order
 from bigcrawl.scheduler.records.suspicion import Suspicion
 
 if TYPE_CHECKING:
@@ -26,6 +32,7 @@ if TYPE_CHECKING:
     from bigcrawl.scheduler.owner.hot.hot_share import Lateness
     from bigcrawl.scheduler.owner.node_store import NodeStore
     from bigcrawl.scheduler.partition.file_work import FileThread
+    from bigcrawl.scheduler.partition.manifest import Manifest
     from bigcrawl.scheduler.partition.partition import PartitionLimits
 
 
@@ -63,6 +70,7 @@ class Opener:
         self._connections = config.politeness.host_connections
         self._hot_each = config.frontier.hot_urls // config.crawl.partitions
         self._loss_ms = config.frontier.redis_loss_ms
+        self._store_url = config.store.url
         self._begins_anew = config.store.lost_partitions == REFETCH
         self._client = client
         self._clock = clock
@@ -92,14 +100,26 @@ class Opener:
         return await self._thread.run(lambda: {p: max(stored[p], last_epoch(self.directory(p))) for p in partitions})
 
     async def are_there(self, partitions: Sequence[int]) -> set[int]:
-        """Return those of the partitions that have files here or a point in the store.
+        """Return those of the partitions that have files here, or a point in the store, that Redis can go on with.
 
         Raises:
-            TransientStoreError: the store failed.
+            TransientStoreError: Redis, the disk or the store failed.
         """
-        stored = await self._store.last_epochs(partitions)
-        here = await self._thread.run(lambda: {p for p in partitions if has_manifest(self.directory(p))})
-        return here | {p for p in partitions if stored[p]}
+        trimmed = await asyncio.gather(*map(self._trimmed, partitions))
+        there = set()
+        for partition, upto in zip(partitions, trimmed, strict=True):
+            with suppress(CorruptionError):  # damage is found when it is opened
+                stored = await self._store.newest_manifest(partition)
+                here = await self._thread.run(partial(newest_manifest, self.directory(partition), self._files))
+                if all(manifest is None or is_older(manifest, upto) for manifest in (stored, here)):
+                    continue
+            there.add(partition)
+        return there
+
+    async def _trimmed(self, partition: int) -> str:
+        """Up to where Redis may have dropped what the partition's files have: entry and batch, or empty."""
+        text = await self._client.command("HGET", partition_keys(self._crawl.name, partition).state, "trimmed")
+        return (text or b"").decode()
 
     async def open(
         self, partition: int, claim: Claim, identity: Identity, before: OwnedPartition | None
@@ -114,17 +134,25 @@ class Opener:
 
         Raises:
             OwnershipLostError: another node has claimed it since.
-            LostFilesError: its files are not there.
+            LostFilesError: its files are not there, or are an older copy.
             TransientStoreError: Redis or the disk failed.
             CorruptionError: a file is damaged.
         """
         series = await self._store.fetch_newer(partition, self.directory(partition))
-        is_lost = await self._thread.run(lambda: self._is_lost(partition, claim))
+        trimmed = await self._trimmed(partition)
+        manifest, lack = await self._thread.run(lambda: self._lack(partition, claim, trimmed))
+        if lack and not self._begins_anew:
+            raise LostFilesError(
+                f"{lack}: bring its files back, start the node that has them, go on without them "
+                f"(BIGCRAWL_LOST_PARTITIONS=refetch), or start the crawl anew (BIGCRAWL_FRESH=1)"
+            )
         disk = await self._thread.run(lambda: self._open_disk(partition, claim))
         points = await self._store.put_first(disk, series)
         keys = partition_keys(self._crawl.name, partition)
-        if is_lost:
+        if lack and manifest is None:
             await begin_anew(self._client, self._crawl.name, keys, identity)
+        elif lack:
+            await go_on_with_older(self._client, keys, identity, lack)
         in_redis = await bring_up(self._client, keys, identity, disk, claim, self._connections)
         self._crawl_budgets.give_to(disk)
         now_ms = self._clock.monotonic_ms()
@@ -146,21 +174,21 @@ class Opener:
         owned.limit_extra(self._lateness.extra_divisor)
         return owned
 
-    @property
-    def _nor_store(self) -> str:
-        return " and the store no point" if self._store.is_used else ""
-
-    def _is_lost(self, partition: int, claim: Claim) -> bool:
-        """Whether the files of a partition that was in use are nowhere left. An error, if it may not begin anew."""
+    def _lack(self, partition: int, claim: Claim, trimmed: str) -> tuple[Manifest | None, str]:
+        """The newest manifest of a partition, and what its files lack of what Redis has dropped; empty for nothing."""
         directory = self.directory(partition)
-        is_lost = bool(claim.committed) and not has_manifest(directory)
-        if is_lost and not self._begins_anew:
-            raise LostFilesError(
-                f"Redis knows partition {partition} as begun, but {directory} holds no manifest{self._nor_store}: "
-                f"bring its files back, start the node that has them, go on without them "
-                f"(BIGCRAWL_LOST_PARTITIONS=refetch), or start the crawl anew (BIGCRAWL_FRESH=1)"
-            )
-        return is_lost
+        manifest = newest_manifest(directory, self._files)
+        where, also = f"{directory}", f" and the store {self._store_url} no point" if self._store_url else ""
+        if manifest is None:
+            is_begun = claim.committed or trimmed
+            lack = f"Redis knows partition {partition} as begun, but {where} holds no manifest{also}"
+            return None, lack if is_begun else ""
+        also = f" and the store {self._store_url}" if self._store_url else ""
+        lack = (
+            f"{where}{also} have older files of partition {partition} than there were, up to entry "
+            f"{manifest.inbox_id} and batch {manifest.batch_number}, and Redis has dropped what came before {trimmed}"
+        )
+        return manifest, lack if is_older(manifest, trimmed) else ""
 
     def _open_disk(self, partition: int, claim: Claim) -> Partition:
         directory = self.directory(partition)
@@ -174,3 +202,9 @@ class Opener:
             pld_of=crawl_budgets.pld_of,
             pld_key=crawl_budgets.pld_key,
         )
+
+
+def is_older(manifest: Manifest, trimmed: str) -> bool:
+    """Whether Redis may have dropped entries or batches that the files of a manifest lack."""
+    inbox_id, _, batch = trimmed.partition(" ")
+    return bool(trimmed) and (id_order(manifest.inbox_id) < id_order(inbox_id) or manifest.batch_number < int(batch))

@@ -87,7 +87,7 @@ def test_start_begins_again_after_what_waiting_mends(
 def test_node_waits_for_room_on_the_disk_of_its_state(
     tmp_path: Path, crawl_name: str, redis_url: str, monkeypatch: pytest.MonkeyPatch, has_begun: bool
 ) -> None:
-    """The crawl's record or the node's lock finds no room, in a new crawl and in one that exists: it joins when there is."""
+    """The crawl's record or the node's lock finds no room, in a new crawl or one that exists: it waits."""
 
     async def scenario() -> None:
         async with world(tmp_path, crawl_name, redis_url) as w:

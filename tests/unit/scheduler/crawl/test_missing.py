@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from bigcrawl.scheduler.node.node import Node
     from tests.unit.scheduler.world import World
 
+DURABLE_MS = 60_000
 PAGES = [f"http://h{i}.example/" for i in range(12)]
 
 
@@ -76,6 +77,45 @@ def test_partition_without_files_is_opened_by_nobody_until_they_are_back(
             assert await fetch_all(w, node) == its
             await node.departure.close()
             assert await mark_of(w, lost) == 0
+
+    asyncio.run(scenario())
+
+
+def test_partition_whose_files_are_an_older_copy_waits_for_the_newer(
+    tmp_path: Path, crawl_name: str, redis_url: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Redis has dropped what came since that copy: its URLs would be lost."""
+
+    async def scenario() -> None:
+        async with world(tmp_path, crawl_name, redis_url) as w:
+            first = await w.joined()
+            lost = first.crawl.partition_of_host("h0.example")
+            place, old, newer = tmp_path / crawl_name / f"p{lost:04d}", tmp_path / "old", tmp_path / "newer"
+            for number in range(4):
+                for url in queued(*(f"{page}{number}" for page in PAGES)):
+                    first.offer(url)
+                await w.turn(first, 2)
+                w.clock.advance(DURABLE_MS)
+                await first.ownership.make_durable_due()
+                if not number:
+                    shutil.copytree(place, old)
+            await first.departure.close()
+            place.rename(newer)
+            old.rename(place)
+            second = await w.joined()
+            assert sorted(second.ownership.owned) == [p for p in range(4) if p != lost]
+            assert f"{place} have older files of partition {lost} than there were" in caplog.text
+            w.clock.advance(LOOK_MS)
+            await second.watch.turn()
+            assert lost not in second.ownership.owned, "they are still older"
+            assert "are there again" not in caplog.text
+            place.rename(old)
+            newer.rename(place)
+            w.clock.advance(LOOK_MS)
+            await second.watch.turn()
+            assert len(second.ownership.owned) == 4
+            fetched = await fetch_all(w, second)
+            assert fetched == {f"{page}{number}" for page in PAGES for number in range(4)}
 
     asyncio.run(scenario())
 

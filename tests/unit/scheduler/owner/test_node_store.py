@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import shutil
+from collections import Counter
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -13,6 +14,7 @@ import pytest
 from bigcrawl.exceptions import ConfigError, TransientStoreError
 from bigcrawl.redisdb.keys import CrawlKeys, PartitionKeys
 from bigcrawl.scheduler.crawl.deletion import delete_crawl
+from bigcrawl.scheduler.crawl.missing import LOOK_MS
 from tests.unit.scheduler.world import World, queued, world
 
 if TYPE_CHECKING:
@@ -119,6 +121,91 @@ def test_a_store_that_refuses_or_hangs_stops_no_step(
             after = [await w.client.command("XLEN", PartitionKeys(crawl_name, p).inbox) for p in range(4)]
             assert sum(after) < sum(entries)
             objects.close()
+
+    asyncio.run(scenario())
+
+
+def test_a_store_that_is_unmounted_is_not_made_below_its_mount_point(
+    tmp_path: Path, crawl_name: str, redis_url: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Nothing counts as durable meanwhile, one line says what to do, and all is there once it is mounted again."""
+
+    async def scenario() -> None:
+        place = tmp_path / "store"
+        async with world(tmp_path / "a", crawl_name, redis_url, store_url=f"file://{place}") as w:
+            node = await w.joined()
+            for more in ("", "b", "c"):
+                await fold(w, node, [f"{page}{more}" for page in PAGES])
+                await store(w, node)
+            states = [PartitionKeys(crawl_name, p).state for p in range(4)]
+            trimmed = await w.client.commands([("HGET", state, "trimmed") for state in states])
+            assert any(trimmed)
+            place.rename(tmp_path / "away")
+            place.mkdir()
+            for more in ("d", "e", "f"):
+                await fold(w, node, [f"{page}{more}" for page in PAGES])
+                await store(w, node)
+            assert not list(place.iterdir())
+            assert await w.client.commands([("HGET", state, "trimmed") for state in states]) == trimmed
+            [said] = [record.message for record in caplog.records if "do not reach the store" in record.message]
+            assert f"file://{place} is not the store in which the crawl was begun" in said
+            assert "mount it, or bring it back" in said
+            with pytest.raises(TransientStoreError, match="mount it"):
+                await node.crawl.check()  # as after a restart of Redis
+            place.rmdir()
+            (tmp_path / "away").rename(place)
+            await fold(w, node, [f"{page}g" for page in PAGES])
+            await store(w, node)
+            await leave_dead(w, node)
+            on_machine(w, "b")
+            second = await w.joined()
+            fetched: Counter[str] = Counter()
+            while started := await w.take(second, 3):
+                fetched.update(held.url for held in started)
+                for held in started:
+                    w.end(second, held)
+            assert fetched == Counter(f"{page}{more}" for page in PAGES for more in ("", *"bcdefg"))
+
+    asyncio.run(scenario())
+
+
+@pytest.mark.parametrize("lost_partitions", ["wait", "refetch"])
+def test_points_that_are_older_than_what_redis_has_dropped_are_not_gone_on_with(
+    tmp_path: Path, crawl_name: str, redis_url: str, caplog: pytest.LogCaptureFixture, lost_partitions: str
+) -> None:
+    """The store was restored from a backup, and the machine is lost: its partitions wait for the newer store."""
+
+    async def scenario() -> None:
+        place = tmp_path / "store"
+        settings = {"store_url": f"file://{place}", "lost_partitions": lost_partitions}
+        async with world(tmp_path / "a", crawl_name, redis_url, **settings) as w:
+            node = await w.joined()
+            await fold(w, node, PAGES)
+            await store(w, node)
+            shutil.copytree(place, tmp_path / "old")
+            for more in "bcd":
+                await fold(w, node, [f"{page}{more}" for page in PAGES])
+                await store(w, node)
+            owned = len(node.ownership.owned)
+            await leave_dead(w, node)
+            place.rename(tmp_path / "newer")
+            (tmp_path / "old").rename(place)
+            on_machine(w, "b")
+            second = await w.joined()
+            used = {second.crawl.partition_of_host(page.split("/")[2]) for page in PAGES}
+            if lost_partitions == "refetch":
+                assert len(second.ownership.owned) == owned
+                assert "what the inbox brought since is lost" in caplog.text
+                return
+            assert not used & set(second.ownership.owned)
+            assert f"{tmp_path / 'b' / crawl_name}" in caplog.text
+            assert f"the store file://{place} have older files of partition" in caplog.text
+            place.rename(tmp_path / "old")
+            (tmp_path / "newer").rename(place)
+            w.clock.advance(LOOK_MS)
+            await second.watch.turn()
+            assert len(second.ownership.owned) == owned
+            assert sum(len(each.disk.state.tables.seen) for each in second.ownership.owned.values()) == 4 * len(PAGES)
 
     asyncio.run(scenario())
 

@@ -10,8 +10,9 @@ import pytest
 
 from bigcrawl.drum.files import DiskFiles
 from bigcrawl.exceptions import CorruptionError, OwnershipLostError, TransientStoreError
-from bigcrawl.scheduler.partition.directory import has_manifest, last_epoch, verify_newest
+from bigcrawl.scheduler.partition.directory import last_epoch, verify_newest
 from bigcrawl.scheduler.partition.partition import ADMIT_URLS_MAX, Partition, PartitionLimits, Step
+from bigcrawl.scheduler.queues.epoch_directory import list_committed
 from bigcrawl.scheduler.records.queued_url import UNCHECKED, encode_batch
 from tests.support.disks.faulty_files import Fault, FaultyFiles
 from tests.support.worlds.partition_world import PartitionWorld, make_url
@@ -232,13 +233,13 @@ def test_at_the_bound_a_parked_host_is_not_overtaken(directory: Path) -> None:
 
 def test_a_partition_exists_once_it_has_a_manifest(directory: Path) -> None:
     """A leftover directory is not a partition; an opened one is, and says its epoch."""
-    assert not has_manifest(directory)
+    assert not list_committed(directory, DiskFiles())
     assert last_epoch(directory) == 0
     (directory / "e1").mkdir(parents=True)
     (directory / "e1" / "run-1").write_bytes(b"left by a crash")
-    assert not has_manifest(directory)
+    assert not list_committed(directory, DiskFiles())
     Partition.open(directory, 2, LIMITS)
-    assert has_manifest(directory)
+    assert list_committed(directory, DiskFiles())
     assert last_epoch(directory) == 2
 
 
@@ -286,7 +287,7 @@ def test_a_fenced_owner_does_not_bring_its_manifest_back(directory: Path) -> Non
     for number in range(2):
         with pytest.raises(TransientStoreError):
             old.step([(f"1-{number}", encode_batch([make_url(1)]))], 5, {})
-    assert not has_manifest(directory)
+    assert not list_committed(directory, DiskFiles())
 
 
 def test_a_half_finished_takeover_is_ignored_and_removed(directory: Path) -> None:
@@ -325,7 +326,7 @@ def test_a_damaged_manifest_is_never_a_fresh_start(directory: Path) -> None:
     Partition.open(directory, 2, LIMITS)
     manifest = directory / "e2" / "MANIFEST"
     manifest.write_bytes(manifest.read_bytes()[:-1])
-    assert has_manifest(directory)
+    assert list_committed(directory, DiskFiles())
     with pytest.raises(CorruptionError) as caught:
         Partition.open(directory, 3, LIMITS)
     assert caught.value.path == str(manifest)

@@ -14,8 +14,12 @@ import pytest
 
 from bigcrawl.drum.files import DiskFiles
 from bigcrawl.exceptions import TransientStoreError
+from bigcrawl.scheduler.crawl.missing import LostFilesError
+from bigcrawl.scheduler.owner.claiming.opening import is_older
 from bigcrawl.scheduler.owner.node_store import NodeStore
+from bigcrawl.scheduler.partition.copies import newest_manifest
 from bigcrawl.scheduler.partition.directory import last_epoch
+from bigcrawl.scheduler.partition.manifest import NO_INBOX_ID
 from bigcrawl.scheduler.partition.partition import Partition, PartitionLimits
 from bigcrawl.scheduler.partition.stored_points import (
     AHEAD_URLS_MAX,
@@ -26,6 +30,8 @@ from bigcrawl.scheduler.partition.stored_points import (
 from bigcrawl.scheduler.records.contents import pack_contents, pack_seen
 from bigcrawl.scheduler.records.inbox_entry import InboxEntry
 from bigcrawl.scheduler.records.queued_url import encode_batch
+from bigcrawl.store import series as series_module
+from tests.support.disks.changing_store import CHANGES, RIGHT, ChangingStore
 from tests.support.disks.faulty_objects import FAULTS, FaultyObjects, Killed
 from tests.support.worlds.partition_world import PartitionWorld, make_runs_early, make_url
 
@@ -45,6 +51,9 @@ class Owner:
         self.life = life
         directory = life.place / machine / "p0000"
         series = life.node_store()._fetch_newer(0, directory)
+        newest = newest_manifest(directory, DiskFiles())
+        if newest is not None and is_older(newest, life.trimmed):
+            raise LostFilesError("as `Opener` raises it")
         self.disk = Partition.open(directory, epoch, LIMITS)
         self.points = StoredPoints(self.disk, series, 0)
         self.put()
@@ -75,10 +84,11 @@ class Owner:
 class Life:
     """The partition through the hands of several owners."""
 
-    def __init__(self, place: Path) -> None:
+    def __init__(self, place: Path, objects: FaultyObjects | None = None) -> None:
         self.place = place
         self.world = PartitionWorld()
-        self.objects = FaultyObjects(f"file://{place}/store")
+        self.objects = objects or FaultyObjects(f"file://{place}/store")
+        self.trimmed = ""
         self.epoch = 0
         self.urls = 0
         self.kept = 0  # batches that Redis cannot forget any more
@@ -110,6 +120,8 @@ class Life:
         last = int(upto[0].partition("-")[2])
         self.world.inbox = [entry for entry in self.world.inbox if int(entry[0].partition("-")[2]) > last]
         self.kept = max(self.kept, upto[1])
+        if upto[0] != NO_INBOX_ID:
+            self.trimmed = f"{upto[0]} {upto[1]}"
 
     def offer(self, urls: int = 20) -> None:
         """New URLs, and some that are known."""
@@ -245,6 +257,76 @@ def test_any_order_of_faults_takeovers_and_rewinds_loses_nothing(tmp_path: Path,
         except Killed:
             life.owner = None
     life.world.drain(life.claim_again("last").disk, HOST_HOT)
+
+
+def lives_through(place: Path, changes: dict[int, str]) -> int:
+    """A crawl whose store changes before the calls of these numbers, and whose machine is lost at last. Returns calls.
+
+    The next machine is refused, or has all. If it is refused, it has all once the right store is back, or the copy on
+    which the first machine went on.
+    """
+    place.mkdir()
+    store = ChangingStore(place, "crawl/store-1")
+    life = Life(place, store)
+    owner, said = life.claim_again("first"), list[str]()
+    for at in range(6):
+        if at == 1:
+            store.keep_copy()
+            store.changes = {store.calls + number: named for number, named in changes.items()}
+        life.work(owner, 1)
+        try:
+            owner.store()
+        except TransientStoreError as error:
+            said.append(str(error))
+        owner.force()
+    assert all(f"file://{place}/store" in each and "bring" in each for each in said), "which store, and what to do"
+    store.changes, calls = {}, store.calls
+    accepted = 0
+    for number, named in enumerate((store.named, RIGHT, "old")):
+        if named != store.named:
+            store.change(named)
+        try:
+            successor = life.claim_again(f"lost-{number}")
+        except (TransientStoreError, LostFilesError):
+            continue
+        accepted += 1
+        life.world.drain(successor.disk, HOST_HOT)
+        break
+    assert accepted == 1
+    for wrong in ("unmounted", "another", "empty"):
+        there = place / ("store" if store.named == wrong else wrong)
+        assert not list(there.rglob("*.point")), "nothing is made where the store is not"
+    return calls
+
+
+@pytest.mark.parametrize("change", CHANGES)
+@pytest.mark.parametrize("ends", [1, 2, 5, None])
+def test_a_store_that_becomes_another_at_any_call_loses_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, change: str, ends: int | None
+) -> None:
+    """It is unmounted, another, empty or an older copy before each call in turn, and the right one some calls later."""
+    monkeypatch.setattr(series_module, "SMALL_BYTES", 400)  # points have objects besides their own
+    calls = lives_through(tmp_path / "unchanged", {})
+    assert calls > 30
+    for at in range(calls):
+        changes = {at: change} | ({at + ends: RIGHT} if ends is not None else {})
+        lives_through(tmp_path / str(at), changes)
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_a_store_that_changes_again_and_again_loses_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, seed: int
+) -> None:
+    """It is any of these for any number of calls."""
+    monkeypatch.setattr(series_module, "SMALL_BYTES", 400)
+    choice = random.Random(seed)
+    for number in range(10):
+        changes, named, at = {}, RIGHT, 0
+        while at < 60:
+            at += choice.randrange(1, 9)
+            named = choice.choice([each for each in (RIGHT, RIGHT, *CHANGES) if each != named])
+            changes[at] = named
+        lives_through(tmp_path / str(number), changes)
 
 
 def test_a_point_is_due_in_time_and_sooner_when_much_was_folded(tmp_path: Path) -> None:
