@@ -62,6 +62,14 @@ def make_private(directory: Path) -> None:
             directory.chmod(mode & ~_OTHERS)
 
 
+def gone(directory: str | os.PathLike[str]) -> TransientStoreError:
+    """Return the error for a directory that is not the one that a running node began with."""
+    return TransientStoreError(
+        f"{directory} is not the directory that this crawl has, or it is not mounted: mount it, or bring it back; the "
+        f"crawl goes on by itself then"
+    )
+
+
 def disk_error(what: str, error: OSError, setting: str) -> BigcrawlError:
     """Return the error for a directory that a setting names: one that passes if the disk is full or away.
 

@@ -202,4 +202,5 @@ def store_errors(directory: AnyPath) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        raise TransientStoreError(f"{directory}: {error}; nothing was committed, try again") from error
+        remedy = "is it mounted, and there?" if isinstance(error, FileNotFoundError) else "try again"
+        raise TransientStoreError(f"{directory}: {error}; nothing was committed, {remedy}") from error

@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING
 from isal import isal_zlib
 
 from bigcrawl.exceptions import ConfigError, CorruptionError
-from bigcrawl.private_files import disk_error, make_private_directory, name_part, opener
+from bigcrawl.private_files import disk_error, gone, make_private_directory, name_part, opener
 from bigcrawl.redisdb.keys import CrawlKeys, partition_keys
 from bigcrawl.scheduler.crawl.crawls_spider import require_spider
 from bigcrawl.scheduler.crawl.stored_record import UnknownToRedisError, find_stored, keep_in_store
@@ -57,20 +57,25 @@ class CrawlRecord:
     is_new: bool = False
 
 
-async def open_record(client: RedisClient, config: CrawlConfig, objects: Objects | None = None) -> CrawlRecord:
+async def open_record(
+    client: RedisClient, config: CrawlConfig, objects: Objects | None = None, *, is_joined: bool = False
+) -> CrawlRecord:
     """Read the crawl's record, or write it for a new crawl, and compare it with this node's settings.
 
     Args:
         client: of the crawl's Redis.
         config: of the node.
         objects: the store of the crawl, if it has one.
+        is_joined: whether this node has joined the crawl before, so that its state directory is there.
 
     Raises:
         ConfigError: the crawl is another spider's; partition count, format, store or state directory differ; or Redis
             has lost the crawl.
-        TransientStoreError: Redis or the store is unreachable.
+        TransientStoreError: Redis, the store or the disk is unreachable, or full.
     """
     key = CrawlKeys(config.name).crawl
+    if is_joined and not (config.crawl_dir / RECORD_FILE).exists():
+        raise gone(config.crawl_dir)
     stored = await _read_redis(client, key)
     if "id" not in stored:
         try:

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Self
 from bigcrawl import __version__
 from bigcrawl.clock import boot_id
 from bigcrawl.politeness.robots_policy import agent_token
-from bigcrawl.private_files import FILE_MODE, disk_error, make_private, make_private_directory
+from bigcrawl.private_files import FILE_MODE, disk_error, gone, make_private, make_private_directory
 from bigcrawl.redisdb import scripts
 from bigcrawl.redisdb.keys import CrawlKeys
 from bigcrawl.redisdb.reply_errors import RedisRefusedError
@@ -105,6 +105,15 @@ class Membership:
             self._take_slot()
         except OSError as error:
             raise disk_error("cannot write the state directory", error, "BIGCRAWL_STATE_DIR") from error
+
+    def require_place(self) -> None:
+        """Require that the state directory is the one in which this node has its lock file.
+
+        Raises:
+            TransientStoreError: it is another one, or is not mounted.
+        """
+        if self._lock_fd is not None and not self._path(self.node).exists():
+            raise gone(self._directory.parent)
 
     def _take_slot(self) -> None:
         """Take the machine's first name that no live process has. So a node that is started again gets its old name."""

@@ -41,7 +41,7 @@ class JoinedCrawl:
 
     async def check(self) -> None:
         """Check that a restarted Redis still has the same crawl; raises as `join`."""
-        record = await open_record(self._client, self._crawl, self._objects)
+        record = await open_record(self._client, self._crawl, self._objects, is_joined=True)
         if self._record is None or record.crawl_id != self._record.crawl_id:
             raise ConfigError("Redis came back without this crawl; restore its data, or start anew (BIGCRAWL_FRESH=1)")
 

@@ -139,6 +139,9 @@ class ManifestLog:
     def append(self, manifest: Manifest, batch: bytes = b"") -> Manifest:
         """Commit a manifest: append its changes. A failure leaves the log as it was, and the call may be repeated.
 
+        Raises:
+            CorruptionError: the file is not the one that was written so far.
+
         Args:
             manifest: the successor of the last one committed.
             batch: an admit batch to retain, with the number `manifest.batch_number`; empty for none.
@@ -151,6 +154,7 @@ class ManifestLog:
             manifest = replace(manifest, retained=(*manifest.retained, place))
         record = encode_record(self._manifest, manifest, [batch] if batch else [])
         self._cut()
+        self._check_size()
         self._has_rest = True
         # If a later owner has removed this epoch and its log, the log must not be created again.
         self._files.write_at(self._path, self._size, record, create=False)
@@ -179,9 +183,15 @@ class ManifestLog:
         return [data[at - start : at - start + length] for _, at, length in places]
 
     def sync(self) -> None:
-        """Force all records to the medium."""
+        """Force all records to the medium. Raises as `append`."""
         self._cut()
+        self._check_size()
         self._files.sync_file(self._path)
+
+    def _check_size(self) -> None:
+        """Notice that the file is an older copy, or another one, before it gets a hole or counts as durable."""
+        if (size := self._files.size(self._path)) != self._size:
+            raise CorruptionError(self._path, min(size, self._size), f"a log of {self._size} bytes", f"{size} bytes")
 
     def _cut(self) -> None:
         if self._has_rest:

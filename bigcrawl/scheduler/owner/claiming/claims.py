@@ -122,6 +122,7 @@ class Claims:
 
     async def _won(self, partitions: list[int]) -> dict[int, Claim]:
         """Claim partitions; return those that were won."""
+        await self._thread.run(self._membership.require_place)  # or directories are made where nothing is mounted
         self.has_claimed = True
         epochs = await self._opener.last_epochs(partitions)
         is_alone_here = await self._thread.run(self._membership.is_alone_here)

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import shutil
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
-from bigcrawl.exceptions import ConfigError
+import pytest
+
+from bigcrawl.exceptions import ConfigError, TransientStoreError
 from bigcrawl.redisdb.keys import PartitionKeys
 from bigcrawl.scheduler.crawl.missing import LOOK_MS
 from bigcrawl.scheduler.node.loops.watch import STUCK_LOOKS
@@ -14,8 +17,6 @@ from tests.unit.scheduler.world import queued, world
 
 if TYPE_CHECKING:
     from pathlib import Path
-
-    import pytest
 
     from bigcrawl.scheduler.node.node import Node
     from tests.unit.scheduler.world import World
@@ -116,6 +117,56 @@ def test_partition_whose_files_are_an_older_copy_waits_for_the_newer(
             assert len(second.ownership.owned) == 4
             fetched = await fetch_all(w, second)
             assert fetched == {f"{page}{number}" for page in PAGES for number in range(4)}
+
+    asyncio.run(scenario())
+
+
+@pytest.mark.parametrize("is_old", [False, True])
+def test_state_directory_that_is_another_one_is_waited_for(
+    tmp_path: Path, crawl_name: str, redis_url: str, is_old: bool
+) -> None:
+    """It is unmounted, or an older copy, under a node that runs: nothing is made there, and nothing is lost."""
+
+    async def scenario() -> None:
+        async with world(tmp_path, crawl_name, redis_url) as w:
+            node = await w.joined()
+            place, away, wrong = tmp_path / crawl_name, tmp_path / "away", tmp_path / "wrong"
+
+            async def offer(part: str) -> None:
+                for url in queued(*(f"{page}{part}" for page in PAGES)):
+                    node.offer(url)
+                for _ in range(2):
+                    with suppress(TransientStoreError):
+                        await w.turn(node, 1)
+                    w.clock.advance(DURABLE_MS)
+                    with suppress(TransientStoreError):
+                        await node.ownership.make_durable_due()
+
+            await offer("a")
+            shutil.copytree(place, wrong) if is_old else wrong.mkdir()
+            await offer("b")
+            shutil.rmtree(wrong / "nodes", ignore_errors=True)  # as before this node began
+            before = sorted(wrong.rglob("*"))
+            place.rename(away)
+            wrong.rename(place)
+            await offer("c")
+            with pytest.raises(TransientStoreError, match=f"{place} is not the directory that this crawl has.*mount it"):
+                await node.ownership.claims.claim([0])
+            if not is_old:
+                with pytest.raises(TransientStoreError, match="mount it"):
+                    await node.crawl.check()  # as after a restart of Redis
+            place.rename(wrong)
+            assert sorted(wrong.rglob("*")) == before, "nothing is made there"
+            away.rename(place)
+            w.clock.advance(LOOK_MS)
+            fetched: set[str] = set()
+            for _ in range(100):
+                w.clock.advance(LOOK_MS)
+                fetched |= await fetch_all(w, node)
+                if len(fetched) == 3 * len(PAGES):
+                    break
+            assert fetched == {f"{page}{part}" for page in PAGES for part in "abc"}
+            assert not w.fatal
 
     asyncio.run(scenario())
 

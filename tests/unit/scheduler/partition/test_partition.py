@@ -554,9 +554,9 @@ def test_a_step_is_two_appends_and_a_durable_round_three_syncs(directory: Path) 
         batch = encode_batch([make_url(100 * number + i, f"h{i}.example") for i in range(20)])
         partition.step([(f"1-{number}", batch)], 10, {})
         reads = files.calls.pop("read", 0)
-        assert files.calls == {"write_at": 2}
+        assert files.calls == {"write_at": 2, "size": 1}
         assert reads <= 2
-    for calls in ({"sync_file": 2, "sync_directory": 1}, {}):
+    for calls in ({"sync_file": 2, "sync_directory": 1, "size": 1}, {}):
         files.calls.clear()
         partition.committed.forget_batches(partition.manifest.batch_number)
         partition.committed.make_durable()
