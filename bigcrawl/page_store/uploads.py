@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from bigcrawl.exceptions import TransientStoreError
 from bigcrawl.store.whole_files import PART_BYTES
+from bigcrawl.warc.directory_mark import MARK, DirectoryMark
 from bigcrawl.warc.files import WARC_SUFFIX, OsFiles, beside, locked
 
 if TYPE_CHECKING:
@@ -136,6 +137,7 @@ class Uploads:
                     "name another store"
                 )
                 return Uploaded(path, size, was_there=True, problem=problem)
+            self._require_store(path.parent)
             held = self._store.holds(path.name, path)
             if held is False:
                 problem = (
@@ -148,11 +150,23 @@ class Uploads:
                     self._put(each)
             if not held:
                 self._put(path)
+            self._store.check_mark()
             files = OsFiles()
             for each in (*indexes, path):  # a WARC file without index is indexed again: costly, but harmless
                 files.remove(each)
             files.sync_directory(path.parent)
         return Uploaded(path, size, was_there=bool(held))
+
+    def _require_store(self, directory: Path) -> None:
+        """Require that a store that is a directory is the one that files of this directory were moved to before."""
+        directory_mark = DirectoryMark(directory)
+        if not self._store.may_be_unmounted or not directory_mark.exists():
+            return
+        mark = f"{MARK}-{directory_mark.require()}"
+        if not directory_mark.has_store(self._store.url):
+            self._store.put_mark(mark)
+            directory_mark.note_store(self._store.url)
+        self._store.require(mark)
 
     def _is_indexed(self, path: Path) -> bool:
         return all(beside(path, suffix).exists() for suffix in self._required)

@@ -43,6 +43,7 @@ from bigcrawl.pipelines.page_upkeep import PageUpkeep
 from bigcrawl.pipelines.page_writes import PageWrites
 from bigcrawl.scheduler.adapter.registry import frontier_of, register_notes, register_storage, storage_of
 from bigcrawl.stats_buffer import StatsBuffer
+from bigcrawl.warc.directory_mark import DirectoryMark
 from bigcrawl.warc.files import LOCKS_REMEDY, OsFiles, lacks_locks
 from bigcrawl.warc.group_commit import GroupCommit
 from bigcrawl.warc.origins import ORIGINS_MAX, Origins
@@ -371,6 +372,7 @@ def _writer(
         seal_in=disk.submit,
         note_sealed=note_sealed,
         origins=origins,
+        mark=DirectoryMark(directory, config.crawl.warc_mode),
     )
 
 

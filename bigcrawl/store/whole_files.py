@@ -58,10 +58,35 @@ class WholeFiles:
         self.url = url
         self._fs, self._root = open_file_system(url, setting)
         self._kind = _kind_of(self._fs, url, setting)
+        self._mark = ""
         self.note_progress = note_progress or _ignore
 
     def __repr__(self) -> str:
         return f"<WholeFiles {self.url}>"
+
+    @property
+    def may_be_unmounted(self) -> bool:
+        """Whether the store is a directory: its URL may come to name another one."""
+        return self._kind == "file"
+
+    def put_mark(self, name: str) -> None:
+        """Make the file that tells this directory from others."""
+        with self._translated(name):
+            self._require_directory()
+            write_whole(Path(self._root, name), ())
+
+    def require(self, mark: str) -> None:
+        """From now on, put nothing where this file is not; and check that it is there."""
+        self._mark = mark
+        self.check_mark()
+
+    def check_mark(self) -> None:
+        """Check that the store is the one that has the mark, if one is required."""
+        if self._mark and not Path(self._root, self._mark).exists():
+            raise TransientStoreError(
+                f"{self.url} is not the store that files were moved to before, which has {self._mark}, or it is not "
+                f"mounted: mount it; or if it is meant, make that file there, empty"
+            )
 
     def holds(self, name: str, path: Path) -> bool | None:
         """Whether a file of the store has the bytes of a local one; None if it does not exist.
@@ -113,11 +138,15 @@ class WholeFiles:
         return told if told["type"] == "file" else None
 
     def _put_local(self, target: Path, path: Path) -> None:
-        if not target.parent.is_dir():  # it may be where nothing is mounted
-            raise FileNotFoundError(f"{target.parent} is not a directory; create it, or mount it")
+        self._require_directory()
+        self.check_mark()
         for left in target.parent.glob(f".{escape(target.name)}{TEMPORARY}*"):  # by a process that was killed
             left.unlink(missing_ok=True)
         write_whole(target, (piece for _, piece in self._pieces(path)), path.stat().st_mode & 0o777)
+
+    def _require_directory(self) -> None:
+        if not Path(self._root).is_dir():  # it may be where nothing is mounted
+            raise FileNotFoundError(f"{self._root} is not a directory; create it, or mount it")
 
     def _reads_the_same(self, name: str, path: Path, size: int) -> bool:
         for offset, piece in self._pieces(path):
@@ -137,6 +166,8 @@ class WholeFiles:
     def _translated(self, name: str) -> Iterator[None]:
         try:
             yield
+        except TransientStoreError:
+            raise
         except Exception as error:  # each driver has errors of its own
             raise TransientStoreError(f"the store {self.url} failed at {name}: {error!r}") from error
 

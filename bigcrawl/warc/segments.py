@@ -33,6 +33,7 @@ from bigcrawl.warc.writers import BOOT_FIELD, QUIET_S
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
+    from bigcrawl.warc.directory_mark import DirectoryMark
     from bigcrawl.warc.records import Origin
 
 logger = logging.getLogger(__name__)
@@ -194,6 +195,7 @@ class WarcWriter:
         seal_in: runs the sealing of a full file; pass a thread's submit if a sync must not block the caller.
         origins: remembers what was written, so that copies are stored by reference; by default nothing.
         note_sealed: called with the path of each file once it is sealed, where it was sealed; raises nothing.
+        mark: of the directory; no file is begun where it is not.
     """
 
     def __init__(
@@ -209,6 +211,7 @@ class WarcWriter:
         seal_in: Callable[[Callable[[], bool]], object] | None = None,
         origins: Origins | None = None,
         note_sealed: Callable[[Path], object] | None = None,
+        mark: DirectoryMark | None = None,
     ) -> None:
         self.directory = Path(directory)
         self._prefix = _name_part(prefix)
@@ -220,6 +223,7 @@ class WarcWriter:
         self._seal_in = seal_in or _call
         self._origins = origins or Origins(0)
         self._note_sealed = note_sealed or _ignore
+        self._mark = mark
         self._serial = 0
         self._segment: _Segment | None = None
 
@@ -310,6 +314,8 @@ class WarcWriter:
         return segment is None or segment.seal()
 
     def _create_segment(self) -> _Segment:
+        if self._mark is not None:
+            self._mark.require()
         now_ms = self._clock.now_ms()  # of all attempts, so that names are in the order in which files were begun
         for _ in range(_NAME_ATTEMPTS_MAX):
             path = self.directory / self._next_name(now_ms)
@@ -342,6 +348,8 @@ class WarcWriter:
 
     def _complaint(self, error: OSError) -> str:
         where = self.open_path or self.directory
+        if isinstance(error, FileNotFoundError):
+            return f"{where} cannot be written: {error.strerror}"
         try:
             free = f"{shutil.disk_usage(self.directory).free:,} bytes are free there"
         except OSError:

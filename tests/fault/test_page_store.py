@@ -71,7 +71,7 @@ def test_nothing_is_lost_or_stored_twice_whatever_fails(tmp_path: Path, monkeypa
                 in_process.update(crawl.taken())
             server.become("")
             assert crawl.run(600) == 0
-        wait_until(lambda: not list(warc.iterdir()), "the last process has moved the last file")
+        wait_until(lambda: not list(warc.glob("[!.]*")), "the last process has moved the last file")
         there = in_store(url)
         names = [name.removesuffix(".warc.gz") for name in there if name.endswith(".warc.gz")]
         assert sorted(there) == sorted([f"{name}{end}" for name in names for end in (".cdxj", ".warc.gz")])

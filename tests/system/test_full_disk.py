@@ -1,4 +1,4 @@
-"""A disk that is really full (a small tmpfs): the crawl pauses, says so, and goes on when there is room."""
+"""A disk that is really full (a small tmpfs), or unmounted: the crawl waits, says so, and goes on when it can."""
 
 from __future__ import annotations
 
@@ -68,3 +68,52 @@ def test_full_disk_pauses_the_crawl_and_loses_nothing(tmp_path: Path, full: str,
         assert_complete(web.report(delay_ms=100))
         files = sorted((tmp_path / "crawl" / "warc").glob("*.warc.gz"))
         subprocess.run([sys.executable, "-m", "warcio.cli", "check", *map(str, files)], check=True)
+
+
+def mount(source: Path, target: Path) -> None:
+    subprocess.run(["mount", "--bind", str(source), str(target)], check=True)
+
+
+def unmount(target: Path) -> None:
+    subprocess.run(["umount", "--lazy", str(target)], check=True)
+
+
+@pytest.mark.parametrize(
+    ("away", "said"),
+    [
+        ("store", b"is not the store in which the crawl was begun"),
+        ("state", b"No such file"),
+        ("warc", b"closed the file"),
+    ],
+)
+def test_unmounted_directory_is_waited_for_and_nothing_is_made_below_it(tmp_path: Path, away: str, said: bytes) -> None:
+    """It is mounted again, and no page is lost, nor asked for again."""
+    where, disk = tmp_path / "crawl" / away, tmp_path / "disk"
+    where.mkdir(parents=True)
+    disk.mkdir()
+    with (
+        no_strays_below(tmp_path),
+        PrivateRedis() as server,
+        SimulatedWeb(tmp_path / "web", hosts=16, pages=30) as web,
+        contextlib.ExitStack() as mounts,
+    ):
+        settings = {
+            "BIGCRAWL_HOST_DELAY": 0.1,
+            "BIGCRAWL_PARTITIONS": 16,
+            "BIGCRAWL_REDIS_URL": server.url,
+            "BIGCRAWL_WARC_SYNC_SECONDS": 1,
+            "BIGCRAWL_STORE_SECONDS": 1,
+            "BIGCRAWL_STORE_URL": f"file://{tmp_path}/crawl/store" if away == "store" else "",
+        }
+        mount(disk, where)
+        mounts.callback(unmount, where)
+        with Crawl(tmp_path / "crawl", web.seeds, settings) as crawl:
+            crawl.start()
+            wait_until(lambda: len(web.exchanges()) > 40, "the crawl is under way", 300)
+            unmount(where)
+            wait_until(lambda: said in crawl.log.read_bytes(), "the log says so", 300)
+            assert not list(where.iterdir())
+            mount(disk, where)
+            assert crawl.wait(300) == 0
+        assert_complete(web.report(delay_ms=100))
+    assert not list(where.iterdir()), "nothing was made below the mount point"

@@ -11,7 +11,6 @@ import asyncio
 import errno
 import fcntl
 import os
-import shutil
 import subprocess
 import sys
 from typing import TYPE_CHECKING
@@ -377,16 +376,21 @@ def test_a_directory_that_vanishes_makes_nothing_safe_and_pauses_until_it_is_bac
         at = Desk(directory, monkeypatch)
         at.store(0)
         await at.until(lambda: at.pipeline.writes.safe_pages == 1)
-        shutil.rmtree(directory)
+        directory.rename(tmp_path / "away")
         for number in (1, 2):
             at.store(number)
         await at.until(lambda: not at.pipeline.writes.is_flushed())
         assert at.pipeline.writes.safe_pages == 1
         assert not directory.exists()
-        directory.mkdir()
+        directory.mkdir()  # where nothing is mounted yet
+        at.pipeline.writes._try_again()
+        assert not at.pipeline.writes.is_flushed()
+        assert not list(directory.iterdir())
+        directory.rmdir()
+        (tmp_path / "away").rename(directory)
         await at.until(lambda: at.pipeline.writes.is_flushed() and at.pipeline.writes.safe_pages == 3)
         await at.pipeline.close_spider()
-        assert at.stored() == ["http://a.example/1", "http://a.example/2"]
+        assert at.stored() == ["http://a.example/0", "http://a.example/1", "http://a.example/2"]
 
     asyncio.run(scenario())
     assert "cannot be written: [Errno 2] somebody has removed or closed the file" in caplog.text
