@@ -38,7 +38,10 @@ class EngineProbe:
 
     def wake(self) -> None:
         """Make the engine ask the scheduler for requests now."""
-        slot = getattr(self._engine(), "_slot", None)
+        engine = self._engine()
+        if engine is None or engine.scraper.slot is None:
+            return  # a spider that opens: the engine asks by itself afterwards, and fails if it does before
+        slot = getattr(engine, "_slot", None)
         nextcall = getattr(slot, "nextcall", None)
         if nextcall is not None and getattr(slot, "closing", None) is None:
             nextcall.schedule()

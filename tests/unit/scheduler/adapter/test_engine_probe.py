@@ -20,7 +20,7 @@ def probe_of(engine: Any) -> EngineProbe:
 
 def engine_with(**slot: Any) -> SimpleNamespace:
     """What Scrapy 2.19's engine looks like from here."""
-    return SimpleNamespace(_slot=SimpleNamespace(**slot), running=True)
+    return SimpleNamespace(_slot=SimpleNamespace(**slot), running=True, scraper=SimpleNamespace(slot=object()))
 
 
 def test_probe_answers_before_the_engine_exists() -> None:
@@ -63,11 +63,14 @@ def test_a_pause_is_seen() -> None:
     assert not probe_of(SimpleNamespace(paused=False)).is_paused()
 
 
-def test_engine_is_woken_unless_it_closes() -> None:
-    """A closing slot must not be asked to start requests; one without `nextcall` has its heartbeat."""
+def test_engine_is_woken_unless_it_opens_or_closes() -> None:
+    """A slot must not be asked to start requests then; one without `nextcall` has its heartbeat."""
     woken: list[int] = []
     nextcall = SimpleNamespace(schedule=lambda: woken.append(1))
     probe_of(engine_with(nextcall=nextcall, closing=None)).wake()
     probe_of(engine_with(nextcall=nextcall, closing=object())).wake()
+    opening = engine_with(nextcall=nextcall, closing=None)
+    opening.scraper.slot = None
+    probe_of(opening).wake()
     probe_of(engine_with(closing=None)).wake()
     assert woken == [1]
