@@ -140,6 +140,10 @@ class HeldUrl:
         self.due_ms = passage.at_ms
         self.gaps = gaps
 
+    def await_turn(self, due_ms: int) -> None:
+        """Its host's next turn is its own, and comes then."""
+        self.due_ms = due_ms
+
     # --- between the gates and the engine
 
     def enter_buffer(self) -> None:
