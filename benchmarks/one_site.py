@@ -54,21 +54,23 @@ class Found(NamedTuple):
     pages_per_s: float
     cpu_ms: float
     kept: float  # of what the delay allows; 0 without a delay
+    share: float  # of its core
 
 
 def main() -> int:
     """Run the cases; 0 when bigcrawl was as fast as Scrapy in each without a delay, and lost at most 1 % of a delay."""
     options = _parser().parse_args()
     procfs.keep_to(ORIGIN_CORE)
-    rows, missed = [["hosts x connections, delay", "bigcrawl", "Scrapy", "ratio", "CPU ms", "Scrapy's", "kept"]], 0
+    rows, missed = [["hosts x connections, delay", "bigcrawl", "Scrapy", "ratio", "CPU ms", "Scrapy's", "of its core", "kept"]], 0
     for case in [case for case in CASES if not options.only or case.title in options.only]:
         ours, theirs = _in_turns(case, options.rounds, options.seconds, _pairs(options.set))
         ratio = statistics.median(our.pages_per_s / their.pages_per_s for our, their in zip(ours, theirs, strict=True))
         kept = statistics.median(found.kept for found in ours)
+        share = statistics.median(found.share for found in ours)
         missed += kept < 0.99 if case.delay_s else ratio < 1
         medians = [statistics.median(found[i] for found in side) for i in (0, 1) for side in (ours, theirs)]
         speeds, costs = [f"{speed:.1f}" for speed in medians[:2]], [f"{cost:.2f}" for cost in medians[2:]]
-        rows.append([case.title, *speeds, f"{ratio:.2f}", *costs, f"{kept:.1%}" if case.delay_s else ""])
+        rows.append([case.title, *speeds, f"{ratio:.2f}", *costs, f"{share:.0%}", f"{kept:.1%}" if case.delay_s else ""])
         say("  ".join(rows[-1]))
     say("", "\n".join(aligned(rows)))
     return int(missed > 0)
@@ -94,7 +96,7 @@ def _run(side: str, case: Case, seconds: float, more: dict[str, str]) -> Found:
         kept = _kept(directory / side / "origin" / "access.log", case) if case.delay_s else 0.0
     finally:
         shutil.rmtree(directory)
-    return Found(measurement.pages_per_s, measurement.cpu_ms, kept)
+    return Found(measurement.pages_per_s, measurement.cpu_ms, kept, measurement.crawler_share)
 
 
 def _kept(log: Path, case: Case) -> float:

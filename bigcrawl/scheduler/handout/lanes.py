@@ -17,7 +17,7 @@ from __future__ import annotations
 from collections import Counter, deque
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from bigcrawl.politeness.backoff_policy import FAILURES
+from bigcrawl.politeness.backoff_policy import FAILURES, is_failure
 from bigcrawl.scheduler.handout.host_health import BROKEN
 from bigcrawl.scheduler.records.held import Stage
 
@@ -157,11 +157,13 @@ class Lanes:
         lane = self._lanes.get(host)
         if lane is None or held not in lane.using:
             return
+        if held.refusal and not is_failure(held.refusal):
+            return  # nothing was asked of its host
         if not self._went_well(held):
             self._shut(host, lane)
             return
         lane.using.discard(held)
-        lane.rest_ms = self._ends.rest_after(held)
+        lane.rest_ms = self._ends.free_host(held)
         # One millisecond more, because the clock is rounded down.
         lane.next_ms = max(lane.next_ms, held.answered_ms + lane.rest_ms + (lane.rest_ms > 0))
         lane.cycle_ms = held.answered_ms - held.due_ms + lane.rest_ms

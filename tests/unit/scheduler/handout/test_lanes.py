@@ -280,3 +280,34 @@ def test_an_older_answer_does_not_end_a_back_off(tmp_path: Path) -> None:
     assert first.end is not None
     assert first.end.news.health != ANSWERS
     assert pace.handout.health.fails(HOST)
+
+
+def test_gaps_are_measured_to_the_next_fetch(tmp_path: Path) -> None:
+    """Also while the spider still has the page before, which ends later."""
+    pace = Pace(tmp_path)
+    first = pace.open(urls=2)
+    pace.clock.advance(DELAY_MS + 1)
+    [second] = pace.start()
+    pace.handout.fetches.end(first)
+    pace.clock.advance(FETCH_MS)
+    pace.answer(second)
+    pace.clock.advance(DELAY_MS + 9)
+    pace.start()
+    measured = pace.handout.host_gaps.measured
+    assert sum(measured.counts) == 2
+    assert [(gap.gap_ms, gap.due_ms) for gap in measured.tightest] == [(DELAY_MS + 1, DELAY_MS)]
+    assert not any(measured.counts[5:]), "no gap looks as long as two"
+
+
+def test_a_refused_url_uses_no_host(tmp_path: Path) -> None:
+    """It goes to the engine for its errback alone. The line goes on when that has run."""
+    pace = Pace(tmp_path)
+    pace.open(urls=2)
+    [second] = pace.offered
+    second.has_errback = True
+    pace.handout.give_up(second, "forbidden")
+    assert pace.handout.buffer.pop() is second
+    pace.answer(second, "dropped:forbidden")
+    pace.handout.fetches.end(second)
+    assert [held.seq for held in pace.offered] == [2, 3]
+    assert pace.given_back() == []
