@@ -61,7 +61,8 @@ def main() -> int:
     """Run the cases; 0 when bigcrawl was as fast as Scrapy in each without a delay, and lost at most 1 % of a delay."""
     options = _parser().parse_args()
     procfs.keep_to(ORIGIN_CORE)
-    rows, missed = [["hosts x connections, delay", "bigcrawl", "Scrapy", "ratio", "CPU ms", "Scrapy's", "of its core", "kept"]], 0
+    heads = "hosts x connections, delay", "bigcrawl", "Scrapy", "ratio", "CPU ms", "Scrapy's", "of its core", "kept"
+    rows, missed = [[*heads]], 0
     for case in [case for case in CASES if not options.only or case.title in options.only]:
         ours, theirs = _in_turns(case, options.rounds, options.seconds, _pairs(options.set))
         ratio = statistics.median(our.pages_per_s / their.pages_per_s for our, their in zip(ours, theirs, strict=True))
@@ -70,7 +71,8 @@ def main() -> int:
         missed += kept < 0.99 if case.delay_s else ratio < 1
         medians = [statistics.median(found[i] for found in side) for i in (0, 1) for side in (ours, theirs)]
         speeds, costs = [f"{speed:.1f}" for speed in medians[:2]], [f"{cost:.2f}" for cost in medians[2:]]
-        rows.append([case.title, *speeds, f"{ratio:.2f}", *costs, f"{share:.0%}", f"{kept:.1%}" if case.delay_s else ""])
+        of_delay = f"{kept:.1%}" if case.delay_s else ""
+        rows.append([case.title, *speeds, f"{ratio:.2f}", *costs, f"{share:.0%}", of_delay])
         say("  ".join(rows[-1]))
     say("", "\n".join(aligned(rows)))
     return int(missed > 0)

@@ -35,8 +35,10 @@ AHEAD_MS: Final = 500
 WAIT_MS_MAX: Final = 2_000
 """A URL that waits longer in its lane is given back: the host has become slow, or this node."""
 
-HOSTS_SHARE: Final = 8
-"""At more hosts at a time than one in so many of the URLs that the node may hold, there are enough without lanes."""
+HOSTS_SHARE: Final = 4
+"""With more hosts than one in so many of the URLs that the node may hold, there is always one to fetch from."""
+
+LOOK_MS: Final = 250  # how often the hosts are counted
 
 LINES_SHARE: Final = 2
 """All lines together have at most one in so many of these URLs; the others are fetched, or acknowledged."""
@@ -101,24 +103,33 @@ class Lanes:
         self._give_back = give_back
         self._lanes: dict[str, _Lane] = {}
         self._open: dict[str, _Lane] = {}
-        self.connect(offer=_nothing, wake=lambda: None, may_open=lambda: True)
+        self._may_open = False
+        self._looked_ms = -LOOK_MS
+        self.connect(offer=_nothing, wake=lambda: None, hosts=lambda: 0, is_alone=lambda: True)
 
     def __repr__(self) -> str:
         return f"<Lanes hosts={len(self._lanes)} open={len(self._open)}>"
 
     def connect(
-        self, *, offer: Callable[[HeldUrl], None], wake: Callable[[], None], may_open: Callable[[], bool]
+        self,
+        *,
+        offer: Callable[[HeldUrl], None],
+        wake: Callable[[], None],
+        hosts: Callable[[], int],
+        is_alone: Callable[[], bool],
     ) -> None:
         """Work with the rest of the node from now on.
 
         Args:
             offer: offers a URL to the gates.
             wake: wakes the pump, because a line gets short.
-            may_open: whether this crawl is alone; hosts that others fetch too are held for one fetch at a time.
+            hosts: returns of how many hosts there are URLs.
+            is_alone: whether there is no other crawl; hosts that others fetch too are held for one fetch at a time.
         """
         self._offer = offer
         self._wake = wake
-        self._may_open = may_open
+        self._hosts = hosts
+        self._is_alone = is_alone
 
     @property
     def waiting(self) -> int:
@@ -169,7 +180,7 @@ class Lanes:
         lane.cycle_ms = held.answered_ms - held.due_ms + lane.rest_ms
         if lane.is_open:
             self._start(host, lane)
-        elif lane.cycle_ms <= AHEAD_MS and self._hosts_are_few:
+        elif lane.cycle_ms <= AHEAD_MS and self._may_open:
             lane.is_open = True
             self._open[host] = lane
             self._wake()
@@ -218,20 +229,23 @@ class Lanes:
 
     def lacking(self) -> Iterator[Ahead]:
         """Yield what lanes lack. Give back what has waited too long, and forget hosts that are used no more."""
+        now_ms = self._clock.monotonic_ms()
+        if now_ms - self._looked_ms >= LOOK_MS:
+            self._looked_ms = now_ms
+            self._may_open = 0 < self._hosts() * HOSTS_SHARE <= self._urls_max and self._is_alone()
         if not self._open:
             return
-        now_ms = self._clock.monotonic_ms()
         counts = Counter(held.host for held in self._ends.held)
         for host, lane in list(self._open.items()):
             if not counts[host]:
                 del self._open[host], self._lanes[host]
                 continue
-            if not self._may_open() or (lane.line and now_ms - lane.line[0].due_ms > WAIT_MS_MAX):
+            if not self._may_open or (lane.line and now_ms - lane.line[0].due_ms > WAIT_MS_MAX):
                 self.shut(host)
                 continue
             if lane.line:
                 self._start(host, lane)  # a URL may have been set aside, which tells nobody
-            most = self._most(lane) if self._hosts_are_few else 0
+            most = self._most(lane)
             if 2 * len(lane.line) < most:
                 yield Ahead(lane.partition, host, most - len(lane.line), counts[host])
 
@@ -260,13 +274,9 @@ class Lanes:
 
     def close(self) -> None:
         """Give back all lines, and open none any more."""
-        self._urls_max = 0
+        self._may_open, self._looked_ms = False, 1 << 62
         for host in list(self._open):
             self.shut(host)
-
-    @property
-    def _hosts_are_few(self) -> bool:
-        return len(self._lanes) * HOSTS_SHARE <= self._urls_max
 
     def _most(self, lane: _Lane) -> int:
         """How many URLs its line may have."""

@@ -7,11 +7,12 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from bigcrawl.redisdb.scripts import ANSWERS
-from bigcrawl.scheduler.handout.lanes import HOSTS_SHARE, WAIT_MS_MAX, Ahead
+from bigcrawl.scheduler.handout.lanes import HOSTS_SHARE, LOOK_MS, WAIT_MS_MAX, Ahead
 from bigcrawl.scheduler.records.held import Stage
 from tests.unit.scheduler.handout.desk import Desk
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from pathlib import Path
 
     from bigcrawl.scheduler.records.held import HeldUrl
@@ -30,7 +31,13 @@ class Pace(Desk):
         self.offered: list[HeldUrl] = []
         self.woken = 0
         self.is_alone = True
-        self.lanes.connect(offer=self.offered.append, wake=self._note_wake, may_open=lambda: self.is_alone)
+        self.hosts = 1
+        self.connect(self.offered.append)
+
+    def connect(self, offer: Callable[[HeldUrl], None]) -> None:
+        self.lanes.connect(
+            offer=offer, wake=self._note_wake, hosts=lambda: self.hosts, is_alone=lambda: self.is_alone
+        )
 
     def _note_wake(self) -> None:
         self.woken += 1
@@ -56,6 +63,7 @@ class Pace(Desk):
 
     def open(self, *, urls: int = 0, first: int = 1) -> HeldUrl:
         """A first fetch has gone well; then come `urls` ahead. Returns the first."""
+        assert not list(self.lanes.lacking())
         held = self.put(first)
         assert self.start() == [held]
         self.clock.advance(FETCH_MS)
@@ -132,11 +140,20 @@ def test_a_slow_host_has_no_lane(tmp_path: Path) -> None:
 def test_many_hosts_have_no_lanes(tmp_path: Path) -> None:
     """Others are fetched while one waits for Redis."""
     pace = Pace(tmp_path)
-    for seq in range(100, 100 + 40 // HOSTS_SHARE):
-        pace.put(seq, host=f"{seq}.example")
-    pace.offered.clear()
-    pace.open()
+    pace.hosts = 40 // HOSTS_SHARE + 1
+    pace.open(urls=1)
     assert not list(pace.lanes.lacking())
+    assert pace.given_back() == [2]
+
+
+def test_a_line_goes_back_when_hosts_become_many(tmp_path: Path) -> None:
+    """A crawl that begins with one site finds others."""
+    pace = Pace(tmp_path)
+    pace.open(urls=3)
+    pace.hosts = 40 // HOSTS_SHARE + 1
+    pace.clock.advance(LOOK_MS)
+    assert not list(pace.lanes.lacking())
+    assert pace.given_back() == [3, 4]
 
 
 @pytest.mark.parametrize("outcome", ["status:429", "status:503", "status:500", "error:timeout", "error:connection"])
@@ -171,9 +188,7 @@ def test_a_url_that_ends_at_the_gates_lets_the_next_one_pass(tmp_path: Path) -> 
     """A thousand of them, too: none calls the next."""
     pace = Pace(tmp_path, host_delay=0, in_process_max=4_000)
     pace.open()
-    pace.lanes.connect(
-        offer=lambda held: pace.handout.give_up(held, "forbidden"), wake=lambda: None, may_open=lambda: True
-    )
+    pace.connect(lambda held: pace.handout.give_up(held, "forbidden"))
     held = [pace.taken(seq) for seq in range(2, 1_002)]
     blocking = pace.taken(5_000)
     pace.lanes._lanes[HOST].using.add(blocking)
@@ -202,6 +217,7 @@ def test_a_line_goes_back_when_another_crawl_comes(tmp_path: Path) -> None:
     pace = Pace(tmp_path)
     pace.open(urls=3)
     pace.is_alone = False
+    pace.clock.advance(LOOK_MS)
     assert not list(pace.lanes.lacking())
     assert pace.given_back() == [3, 4]
 
