@@ -193,7 +193,7 @@ class Lanes:
         if lane is None or held not in lane.using:
             return
         lane.using.discard(held)
-        if is_back:
+        if is_back or held.rest_after_head_ms >= 0 or held.robots_failure:  # then Redis is told of a rest
             self._shut(held.host, lane)
         if lane.is_open:
             self._start(held.host, lane)

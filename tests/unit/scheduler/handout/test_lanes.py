@@ -35,9 +35,7 @@ class Pace(Desk):
         self.connect(self.offered.append)
 
     def connect(self, offer: Callable[[HeldUrl], None]) -> None:
-        self.lanes.connect(
-            offer=offer, wake=self._note_wake, hosts=lambda: self.hosts, is_alone=lambda: self.is_alone
-        )
+        self.lanes.connect(offer=offer, wake=self._note_wake, hosts=lambda: self.hosts, is_alone=lambda: self.is_alone)
 
     def _note_wake(self) -> None:
         self.woken += 1
@@ -182,6 +180,28 @@ def test_a_url_that_comes_back_brings_the_line_back(tmp_path: Path) -> None:
     pace.handout.give_back(second, 5_000)
     assert pace.given_back() == [2, 3]
     assert not list(pace.lanes.lacking())
+
+
+@pytest.mark.parametrize("has_errback", [False, True])
+def test_a_host_that_was_asked_at_the_gates_rests(tmp_path: Path, has_errback: bool) -> None:
+    """A HEAD, or a robots.txt that failed: the URL ends, and Redis is told of its host's rest before the others."""
+    pace = Pace(tmp_path)
+    pace.open(urls=2)
+    [second] = pace.offered
+    second.begin_robots_fetch()
+    if has_errback:
+        second.has_errback = True
+        second.note_robots_failure("error:other")
+        pace.handout.fail(second, "error:other")
+        assert pace.handout.buffer.pop() is second
+        pace.answer(second, "error:other")
+        pace.handout.fetches.end(second)
+    else:
+        second.note_asked(DELAY_MS)
+        pace.handout.give_up(second, "unwanted")
+    assert pace.given_back() == [3]
+    assert [end.seq for end in pace.ended()][:2] == [2, 3]
+    assert pace.offered == [second]
 
 
 def test_a_url_that_ends_at_the_gates_lets_the_next_one_pass(tmp_path: Path) -> None:
