@@ -299,7 +299,7 @@ def test_hosts_that_are_used_no_more_are_forgotten(tmp_path: Path) -> None:
     pace.answer(slow, "status:500")
     pace.handout.fetches.end(slow)
     assert list(pace.lanes._lanes) == [HOST]
-    pace.handout.held.forget([first, second], pace.clock.monotonic_ms())
+    pace.handout.held.forget([first, second], pace.clock.monotonic_ms(), 0)
     assert not list(pace.lanes.lacking())
     assert not pace.lanes._lanes
 
