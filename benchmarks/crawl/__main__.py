@@ -138,7 +138,7 @@ def _parser() -> argparse.ArgumentParser:
     add("--hosts", type=int, default=1000, help="default 1,000")
     add("--profile", action="store_true", help="no measurement: only where the CPU of the sides goes")
     add("--json", type=Path, default=Path("bench.json"), metavar="FILE", help="default bench.json")
-    add("--set", action="append", default=[], metavar="NAME=VALUE", help="a Scrapy setting for bigcrawl's side")
+    add("--set", action="append", default=[], metavar="NAME=VALUE", help="a Scrapy setting for all sides")
     add("--keep", action="store_true", help="keep logs, WARC files and state, and say where they are")
     return parser
 

@@ -44,12 +44,14 @@ class Plan:
 
     Attributes:
         seconds: between the first and the last look.
-        settings: Scrapy settings that bigcrawl's side gets on top of its own, for trying things.
+        settings: Scrapy settings that every side gets on top of its own, for trying things.
+        pages_before: when the crawl has fetched so many pages, it warms up.
     """
 
     hosts: int
     seconds: float
     settings: dict[str, Any]
+    pages_before: int = PAGES_BEFORE
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,7 +136,7 @@ def run_side(name: str, plan: Plan, directory: Path, *, profile: bool = False) -
 
 
 def _settings(name: str, plan: Plan, directory: Path, redis_url: str | None, *, profile: bool) -> dict[str, Any]:
-    chosen = settings_of(name, directory, redis_url) | (plan.settings if name == "bigcrawl" else {})
+    chosen = settings_of(name, directory, redis_url) | plan.settings
     chosen["BENCH_STATS_FILE"] = str(directory / STATS_FILE)
     chosen["BENCH_PROFILE_FILE"] = str(directory / PROFILE_FILE)
     chosen["BENCH_PROFILE_SECONDS"] = plan.seconds if profile else 0
@@ -153,7 +155,7 @@ class _Watch:
         first: Look | None = None
         started = early_at_s = time.monotonic()
         for look in self._looks():
-            if look.counts.pages < PAGES_BEFORE:
+            if look.counts.pages < plan.pages_before:
                 early_at_s = look.at_s
                 if look.at_s > started + START_S:
                     found = f"fetched {look.counts.pages} pages in {START_S} s"

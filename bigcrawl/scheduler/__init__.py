@@ -79,7 +79,8 @@ keeps that time.
 (`exchange_urls`). A host gives one URL and becomes busy. From now on the URL is in two places: taken in Redis, and held
 in the node (`records.held`). If a reply is lost, or Redis loses data, the two are compared, and the node's side wins
 (`owner.reconciliation`). A node takes at most BIGCRAWL_IN_PROCESS_MAX URLs, so at most that many are fetched again
-after its death.
+after its death. A host with a short delay gives further URLs ahead of its turns, and the node paces it
+(`handout.lanes`).
 
 *Taken to handed out (9 to 11).* `gates.gatekeeper` checks whether the URL may be fetched, and when. Its docstring lists
 the checks in their order; most are answered from memory. If the robots rules of the URL's authority are unknown,

@@ -204,7 +204,7 @@ class Scheduler(BaseScheduler):
                     return request
         except Exception:
             logger.exception("bigcrawl could not hand out a request")
-        if node.handout.buffer.waiting == 0:
+        if not (node.handout.buffer.waiting or node.handout.lanes.waiting):
             node.pump.wake()
         return None
 

@@ -31,7 +31,6 @@ if TYPE_CHECKING:
     from bigcrawl.scheduler.records.held import HeldUrl
 
 PAGES = 40
-HOST_DELAY_MS = 1_000
 TURN_MS = 500
 FORGETTABLE_MS = 3_000  # what ended so shortly before a moment that Redis forgot may be fetched again
 SNAPSHOTS_MS = 40_000
@@ -39,8 +38,6 @@ TRIES_MAX = 2
 SETTLE_TURNS = 600
 SETTINGS: dict[str, Any] = {
     "partitions": 4,
-    "host_delay": HOST_DELAY_MS / 1000,
-    "in_process_max": 6,
     "lease_seconds": 8,
     "durable_seconds": 2,
     "fetch_deadline": 20,
@@ -48,15 +45,27 @@ SETTINGS: dict[str, Any] = {
 }
 
 
-def url_of(page: int) -> str:
-    return f"http://h{page % 5}.d{page % 3}.example/{page}"
+@dataclass(frozen=True, slots=True)
+class Sites:
+    """The web, and how its hosts are crawled; page 0 leads to every other one."""
+
+    hosts: int
+    plds: int
+    delay_ms: int
+    in_process_max: int
+
+    def url_of(self, page: int) -> str:
+        return f"http://h{page % self.hosts}.d{page % self.plds}.example/{page}"
+
+    def links_of(self, url: str) -> list[str]:
+        page = int(url.rpartition("/")[2])
+        targets = {2 * page + 1, 2 * page + 2, (7 * page + 3) % PAGES}
+        return [self.url_of(target) for target in sorted(targets) if target < PAGES]
 
 
-def links_of(url: str) -> list[str]:
-    """Every page is reached from page 0."""
-    page = int(url.rpartition("/")[2])
-    targets = {2 * page + 1, 2 * page + 2, (7 * page + 3) % PAGES}
-    return [url_of(target) for target in sorted(targets) if target < PAGES]
+MANY_HOSTS = Sites(hosts=5, plds=3, delay_ms=1_000, in_process_max=6)
+FEW_HOSTS = Sites(hosts=2, plds=1, delay_ms=100, in_process_max=16)
+"""Their URLs are taken ahead of their turns, see `handout.lanes`."""
 
 
 class LeapingLoop(asyncio.SelectorEventLoop):
@@ -106,13 +115,16 @@ class Trial(World):
         tmp_path: Path,
         crawl: str,
         redis_url: str,
+        sites: Sites = MANY_HOSTS,
         *,
         may_forget: bool = True,
         settings: Mapping[str, Any] | None = None,
     ) -> None:
+        self.sites = sites
         self.server = redis.Redis.from_url(redis_url)
         self.network = Network(self.server, crawl)
-        super().__init__(tmp_path, crawl, redis_url, {**SETTINGS, **(settings or {})})
+        chosen = {"host_delay": sites.delay_ms / 1000, "in_process_max": sites.in_process_max}
+        super().__init__(tmp_path, crawl, redis_url, {**SETTINGS, **chosen, **(settings or {})})
         self.fetches: list[FetchSeen] = []
         self.under_way: dict[Node, list[FetchSeen]] = {}
         self.may_forget = may_forget  # Redis: then each turn is kept for `rewind`
@@ -137,7 +149,7 @@ class Trial(World):
         """One node with one seed, safe in an inbox."""
         node = await self.start_node()
         assert node is not None
-        node.offer(queued(url_of(0))[0])
+        node.offer(queued(self.sites.url_of(0))[0])
         await node.pump.flush()
         await self.pass_time(0)
 
@@ -176,6 +188,9 @@ class Trial(World):
         """All loops of the node, once; what it hands out is on the wire from then on."""
         for work in (node.guard.turn, node.pump.turn, node.fold.turn, node.beat.turn, node.watch.turn):
             await self.turn_loop(node, work)
+        await self._hand_out(node)
+
+    async def _hand_out(self, node: Node) -> None:
         await self._decide(node)
         while (held := node.handout.buffer.pop()) is not None:
             self._note_start(node, held)
@@ -227,9 +242,9 @@ class Trial(World):
         end_ms = deadline_ms if other.end_ms is None else min(other.end_ms, deadline_ms)
         assert end_ms <= now_ms, f"two connections to {held.host}: {other.url} and {held.url}"
         rested_ms = now_ms - end_ms
-        assert rested_ms >= HOST_DELAY_MS, f"{held.host} after {rested_ms} ms: {other.url}, {held.url}"
+        assert rested_ms >= self.sites.delay_ms, f"{held.host} after {rested_ms} ms: {other.url}, {held.url}"
 
-    def end_one(self, node: Node, *, again: bool = False) -> None:
+    async def end_one(self, node: Node, *, again: bool = False) -> None:
         """The node's oldest fetch is over: its links are offered, or it is to be tried again."""
         if not self.under_way[node]:
             return
@@ -245,9 +260,10 @@ class Trial(World):
             self._offer_links(node, held.url)
             held.outcome = "status:200"
         node.handout.fetches.end(held)
+        await self._hand_out(node)  # the engine asks for more at once
 
     def _offer_links(self, node: Node, page: str) -> None:
-        urls = links_of(page)
+        urls = self.sites.links_of(page)
         for at in node.outbox.remember_each(node.crawl.keys.marks_of(urls)):
             node.offer(queued(urls[at])[0])
 
@@ -289,14 +305,14 @@ class Trial(World):
             await self.turn_all()
             for node in self.nodes:
                 for _ in list(self.under_way[node]):
-                    self.end_one(node)
+                    await self.end_one(node)
             assert not self.fatal, self.fatal
             if all(node.progress.is_finished for node in self.nodes):
                 break
         assert all(node.progress.is_finished for node in self.nodes), (
             f"the crawl does not end: {await self.nodes[0].progress.survey()}"
         )
-        missing = {url_of(page) for page in range(PAGES)} - {fetch.url for fetch in self.fetches}
+        missing = {self.sites.url_of(page) for page in range(PAGES)} - {fetch.url for fetch in self.fetches}
         assert not missing, f"never fetched: {sorted(missing)}"
 
     async def close(self) -> None:

@@ -12,7 +12,7 @@ import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 
-from tests.property.frontier_trial import LeapingLoop, Trial
+from tests.property.frontier_trial import MANY_HOSTS, LeapingLoop, Sites, Trial
 from tests.support.redis_servers.unreliable_redis import Fault, Plan
 
 TURNS = 14
@@ -43,31 +43,31 @@ def singles(round_trips: int) -> list[Single]:
     ]
 
 
-def count_round_trips(redis_url: str, crawl: str) -> int:
+def count_round_trips(redis_url: str, crawl: str, sites: Sites = MANY_HOSTS) -> int:
     """How many there are before everything is left to settle."""
-    return _run(redis_url, crawl, None)
+    return _run(redis_url, crawl, sites, None)
 
 
-def run_with(redis_url: str, crawl: str, single: Single) -> None:
+def run_with(redis_url: str, crawl: str, single: Single, sites: Sites = MANY_HOSTS) -> None:
     """Run the crawl with that fault; AssertionError where a promise is broken."""
     try:
-        _run(redis_url, crawl, single)
+        _run(redis_url, crawl, sites, single)
     except AssertionError as error:
         error.add_note(str(single))
         raise
 
 
-def _run(redis_url: str, crawl: str, single: Single | None) -> int:
+def _run(redis_url: str, crawl: str, sites: Sites, single: Single | None) -> int:
     directory = Path(tempfile.mkdtemp(prefix="bigcrawl-single-"))
     try:
         with asyncio.Runner(loop_factory=LeapingLoop) as runner:
-            return runner.run(_trial(directory, crawl, redis_url, single))
+            return runner.run(_trial(directory, crawl, redis_url, sites, single))
     finally:
         shutil.rmtree(directory)
 
 
-async def _trial(directory: Path, crawl: str, redis_url: str, single: Single | None) -> int:
-    trial = Trial(directory, crawl, redis_url, may_forget=False)
+async def _trial(directory: Path, crawl: str, redis_url: str, sites: Sites, single: Single | None) -> int:
+    trial = Trial(directory, crawl, redis_url, sites, may_forget=False)
     try:
         await trial.begin()
         before = trial.network.round_trips
@@ -78,8 +78,8 @@ async def _trial(directory: Path, crawl: str, redis_url: str, single: Single | N
             if turn == NEXT_NODE_AT:
                 await trial.start_node()
             for number, node in enumerate(list(trial.nodes)):
-                trial.end_one(node, again=(turn + number) % 3 == 0)
-                trial.end_one(node)
+                await trial.end_one(node, again=(turn + number) % 3 == 0)
+                await trial.end_one(node)
             await trial.turn_all()
             if single is not None and single.late_turns and deliver_at is None and not trial.network.plans:
                 deliver_at = turn + single.late_turns

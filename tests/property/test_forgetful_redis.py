@@ -24,7 +24,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, rule, run_sta
 from bigcrawl.redisdb.running_time import FORGETTABLE_MS
 from bigcrawl.revisiting.visit import Answer, digest_of
 from bigcrawl.scheduler.node.link_graph import Ballot
-from tests.property.frontier_trial import PAGES, TURN_MS, LeapingLoop, Trial, links_of, url_of
+from tests.property.frontier_trial import FEW_HOSTS, MANY_HOSTS, PAGES, TURN_MS, LeapingLoop, Sites, Trial
 from tests.support.keys import url_key
 from tests.support.redis_servers.unreliable_redis import Fault, Plan
 from tests.support.sizes import examples
@@ -57,8 +57,8 @@ def body_of(url: str) -> bytes:
 class ForgetfulTrial(Trial):
     """A crawl by one node that visits pages again and tells partitions all that it may tell."""
 
-    def __init__(self, tmp_path: Path, crawl: str, redis_url: str) -> None:
-        super().__init__(tmp_path, crawl, redis_url, may_forget=False, settings=SETTINGS)
+    def __init__(self, tmp_path: Path, crawl: str, redis_url: str, sites: Sites) -> None:
+        super().__init__(tmp_path, crawl, redis_url, sites, may_forget=False, settings=SETTINGS)
         self.visits: Counter[str] = Counter()
         self.contents: set[int] = set()
 
@@ -67,7 +67,7 @@ class ForgetfulTrial(Trial):
             fetch.may_repeat = True  # visits are counted as they end
         super()._note_start(node, held)
 
-    def end_one(self, node: Node, *, again: bool = False) -> None:
+    async def end_one(self, node: Node, *, again: bool = False) -> None:
         if self.under_way[node] and not again:
             held, parts = self.under_way[node][0].held, node.parts
             body = body_of(held.url)
@@ -78,17 +78,17 @@ class ForgetfulTrial(Trial):
             self.contents.add(held.content)
             assert parts.votes is not None
             ballot = Ballot(held.url, 0.0)
-            ballot.add(links_of(held.url), 1)
+            ballot.add(self.sites.links_of(held.url), 1)
             parts.votes.cast(ballot)
             self.visits[held.url] += 1
-        super().end_one(node, again=again)
+        await super().end_one(node, again=again)
 
     async def work(self, turns: int, ends: int) -> None:
         """So many turns, in each of which so many pages come."""
         for _ in range(turns):
             for node in self.nodes:
                 for _ in range(ends):
-                    self.end_one(node)
+                    await self.end_one(node)
             await self.turn_all()
 
     async def die(self, ends: int, back: int, away_turns: list[int]) -> None:
@@ -109,6 +109,7 @@ class ForgetfulTrial(Trial):
 
     async def settle(self) -> None:
         await super().settle()
+        url_of, links_of = self.sites.url_of, self.sites.links_of
         keys = np.array([url_key(url_of(page)) for page in range(PAGES)], dtype=np.uint64)
         assert self.visits == Counter({url_of(page): VISITS for page in range(PAGES)})
         [node] = self.nodes
@@ -134,11 +135,11 @@ class ForgetfulTrial(Trial):
 class ForgetfulMachine(RuleBasedStateMachine):
     """Drives such a trial."""
 
-    def __init__(self, redis_url: str) -> None:
+    def __init__(self, redis_url: str, sites: Sites = MANY_HOSTS) -> None:
         super().__init__()
         self.loop = LeapingLoop()
         self.directory = Path(tempfile.mkdtemp(prefix="bigcrawl-trial-"))
-        self.trial = self.do(_made(self.directory, f"forgetful{next(_numbers)}", redis_url))
+        self.trial = self.do(_made(self.directory, f"forgetful{next(_numbers)}", redis_url, sites))
 
     def do(self, work: Awaitable[Any]) -> Any:
         return self.loop.run_until_complete(work)
@@ -176,13 +177,16 @@ class ForgetfulMachine(RuleBasedStateMachine):
             shutil.rmtree(self.directory)
 
 
-async def _made(directory: Path, crawl: str, redis_url: str) -> ForgetfulTrial:
-    return ForgetfulTrial(directory, crawl, redis_url)
+async def _made(directory: Path, crawl: str, redis_url: str, sites: Sites) -> ForgetfulTrial:
+    return ForgetfulTrial(directory, crawl, redis_url, sites)
 
 
-def test_nothing_is_lost_and_nothing_fetched_again_when_redis_forgets_and_stays_away(redis_url: str) -> None:
+@pytest.mark.parametrize("sites", [MANY_HOSTS, FEW_HOSTS], ids=["many hosts", "few hosts"])
+def test_nothing_is_lost_and_nothing_fetched_again_when_redis_forgets_and_stays_away(
+    redis_url: str, sites: Sites
+) -> None:
     """At any moment, for any time, also while it is told what it forgot before."""
-    run_state_machine_as_test(partial(ForgetfulMachine, redis_url), settings=MACHINE)  # type: ignore[arg-type]
+    run_state_machine_as_test(partial(ForgetfulMachine, redis_url, sites), settings=MACHINE)  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(

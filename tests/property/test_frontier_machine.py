@@ -62,6 +62,7 @@ class Fetch:
     order: int
     member: bytes
     due_ms: int
+    is_ahead: bool = False
     next_order: int | None = None
 
 
@@ -156,6 +157,36 @@ class FrontierMachine(RuleBasedStateMachine):
         if not heard:
             self.reconcile()
 
+    @rule(
+        host=st.sampled_from(HOSTS),
+        most=st.integers(1, 4),
+        horizon_ms=st.sampled_from([0, HORIZON_MS]),
+        heard=st.integers(0, 3),
+        data=st.data(),
+    )
+    def take_ahead(self, host: str, most: int, horizon_ms: int, heard: int, data: Any) -> None:
+        """Take URLs of a host that the owner paces, however many it has, and end others in the same call."""
+        ends = self._ends(data) if self.model.held and data.draw(st.booleans()) else []
+        taken = self.world.exchange(0, horizon_ms, *ends, ahead=[(host, most)])
+        self._note_ended(ends)
+        waiting = [seq for seq in self.model.waiting if self.model.orders[seq][0] == host]
+        free_ms = max(self.model.next_ms[host], self.model.lent_until_ms[host])
+        assert taken.ahead == len(taken.urls) <= min(most, len(waiting))
+        assert not taken.urls or free_ms <= self.world.now_ms + horizon_ms, f"{host} must rest"
+        for url in taken.urls:
+            seq = seq_of(url.member)
+            assert seq == self.model.first_waiting(url.host), "the head of the host's queue"
+            assert url.member == self.model.members[seq]
+            start_ms = max(self.world.now_ms, url.due_ms)
+            assert start_ms >= free_ms, f"{url.host} before its delay was over"
+            if heard:
+                order = self.model.orders[seq][1]
+                self.model.held[seq] = Fetch(url.host, order, url.member, start_ms, is_ahead=True)
+            else:
+                self.model.unheard.add(seq)
+        if not heard:
+            self.reconcile()
+
     def _ends(self, data: Any) -> list[Ended]:
         seqs = data.draw(st.lists(st.sampled_from(sorted(self.model.held)), unique=True, max_size=4))
         ends = []
@@ -163,8 +194,9 @@ class FrontierMachine(RuleBasedStateMachine):
             started = self.model.held[seq].due_ms <= self.world.now_ms
             kinds = [b"", b"=", b"%d:again%d" % (seq, next(_numbers))] if started else [b"="]
             # Only a fetch that never began may ask for no delay.
-            delays_ms = [DELAY_MS, 5 * DELAY_MS] if started else [0, DELAY_MS]
             member = data.draw(st.sampled_from(kinds))
+            never_began = not started or (member == b"=" and self.model.held[seq].is_ahead)
+            delays_ms = [0, DELAY_MS] if never_began else [DELAY_MS, 5 * DELAY_MS]
             news = data.draw(st.sampled_from([NO_NEWS, answers(), FAILED])) if started else NO_NEWS
             if member not in (b"", b"=") and (news == FAILED or (news == NO_NEWS and data.draw(st.booleans()))):
                 self.model.held[seq].next_order = self.model.held[seq].order + (1 << 33)

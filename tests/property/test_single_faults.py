@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from tests.property.frontier_trial import FEW_HOSTS, MANY_HOSTS, Sites
 from tests.property.single_faults import count_round_trips, run_with, singles
 
 EVERY = (  # primes, so that all kinds and all messages have their turn
@@ -12,10 +13,11 @@ EVERY = (  # primes, so that all kinds and all messages have their turn
 )
 
 
+@pytest.mark.parametrize("sites", [MANY_HOSTS, FEW_HOSTS], ids=["many hosts", "few hosts"])
 @pytest.mark.parametrize("every", EVERY)
-def test_a_single_fault_of_the_network_costs_nothing(redis_url: str, crawl_name: str, every: int) -> None:
+def test_a_single_fault_of_the_network_costs_nothing(redis_url: str, crawl_name: str, every: int, sites: Sites) -> None:
     """Refused, unheard, unsent, cut short or late: the crawl is complete, polite, and fetches nothing twice."""
-    faults = singles(count_round_trips(redis_url, crawl_name))
+    faults = singles(count_round_trips(redis_url, crawl_name, sites))
     assert len(faults) > every
     for number, single in enumerate(faults[::every]):
-        run_with(redis_url, f"{crawl_name}-{number}", single)
+        run_with(redis_url, f"{crawl_name}-{number}", single, sites)

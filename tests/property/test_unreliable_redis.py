@@ -19,7 +19,7 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, precondition, rule, run_state_machine_as_test
 
-from tests.property.frontier_trial import TURN_MS, LeapingLoop, Trial
+from tests.property.frontier_trial import FEW_HOSTS, MANY_HOSTS, TURN_MS, LeapingLoop, Sites, Trial
 from tests.support.redis_servers.unreliable_redis import Fault, Plan
 from tests.support.sizes import examples
 
@@ -36,11 +36,11 @@ _faults = st.builds(Plan, st.sampled_from(Fault), st.integers(1, 15))
 class UnreliableMachine(RuleBasedStateMachine):
     """Drives a trial."""
 
-    def __init__(self, redis_url: str) -> None:
+    def __init__(self, redis_url: str, sites: Sites = MANY_HOSTS) -> None:
         super().__init__()
         self.loop = LeapingLoop()
         self.directory = Path(tempfile.mkdtemp(prefix="bigcrawl-trial-"))
-        self.trial = self.do(_made(self.directory, f"trial{next(_numbers)}", redis_url))
+        self.trial = self.do(_made(self.directory, f"trial{next(_numbers)}", redis_url, sites))
 
     def do(self, work: Awaitable[Any]) -> Any:
         return self.loop.run_until_complete(work)
@@ -65,7 +65,7 @@ class UnreliableMachine(RuleBasedStateMachine):
         for _ in range(turns):
             node = self.node(number)
             for _ in range(ends):
-                self.trial.end_one(node, again=again)
+                self.do(self.trial.end_one(node, again=again))
             self.do(self.trial.turn_all())
 
     # --- faults
@@ -106,7 +106,7 @@ class UnreliableMachine(RuleBasedStateMachine):
             self.do(self.trial.pass_time(TURN_MS))
             for other in others:
                 self.do(self.trial.turn_node(other))
-                self.trial.end_one(other)
+                self.do(self.trial.end_one(other))
 
     def teardown(self) -> None:
         try:
@@ -120,13 +120,14 @@ class UnreliableMachine(RuleBasedStateMachine):
             shutil.rmtree(self.directory)
 
 
-async def _made(directory: Path, crawl: str, redis_url: str) -> Trial:
-    return Trial(directory, crawl, redis_url)
+async def _made(directory: Path, crawl: str, redis_url: str, sites: Sites) -> Trial:
+    return Trial(directory, crawl, redis_url, sites)
 
 
-def test_nothing_is_lost_and_nothing_comes_twice_but_within_its_bound(redis_url: str) -> None:
+@pytest.mark.parametrize("sites", [MANY_HOSTS, FEW_HOSTS], ids=["many hosts", "few hosts"])
+def test_nothing_is_lost_and_nothing_comes_twice_but_within_its_bound(redis_url: str, sites: Sites) -> None:
     """Random faults of all kinds."""
-    run_state_machine_as_test(partial(UnreliableMachine, redis_url), settings=SETTINGS)  # type: ignore[arg-type]
+    run_state_machine_as_test(partial(UnreliableMachine, redis_url, sites), settings=SETTINGS)  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(

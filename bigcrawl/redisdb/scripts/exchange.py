@@ -29,12 +29,14 @@ class Exchanged(NamedTuple):
         next_due_ms: when a host of the partition is next due, in the same time; -1 if no URL waits.
         ended: how many URLs were ended. URLs that were not taken any more do not count.
         urls: the URLs taken.
+        ahead: how many of them, the first ones, were taken ahead of their hosts' turns.
     """
 
     now_ms: int
     next_due_ms: int
     ended: int
     urls: list[TakenUrl]
+    ahead: int = 0
 
 
 _Blank = Literal[""]
@@ -122,14 +124,19 @@ def exchange_urls(
     now_ms: int = 0,
     outcomes: bytes = b"",
     revisits: bytes = b"",
+    ahead: Sequence[tuple[str, int]] = (),
 ) -> Call[Exchanged]:
-    """End taken URLs, then take URLs of hosts due within the horizon, earliest due first.
+    """End taken URLs, then take so many URLs each of the hosts `ahead`, then of hosts due within the horizon.
 
+    The hosts that are due give one each, earliest due first. Those `ahead` give theirs unless they must rest beyond the
+    horizon, however many are taken: the node paces them.
     `outcomes` has the outcomes of the acknowledged URLs, see `bigcrawl.scheduler.records.outcomes`, and `revisits`
     those URLs that are to be visited again, see `bigcrawl.scheduler.records.revisits`.
     """
     args: list[Value] = [now_ms, identity.node, identity.epoch, identity.generation]
-    args += [connections, urls_max, horizon_ms, delay_ms, outcomes, revisits]
+    args += [connections, urls_max, horizon_ms, delay_ms, outcomes, revisits, len(ahead)]
+    for host, most in ahead:
+        args += (host, most)
     for end in ended:
         args += end[:5]
         args += end.news
@@ -138,8 +145,8 @@ def exchange_urls(
     def parse(reply: list[Any]) -> Exchanged:
         if reply[0] < 0:
             refuse(keys, reply[0])
-        rows = zip(map(bytes.decode, reply[3::3]), reply[4::3], reply[5::3], strict=True)
+        rows = zip(map(bytes.decode, reply[4::3]), reply[5::3], reply[6::3], strict=True)
         urls = [_new_tuple(TakenUrl, row) for row in rows]
-        return _new_tuple(Exchanged, (reply[0], reply[1], reply[2], urls))
+        return _new_tuple(Exchanged, (reply[0], reply[1], reply[2], urls, reply[3]))
 
     return Call("exchange_urls", keys.for_exchange, tuple(args), parse, keys.partition)

@@ -128,10 +128,10 @@ class StartedRequests:
         if held is not None:
             took_ms = self._known_ms(download_ms)
             held.note_download(f"status:{response.status}", took_ms or 0, len(response.body))
-            self._note_answered(held, took_ms)
-            self._count_answer(response)
             if response.status in OVERLOADED:
                 held.note_retry_after(self._retry_after_ms(response))
+            self._note_answered(held, took_ms)
+            self._count_answer(response)
             node = self._node
             if node is None or node.same_content is None or response.status != 200 or not response.body:
                 return

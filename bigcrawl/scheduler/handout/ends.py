@@ -92,6 +92,13 @@ class Ends:
         """How long due hosts wait for this node, by the last URLs it took; 0 if it took none lately."""
         return self._failing_share.late_ms(self._clock.monotonic_ms())
 
+    def free_host(self, held: HeldUrl) -> int:
+        """The fetch of a URL went well and is over. Return how long its host rests, in ms."""
+        rest_ms = self._rests.after(held)
+        held.free_host(rest_ms)
+        self._host_gaps.note_end(held.host, held.answered_ms, rest_ms)
+        return rest_ms
+
     def end_fetched(self, held: HeldUrl) -> None:
         """End a URL that the engine is done with, whatever became of it."""
         if held.outcome == ABORTED:
@@ -107,9 +114,10 @@ class Ends:
             is_refused = held.refusal and not is_failure(held.refusal)
             rest_ms = self._rest_after_head(held)
             if not is_refused:
-                rest_ms = max(self._rests.after(held), self.health.rest_ms(held.host))
+                rest_ms = held.rest_ms if held.rest_ms >= 0 else self._rests.after(held)
+                rest_ms = max(rest_ms, self.health.rest_ms(held.host))
             end = Ended(held.seq, rest_ms, held.next_try, counter, held.fetched_bytes, news)
-        if not held.refusal:
+        if not held.refusal and held.rest_ms < 0:
             self._host_gaps.note_end(held.host, held.answered_ms, rest_ms)
         self.held.end(held, end, self._outbox.offered)
 

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from bigcrawl.scheduler.gates.speed import SpeedControl
     from bigcrawl.scheduler.handout.ends import Ends
     from bigcrawl.scheduler.handout.host_gaps import HostGaps
+    from bigcrawl.scheduler.handout.lanes import Lanes
     from bigcrawl.scheduler.handout.slow_hosts import SlowHosts
     from bigcrawl.scheduler.handout.suspects import Suspects
     from bigcrawl.scheduler.records.held import HeldUrl
@@ -34,6 +35,7 @@ class Fetches:
         in_process: InProcess,
         suspects: Suspects,
         ends: Ends,
+        lanes: Lanes,
     ) -> None:
         """Begin without any.
 
@@ -45,6 +47,7 @@ class Fetches:
             in_process: records on disk which URLs the engine has.
             suspects: are told what the engine has.
             ends: ends the URLs that the engine is done with.
+            lanes: are told which hosts are used no more.
         """
         self._clock = clock
         self._speed = speed
@@ -53,6 +56,7 @@ class Fetches:
         self._in_process = in_process
         self._suspects = suspects
         self._ends = ends
+        self._lanes = lanes
         self.under_way = 0
         self.waits = Histogram()
 
@@ -82,6 +86,7 @@ class Fetches:
             held.stop_fetching(self._clock.monotonic_ms())
             self.under_way -= 1
             self._in_process.note_answered(held)
+            self._lanes.note_over(held)
 
     def end(self, held: HeldUrl) -> None:
         """The engine is done with the URL: downloaded, parsed and piped, or failed, or refused."""
@@ -96,6 +101,7 @@ class Fetches:
         if self._speed.limits and not held.refusal:
             self._speed.note_ended(held.fetched_bytes)
         self._ends.end_fetched(held)
+        self._lanes.note_left(held)
 
     def leave(self, held: HeldUrl) -> None:
         """The URL ends otherwise. If it is being fetched, another one may start."""

@@ -18,6 +18,7 @@ from bigcrawl.scheduler.handout.concurrency import Crowd
 from bigcrawl.scheduler.handout.ends import Ends
 from bigcrawl.scheduler.handout.fetches import Fetches
 from bigcrawl.scheduler.handout.host_gaps import HostGaps
+from bigcrawl.scheduler.handout.lanes import Lanes
 from bigcrawl.scheduler.handout.lease import Lease
 from bigcrawl.scheduler.handout.missed_starts import MissedStarts
 from bigcrawl.scheduler.handout.revisits import Revisits
@@ -56,6 +57,7 @@ class Handout:
         in_process: the URLs that the engine has.
         revisits: which URLs are visited again when they end.
         suspects: URLs that may have killed a node.
+        lanes: which hosts are used, and URLs that were taken ahead.
         lease: nothing is handed out after its end.
         wake_engine: tells the engine that there may be something for it.
         break_off: gives up what the engine is fetching.
@@ -104,7 +106,11 @@ class Handout:
         self.in_process = InProcess(config.frontier.in_process_max)
         self.suspects = Suspects(self.in_process, clock, config.frontier.deaths_max, self._wake)
         slow = SlowHosts(politeness.slow_after_ms, self.crowd)
-        self.fetches = Fetches(clock, speed, slow, self.host_gaps, self.in_process, self.suspects, self.ends)
+        connections, urls_max = politeness.host_connections, config.frontier.in_process_max
+        self.lanes = Lanes(clock, paces, self.ends, connections, urls_max, self.give_back)
+        self.fetches = Fetches(
+            clock, speed, slow, self.host_gaps, self.in_process, self.suspects, self.ends, self.lanes
+        )
         self.buffer = Buffer(
             clock,
             self.lease,
@@ -173,6 +179,7 @@ class Handout:
     def give_back(self, held: HeldUrl, delay_ms: int, counter: str = "", *, is_behind: bool = False) -> None:
         """Return the URL to its place, or behind its host's others. Its host rests at least for `delay_ms`."""
         self.ends.give_back(held, delay_ms, counter, is_behind=is_behind)
+        self.lanes.note_left(held, is_back=True)
         self._wake_for_missed(held)
 
     def give_up(self, held: HeldUrl, reason: str, rule: str = "") -> None:
@@ -183,6 +190,7 @@ class Handout:
             self._refuse(held, reason)
             return
         self.ends.drop(held, reason)
+        self.lanes.note_left(held)
         self._wake_for_missed(held)
 
     def fail(self, held: HeldUrl, error: str) -> None:

@@ -56,7 +56,8 @@ class HostHealth:
         self._answered: BoundedDict[str, None] = BoundedDict(HOSTS_REMEMBERED)  # hosts that have not failed since
         self._bad: BoundedDict[str, BadPages] = BoundedDict(HOSTS_REMEMBERED)
         self.failures = 0  # failures of hosts, not of their pages; each makes its host rest
-        self._failing: BoundedDict[str, int] = BoundedDict(HOSTS_REMEMBERED)  # host -> key of the URL that failed last
+        self._failing: BoundedDict[str, tuple[int, int]] = BoundedDict(HOSTS_REMEMBERED)
+        """By host: the key of the URL that failed last, and when its fetch was over."""
 
     def __repr__(self) -> str:
         return f"<HostHealth answered={len(self._answered)} bad={len(self._bad)} failing={len(self._failing)}>"
@@ -72,7 +73,7 @@ class HostHealth:
 
     def is_failing(self, host: str, key: int) -> bool:
         """Whether the host fails, and another URL than that of the key was the last to fail."""
-        return self._failing.get(host, key) != key
+        return host in self._failing and self._failing[host][0] != key
 
     def bad_pages(self, host: str) -> int:
         """How many different pages of the host have failed in a row, at most `PAGES_REMEMBERED`."""
@@ -110,7 +111,7 @@ class HostHealth:
             del self._answered[host]
             logger.info("%(host)s fails, by %(why)s: its URLs wait for it", {"host": host, "why": outcome})
         self._bad.pop(host, None)
-        self._failing.remember(host, held.fields.key)
+        self._failing.remember(host, (held.fields.key, held.answered_ms))
         self.failures += 1
         return True
 
@@ -135,6 +136,8 @@ class HostHealth:
         outcome = held.outcome
         if outcome in FAILURES:
             return self.news_of(held, outcome)
+        if self._failing and held.answered_ms < self._failing.get(held.host, (0, 0))[1]:
+            return moved(held.next_order)  # its host has failed since, while the page was parsed
         if outcome.startswith(BROKEN) and outcome not in NO_WORD:
             self.note_broken(held)
             return answers(held.next_order)

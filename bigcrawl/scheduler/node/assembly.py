@@ -282,7 +282,6 @@ class Parts:
             self.ownership,
             self.handout,
             self.outbox,
-            self.gatekeeper,
             self.aside,
             self.engine.callbacks,
             self.failed,

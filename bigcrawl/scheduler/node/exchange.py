@@ -24,7 +24,6 @@ if TYPE_CHECKING:
     from bigcrawl.config import Config
     from bigcrawl.redisdb.client import RedisClient
     from bigcrawl.redisdb.scripts import Exchanged, TakenUrl
-    from bigcrawl.scheduler.gates.gatekeeper import Gatekeeper
     from bigcrawl.scheduler.handout.handout import Handout
     from bigcrawl.scheduler.node.failed_fetches import FailedFetches
     from bigcrawl.scheduler.node.outbox import Outbox
@@ -52,7 +51,6 @@ class UrlExchange:
         ownership: Ownership,
         handout: Handout,
         outbox: Outbox,
-        gatekeeper: Gatekeeper,
         aside: Aside,
         callbacks: Callbacks,
         failed: FailedFetches,
@@ -69,7 +67,6 @@ class UrlExchange:
         self._ownership = ownership
         self._handout = handout
         self._outbox = outbox
-        self._gatekeeper = gatekeeper
         self._aside = aside
         self._callbacks = callbacks
         self._failed = failed
@@ -94,11 +91,16 @@ class UrlExchange:
         """
         now_ms = self._clock.monotonic_ms()
         ends = self._ends(now_ms) if acknowledge else {}
+        ahead = self._ahead(urls_max) if urls_max > 0 else {}
+        urls_max -= sum(urls for rows in ahead.values() for _, urls in rows)
         shares = self._shares(urls_max, now_ms) if urls_max > 0 else {}
-        partitions = [*ends, *(owned for owned in shares if owned not in ends)]
+        partitions = [*dict.fromkeys((*ends, *ahead, *shares))]
         if not partitions:
             return False
-        calls = [self._call(owned, ends.get(owned, ()), shares.get(owned, 0), now_ms) for owned in partitions]
+        calls = [
+            self._call(owned, ends.get(owned, ()), shares.get(owned, 0), ahead.get(owned, ()), now_ms)
+            for owned in partitions
+        ]
         for owned in partitions:
             owned.note_asked()
         try:
@@ -138,6 +140,22 @@ class UrlExchange:
                 owned.note_due_by(now_ms + left_ms - TOGETHER_MS)
         return by_partition
 
+    def _ahead(self, room: int) -> dict[OwnedPartition, list[tuple[str, int]]]:
+        """How many URLs to take ahead of their hosts' turns; together at most `room`."""
+        by_number, lanes = self._ownership.owned, self._handout.lanes
+        found: dict[OwnedPartition, list[tuple[str, int]]] = {}
+        for partition, host, urls, held in lanes.lacking():
+            owned = by_number.get(partition)
+            if owned is None or owned.draining:
+                lanes.shut(host)
+                continue
+            more = owned.hot.by_host[host] - held
+            lanes.note_more(host, has_more=more > 0)
+            if (most := min(urls, more, room)) > 0:
+                found.setdefault(owned, []).append((host, most))
+                room -= most
+        return found
+
     def _shares(self, room: int, now_ms: int) -> dict[OwnedPartition, int]:
         """How many URLs to take from each partition with a due host; together at most `room`."""
         by_number = self._ownership.owned
@@ -156,7 +174,12 @@ class UrlExchange:
         return shares
 
     def _call(
-        self, owned: OwnedPartition, ended: Sequence[HeldUrl], share: int, now_ms: int
+        self,
+        owned: OwnedPartition,
+        ended: Sequence[HeldUrl],
+        share: int,
+        ahead: Sequence[tuple[str, int]],
+        now_ms: int,
     ) -> scripts.Call[Exchanged]:
         rows = [_end_row(held, now_ms) for held in ended]
         for held in ended:
@@ -172,6 +195,7 @@ class UrlExchange:
             rows,
             outcomes=b"".join([held.end_rows for held in ended]),
             revisits=revisits_of(ended),
+            ahead=ahead,
         )
 
     def _rows_of(self, held: HeldUrl) -> bytes:
@@ -217,12 +241,12 @@ class UrlExchange:
     def _note_taken(self, owned: OwnedPartition, share: int, reply: Exchanged, now_ms: int) -> None:
         if self._ownership.owned.get(owned.keys.partition) is not owned:
             return  # lost while the reply was under way: its new owner has the URLs
-        server_ms, next_due_ms, _, urls = reply
+        server_ms, next_due_ms, _, urls, ahead = reply
         # This may be in the past: the partition whose host has waited longest is asked first.
         owned.note_answer(now_ms + next_due_ms - server_ms if next_due_ms >= 0 else NEVER_MS)
         if share:
-            owned.note_take(share, len(urls), is_more_due=owned.due_ms <= now_ms + HORIZON_MS)
-        for url in urls:
+            owned.note_take(share, len(urls) - ahead, is_more_due=owned.due_ms <= now_ms + HORIZON_MS)
+        for number, url in enumerate(urls):
             # One millisecond more, because the clock here is rounded down and may be that much further.
             wait_ms = url.due_ms - server_ms
             held, methods = _held(owned.keys.partition, url, now_ms + (wait_ms + 1 if wait_ms > 0 else 0))
@@ -232,8 +256,10 @@ class UrlExchange:
                 continue
             if suspicion is not None and self._handout.suspects.note_taken(held, suspicion):
                 continue  # it goes no further
-            if not self._handout.ends.put_off_if_late(held, max(0, -wait_ms)):
-                self._gatekeeper.offer(held)
+            if number < ahead:
+                self._handout.lanes.put_ahead(held)
+            elif not self._handout.ends.put_off_if_late(held, max(0, -wait_ms)):
+                self._handout.lanes.put(held)
 
     def _is_stopped(self, held: HeldUrl, methods: Sequence[str]) -> bool:
         """Set a URL aside if its spider lacks one of these methods, or drop it if the settings say so."""
@@ -248,14 +274,14 @@ class UrlExchange:
 
 
 def waited_ms(held: HeldUrl, now_ms: int) -> int:
-    """How much of its host's delay is over already: it began when the fetch ended, not when Redis is told so.
+    """How much of its host's delay is over already: it began when the fetch ended, not when its page was parsed.
 
     Rounded down, because two clocks are off by up to a millisecond each.
     """
     assert held.end is not None, "an ended URL has an end"
     if not held.ended_ms:
         return 0
-    return min(max(0, now_ms - held.ended_ms - 2), held.end.delay_ms)
+    return min(max(0, now_ms - (held.answered_ms or held.ended_ms) - 2), held.end.delay_ms)
 
 
 def _end_row(held: HeldUrl, now_ms: int) -> Ended:

@@ -75,6 +75,12 @@ class Node:
         self.room = TakeRoom(parts)
         round_trips = asyncio.Event()
         self.pump = Pump(parts, self.room, self.recovery, round_trips)
+        parts.handout.lanes.connect(
+            offer=parts.gatekeeper.offer,
+            wake=self.pump.wake,
+            hosts=lambda: self.ownership.hot_hosts,
+            is_alone=lambda: not parts.shared_hosts.are_kept,
+        )
         self.fold = Fold(parts, self.pump.wake, round_trips)
         self.guard = Guard(parts)
         self.watch = Watch(parts)

@@ -156,6 +156,11 @@ class Ownership:
     def __repr__(self) -> str:
         return f"<Ownership of {len(self.owned)} partitions>"
 
+    @property
+    def hot_hosts(self) -> int:
+        """How many hosts have URLs in Redis, without those that are away. Cost: 0.1 us a partition."""
+        return sum(owned.hot.hosts for owned in self.owned.values())
+
     async def rebalance(self) -> None:
         """Claim free partitions that this node should own. Drain and release those that it should not.
 

@@ -69,6 +69,7 @@ class HeldUrl:
     next_try: bytes = b""
     next_order: int | None = None  # where the next try goes in its host's queue; None: where this one was
     answered_ms: int = 0  # monotonic; when the last fetch was over, whatever came of it
+    rest_ms: int = -1  # how long its host rests since then, if the fetch went well; -1: its end says that
     is_visited: bool = False  # what its visit brought is noted
     revisit: Revisit | None = None  # its next visit, if it ends now
     # Its end.
@@ -140,6 +141,10 @@ class HeldUrl:
         self.due_ms = passage.at_ms
         self.gaps = gaps
 
+    def await_turn(self, due_ms: int) -> None:
+        """Its host's next turn is its own, and comes then."""
+        self.due_ms = due_ms
+
     # --- between the gates and the engine
 
     def enter_buffer(self) -> None:
@@ -199,6 +204,10 @@ class HeldUrl:
         """Its fetch is over, whatever came of it."""
         self.fetching_since_ms = -1
         self.answered_ms = now_ms
+
+    def free_host(self, rest_ms: int) -> None:
+        """Its fetch went well, and its host is free after this rest, whatever becomes of the page."""
+        self.rest_ms = rest_ms
 
     def note_outcome(self, outcome: str) -> None:
         """What has come of it, as its counter is called."""

@@ -85,7 +85,7 @@ def test_closed_spider_goes_on_where_it_ended(project: Project, site: Site, craw
     first = project.crawl("closing", crawl_name, known, {"CLOSE_AT_TWO": 1})
     assert first.status == 0, first.log
     assert "Closing spider (enough)" in first.log
-    assert site.paths()[-1] == "/page/2"
+    assert site.paths()[-1] in ("/page/2", "/page/3"), "the next fetch may be under way when a page is parsed"
     second = project.crawl("closing", crawl_name, known)
     assert second.status == 0, second.log
     assert "Closing spider (finished)" in second.log

@@ -149,10 +149,12 @@ class ScriptWorld:
         call = scripts.admit_urls(self.keys, self.who, number, packed, self.connections, urls, self.now_ms)
         return bool(self.runner.run(call))
 
-    def exchange(self, urls_max: int, horizon_ms: int, *ended: Ended) -> Exchanged:
+    def exchange(
+        self, urls_max: int, horizon_ms: int, *ended: Ended, ahead: Sequence[tuple[str, int]] = ()
+    ) -> Exchanged:
         """End and take in one call."""
         call = scripts.exchange_urls(
-            self.keys, self.who, self.connections, urls_max, horizon_ms, DELAY_MS, ended, self.now_ms
+            self.keys, self.who, self.connections, urls_max, horizon_ms, DELAY_MS, ended, self.now_ms, ahead=ahead
         )
         exchanged: Exchanged = self.runner.run(call)
         return exchanged

@@ -42,6 +42,7 @@ ROWS: dict[tuple[str, str], Any] = {
     ("admit_urls", "urls"): [("host", 1, b"1:url")],
     ("check_rights", "rows"): [("HGET", "key")],
     ("drop_urls", "urls"): [(b"1:url", b"outcome")],
+    ("exchange_urls", "ahead"): [("host", 1)],
     ("exchange_urls", "ended"): [Ended(1, 2, b"3:url", "status:200", 4, answers(5))],
     ("reconcile_partition", "held"): [(1, "host", 2, b"1:url")],
     ("reconcile_partition", "earlier"): [(3,)],

@@ -1,4 +1,5 @@
--- exchange_urls: acknowledge, fail or return taken URLs, then give the owner URLs of hosts due within the horizon.
+-- exchange_urls: acknowledge, fail or return taken URLs, then give the owner URLs of hosts that it paces itself, and of
+-- hosts due within the horizon.
 -- KEYS[1] hash    owner      node, epoch, generation
 -- KEYS[2] hash    state      hot = URLs in back queues, ended, and counters named in ARGV
 -- KEYS[3] zset    ready      score = next fetch ms, plus a fraction for the order in which hosts came; member = host
@@ -15,16 +16,19 @@
 -- ARGV[8] host delay ms: for hosts without a delay of their own, and between starts on a host's connections
 -- ARGV[9] outcomes of the acknowledged URLs; '' if there are none
 -- ARGV[10] revisits: those of the acknowledged URLs that are to be visited again, encoded; '' if there are none
--- ARGV[11...] per ended URL: seq; delay ms of its host; new member ('' acknowledges the URL, '=' returns it unchanged,
---            otherwise the next try of a failed URL); counter to raise ('' for none); bytes to add to the counter
---            bytes; health of its host ('+': it answered, '': unknown, otherwise why it failed); order of the URL from
---            now on ('' for the old one); for a failed host: first back-off ms, longest ms, thousandths to add,
---            failures that retire it (0: none); ms of the delay that have already passed
--- Returns: {now_ms, next due ms of the partition or -1, URLs ended, host, due ms, member, ...}, earliest due first;
+-- ARGV[11] number of hosts of which URLs are taken ahead of their turns
+-- ARGV[12...] host, most URLs, of each of these; per ended URL: seq; delay ms of its host; new member ('' acknowledges
+--            the URL, '=' returns it unchanged, otherwise the next try of a failed URL); counter to raise ('' for none);
+--            bytes to add to the counter bytes; health of its host ('+': it answered, '': unknown, otherwise why it
+--            failed); order of the URL from now on ('' for the old one); for a failed host: first back-off ms, longest
+--            ms, thousandths to add, failures that retire it (0: none); ms of the delay that have already passed
+-- Returns: {now_ms, next due ms of the partition or -1, URLs ended, URLs taken ahead, host, due ms, member, ...}, those
+--          taken ahead first, then by their due times;
 --          {-1} if another node owns the partition, {-3} if it was reconciled since the call was made.
 -- Guarantee: a URL is in its back queue or taken, never both. An acknowledged URL is gone. A returned or failed one is
 --            at the given order, or at its old one, which puts it first among equals. A host with waiting URLs is ready
---            or busy, and has at most ARGV[5] URLs taken.
+--            or busy. One with ARGV[5] URLs taken is not ready. It gives further ones only ahead, to a node that paces
+--            it, and none if its next fetch time is beyond the horizon.
 --            A host's next fetch time never moves back. Its record lives for at least a minute after that time, and for
 --            four times its back-off if it has failed.
 --            A URL is acknowledged if and only if its outcome is in the inbox, with its revisit if it has one.
@@ -77,7 +81,8 @@ local function fail(host, host_record, taken_ms, why, first_ms, longest_ms, jitt
 end
 -- What is kept for many hosts or URLs in one key is read once and written once: a command costs more than its work.
 local seqs, hosts, ended = {}, {}, {}
-for i = 11, #ARGV, 12 do
+local ahead_end = 11 + 2 * tonumber(ARGV[11])
+for i = ahead_end + 1, #ARGV, 12 do
   seqs[#seqs + 1] = ARGV[i]
 end
 local was_busy, busy = {}, {} -- URLs taken of each host that this call is about, before and after
@@ -97,7 +102,7 @@ for i, record in ipairs(ask_many('HMGET', KEYS[5], seqs)) do
 end
 read_busy(hosts)
 local untaken, due_again = {}, {}
-for i = 11, #ARGV, 12 do
+for i = ahead_end + 1, #ARGV, 12 do
   local record = ended[ARGV[i]]
   if record then
     ended[ARGV[i]] = nil
@@ -153,7 +158,7 @@ for i = 11, #ARGV, 12 do
       keep_record(host_record, next_ms - now + 120000 + 4 * math.min(rest_ms, 86400000))
     end
     if count < connections and redis.call('EXISTS', KEYS[6] .. host) == 1 then
-      local score = next_ms + (i + 1) / 12 / 1024
+      local score = next_ms + ((i - ahead_end - 1) / 12 + 1) / 1024
       if is_well then
         redis.call('ZADD', KEYS[3], score, host)
       end
@@ -179,7 +184,48 @@ if snoozes > 0 then
     end
   end
 end
-local reply = {now, -1, acknowledged + returned}
+local reply = {now, -1, acknowledged + returned, 0}
+local taken, later, unready = {}, {}, {}
+-- Note that a URL is taken from a host's queue, as the answer of ZPOPMIN has it from i on.
+local function take(host, due_ms, popped, i)
+  local start_ms = math.max(now, due_ms)
+  taken[#taken + 1] = string.match(popped[i], '^(%d+):')
+  taken[#taken + 1] = host .. '\n' .. start_ms .. '\n' .. popped[i + 1] .. '\n' .. popped[i]
+  busy[host] = busy[host] + 1
+  hot = hot - 1
+  reply[#reply + 1] = host
+  reply[#reply + 1] = due_ms
+  reply[#reply + 1] = popped[i]
+  return start_ms
+end
+-- Kept while a URL is in process, because a claim of the partition reads it.
+local function keep_delay(host_record)
+  if redis.call('HEXISTS', host_record, 'delay') == 1 then
+    keep_record(host_record, longest_ms)
+  end
+end
+hosts = {}
+for i = 12, ahead_end, 2 do
+  hosts[#hosts + 1] = ARGV[i]
+end
+read_busy(hosts)
+for i = 12, ahead_end, 2 do
+  local host, back, host_record = ARGV[i], KEYS[6] .. ARGV[i], KEYS[7] .. ARGV[i]
+  local next_ms = tonumber(redis.call('HGET', host_record, 'next') or '0')
+  if next_ms <= now + tonumber(ARGV[7]) then
+    local popped = redis.call('ZPOPMIN', back, ARGV[i + 1])
+    for j = 1, #popped, 2 do
+      take(host, next_ms, popped, j)
+      reply[4] = reply[4] + 1
+    end
+    if #popped > 0 then
+      keep_delay(host_record)
+      if busy[host] >= connections or redis.call('EXISTS', back) == 0 then
+        redis.call('ZREM', KEYS[3], host)
+      end
+    end
+  end
+end
 local due = {}
 if tonumber(ARGV[6]) > 0 then
   local beyond = string.format('(%.0f', now + tonumber(ARGV[7]) + 1) -- the fraction of a score only orders hosts
@@ -190,30 +236,19 @@ for i = 1, #due, 2 do
   hosts[#hosts + 1] = due[i]
 end
 read_busy(hosts)
-local taken, later, unready = {}, {}, {}
 for i = 1, #due, 2 do
   local host, due_ms = due[i], math.floor(tonumber(due[i + 1]))
   local back, host_record = KEYS[6] .. host, KEYS[7] .. host
-  local first = redis.call('ZPOPMIN', back)
+  local popped = redis.call('ZPOPMIN', back)
   local is_more_due = false
-  if first[1] then
-    local start_ms = math.max(now, due_ms)
-    taken[#taken + 1] = string.match(first[1], '^(%d+):')
-    taken[#taken + 1] = host .. '\n' .. start_ms .. '\n' .. first[2] .. '\n' .. first[1]
-    busy[host] = busy[host] + 1
-    -- Kept while the URL is in process, because a claim of the partition reads it.
-    if redis.call('HEXISTS', host_record, 'delay') == 1 then
-      keep_record(host_record, longest_ms)
-    end
+  if popped[1] then
+    local start_ms = take(host, due_ms, popped, 1)
+    keep_delay(host_record)
     if busy[host] < connections and redis.call('EXISTS', back) == 1 then
       is_more_due = true
       later[#later + 1] = start_ms + usual_ms + (i - 1) / 2 / 1024
       later[#later + 1] = host
     end
-    hot = hot - 1
-    reply[#reply + 1] = host
-    reply[#reply + 1] = due_ms
-    reply[#reply + 1] = first[1]
   end
   if not is_more_due then
     unready[#unready + 1] = host

@@ -124,6 +124,7 @@ class Departure:
 
     async def _close_gates(self) -> None:
         parts = self._parts
+        parts.handout.lanes.close()
         await parts.gatekeeper.close()
         parts.dns.drop_store(parts.answers)
         await parts.answers.close()

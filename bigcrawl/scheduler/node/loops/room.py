@@ -41,7 +41,8 @@ class TakeRoom:
             return 0
         room = self._in_process_max - len(self._handout.held)
         if self._speed.limits:
-            room = min(room, self._speed.room(self._handout.buffer.waiting + self._gatekeeper.waiting))
+            waiting = self._handout.buffer.waiting + self._handout.lanes.waiting + self._gatekeeper.waiting
+            room = min(room, self._speed.room(waiting))
         if self._pages_max:
             room = min(room, self._progress.pages_left(1 + self._busy_others()) - self._handout.soon_ended)
         return max(0, room)

@@ -18,6 +18,7 @@ from bigcrawl.redisdb.scripts import Claim, Identity, Refusal
 from bigcrawl.scheduler.crawl.in_process import UNKNOWN
 from bigcrawl.scheduler.crawl.membership import LastOwner
 from bigcrawl.scheduler.crawl.missing import MARK, LostFilesError
+from bigcrawl.scheduler.handout.lanes import WAIT_MS_MAX
 from bigcrawl.scheduler.owner.damaged import is_damage
 from bigcrawl.scheduler.partition.manifest import NO_INBOX_ID
 
@@ -197,7 +198,7 @@ class Claims:
             lease_ms=lease_ms,
             epoch_min=epoch_min,
             dead_token=last.token if last is not None and last.is_dead else "",
-            deadline_ms=deadline_ms,
+            deadline_ms=deadline_ms + WAIT_MS_MAX,  # since it was taken
             # The kernel goes on receiving for a process that is stopped, and nobody gives its fetches up.
             abort_ms=deadline_ms if last is not None and last.is_here else ABORT_MS,
             forgotten_ms=lease_ms + ABORT_MS if is_alone_here else deadline_ms,

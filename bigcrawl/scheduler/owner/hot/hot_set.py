@@ -113,6 +113,11 @@ class HotSet:
         """Hot URLs without the next tries of hosts that are away, which must not keep other hosts out."""
         return self.urls - self._next_tries
 
+    @property
+    def hosts(self) -> int:
+        """How many hosts have hot URLs, without those that are away."""
+        return len(self.by_host) - self._next_tries
+
     def are_all(self, fails: Callable[[str], bool]) -> bool:
         """Whether every hot URL belongs to a host that is away, or for which `fails` returns true."""
         away = self._away.hot_max

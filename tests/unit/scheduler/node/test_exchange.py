@@ -16,6 +16,7 @@ from bigcrawl.scheduler.node.exchange import TOGETHER_MS, _end_row
 from bigcrawl.scheduler.owner.hot.due_heap import NEVER_MS
 from bigcrawl.scheduler.owner.hot.taking import TAKE_MAX
 from bigcrawl.url.canonical import host_of
+from tests.support.redis_servers.lost_replies import LostReplies, once
 from tests.support.redis_servers.one_clock import ask_no_more
 from tests.unit.scheduler.records.test_held_urls import held_url
 from tests.unit.scheduler.world import queued, world
@@ -87,7 +88,7 @@ def test_delay_told_late_is_told_shorter(tmp_path: Path, crawl_name: str, redis_
             run_each = node.parts.client.run_each
 
             async def away(calls: Any) -> list[Any]:
-                sent.append(calls[0].args[11] - calls[0].args[21])
+                sent.append(calls[0].args[12] - calls[0].args[22])
                 if len(sent) == 1:
                     raise TransientStoreError("away")
                 return await run_each(calls)
@@ -337,5 +338,116 @@ def test_answer_does_not_undo_what_came_after_the_question(tmp_path: Path, crawl
             await node.parts.exchange.run(acknowledge=True, urls_max=0)
             assert [held.host for held in await taken_now(node, 10)] == ["b.example"]
             assert only(node).due_ms == NEVER_MS
+
+    asyncio.run(scenario())
+
+
+# --- what is taken ahead of its host's turn
+
+
+async def in_lane(w: World, node: Node, *urls: str) -> HeldUrl:
+    """The first URL of a host is answered, with others in its queue."""
+    await taking_on(w, node, *urls)
+    [first] = await taken_now(node, 10)
+    start_and_answer(node, first)
+    return first
+
+
+def start_and_answer(node: Node, held: HeldUrl) -> None:
+    assert node.handout.buffer.pop() is held
+    held.outcome = "status:200"
+    node.handout.fetches.note_answered(held)
+
+
+def pages(count: int) -> list[str]:
+    return [f"http://a.example/{page}" for page in range(count)]
+
+
+def test_a_host_is_fetched_on_while_its_pages_are_not_safe(tmp_path: Path, crawl_name: str, redis_url: str) -> None:
+    """A disk that hangs stops it at BIGCRAWL_IN_PROCESS_MAX. So many are taken in Redis."""
+
+    async def scenario() -> None:
+        settings: dict[str, Any] = {"partitions": 1, "host_delay": 0, "in_process_max": 8}
+        async with world(tmp_path, crawl_name, redis_url, **settings) as w:
+            node = await w.joined(may_acknowledge=lambda: False)
+            held = await in_lane(w, node, *pages(20))
+            fetched = [held]
+            for _ in range(20):
+                node.handout.fetches.end(held)
+                await node.pump.end_and_take()
+                if (found := node.handout.buffer.pop()) is None:
+                    break
+                held = found
+                held.outcome = "status:200"
+                node.handout.fetches.note_answered(held)
+                fetched.append(held)
+            assert [held.url for held in fetched] == pages(8)
+            taken = await w.client.command("HLEN", w.keys(node, "a.example").taken)
+            assert taken == len(node.handout.held) == 8
+            assert node.parts.exchange.pages == 0
+
+    asyncio.run(scenario())
+
+
+def test_a_lane_gets_what_its_host_has_and_asks_for_no_more(tmp_path: Path, crawl_name: str, redis_url: str) -> None:
+    """What Redis does not have is not asked for."""
+
+    async def scenario() -> None:
+        async with world(tmp_path, crawl_name, redis_url, partitions=1, host_delay=0) as w:
+            node = await w.joined()
+            await in_lane(w, node, *pages(4))
+            assert len(await taken_now(node, 10)) == 3
+            trips = node.parts.client.round_trips
+            assert not await node.parts.exchange.run(acknowledge=False, urls_max=10)
+            assert node.parts.client.round_trips == trips
+
+    asyncio.run(scenario())
+
+
+def test_lanes_take_no_more_than_there_is_room_for(tmp_path: Path, crawl_name: str, redis_url: str) -> None:
+    """Together with what is due in its turn."""
+
+    async def scenario() -> None:
+        async with world(tmp_path, crawl_name, redis_url, partitions=1, host_delay=0) as w:
+            node = await w.joined()
+            await in_lane(w, node, *pages(9))
+            await taking_on(w, node, "http://b.example/")
+            found = await taken_now(node, 4)
+            assert [held.host for held in found] == ["a.example"] * 4
+
+    asyncio.run(scenario())
+
+
+def test_a_line_goes_back_when_its_partition_moves(tmp_path: Path, crawl_name: str, redis_url: str) -> None:
+    """The node that should own it does not wait for URLs that nobody has begun to fetch."""
+
+    async def scenario() -> None:
+        async with world(tmp_path, crawl_name, redis_url, partitions=1, host_delay=0) as w:
+            node = await w.joined()
+            await in_lane(w, node, *pages(9))
+            assert len(await taken_now(node, 5)) == 5
+            only(node).note_wanted(False)
+            await node.parts.exchange.run(acknowledge=True, urls_max=10)
+            await node.parts.exchange.run(acknowledge=True, urls_max=10)
+            assert [held.url for held in node.handout.held] == pages(2)
+
+    asyncio.run(scenario())
+
+
+def test_a_lost_reply_gives_back_what_was_taken_ahead(tmp_path: Path, crawl_name: str, redis_url: str) -> None:
+    """Both sides are compared, and the host goes on."""
+
+    async def scenario() -> None:
+        async with world(tmp_path, crawl_name, redis_url, partitions=1, host_delay=0) as w:
+            node = await w.joined()
+            await in_lane(w, node, *pages(6))
+            LostReplies(node.parts.client, once("exchange_urls"))
+            with pytest.raises(TransientStoreError):
+                await take(node, 3)
+            assert len(node.handout.held) == 1
+            assert await w.client.command("HLEN", w.keys(node, "a.example").taken) == 4
+            await node.ownership.reconciliation.settle_doubts()
+            assert await w.client.command("HLEN", w.keys(node, "a.example").taken) == 1
+            assert [held.url for held in await taken_now(node, 3)] == pages(4)[1:]
 
     asyncio.run(scenario())

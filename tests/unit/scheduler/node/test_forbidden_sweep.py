@@ -47,7 +47,7 @@ async def run_out(w: World, node: Node, turns: int) -> tuple[list[str], int]:
         takes += 1
         offer(held)
 
-    node.parts.gatekeeper.offer = counted  # type: ignore[method-assign]
+    node.handout.lanes.connect(offer=counted, wake=node.pump.wake, hosts=lambda: 1, is_alone=lambda: True)
     for _ in range(turns):
         for held in await w.take(node, 1):
             fetched.append(held.url)

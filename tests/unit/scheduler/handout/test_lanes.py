@@ -1,0 +1,349 @@
+"""Hosts that are paced here: one fetch at a time, apart by their delays, whatever was taken ahead."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from bigcrawl.redisdb.scripts import ANSWERS
+from bigcrawl.scheduler.handout.lanes import HOSTS_SHARE, LOOK_MS, WAIT_MS_MAX, Ahead
+from bigcrawl.scheduler.records.held import Stage
+from tests.unit.scheduler.handout.desk import Desk
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    from bigcrawl.scheduler.records.held import HeldUrl
+
+DELAY_MS = 100
+FETCH_MS = 20
+HOST = "a.example"
+
+
+class Pace(Desk):
+    """A desk whose gates let everything pass, when it is due."""
+
+    def __init__(self, tmp_path: Path, **settings: Any) -> None:
+        super().__init__(tmp_path, **{"host_delay": DELAY_MS / 1000, "in_process_max": 40, **settings})
+        self.lanes = self.handout.lanes
+        self.offered: list[HeldUrl] = []
+        self.woken = 0
+        self.is_alone = True
+        self.hosts = 1
+        self.connect(self.offered.append)
+
+    def connect(self, offer: Callable[[HeldUrl], None]) -> None:
+        self.lanes.connect(offer=offer, wake=self._note_wake, hosts=lambda: self.hosts, is_alone=lambda: self.is_alone)
+
+    def _note_wake(self) -> None:
+        self.woken += 1
+
+    def put(self, seq: int, *, host: str = HOST, ahead: bool = False) -> HeldUrl:
+        held = self.taken(seq)
+        held.host = host
+        (self.lanes.put_ahead if ahead else self.lanes.put)(held)
+        return held
+
+    def start(self) -> list[HeldUrl]:
+        """Start what the gates were offered and is due."""
+        due = [held for held in self.offered if held.due_ms <= self.clock.monotonic_ms()]
+        self.offered[:] = [held for held in self.offered if held not in due]
+        for held in due:
+            self.handout.admit(held)
+        return [started for _ in due if (started := self.handout.buffer.pop()) is not None]
+
+    def answer(self, held: HeldUrl, outcome: str = "status:200") -> None:
+        """The answer is there; the spider is not done with it yet."""
+        held.outcome, held.download_ms = outcome, FETCH_MS
+        self.handout.fetches.note_answered(held)
+
+    def open(self, *, urls: int = 0, first: int = 1) -> HeldUrl:
+        """A first fetch has gone well; then come `urls` ahead. Returns the first."""
+        assert not list(self.lanes.lacking())
+        held = self.put(first)
+        assert self.start() == [held]
+        self.clock.advance(FETCH_MS)
+        self.answer(held)
+        for seq in range(first + 1, first + 1 + urls):
+            self.put(seq, ahead=True)
+        return held
+
+    def given_back(self) -> list[int]:
+        return [held.seq for held in self.handout.held if held.end is not None and held.end.member == b"="]
+
+
+def test_a_host_is_free_when_its_fetch_is_over(tmp_path: Path) -> None:
+    """Neither the spider nor the page's way to the disk keeps it. The next fetch comes after its delay."""
+    pace = Pace(tmp_path)
+    first = pace.open(urls=3)
+    assert first.stage is Stage.STARTED, "the spider still has it"
+    for seq in (2, 3, 4):
+        pace.clock.advance(DELAY_MS)
+        assert pace.start() == []
+        pace.clock.advance(1)
+        [held] = pace.start()
+        assert held.seq == seq
+        pace.clock.advance(FETCH_MS)
+        assert pace.start() == [], "one at a time"
+        pace.answer(held)
+
+
+def test_connections_of_a_host_start_apart(tmp_path: Path) -> None:
+    """As many at a time as it may have, their starts one delay from each other."""
+    pace = Pace(tmp_path, host_connections=2)
+    pace.open(urls=4)
+    pace.clock.advance(DELAY_MS + 1)
+    [second] = pace.start()
+    pace.clock.advance(DELAY_MS - 1)
+    assert pace.start() == []
+    pace.clock.advance(1)
+    [third] = pace.start()
+    pace.clock.advance(10 * DELAY_MS)
+    assert pace.start() == [], "both connections are used"
+    pace.answer(second)
+    pace.clock.advance(DELAY_MS + 1)
+    assert len(pace.start()) == 1
+    assert third.stage is Stage.STARTED
+
+
+def test_a_lane_asks_for_half_a_second(tmp_path: Path) -> None:
+    """No more than its host uses up in that time, nor than its share of what the node may hold; and again at half."""
+    pace = Pace(tmp_path)
+    pace.open()
+    [lacking] = pace.lanes.lacking()
+    assert lacking == Ahead(0, HOST, 500 // (DELAY_MS + FETCH_MS), 1)
+    for seq in range(2, 2 + lacking.urls):
+        pace.put(seq, ahead=True)
+    assert not list(pace.lanes.lacking())
+
+
+def test_lines_leave_room_for_what_is_fetched(tmp_path: Path) -> None:
+    """All lines together have half of what the node may hold, however fast their hosts are."""
+    pace = Pace(tmp_path, host_delay=0)
+    pace.open()
+    [lacking] = pace.lanes.lacking()
+    assert lacking.urls == 20
+
+
+def test_a_slow_host_has_no_lane(tmp_path: Path) -> None:
+    """Redis paces it. What comes ahead all the same goes back."""
+    pace = Pace(tmp_path, host_delay=1)
+    pace.open(urls=1)
+    assert not list(pace.lanes.lacking())
+    assert pace.given_back() == [2]
+
+
+def test_many_hosts_have_no_lanes(tmp_path: Path) -> None:
+    """Others are fetched while one waits for Redis."""
+    pace = Pace(tmp_path)
+    pace.hosts = 40 // HOSTS_SHARE + 1
+    pace.open(urls=1)
+    assert not list(pace.lanes.lacking())
+    assert pace.given_back() == [2]
+
+
+def test_a_line_goes_back_when_hosts_become_many(tmp_path: Path) -> None:
+    """A crawl that begins with one site finds others."""
+    pace = Pace(tmp_path)
+    pace.open(urls=3)
+    pace.hosts = 40 // HOSTS_SHARE + 1
+    pace.clock.advance(LOOK_MS)
+    assert not list(pace.lanes.lacking())
+    assert pace.given_back() == [3, 4]
+
+
+@pytest.mark.parametrize("outcome", ["status:429", "status:503", "status:500", "error:timeout", "error:connection"])
+def test_a_failure_gives_the_line_back(tmp_path: Path, outcome: str) -> None:
+    """Nothing more is fetched until Redis gives the host again; what is under way ahead goes back, too."""
+    pace = Pace(tmp_path)
+    pace.open(urls=3)
+    pace.clock.advance(DELAY_MS + 1)
+    [second] = pace.start()
+    pace.answer(second, outcome)
+    assert pace.given_back() == [3, 4]
+    pace.put(5, ahead=True)
+    assert pace.given_back() == [3, 4, 5]
+    pace.handout.fetches.end(second)
+    pace.put(6, ahead=True)
+    assert pace.given_back() == [3, 4, 5, 6]
+    pace.clock.advance(60_000)
+    assert pace.start() == []
+
+
+def test_a_url_that_comes_back_brings_the_line_back(tmp_path: Path) -> None:
+    """Its gates have sent it away: robots.txt, another crawl, a server's turn."""
+    pace = Pace(tmp_path)
+    pace.open(urls=2)
+    [second] = pace.offered
+    pace.handout.give_back(second, 5_000)
+    assert pace.given_back() == [2, 3]
+    assert not list(pace.lanes.lacking())
+
+
+@pytest.mark.parametrize("has_errback", [False, True])
+def test_a_host_that_was_asked_at_the_gates_rests(tmp_path: Path, has_errback: bool) -> None:
+    """A HEAD, or a robots.txt that failed: the URL ends, and Redis is told of its host's rest before the others."""
+    pace = Pace(tmp_path)
+    pace.open(urls=2)
+    [second] = pace.offered
+    second.begin_robots_fetch()
+    if has_errback:
+        second.has_errback = True
+        second.note_robots_failure("error:other")
+        pace.handout.fail(second, "error:other")
+        assert pace.handout.buffer.pop() is second
+        pace.answer(second, "error:other")
+        pace.handout.fetches.end(second)
+    else:
+        second.note_asked(DELAY_MS)
+        pace.handout.give_up(second, "unwanted")
+    assert pace.given_back() == [3]
+    assert [end.seq for end in pace.ended()][:2] == [2, 3]
+    assert pace.offered == [second]
+
+
+def test_a_url_that_ends_at_the_gates_lets_the_next_one_pass(tmp_path: Path) -> None:
+    """A thousand of them, too: none calls the next."""
+    pace = Pace(tmp_path, host_delay=0, in_process_max=4_000)
+    pace.open()
+    pace.connect(lambda held: pace.handout.give_up(held, "forbidden"))
+    held = [pace.taken(seq) for seq in range(2, 1_002)]
+    blocking = pace.taken(5_000)
+    pace.lanes._lanes[HOST].using.add(blocking)
+    for each in held:
+        pace.lanes.put_ahead(each)
+    pace.handout.give_up(blocking, "forbidden")
+    assert all(each.stage is Stage.ENDED for each in held)
+
+
+def test_a_line_that_waits_too_long_goes_back(tmp_path: Path) -> None:
+    """A fetch that takes so long shows that the host is slow now, or this node."""
+    pace = Pace(tmp_path)
+    pace.open(urls=3)
+    pace.clock.advance(DELAY_MS + 1)
+    pace.start()
+    pace.clock.advance(WAIT_MS_MAX - DELAY_MS - 1)
+    list(pace.lanes.lacking())
+    assert pace.given_back() == []
+    pace.clock.advance(1)
+    assert not list(pace.lanes.lacking())
+    assert pace.given_back() == [3, 4]
+
+
+def test_a_line_goes_back_when_another_crawl_comes(tmp_path: Path) -> None:
+    """Hosts are then held for one fetch at a time."""
+    pace = Pace(tmp_path)
+    pace.open(urls=3)
+    pace.is_alone = False
+    pace.clock.advance(LOOK_MS)
+    assert not list(pace.lanes.lacking())
+    assert pace.given_back() == [3, 4]
+
+
+def test_a_closed_node_offers_nothing(tmp_path: Path) -> None:
+    """Its gates are closed by then. What ends opens no lane any more."""
+    pace = Pace(tmp_path)
+    pace.open(urls=3)
+    pace.lanes.close()
+    assert pace.given_back() == [3, 4]
+    held = pace.put(9, host="b.example")
+    pace.clock.advance(DELAY_MS + 1)
+    pace.start()
+    pace.answer(held)
+    assert not list(pace.lanes.lacking())
+
+
+def test_a_url_set_aside_does_not_block_its_lane(tmp_path: Path) -> None:
+    """Nobody tells of it; the next look goes on without it."""
+    pace = Pace(tmp_path)
+    pace.open(urls=2)
+    [second] = pace.offered
+    second.abandon()
+    list(pace.lanes.lacking())
+    assert [held.seq for held in pace.offered] == [2, 3]
+
+
+def test_a_line_that_gets_short_wakes_the_pump(tmp_path: Path) -> None:
+    """Not if Redis is known to have no more URLs of the host."""
+    pace = Pace(tmp_path, host_delay=0)
+    pace.open(urls=20)
+    before = pace.woken
+    for _ in range(9):
+        [held] = pace.start()
+        pace.answer(held)
+    assert pace.woken == before
+    pace.lanes.note_more(HOST, has_more=False)
+    for _ in range(3):
+        [held] = pace.start()
+        pace.answer(held)
+    assert pace.woken == before
+    pace.lanes.note_more(HOST, has_more=True)
+    [held] = pace.start()
+    pace.answer(held)
+    assert pace.woken == before + 1
+
+
+def test_hosts_that_are_used_no_more_are_forgotten(tmp_path: Path) -> None:
+    """A lane lives as long as the node holds a URL of its host; any other host as long as it is used."""
+    pace = Pace(tmp_path)
+    first = pace.open(urls=1)
+    pace.clock.advance(DELAY_MS + 1)
+    [second] = pace.start()
+    pace.answer(second)
+    for held in (first, second):
+        pace.handout.fetches.end(held)
+    slow = pace.put(7, host="b.example")
+    pace.start()
+    pace.answer(slow, "status:500")
+    pace.handout.fetches.end(slow)
+    assert list(pace.lanes._lanes) == [HOST]
+    pace.handout.held.forget([first, second], pace.clock.monotonic_ms(), 0)
+    assert not list(pace.lanes.lacking())
+    assert not pace.lanes._lanes
+
+
+def test_an_older_answer_does_not_end_a_back_off(tmp_path: Path) -> None:
+    """A page that was answered before its host failed, and parsed for long, says nothing new of the host."""
+    pace = Pace(tmp_path, host_connections=2)
+    first = pace.open(urls=1)
+    pace.clock.advance(DELAY_MS + 1)
+    [second] = pace.start()
+    pace.answer(second, "status:429")
+    pace.handout.fetches.end(second)
+    pace.handout.fetches.end(first)
+    assert first.end is not None
+    assert first.end.news.health != ANSWERS
+    assert pace.handout.health.fails(HOST)
+
+
+def test_gaps_are_measured_to_the_next_fetch(tmp_path: Path) -> None:
+    """Also while the spider still has the page before, which ends later."""
+    pace = Pace(tmp_path)
+    first = pace.open(urls=2)
+    pace.clock.advance(DELAY_MS + 1)
+    [second] = pace.start()
+    pace.handout.fetches.end(first)
+    pace.clock.advance(FETCH_MS)
+    pace.answer(second)
+    pace.clock.advance(DELAY_MS + 9)
+    pace.start()
+    measured = pace.handout.host_gaps.measured
+    assert sum(measured.counts) == 2
+    assert [(gap.gap_ms, gap.due_ms) for gap in measured.tightest] == [(DELAY_MS + 1, DELAY_MS)]
+    assert not any(measured.counts[5:]), "no gap looks as long as two"
+
+
+def test_a_refused_url_uses_no_host(tmp_path: Path) -> None:
+    """It goes to the engine for its errback alone. The line goes on when that has run."""
+    pace = Pace(tmp_path)
+    pace.open(urls=2)
+    [second] = pace.offered
+    second.has_errback = True
+    pace.handout.give_up(second, "forbidden")
+    assert pace.handout.buffer.pop() is second
+    pace.answer(second, "dropped:forbidden")
+    pace.handout.fetches.end(second)
+    assert [held.seq for held in pace.offered] == [2, 3]
+    assert pace.given_back() == []
