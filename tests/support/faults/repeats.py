@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict
 from typing import TYPE_CHECKING, NamedTuple
 
 from bigcrawl.redisdb.keys import PartitionKeys
@@ -45,22 +45,31 @@ class Repeats:
         self._keys = [PartitionKeys(crawl, partition) for partition in range(partitions)]
         self._earlier: tuple[Log, ...] = ()  # of servers whose place others have taken
         self._given_up: Counter[str] = Counter()
+        self._last_taken: dict[str, list[str]] = {}  # by node, when Redis was last killed
         self._forgotten: list[_Forgotten] = []
 
     def in_process(self, name: str) -> list[str]:
-        """The URLs that Redis holds as taken by a node."""
+        """The URLs that Redis holds as taken by a node, or held when it was killed."""
+        taken = self._taken() if self._server.is_up else self._last_taken
+        return taken.get(name, [])
+
+    def kill_server(self) -> None:
+        """kill -9 of Redis; what nodes had in process then is kept, for those that die while it is away."""
+        self._last_taken = self._taken()
+        self._server.kill()
+
+    def _taken(self) -> dict[str, list[str]]:
         pipeline = self._server.client.pipeline(transaction=False)
         for keys in self._keys:
             pipeline.hget(keys.owner, "node")
             pipeline.hvals(keys.taken)
         replies = pipeline.execute()
         pairs = zip(replies[::2], replies[1::2], strict=True)
-        return [
-            url_of(record)
-            for owner, records in pairs
-            if owner and owner.decode().startswith(f"{name}-")
-            for record in records
-        ]
+        taken: defaultdict[str, list[str]] = defaultdict(list)
+        for owner, records in pairs:
+            if owner:
+                taken[owner.decode().partition("-")[0]] += map(url_of, records)
+        return taken
 
     def give_up(self, name: str) -> None:
         """A node is told to end now: it gives up what it fetches, and gives the URLs back."""
