@@ -35,9 +35,7 @@ pytestmark = [
     pytest.mark.skipif(os.geteuid() != 0, reason="mount namespaces take root"),
 ]
 
-KINDS = (
-    "kill,term,stop,outage,full,pages,unmounted,store-full,store-refuses,store-slow,store-hangs"  # and those of others
-)
+KINDS = "kill,term,stop,gone,outage,full,pages,unmounted,store-full,store-refuses,store-slow,store-hangs"  # and those of others
 FAULTS = int(os.environ.get("BIGCRAWL_TEST_FAULTS", "6"))
 FAULTS_OF_CRAWL = 50
 SEED = int(os.environ.get("BIGCRAWL_TEST_SEED", "1000"))

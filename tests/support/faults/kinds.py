@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
 REDIS, STORE, NEWCOMER = "redis", "store", "newcomer"
 OUTAGE_S = 30.0
+REFUSED = "does not have crawl"  # says a node that is started where another store is
 OLD_ENOUGH_S = 3.0  # a crawl whose record is that old is not forgotten with it
 HEARD_S = 5.0  # by then every node has spoken to a Redis that came back
 OOM = "OOM command not allowed when used memory > 'maxmemory'."
@@ -229,10 +230,18 @@ def readonly(world: World, rng: random.Random) -> bool:
 
 def unmounted(world: World, node: Node, rng: random.Random) -> None:
     """The store is no longer mounted on a node's machine; where it was is an empty directory."""
-    assert node.machine is not None
     there = node.machine
+    assert there is not None
     there.unmount(machine.STORE)
-    world.later(rng.uniform(0.5, 20), lambda: there.mount(machine.STORE), lambda: world.release(node.name))
+
+    def mount() -> None:
+        there.mount(machine.STORE)
+        if node.status == 1 and REFUSED in node.last_words():
+            world.say(f"{node.name} did not start without the store")
+            world.start(node)
+        world.release(node.name)
+
+    world.later(rng.uniform(0.5, 20), mount)
 
 
 def store_full(world: World, rng: random.Random) -> bool:

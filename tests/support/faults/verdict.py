@@ -120,19 +120,26 @@ def unindexed(directory: Path) -> list[str]:
     """WARC files whose CDXJ or Parquet has other captures than the file itself has."""
     problems = []
     for path in warc_files(directory):
-        captures = [fields for _, _, fields in reference_lines(path)]
         cdxj, table = (path.with_name(path.name.removesuffix(WARC_SUFFIX) + end) for end in (".cdxj", ".parquet"))
         if not (cdxj.exists() and table.exists()):
             problems.append(f"{path} has no index")
             continue
+        there = {int(fields["offset"]): fields for _, _, fields in reference_lines(path)}
         lines = [json.loads(line.split(b" ", 2)[2]) for line in cdxj.read_bytes().splitlines()]
-        rows = [
-            (row["url"], row["offset"], row["size"], row["digest"]) for row in parquet.read_table(table).to_pylist()
-        ]
-        wanted = [(each["url"], int(each["offset"]), int(each["length"]), each["digest"]) for each in captures]
-        problems += [f"{cdxj} has other captures: {lines} {captures}"] if lines != captures else []
-        problems += [f"{table} has other captures: {rows} {wanted}"] if sorted(rows) != sorted(wanted) else []
+        listed = {int(fields["offset"]): fields for fields in lines}
+        read = parquet.read_table(table).to_pylist()
+        rows = {row["offset"]: (row["url"], row["size"], row["digest"]) for row in read}
+        wanted = {offset: (each["url"], int(each["length"]), each["digest"]) for offset, each in there.items()}
+        if len(lines) != len(listed) or listed != there:
+            problems.append(f"{cdxj} and its file differ at {differing(listed, there)}")
+        if len(read) != len(rows) or rows != wanted:
+            problems.append(f"{table} and its file differ at {differing(rows, wanted)}")
     return problems
+
+
+def differing(one: dict[int, Any], other: dict[int, Any]) -> list[int]:
+    """Where two tables differ, the first ten of it."""
+    return [at for at in sorted(one.keys() | other.keys()) if one.get(at) != other.get(at)][:10]
 
 
 def unrecorded(world: World) -> list[str]:

@@ -22,6 +22,7 @@ from tests.support.crawling.crawls import Crawl
 from tests.support.crawling.verdicts import pause
 from tests.support.faults import disk
 from tests.support.faults.link import FaultyLink
+from tests.support.faults.machine import STATE
 from tests.support.faults.repeats import Repeats
 from tests.support.faults.replica import Replica, Replicated
 from tests.support.hostile.shifted_clock import ShiftedClock
@@ -96,7 +97,8 @@ class Node:
 
     def lose_disk(self) -> None:
         """Its state is gone; pages in WARC files lie elsewhere."""
-        shutil.rmtree(self.crawl.settings["BIGCRAWL_STATE_DIR"], ignore_errors=True)
+        state = self.machine.disk(STATE) if self.machine else Path(self.crawl.settings["BIGCRAWL_STATE_DIR"])
+        shutil.rmtree(state / NAME, ignore_errors=True)
 
     def last_words(self) -> str:
         return self.crawl.log.read_text(errors="replace")[-3_000:]
