@@ -35,7 +35,7 @@ pytestmark = [
     pytest.mark.skipif(os.geteuid() != 0, reason="mount namespaces take root"),
 ]
 
-KINDS = "kill,term,stop,gone,outage,full,pages,unmounted,store-full,store-refuses,store-slow,store-hangs"
+KINDS = "kill,term,stop,gone,outage,full,cramped,pages,unmounted,store-full,store-refuses,store-slow,store-hangs"
 FAULTS = int(os.environ.get("BIGCRAWL_TEST_FAULTS", "6"))  # so that a short crawl is part of make test-fault
 FAULTS_OF_CRAWL = 50
 SEED = int(os.environ.get("BIGCRAWL_TEST_SEED", "1000"))

@@ -127,6 +127,16 @@ def pages(world: World, node: Node, rng: random.Random) -> None:
     _fill(world, node, machine.WARC, disk.PAGES_FULL, rng.uniform(0.2, 4))
 
 
+def cramped(world: World, node: Node, rng: random.Random) -> None:
+    """kill -9, and the same command on a disk that is full; there is room before the node may give up."""
+    there = node.machine
+    assert there is not None
+    world.kill(node)
+    there.fill(machine.STATE)
+    world.start(node)
+    world.later(rng.uniform(3, 15), lambda: there.make_room(machine.STATE), lambda: world.release(node.name))
+
+
 def synced(world: World, node: Node, rng: random.Random) -> None:
     """The disk of the WARC files takes pages and does not say that it has them."""
     _disk(world, node, disk.PAGES_HANGING, rng.uniform(0.2, 15))
@@ -292,16 +302,16 @@ def _has_own_disks(world: World) -> bool:
     return world.own_disks
 
 
-def _has_mounted_store(world: World) -> bool:
-    return world.network is not None and world.s3 is None
+def _has_machines(world: World) -> bool:
+    return world.network is not None
 
 
 def _has_s3(world: World) -> bool:
     return world.s3 is not None
 
 
-def _has_store(world: World) -> bool:
-    return _has_s3(world) or _has_mounted_store(world)
+def _has_mounted_store(world: World) -> bool:
+    return _has_machines(world) and not _has_s3(world)
 
 
 KINDS = {
@@ -319,6 +329,7 @@ KINDS = {
     "full": Kind(full),
     "pages": Kind(pages),
     "synced": Kind(synced),
+    "cramped": Kind(cramped, is_possible=_has_machines),
     "slow": Kind(slow),
     "frozen": Kind(frozen, weight=1),
     "redis": Kind(of_redis=redis),
@@ -331,7 +342,7 @@ KINDS = {
     "outage": Kind(of_redis=outage, weight=3),
     "unmounted": Kind(unmounted, weight=3, is_possible=_has_mounted_store),
     "store-full": Kind(of_store=store_full, is_possible=_has_mounted_store),
-    "store-refuses": Kind(of_store=store_refuses, is_possible=_has_store),
+    "store-refuses": Kind(of_store=store_refuses, is_possible=_has_machines),
     "store-slow": Kind(of_store=store_slow, is_possible=_has_s3),
     "store-hangs": Kind(of_store=store_hangs, is_possible=_has_s3),
 }
