@@ -45,9 +45,13 @@ GAP_S = 4.0
 
 
 def test_chaos_loses_no_page_and_no_visit_and_breaks_no_rule(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    caplog: pytest.LogCaptureFixture,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """Each page has all its visits, in the server's log, in the crawl's records, in WARC files and both indexes."""
+    caplog.set_level("ERROR", "werkzeug")  # a line a request
     met: Counter[str] = Counter()
     seed = SEED
     while met.total() < FAULTS:
@@ -63,8 +67,8 @@ def test_chaos_loses_no_page_and_no_visit_and_breaks_no_rule(
             suffering = Suffering(world, random.Random(seed), min(FAULTS_OF_CRAWL, FAULTS - met.total()), GAP_S)
             suffering.meet_any(NAMES)
             here = suffering.end()
-            problems = wrong(world)
-            problems = world.problems + problems
+            wrongs = wrong(world)
+            problems = world.problems + wrongs
         met += here
         with capsys.disabled():
             print(f"\nseed {seed}: {here.total()} faults, {met.total()} in all: {dict(here)}", end="")  # noqa: T201
