@@ -223,7 +223,7 @@ test-fault: $(STAMP)
 .PHONY: chaos
 chaos: $(STAMP)
 	@test "$$(id -u)" = 0 || { echo "make chaos takes root: its machines are mount namespaces" >&2; exit 1; }
-	@$(IN_MEMORY) BIGCRAWL_TEST_FAULTS=$${BIGCRAWL_TEST_FAULTS:-300} $(PY) -m pytest -q -m fault $(PYTEST_ARGS) tests/fault/test_chaos.py
+	@$(IN_MEMORY) BIGCRAWL_TEST_FAULTS=$${BIGCRAWL_TEST_FAULTS:-300} $(PY) -m pytest -q -m fault -o faulthandler_timeout=0 $(PYTEST_ARGS) tests/fault/test_chaos.py
 
 # What docs/design/mutation.md has the figures of, unless MODULES says others.
 COMMA := ,
