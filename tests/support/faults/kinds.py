@@ -267,13 +267,15 @@ def store_refuses(world: World, rng: random.Random) -> bool:
     if world.s3 is not None:
         return _s3(world, "500", rng.uniform(0.5, 20))
 
-    def allow_writes(*, are_allowed: bool) -> None:
-        for node in world.nodes:
-            assert node.machine is not None
-            node.machine.allow_writes(machine.STORE, are_allowed=are_allowed)
+    machines = [node.machine for node in world.nodes if node.machine is not None]
+    for each in machines:
+        each.refuse_writes(machine.STORE)
 
-    allow_writes(are_allowed=False)
-    return _mend_store(world, rng.uniform(0.5, 20), lambda: allow_writes(are_allowed=True))
+    def mend() -> None:
+        for each in machines:
+            each.allow_writes(machine.STORE)
+
+    return _mend_store(world, rng.uniform(0.5, 20), mend)
 
 
 def store_slow(world: World, rng: random.Random) -> bool:

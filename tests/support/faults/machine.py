@@ -104,18 +104,35 @@ class Machine(_Namespace):
         store = f'mkdir store .disks/store; mount --bind "{network.root}/.disks/store" .disks/store'
         super().__init__(root, [_BEGIN, *disks, store, *mounts, _MOUNT.format(name=STORE), _BOOT], network)
 
+        self._away: set[str] = set()
+        self._read_only: set[str] = set()
+
     def mount(self, name: str) -> None:
         """Mount a disk again."""
         self.run("mount", "--bind", self.root / ".disks" / name, self.root / name)
+        self._away.remove(name)
+        if name in self._read_only:
+            self._remount(name)
 
     def unmount(self, name: str) -> None:
         """Take a disk away; files that are open stay open."""
         self.run("umount", "--lazy", self.root / name)
+        self._away.add(name)
 
-    def allow_writes(self, name: str, *, are_allowed: bool) -> None:
-        """Let a disk refuse writes, or take them again."""
-        how = "rw" if are_allowed else "ro"
-        self.run("mount", "-o", f"remount,bind,{how}", self.root / name)
+    def refuse_writes(self, name: str) -> None:
+        """Let a disk be read-only here."""
+        self._read_only.add(name)
+        self._remount(name)
+
+    def allow_writes(self, name: str) -> None:
+        """Undo `refuse_writes`."""
+        self._read_only.discard(name)
+        self._remount(name)
+
+    def _remount(self, name: str) -> None:
+        if name not in self._away:
+            how = "ro" if name in self._read_only else "rw"
+            self.run("mount", "-o", f"remount,bind,{how}", self.root / name)
 
 
 @dataclass
