@@ -175,8 +175,8 @@ def outage(world: World, rng: random.Random) -> bool:
 
     def come_back() -> None:
         world.server.start()
-        start_ms = now_ms - round(forgotten_s * 1000)
-        world.repeats.forget(had, kept_bytes, start_ms, now_ms + round(HEARD_S * 1000))
+        # What ends while it is away is known to its node, and in process if that dies.
+        world.repeats.forget(had, kept_bytes, now_ms - round(forgotten_s * 1000), now_ms)
         world.say("redis is back")
         world.release(REDIS)
 
