@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING
 
 from tests.support.crawling.verdicts import pause
 from tests.support.faults import disk, machine
-from tests.support.faults.world import LEASE_S
-from tests.support.redis_servers.aof import cut_by, size_of
+from tests.support.faults.world import LEASE_S, POLL_S
+from tests.support.redis_servers.aof import cut_since, size_of
 
 if TYPE_CHECKING:
     import random
@@ -166,18 +166,23 @@ def outage(world: World, rng: random.Random) -> bool:
     forgotten_s, away_s = rng.uniform(0, 2), rng.uniform(0, OUTAGE_S)
     if world.crawl_age_s() < OLD_ENOUGH_S:
         return _too_young(world)
-    now_ms = _now_ms()
-    world.repeats.kill_server()
+    busy, since = world.struck_since(len(world.said)), len(world.said)
+    world.server.kill()
+    killed_ms = _now_ms()
     had = world.copy_of(world.server.aof)
-    cut_bytes = cut_by(world.server.aof, forgotten_s)
+    cut_bytes = cut_since(world.server.aof, killed_ms / 1000 - forgotten_s)
     kept_bytes = size_of(world.server.aof)
     world.say(f"redis forgets {cut_bytes} bytes of {forgotten_s:.1f} s, and is away for {away_s:.1f} s")
 
+    def note() -> None:
+        # What ends while it is away is known to its node, which says so if nothing befalls it.
+        silent = busy | world.struck_since(since)
+        world.repeats.forget(had, kept_bytes, killed_ms - round(forgotten_s * 1000), killed_ms, silent)
+
     def come_back() -> None:
         world.server.start()
-        # What ends while it is away is known to its node, and in process if that dies.
-        world.repeats.forget(had, kept_bytes, now_ms - round(forgotten_s * 1000), now_ms)
         world.say("redis is back")
+        world.later(HEARD_S, note)
         world.release(REDIS)
 
     world.later(away_s, come_back)
@@ -244,14 +249,17 @@ def unmounted(world: World, node: Node, rng: random.Random) -> None:
     assert there is not None
     there.unmount(machine.STORE)
 
-    def mount() -> None:
-        there.mount(machine.STORE)
-        if node.status == 1 and REFUSED in node.last_words():
-            world.say(f"{node.name} did not start without the store")
+    def look() -> None:
+        if REFUSED not in node.crawl.log.read_text():
+            world.release(node.name)
+        elif node.status is None:
+            world.later(POLL_S, look)
+        else:
+            world.say(f"{node.name} did not start without the store: {node.status}")
             world.start(node)
-        world.release(node.name)
+            world.release(node.name)
 
-    world.later(rng.uniform(0.5, 20), mount)
+    world.later(rng.uniform(0.5, 20), lambda: there.mount(machine.STORE), look)
 
 
 def store_full(world: World, rng: random.Random) -> bool:

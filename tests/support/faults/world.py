@@ -141,6 +141,7 @@ class World:
         self.problems: list[str] = []
         self.said: list[str] = []
         self._busy: set[str] = set()
+        self._struck: list[tuple[int, str]] = []
         self._later: list[tuple[float, int, Callable[[], object]]] = []
         self._numbers = itertools.count()
         self._began_s = time.monotonic()
@@ -227,6 +228,11 @@ class World:
     def occupy(self, victim: str) -> None:
         """It has its fault, and no other until `release`."""
         self._busy.add(victim)
+        self._struck.append((len(self.said), victim))
+
+    def struck_since(self, line: int) -> set[str]:
+        """What has or had a fault since this line of the story, or had one then."""
+        return self._busy | {victim for at, victim in self._struck if at >= line}
 
     def release(self, victim: str) -> None:
         self.later(REST_S, lambda: self._busy.discard(victim))
@@ -292,8 +298,6 @@ class World:
         self.say(f"{node.name} started")
 
     def kill(self, node: Node) -> None:
-        if not self.server.is_up:
-            self.repeats.give_up(node.name)
         node.crawl.kill()
         self.say(f"{node.name} killed, {len(self.repeats.in_process(node.name))} in process")
 

@@ -9,7 +9,6 @@ second, so everything behind the first annotation later than T was written after
 
 from __future__ import annotations
 
-import time
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -37,12 +36,11 @@ def cut_aof_to(directory: Path, timestamp_s: int) -> int:
     return cut_bytes
 
 
-def cut_by(directory: Path, seconds: float) -> int:
-    """Cut off what was written in about the last `seconds`, and return how many bytes; the server must not run.
+def cut_since(directory: Path, since_s: float) -> int:
+    """Cut off what was written since about that time, and return how many bytes; the server must not run.
 
-    An annotation tells a second; of the first one, as much stays as the time asks for, up to the end of a transaction.
+    An annotation tells a second; of that one, as much stays as the fraction asks for, up to the end of a transaction.
     """
-    since_s = time.time() - seconds
     cut_bytes = 0
     for path in _incremental_files(directory):
         content = path.read_bytes()
