@@ -71,7 +71,8 @@ class MachinesWorld(World):
             self._collected = self.directory / "pages"
             self._collected.mkdir()
             for name, data in self._stored_pages():
-                (self._collected / name).write_bytes(data)
+                if not name.startswith("."):
+                    (self._collected / name).write_bytes(data)
         return self._collected
 
     def exported(self) -> list[dict[str, Any]]:
@@ -85,13 +86,13 @@ class MachinesWorld(World):
         assert node.machine is not None
         left = node.machine.disk(WARC)
         try:
-            wait_until(lambda: not list(left.iterdir()), "the last process has moved the last file", timeout_s=60)
+            wait_until(lambda: not list(left.glob("[!.]*")), "the last process has moved the last file", timeout_s=60)
         except TimeoutError:
-            self.say(f"{node.name} has {sorted(path.name for path in left.iterdir())}")
+            self.say(f"{node.name} has {sorted(path.name for path in left.glob("[!.]*"))}")
             for words in (("repair",), ("index", "--parquet"), ("upload",)):
                 done = _crawl(node).command_there("warc", *words)
                 self.say(f"{node.name}: warc {words[0]}: {done.returncode} {done.stdout}{done.stderr}")
-        if names := sorted(path.name for path in left.iterdir()):
+        if names := sorted(path.name for path in left.glob("[!.]*")):
             self.problems.append(f"{node.name} has files that are in no store: {names}")
             directory = self.directory / f"left-{node.name}"
             shutil.copytree(left, directory)
