@@ -84,18 +84,21 @@ class MachinesWorld(World):
 
     def _look_after_pages(self, node: Node) -> None:
         assert node.machine is not None
-        left = node.machine.disk(WARC)
+        disk = node.machine.disk(WARC)
+
+        def left() -> list[str]:
+            return sorted(path.name for path in disk.glob("[!.]*"))
+
         try:
-            wait_until(lambda: not list(left.glob("[!.]*")), "the last process has moved the last file", timeout_s=60)
+            wait_until(lambda: not left(), "the last process has moved the last file", timeout_s=60)
         except TimeoutError:
-            self.say(f"{node.name} has {sorted(path.name for path in left.glob("[!.]*"))}")
+            self.say(f"{node.name} has {left()}")
             for words in (("repair",), ("index", "--parquet"), ("upload",)):
                 done = _crawl(node).command_there("warc", *words)
                 self.say(f"{node.name}: warc {words[0]}: {done.returncode} {done.stdout}{done.stderr}")
-        if names := sorted(path.name for path in left.glob("[!.]*")):
-            self.problems.append(f"{node.name} has files that are in no store: {names}")
-            directory = self.directory / f"left-{node.name}"
-            shutil.copytree(left, directory)
+        if left():
+            self.problems.append(f"{node.name} has files that are in no store: {left()}")
+            shutil.copytree(disk, self.directory / f"left-{node.name}")
 
     def _stored_pages(self) -> list[tuple[str, bytes]]:
         if self.s3 is not None:
