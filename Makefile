@@ -17,6 +17,8 @@
 #   make coverage     the tests, or TESTS of them, and which lines and branches they did not run: build/coverage/html
 #   make check-system crawls of real pages from a real nginx; installs what it needs, which takes root
 #   make test-fault   the long tests that kill and damage at random, and search for inputs that cost too much
+#   make chaos        300 faults of every kind in crawls of three machines with a store and visits again; 45 minutes;
+#                     takes root. BIGCRAWL_TEST_FAULTS and BIGCRAWL_TEST_SEED choose others
 #   make mutation MODULES="bigcrawl/url/key.py"   small changes to modules that no test notices; a minute a module
 #   make test-hostile the hostile web of check-system with 20,000 pages: calm, with clocks that jump, stopped; and its crawl
 #                     of real pages, killed 20 times; takes root
@@ -218,6 +220,11 @@ FAULT_WORKERS ?= -n 4 --dist loadfile --no-loadscope-reorder -o faulthandler_tim
 test-fault: $(STAMP)
 	@$(PY) -m pytest -q -m "fault and not system" $(FAULT_WORKERS) $(PYTEST_ARGS) $(TESTS)
 	@$(PY) -m pytest -q --hypothesis-profile=large $(WITH_LONG) $(FAULT_WORKERS) $(PYTEST_ARGS) $(or $(TESTS),$(SIZED_TESTS))
+
+.PHONY: chaos
+chaos: $(STAMP)
+	@test "$$(id -u)" = 0 || { echo "make chaos takes root: its machines are mount namespaces" >&2; exit 1; }
+	@$(IN_MEMORY) BIGCRAWL_TEST_FAULTS=$${BIGCRAWL_TEST_FAULTS:-300} $(PY) -m pytest -q -m fault -o faulthandler_timeout=0 $(PYTEST_ARGS) tests/fault/test_chaos.py
 
 # What docs/design/mutation.md has the figures of, unless MODULES says others.
 COMMA := ,

@@ -4,6 +4,7 @@ import os
 import signal
 import subprocess
 import sys
+from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -12,8 +13,8 @@ import redis
 
 from bigcrawl.redisdb.keys import PartitionKeys
 from bigcrawl.scheduler.records.member import pack_member
-from tests.support.faults.redis_log import read_history
-from tests.support.redis_servers.aof import cut_aof_to
+from tests.support.faults.redis_log import History, read_history
+from tests.support.redis_servers.aof import cut_aof_to, cut_since
 from tests.support.redis_servers.redis_server import PrivateRedis, binary_under_test
 from tests.support.running.processes import no_strays_below, wait_until
 from tests.unit.scheduler.world import queued
@@ -116,6 +117,18 @@ def test_cut_walks_commands_not_lines(tmp_path: Path) -> None:
     assert (tmp_path / "a.2.incr.aof").read_bytes() == b""
 
 
+def test_a_cut_within_a_second_ends_behind_a_transaction(tmp_path: Path) -> None:
+    """So much of the second stays as its fraction asks for, and no part of a transaction; what came later goes."""
+    (tmp_path / "a.manifest").write_text("file a.1.base.rdb seq 1 type b\nfile a.1.incr.aof seq 1 type i\n")
+    early, ping = b"#TS:100\r\n*1\r\n$4\r\nPING\r\n", b"*1\r\n$4\r\nPING\r\n"
+    second = b"#TS:101\r\n" + ping + b"*1\r\n$5\r\nMULTI\r\n" + 4 * ping + b"*1\r\n$4\r\nEXEC\r\n"
+    late = b"#TS:102\r\n" + ping
+    for since_s, kept in ((101.9, early + second[:23]), (101.0, early), (102.0, early + second), (100.0, b"")):
+        (tmp_path / "a.1.incr.aof").write_bytes(early + second + late)
+        assert cut_since(tmp_path, since_s) == len(early + second + late) - len(kept)
+        assert (tmp_path / "a.1.incr.aof").read_bytes() == kept
+
+
 def test_ends_are_read_from_the_commands(own_server: PrivateRedis) -> None:
     """What was taken and is so no longer has ended, unless the same script put it back into a queue."""
     keys, other = PartitionKeys("crawl", 1), PartitionKeys("crawl", 2)
@@ -130,7 +143,7 @@ def test_ends_are_read_from_the_commands(own_server: PrivateRedis) -> None:
         script.hdel(other.taken, "7")
         script.execute()
     own_server.kill()
-    assert read_history(own_server.commands()) == ({"http://a.example/page": 1}, {})
+    assert read_history(own_server.commands()) == History(Counter({"http://a.example/page": 1}), Counter())
 
 
 def test_what_another_node_has_claimed_is_read_from_the_commands(own_server: PrivateRedis) -> None:
@@ -146,7 +159,9 @@ def test_what_another_node_has_claimed_is_read_from_the_commands(own_server: Pri
             script.hset(keys.owner, mapping={"node": node, "epoch": 1})
             script.execute()
         client.hset(keys.taken, "7", record)
-    assert read_history(own_server.commands()).lost == {"http://a.example/page": 2}
+    history = read_history(own_server.commands())
+    assert history.lost == {"http://a.example/page": 2}
+    assert history.taken == (("a", "http://a.example/page"),)
 
 
 def test_rewritten_base_is_not_cut(tmp_path: Path) -> None:

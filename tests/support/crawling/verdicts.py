@@ -61,7 +61,8 @@ def warc_files(directory: Path) -> list[Path]:
     A crawl does not wait for the process that makes the last one, which may not have begun yet.
     """
     wait_until(lambda: not list(directory.glob("*.new")), "the last index is made")
-    files = sorted(path for path in directory.glob("[!.]*") if not path.name.endswith((".cdxj", ".cdxj.new")))
+    indexes = (".cdxj", ".cdxj.new", ".parquet", ".parquet.new")
+    files = sorted(path for path in directory.glob("[!.]*") if not path.name.endswith(indexes))
     assert files
     assert all(file.name.endswith(".warc.gz") for file in files), files
     return files

@@ -11,9 +11,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from tests.support.crawling.verdicts import pause
-from tests.support.faults import disk
-from tests.support.faults.world import LEASE_S
-from tests.support.redis_servers.aof import size_of
+from tests.support.faults import disk, machine
+from tests.support.faults.world import LEASE_S, POLL_S
+from tests.support.redis_servers.aof import cut_since, size_of
 
 if TYPE_CHECKING:
     import random
@@ -21,7 +21,9 @@ if TYPE_CHECKING:
 
     from tests.support.faults.world import Node, World
 
-REDIS, NEWCOMER = "redis", "newcomer"
+REDIS, STORE, NEWCOMER = "redis", "store", "newcomer"
+OUTAGE_S = 30.0
+REFUSED = "does not have crawl"  # says a node that is started where another store is
 OLD_ENOUGH_S = 3.0  # a crawl whose record is that old is not forgotten with it
 HEARD_S = 5.0  # by then every node has spoken to a Redis that came back
 OOM = "OOM command not allowed when used memory > 'maxmemory'."
@@ -37,8 +39,8 @@ def kill(world: World, node: Node, rng: random.Random) -> None:
 
 def term(world: World, node: Node, rng: random.Random) -> None:
     """SIGTERM, and the same command."""
-    world.terminate(node)
-    world.later(rng.uniform(0, 3), lambda: world.start(node), lambda: world.release(node.name))
+    rest_s = rng.uniform(0, 3)
+    world.terminate(node, lambda: world.later(rest_s, lambda: world.start(node), lambda: world.release(node.name)))
 
 
 def nap(world: World, node: Node, rng: random.Random) -> None:
@@ -117,12 +119,22 @@ def late(world: World, node: Node, rng: random.Random) -> None:
 
 def full(world: World, node: Node, rng: random.Random) -> None:
     """The disk of the state is full."""
-    _disk(world, node, disk.FULL, rng.uniform(0.2, 4))
+    _fill(world, node, machine.STATE, disk.FULL, rng.uniform(0.2, 4))
 
 
 def pages(world: World, node: Node, rng: random.Random) -> None:
     """The disk of the WARC files is full."""
-    _disk(world, node, disk.PAGES_FULL, rng.uniform(0.2, 4))
+    _fill(world, node, machine.WARC, disk.PAGES_FULL, rng.uniform(0.2, 4))
+
+
+def cramped(world: World, node: Node, rng: random.Random) -> None:
+    """kill -9, and the same command on a disk that is full; there is room before the node may give up."""
+    there = node.machine
+    assert there is not None
+    world.kill(node)
+    there.fill(machine.STATE)
+    world.start(node)
+    world.later(rng.uniform(3, 15), lambda: there.make_room(machine.STATE), lambda: world.release(node.name))
 
 
 def synced(world: World, node: Node, rng: random.Random) -> None:
@@ -146,6 +158,34 @@ def redis(world: World, rng: random.Random) -> bool:
     pause(rng.uniform(0, 1.5))
     world.server.start()
     world.release(REDIS)
+    return True
+
+
+def outage(world: World, rng: random.Random) -> bool:
+    """kill -9 of Redis, which forgets up to its last two seconds and is away for up to half a minute."""
+    forgotten_s, away_s = rng.uniform(0, 2), rng.uniform(0, OUTAGE_S)
+    if world.crawl_age_s() < OLD_ENOUGH_S:
+        return _too_young(world)
+    busy, since = world.struck_since(len(world.said)), len(world.said)
+    world.server.kill()
+    killed_ms = _now_ms()
+    had = world.copy_of(world.server.aof)
+    cut_bytes = cut_since(world.server.aof, killed_ms / 1000 - forgotten_s)
+    kept_bytes = size_of(world.server.aof)
+    world.say(f"redis forgets {cut_bytes} bytes of {forgotten_s:.1f} s, and is away for {away_s:.1f} s")
+
+    def note() -> None:
+        # What ends while it is away is known to its node, which says so if nothing befalls it.
+        silent = busy | world.struck_since(since)
+        world.repeats.forget(had, kept_bytes, killed_ms - round(forgotten_s * 1000), killed_ms, silent)
+
+    def come_back() -> None:
+        world.server.start()
+        world.say("redis is back")
+        world.later(HEARD_S, note)
+        world.release(REDIS)
+
+    world.later(away_s, come_back)
     return True
 
 
@@ -203,15 +243,85 @@ def readonly(world: World, rng: random.Random) -> bool:
     return True
 
 
+def unmounted(world: World, node: Node, rng: random.Random) -> None:
+    """The store is no longer mounted on a node's machine; where it was is an empty directory."""
+    there = node.machine
+    assert there is not None
+    there.unmount(machine.STORE)
+
+    def look() -> None:
+        if REFUSED not in node.crawl.log.read_text():
+            world.release(node.name)
+        elif node.status is None:
+            world.later(POLL_S, look)
+        else:
+            world.say(f"{node.name} did not start without the store: {node.status}")
+            world.start(node)
+            world.release(node.name)
+
+    world.later(rng.uniform(0.5, 20), lambda: there.mount(machine.STORE), look)
+
+
+def store_full(world: World, rng: random.Random) -> bool:
+    """The disk of the store is full."""
+    network = world.network
+    assert network is not None
+    network.fill(machine.STORE)
+    return _mend_store(world, rng.uniform(0.5, 20), lambda: network.make_room(machine.STORE))
+
+
+def store_refuses(world: World, rng: random.Random) -> bool:
+    """The store takes nothing: it is read-only on all machines, or answers with errors."""
+    if world.s3 is not None:
+        return _s3(world, "500", rng.uniform(0.5, 20))
+
+    machines = [node.machine for node in world.nodes if node.machine is not None]
+    for each in machines:
+        each.refuse_writes(machine.STORE)
+
+    def mend() -> None:
+        for each in machines:
+            each.allow_writes(machine.STORE)
+
+    return _mend_store(world, rng.uniform(0.5, 20), mend)
+
+
+def store_slow(world: World, rng: random.Random) -> bool:
+    """The store takes its time for each request."""
+    return _s3(world, "slow", rng.uniform(2, 20))
+
+
+def store_hangs(world: World, rng: random.Random) -> bool:
+    """The store answers nothing, also for longer than a call waits."""
+    return _s3(world, "hang", rng.uniform(1, 40))
+
+
 @dataclass(frozen=True)
 class Kind:
-    """A kind of fault: of one node, of Redis, or of the crawl, which gets a node more."""
+    """A kind of fault: of one node, of Redis, of the store, or of the crawl, which gets a node more."""
 
     of_node: Callable[[World, Node, random.Random], None] | None = None
     of_redis: Callable[[World, random.Random], bool] | None = None
+    of_store: Callable[[World, random.Random], bool] | None = None
     of_crawl: Callable[[World, random.Random], bool] | None = None
     weight: int = 2
-    own_disks: bool = False  # only where each node has one
+    is_possible: Callable[[World], bool] = lambda world: True
+
+
+def _has_own_disks(world: World) -> bool:
+    return world.own_disks
+
+
+def _has_machines(world: World) -> bool:
+    return world.network is not None
+
+
+def _has_s3(world: World) -> bool:
+    return world.s3 is not None
+
+
+def _has_mounted_store(world: World) -> bool:
+    return _has_machines(world) and not _has_s3(world)
 
 
 KINDS = {
@@ -221,14 +331,15 @@ KINDS = {
     "stop": Kind(stop, weight=1),
     "cut": Kind(cut),
     "away": Kind(away, weight=1),
-    "gone": Kind(gone, own_disks=True),
-    "join": Kind(of_crawl=join, weight=1, own_disks=True),
+    "gone": Kind(gone, is_possible=_has_own_disks),
+    "join": Kind(of_crawl=join, weight=1, is_possible=_has_own_disks),
     "part": Kind(part),
     "lost": Kind(lost),
     "late": Kind(late),
     "full": Kind(full),
     "pages": Kind(pages),
     "synced": Kind(synced),
+    "cramped": Kind(cramped, is_possible=_has_machines),
     "slow": Kind(slow),
     "frozen": Kind(frozen, weight=1),
     "redis": Kind(of_redis=redis),
@@ -238,6 +349,12 @@ KINDS = {
     "failover": Kind(of_redis=failover, weight=1),
     "refuse": Kind(of_redis=refuse),
     "readonly": Kind(of_redis=readonly),
+    "outage": Kind(of_redis=outage, weight=3),
+    "unmounted": Kind(unmounted, weight=3, is_possible=_has_mounted_store),
+    "store-full": Kind(of_store=store_full, is_possible=_has_mounted_store),
+    "store-refuses": Kind(of_store=store_refuses, is_possible=_has_machines),
+    "store-slow": Kind(of_store=store_slow, is_possible=_has_s3),
+    "store-hangs": Kind(of_store=store_hangs, is_possible=_has_s3),
 }
 
 
@@ -253,9 +370,11 @@ def strike(world: World, name: str, rng: random.Random) -> bool:
         world.occupy(node.name)
         kind.of_node(world, node, rng)
         return True
-    victim, happen = (REDIS, kind.of_redis) if kind.of_redis is not None else (NEWCOMER, kind.of_crawl)
+    happen = kind.of_redis or kind.of_store or kind.of_crawl
+    victim = REDIS if kind.of_redis else STORE if kind.of_store else NEWCOMER
     assert happen is not None
-    if not world.is_free(victim):
+    # What Redis is told now, it must hear.
+    if not world.is_free(victim) or not (world.server.is_up or kind.of_store):
         return False
     world.say(name)
     world.occupy(victim)
@@ -287,6 +406,26 @@ def _too_young(world: World) -> bool:
 def _disk(world: World, node: Node, what: str, seconds: float) -> None:
     disk.say(node.word, what)
     world.later(seconds, lambda: world.mend_disk(node), lambda: world.release(node.name))
+
+
+def _fill(world: World, node: Node, name: str, word: str, seconds: float) -> None:
+    if (there := node.machine) is None:
+        _disk(world, node, word, seconds)
+        return
+    there.fill(name)
+    world.later(seconds, lambda: there.make_room(name), lambda: world.release(node.name))
+
+
+def _s3(world: World, fault: str, seconds: float) -> bool:
+    server = world.s3
+    assert server is not None
+    server.become(fault)
+    return _mend_store(world, seconds, lambda: server.become(""))
+
+
+def _mend_store(world: World, seconds: float, mend: Callable[[], object]) -> bool:
+    world.later(seconds, mend, lambda: world.say("the store is well"), lambda: world.release(STORE))
+    return True
 
 
 def _mend_link(world: World, node: Node, seconds: float) -> None:

@@ -19,10 +19,12 @@ class History(NamedTuple):
     Attributes:
         ended: it was acknowledged: no longer taken, and not back in a queue.
         lost: it was in process on a node when another one claimed the partition.
+        taken: what is in process at the end: owner and URL.
     """
 
     ended: Counter[str]
     lost: Counter[str]
+    taken: tuple[tuple[str, str], ...] = ()
 
     def __sub__(self, other: Self) -> History:
         """What happened here and not there."""
@@ -76,7 +78,8 @@ def read_history(commands: Iterable[list[bytes]]) -> History:
         elif words:
             prefix, _, key = words[0].partition(b"}:")
             partitions[prefix].apply(name, key, words[1:])
-    return history
+    taken = tuple((each.owner.decode(), url) for each in partitions.values() for url in each.taken.values() if url)
+    return history._replace(taken=taken)
 
 
 def url_of(record: bytes) -> str:

@@ -29,12 +29,16 @@ class Log(NamedTuple):
 
 
 class _Forgotten(NamedTuple):
-    """What Redis had, what was left, and when the fetches ended that it was told of or was about to be told of."""
+    """What Redis had, what was left, and when the fetches ended that it was told of or was about to be told of.
+
+    And which nodes could not tell what they had in process when it was back.
+    """
 
     had: tuple[Log, ...]
     left: tuple[Log, ...]
     start_ms: int
     end_ms: int
+    silent: frozenset[str]
 
 
 class Repeats:
@@ -48,7 +52,9 @@ class Repeats:
         self._forgotten: list[_Forgotten] = []
 
     def in_process(self, name: str) -> list[str]:
-        """The URLs that Redis holds as taken by a node."""
+        """The URLs that Redis holds as taken by a node; none while it is away."""
+        if not self._server.is_up:
+            return []
         pipeline = self._server.client.pipeline(transaction=False)
         for keys in self._keys:
             pipeline.hget(keys.owner, "node")
@@ -66,14 +72,15 @@ class Repeats:
         """A node is told to end now: it gives up what it fetches, and gives the URLs back."""
         self._given_up.update(filter(None, self.in_process(name)))
 
-    def forget(self, aof: Path, kept_bytes: int, start_ms: int, end_ms: int) -> None:
+    def forget(self, aof: Path, kept_bytes: int, start_ms: int, end_ms: int, silent: Iterable[str] = ()) -> None:
         """Redis had all of this file and forgot all from `start_ms` on; by `end_ms` nodes will have heard of it.
 
         A fetch whose end is forgotten may have ended earlier than that, if Redis took no writes then. The file is read
-        in the end, so it must stay as it is.
+        in the end, so it must stay as it is. Of `silent` nodes, which died or were stopped until then, all that Redis
+        had as taken may be fetched again.
         """
         had, left = (*self._earlier, Log(aof)), (*self._earlier, Log(aof, kept_bytes))
-        self._forgotten.append(_Forgotten(had, left, start_ms - MORE_MS, end_ms))
+        self._forgotten.append(_Forgotten(had, left, start_ms - MORE_MS, end_ms, frozenset(silent)))
 
     def follow(self, server: PrivateRedis, kept_bytes: int) -> None:
         """Another server, which had so much of the last one's file, has taken its place."""
@@ -84,8 +91,10 @@ class Repeats:
         """How often each URL may be fetched beyond once."""
         allowed = self._given_up + _read((*self._earlier, Log(self._server.aof))).lost
         fetches = [(f"http://{each.host}:{port}{each.target}", each.end_ms) for each in exchanges]
-        for had, left, start_ms, end_ms in self._forgotten:
-            forgotten = _read(had) - _read(left)
+        for had, left, start_ms, end_ms, silent in self._forgotten:
+            all_had = _read(had)
+            forgotten = all_had - _read(left)
+            allowed += Counter(url for owner, url in all_had.taken if owner.partition("-")[0] in silent)
             lately = Counter(url for url, ended_ms in fetches if start_ms <= ended_ms <= end_ms)
             allowed += forgotten.lost
             allowed += lately | forgotten.ended

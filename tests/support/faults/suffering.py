@@ -39,7 +39,7 @@ class Suffering:
 
     def meet_any(self, names: Sequence[str]) -> None:
         """Let faults of these kinds happen, by their weights, until the crawl is over or there were enough."""
-        names = [name for name in names if self._world.own_disks or not KINDS[name].own_disks]
+        names = [name for name in names if KINDS[name].is_possible(self._world)]
         weights = [KINDS[name].weight for name in names]
         while not self._is_over():
             self._meet(self._rng.choices(names, weights)[0])

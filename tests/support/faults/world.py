@@ -13,33 +13,41 @@ import signal
 import subprocess
 import time
 from contextlib import ExitStack
-from typing import TYPE_CHECKING, Any, Self
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 from bigcrawl.redisdb.keys import CrawlKeys
+from bigcrawl.warc.recovery import recover
 from tests.support.crawling.crawls import Crawl
 from tests.support.crawling.verdicts import pause
 from tests.support.faults import disk
 from tests.support.faults.link import FaultyLink
+from tests.support.faults.machine import STATE
 from tests.support.faults.repeats import Repeats
 from tests.support.faults.replica import Replica, Replicated
 from tests.support.hostile.shifted_clock import ShiftedClock
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from pathlib import Path
+    from contextlib import AbstractContextManager
 
     from tests.support.crawling.crawls import SimulatedWeb
+    from tests.support.faults.machine import Machine, Network
+    from tests.support.servers.s3_server import FaultyS3
+
+T = TypeVar("T")
 
 NODES, NODES_MAX, PARTITIONS = 3, 5, 24
 LEASE_S = 10
 # The web's slowest answer takes less; hosts of a node that is stopped for longer than its lease wait for it.
 DEADLINE_S = 6
 DELAY_MS = 150
+POLL_S = 0.05
 REST_S = 1.0  # before the same node, or Redis, meets its next fault
 STOP_S = 30  # SIGTERM: a node that has the machine for itself takes ten
 
-_NAME = "faults"
-_CRAWL = CrawlKeys(_NAME).crawl
+NAME = "faults"
+_CRAWL = CrawlKeys(NAME).crawl
 
 SETTINGS: dict[str, Any] = {
     "BIGCRAWL_PARTITIONS": PARTITIONS,
@@ -59,33 +67,14 @@ CLOCK_WRONG_S = 30.0
 
 
 class Node:
-    """One of the nodes: its process, started again whenever it has died, its link to Redis, and its disk."""
+    """One of the nodes: its process, started again whenever it has died, its link to Redis, and its machine, if any."""
 
-    def __init__(
-        self,
-        name: str,
-        directory: Path,
-        seeds: list[str],
-        link: FaultyLink,
-        *,
-        own_disk: bool,
-        kind: type[Crawl],
-    ) -> None:
+    def __init__(self, name: str, link: FaultyLink, crawl: Crawl, machine: Machine | None = None) -> None:
         self.name = name
         self.link = link
-        self.word = directory / f"{name}.disk"
-        self.state = directory / (f"state-{name}" if own_disk else "state")
-        settings = {
-            **SETTINGS,
-            "BIGCRAWL_NODE": name,
-            "BIGCRAWL_STATE_DIR": self.state,
-            "BIGCRAWL_WARC_DIR": directory / "warc",
-            "BIGCRAWL_REDIS_URL": link.url,
-            "FAULTY_DISK": self.word,
-        }
-        if own_disk:
-            settings |= {**STORE_SETTINGS, "BIGCRAWL_STORE_URL": (directory / "store").as_uri()}
-        self.crawl = kind(directory / name, seeds, settings, name=_NAME)
+        self.crawl = crawl
+        self.machine = machine
+        self.word = Path(str(crawl.settings["FAULTY_DISK"]))
 
     def __repr__(self) -> str:
         return f"<Node {self.name} starts={self.crawl.starts} status={self.status}>"
@@ -108,14 +97,27 @@ class Node:
 
     def lose_disk(self) -> None:
         """Its state is gone; pages in WARC files lie elsewhere."""
-        shutil.rmtree(self.state, ignore_errors=True)
+        state = self.machine.disk(STATE) if self.machine else Path(self.crawl.settings["BIGCRAWL_STATE_DIR"])
+        shutil.rmtree(state / NAME, ignore_errors=True)
 
     def last_words(self) -> str:
         return self.crawl.log.read_text(errors="replace")[-3_000:]
 
 
 class World:
-    """The crawl, and the moments at which what was broken is mended. One thread does everything."""
+    """The crawl, and the moments at which what was broken is mended. One thread does everything.
+
+    Attributes:
+        visits: how often each page is visited.
+        is_indexed: whether each WARC file has its indexes in the end.
+        s3: the store, if it is a server.
+        network: where machines share the mount of a store, if nodes have machines.
+    """
+
+    visits = 1
+    is_indexed = False
+    s3: FaultyS3 | None = None
+    network: Network | None = None
 
     def __init__(
         self, directory: Path, web: SimulatedWeb, seed: int, *, own_disks: bool = False, kind: type[Crawl] = Crawl
@@ -131,7 +133,7 @@ class World:
         self.replica = self._stack.enter_context(Replica(self.server))
         self._server_since_s = time.monotonic()
         self._was_finished = False
-        self.repeats = Repeats(self.server, _NAME, PARTITIONS)
+        self.repeats = Repeats(self.server, NAME, PARTITIONS)
         self.nodes = [self._node(number) for number in range(NODES)]
         if own_disks:
             self.nodes[0].set_clock_wrong(ShiftedClock(directory / "clock"))
@@ -139,6 +141,7 @@ class World:
         self.problems: list[str] = []
         self.said: list[str] = []
         self._busy: set[str] = set()
+        self._struck: list[tuple[int, str]] = []
         self._later: list[tuple[float, int, Callable[[], object]]] = []
         self._numbers = itertools.count()
         self._began_s = time.monotonic()
@@ -156,7 +159,40 @@ class World:
 
     def _node(self, number: int) -> Node:
         link = self._stack.enter_context(FaultyLink(self.server.socket_path, self._seed * NODES_MAX + number))
-        return Node(f"n{number}", self.directory, self.web.seeds, link, own_disk=self.own_disks, kind=self._kind)
+        return self.node_of(f"n{number}", link)
+
+    def enter(self, context: AbstractContextManager[T]) -> T:
+        """Let it end with the world."""
+        return self._stack.enter_context(context)
+
+    def pages_directory(self) -> Path:
+        """All WARC files; those of nodes that were killed are closed."""
+        recover(self.directory / "warc")
+        return self.directory / "warc"
+
+    def exported(self) -> list[dict[str, Any]]:
+        """The lines of an export of the crawl when it is over; none if nobody asks."""
+        return []
+
+    def node_of(self, name: str, link: FaultyLink) -> Node:
+        """A node that speaks to Redis by this link."""
+        state, more = "state", {}
+        if self.own_disks:
+            state = f"state-{name}"
+            more = {**STORE_SETTINGS, "BIGCRAWL_STORE_URL": (self.directory / "store").as_uri()}
+        settings = self.settings_of(name, link, self.directory / state, self.directory / "warc") | more
+        return Node(name, link, self._kind(self.directory / name, self.web.seeds, settings, name=NAME))
+
+    def settings_of(self, name: str, link: FaultyLink, state: Path, warc: Path) -> dict[str, Any]:
+        """The settings of a node with these directories."""
+        return {
+            **SETTINGS,
+            "BIGCRAWL_NODE": name,
+            "BIGCRAWL_STATE_DIR": state,
+            "BIGCRAWL_WARC_DIR": warc,
+            "BIGCRAWL_REDIS_URL": link.url,
+            "FAULTY_DISK": self.directory / f"{name}.disk",
+        }
 
     def add_node(self) -> Node | None:
         """Another node joins, unless there are as many as there may be."""
@@ -192,6 +228,11 @@ class World:
     def occupy(self, victim: str) -> None:
         """It has its fault, and no other until `release`."""
         self._busy.add(victim)
+        self._struck.append((len(self.said), victim))
+
+    def struck_since(self, line: int) -> set[str]:
+        """What has or had a fault since this line of the story, or had one then."""
+        return self._busy | {victim for at, victim in self._struck if at >= line}
 
     def release(self, victim: str) -> None:
         self.later(REST_S, lambda: self._busy.discard(victim))
@@ -207,18 +248,21 @@ class World:
             while self._later and self._later[0][0] <= now_s:
                 heapq.heappop(self._later)[2]()
             self._look_after()
-            if not self._crawl_since_s and self.server.client.exists(_CRAWL):
+            if not self._crawl_since_s and self.server.is_up and self.server.client.exists(_CRAWL):
                 self._crawl_since_s = time.monotonic()
-            pause(min(0.05, max(0.0, until_s - now_s)))
+            pause(min(POLL_S, max(0.0, until_s - now_s)))
 
     def mend_all(self) -> None:
-        """Mend now what would be later."""
+        """Mend now what would be later, and wait for what must end first."""
         while self._later:
-            heapq.heappop(self._later)[2]()
+            due, self._later = sorted(self._later), []
+            for _, _, act in due:
+                act()
+            pause(POLL_S)
 
     def is_finished(self) -> bool:
-        """Whether the crawl says so."""
-        is_finished = bool(self.server.client.hget(_CRAWL, "finished"))
+        """Whether the crawl says so; while Redis is away, nothing does."""
+        is_finished = self.server.is_up and bool(self.server.client.hget(_CRAWL, "finished"))
         self._was_finished |= is_finished
         return is_finished
 
@@ -257,18 +301,25 @@ class World:
         node.crawl.kill()
         self.say(f"{node.name} killed, {len(self.repeats.in_process(node.name))} in process")
 
-    def terminate(self, node: Node) -> None:
-        """SIGTERM; what fetches are given up is fetched again."""
+    def terminate(self, node: Node, then: Callable[[], object]) -> None:
+        """SIGTERM; what fetches are given up is fetched again. The others live on until it has ended."""
         self.repeats.give_up(node.name)
         node.crawl.terminate()
-        try:
-            status = node.crawl.wait(STOP_S)
-        except subprocess.TimeoutExpired:
-            self.problems.append(f"{node.name} has not ended {STOP_S} s after SIGTERM: {node.last_words()}")
-            node.crawl.kill()
-        else:
-            self._judge(node, status)
-        self.say(f"{node.name} ended, {len(self.repeats.in_process(node.name))} in process")
+        until_s = time.monotonic() + STOP_S
+
+        def look() -> None:
+            if node.status is None and time.monotonic() < until_s:
+                self.later(POLL_S, look)
+                return
+            if node.status is None:
+                self.problems.append(f"{node.name} has not ended {STOP_S} s after SIGTERM: {node.last_words()}")
+                node.crawl.kill()
+            else:
+                self._judge(node, node.status)
+            self.say(f"{node.name} ended, {len(self.repeats.in_process(node.name))} in process")
+            then()
+
+        look()
 
     def _look_after(self) -> None:
         for node in self.nodes:

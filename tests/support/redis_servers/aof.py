@@ -36,6 +36,24 @@ def cut_aof_to(directory: Path, timestamp_s: int) -> int:
     return cut_bytes
 
 
+def cut_since(directory: Path, since_s: float) -> int:
+    """Cut off what was written since about that time, and return how many bytes; the server must not run.
+
+    An annotation tells a second; of that one, as much stays as the fraction asks for, up to the end of a transaction.
+    """
+    cut_bytes = 0
+    for path in _incremental_files(directory):
+        content = path.read_bytes()
+        keep = 0 if cut_bytes else _first_after(content, int(since_s) - 1)
+        if not cut_bytes:
+            keep += int((_first_after(content, int(since_s)) - keep) * (since_s % 1))
+            keep = _last_end_before(content, keep)
+        with path.open("r+b") as file:
+            file.truncate(keep)
+        cut_bytes += len(content) - keep
+    return cut_bytes
+
+
 def size_of(directory: Path) -> int:
     """How many bytes of commands it has, for `commands_of`."""
     return sum(path.stat().st_size for path in _incremental_files(directory))
@@ -48,11 +66,22 @@ def commands_of(directory: Path, bytes_max: int | None = None) -> Iterator[list[
     """
     for path in _incremental_files(directory):
         content = path.read_bytes()
-        yield from _commands(content if bytes_max is None else content[:bytes_max])
+        for words, _ in _commands(content if bytes_max is None else content[:bytes_max]):
+            yield words
         bytes_max = None if bytes_max is None else max(0, bytes_max - len(content))
 
 
-def _commands(content: bytes) -> Iterator[list[bytes]]:
+def _last_end_before(content: bytes, bytes_max: int) -> int:
+    """Where the last command or transaction ends that is whole in the first bytes."""
+    found, is_open = 0, False
+    for words, end in _commands(content[:bytes_max]):
+        is_open = words != [b"EXEC"] and (is_open or words == [b"MULTI"])
+        found = found if is_open else end
+    return found
+
+
+def _commands(content: bytes) -> Iterator[tuple[list[bytes], int]]:
+    """The commands, and where each ends."""
     at = 0
     while (line_end := content.find(b"\r\n", at)) >= 0:
         line, at = content[at:line_end], line_end + 2
@@ -68,7 +97,7 @@ def _commands(content: bytes) -> Iterator[list[bytes]]:
             words.append(content[start : at - 2])
         if at > len(content):
             return
-        yield words
+        yield words, at
 
 
 def _incremental_files(directory: Path) -> Iterator[Path]:

@@ -86,6 +86,11 @@ class PrivateRedis:
         return self._process.pid
 
     @property
+    def is_up(self) -> bool:
+        """Whether it was started and neither stopped nor killed since."""
+        return self._process is not None
+
+    @property
     def aof(self) -> Path:
         """The directory of its append-only file."""
         return self.directory / "appendonlydir"

@@ -17,6 +17,9 @@ if TYPE_CHECKING:
     import pytest
 
 
+SLOW_S = 2.0
+
+
 def _read_models_once() -> None:
     """Have botocore parse each of its models once a process: for each new client that is a tenth of a second of CPU."""
     from botocore.loaders import JSONFileLoader  # type: ignore[import-untyped]
@@ -57,7 +60,8 @@ class FaultyS3:
     Attributes:
         url: of the server.
         fault: what befalls requests to objects: "": nothing; "500": they are refused; "hang": they get no answer until
-            the fault is taken away; "cut": of what is sent only the first half is kept, and the answer is as always.
+            the fault is taken away; "slow": none for seconds; "cut": of what is sent only the first half is kept, and
+            the answer is as always.
         on_request: called with method and path of each request to an object before it is answered.
         seen: method and path of each.
         under_way: how many are being answered, also to clients that are gone.
@@ -124,6 +128,7 @@ class FaultyS3:
         if path.count("/") > 1 and path.strip("/").count("/"):  # an object's
             with self._changed:
                 self._changed.wait_for(lambda: self.fault != "hang")
+                self._changed.wait_for(lambda: self.fault != "slow", SLOW_S)
             self.seen.append((method, path))
             if self.on_request is not None:
                 self.on_request(method, path)

@@ -87,7 +87,10 @@ class Budgeting:
     def place_arrivals(
         self, urls: Sequence[QueuedUrl], linked: KeyArray, again: Sequence[QueuedUrl] = ()
     ) -> InDegreeRise | None:
-        """Place new URLs in the order of their arrival, after those that are visited again.
+        """Place new URLs in the order of their arrival, before those that are visited again.
+
+        Of older files a step may read a URL whose next visit is due by now. Admission meets the URL first, and skips it
+        as one that Redis has had.
 
         Args:
             urls: the URLs.
@@ -99,9 +102,10 @@ class Budgeting:
         """
         self._reread_some((len(again) + len(urls)) * _REREAD_PER_ARRIVED)  # those that came before them first
         self._rescore()
+        rise = self._arrive(urls, linked)
         if again:
             self._arrive(again, _NOBODY, is_new=False)
-        return self._arrive(urls, linked)
+        return rise
 
     def _arrive(self, urls: Sequence[QueuedUrl], linked: KeyArray, *, is_new: bool = True) -> InDegreeRise | None:
         urls = self._let_through(urls, reread=False)

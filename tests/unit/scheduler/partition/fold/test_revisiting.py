@@ -16,7 +16,7 @@ from bigcrawl.scheduler.queues.revisits import NEVER_S
 from bigcrawl.scheduler.records.body import for_revisit
 from bigcrawl.scheduler.records.inbox_entry import InboxEntry
 from bigcrawl.scheduler.records.outcomes import pack_keys
-from bigcrawl.scheduler.records.queued_url import LISTED_SHIFT, QueuedUrl
+from bigcrawl.scheduler.records.queued_url import LISTED_SHIFT, QueuedUrl, encode_batch
 from bigcrawl.scheduler.records.revisits import Revisit, encode_revisits
 from tests.support.disks.faulty_files import Fault, FaultyFiles, SimulatedCrashError
 
@@ -201,3 +201,12 @@ def test_a_crash_during_looks_loses_and_repeats_nothing(tmp_path: Path, fault: F
         assert sorted(kept) == [1, 2, 3], (fault, at)
         assert kept[0] == 2, "its site has said that it has changed"
     assert crashes > 10
+
+
+def test_a_page_that_was_admitted_and_visited_beyond_the_files_has_its_next_visit(partition: Partition) -> None:
+    """Files that are older than Redis meet a page and its revisit in one step: the page is skipped, not the revisit."""
+    url = QueuedUrl(1, "h1.example", 0, 0, b"first")
+    partition.fold_admitted({1: [1]})
+    offered, ended = InboxEntry("1-0", encode_batch([url])), entry("2-0", make_revisit(1, 1))
+    assert admitted(partition, NOW_S + 200, offered, ended) == [b"visit 1"]
+    assert admitted(partition, NOW_S + 300) == []
