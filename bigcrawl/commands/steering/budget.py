@@ -22,6 +22,7 @@ from bigcrawl.scheduler.budgets.in_degrees import Ranks, sum_published
 from bigcrawl.scheduler.budgets.mirrors import mirror_verdict_text
 from bigcrawl.scheduler.budgets.policies import make_policy
 from bigcrawl.scheduler.budgets.traps import trap_verdict_text
+from bigcrawl.scheduler.crawl.survey import FinishCheck
 from bigcrawl.scheduler.node.control import BUDGETED
 from bigcrawl.scheduler.partition.reader import read_partition
 from bigcrawl.scheduler.rules.budget_rules import (
@@ -102,11 +103,13 @@ async def read_rules(crawl: OpenedCrawl) -> StoredRules:
 
 
 async def _set(crawl: OpenedCrawl, name: str, rule: Rule | None) -> None:
+    """Change a rule, then notify the nodes; a finished crawl may have URLs to fetch again."""
     keys = _keys(crawl)
     row: tuple[str | bytes, ...] = ("HDEL", keys.rules, name)
     if rule is not None:
         row = ("HSET", keys.rules, name, rule.to_json())
     await crawl.client.commands([row, ("HINCRBY", keys.control, BUDGETED, "1")])
+    await FinishCheck(crawl.client, crawl.config.crawl.name, crawl.partitions).take_back()
 
 
 async def read_budget(crawl: OpenedCrawl, name: str) -> dict[str, Any]:

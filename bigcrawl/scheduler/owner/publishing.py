@@ -20,6 +20,9 @@ if TYPE_CHECKING:
 CHECKPOINT = "checkpoint"
 """The field of a partition's state with the last order for a checkpoint that was carried out."""
 
+ASKED = "asked"
+"""The field with the mark of the rules by which URLs are withheld, see `StepSources.asked_mark`."""
+
 
 class Publishing:
     """What Redis is told of one partition.
@@ -45,6 +48,7 @@ class Publishing:
         self._points = points
         self._found = found
         self._untold = 0  # rows about near copies in the last call
+        self._asked: int | None = None  # the mark in the last call
         self.is_owed = False
 
     def __repr__(self) -> str:
@@ -77,7 +81,17 @@ class Publishing:
             # A crawl goes on while other partitions must be told of near copies.
             "untold": self._untold,
         }
-        return scripts.trim_partition(self._keys, identity, *self._durability.trim, counts | self.checkpoint_state())
+        counts |= self.checkpoint_state() | self._asked_state()
+        return scripts.trim_partition(self._keys, identity, *self._durability.trim, counts)
+
+    @property
+    def has_new_mark(self) -> bool:
+        """Whether URLs are withheld by other rules than Redis knows."""
+        return self._schedule.withheld > 0 and self._disk.asked_mark != self._asked
+
+    def _asked_state(self) -> dict[str, Value]:
+        self._asked = self._disk.asked_mark
+        return {} if self._asked is None else {ASKED: self._asked}
 
     def checkpoint_state(self) -> dict[str, Value]:
         """What Redis is told of checkpoints: the last order that a durable point was made after. Empty before any."""

@@ -11,7 +11,8 @@
 -- ARGV[1] now_ms (0: this server's clock)
 -- Returns: {now_ms, {name, sum, ...}, {field of state, sum, ...}, {node, partitions with a lease of it, ...}, {place of
 --           each partition with rejected entries, ...}, place of the first partition that is not empty or 0, {host that
---           is due first, ms, failures, why} or {}}. Places begin with 1. Nodes without a lease are named with 0.
+--           is due first, ms, failures, why} or {}, {mark of the rules by which a partition withholds URLs, ...}}.
+--           Places begin with 1. Nodes without a lease are named with 0; a partition without a mark has 0.
 -- Guarantee: changes nothing. All partitions are seen at the same moment. Of one with damaged or missing files, only
 --            its state's fields and the URLs that wait there are summed, and it counts as empty. Whether an inbox has
 --            entries that no committed step has merged is looked up, and summed, only if the partition has no URL in its
@@ -27,7 +28,7 @@ local sums = {
   urls_disk = 0, urls_queued = 0, urls_taken = 0, urls_damaged = 0, urls_missing = 0, inboxes_unfolded = 0,
   batches_pending = 0, rows_untold = 0,
 }
-local counts, owners, rejected, first_with_work, soonest = {}, {}, {}, 0, {}
+local counts, owners, rejected, asked, first_with_work, soonest = {}, {}, {}, {}, 0, {}
 local soonest_ms = math.huge
 
 local function add(name, number)
@@ -76,6 +77,8 @@ local function add_partition(KEYS, place)
     local name = fields[i]
     if name == 'folded' then
       state.folded = fields[i + 1]
+    elseif name == 'asked' then
+      state.asked = tonumber(fields[i + 1])
     elseif name ~= 'checkpoint' then
       local number = tonumber(fields[i + 1]) or 0
       state[name] = number
@@ -102,6 +105,9 @@ local function add_partition(KEYS, place)
   add('inboxes_unfolded', unfolded)
   add('batches_pending', pending)
   add('rows_untold', state.untold or 0)
+  if (state.withheld or 0) > 0 then
+    asked[state.asked or 0] = true
+  end
   local work = add_hosts(KEYS) + taken + on_disk + queued + unfolded + pending + (state.untold or 0)
   if work ~= 0 and first_with_work == 0 then
     first_with_work = place
@@ -127,4 +133,8 @@ local function flat(map)
   end
   return words
 end
-return {now, flat(sums), flat(counts), flat(owners), rejected, first_with_work, soonest}
+local marks = {}
+for mark in pairs(asked) do
+  marks[#marks + 1] = mark
+end
+return {now, flat(sums), flat(counts), flat(owners), rejected, first_with_work, soonest, marks}

@@ -79,6 +79,7 @@ FIGURES = (
     "waiting",
     "hot",
     "withheld",
+    "asked",
     "status:200",
     "error:dns",
     "bytes",
@@ -92,7 +93,7 @@ def expected_of(views: Sequence[PartitionView]) -> Survey:
     seen = Survey(len(views))
     for partition, view in enumerate(views):
         for name, value in view.state.items():
-            seen.counts[name] += 0 if name == "folded" else int(value)
+            seen.counts[name] += 0 if name in ("folded", "asked") else int(value)
         if view.node:
             seen.named.add(view.node)
             seen.owners.update([view.node] * (view.lease_left_ms > 0))
@@ -103,6 +104,8 @@ def expected_of(views: Sequence[PartitionView]) -> Survey:
         if view.count("damaged"):
             seen.urls_damaged += in_inbox + view.count("waiting") + queued + view.taken
             continue
+        if view.count("withheld"):
+            seen.asked.add(view.count("asked"))
         for name in ("hosts_ready", "hosts_waiting", "hosts_busy", "hosts_snoozed", "hosts_retired"):
             setattr(seen, name, getattr(seen, name) + getattr(view, name))
         seen.urls_inbox += in_inbox
@@ -115,7 +118,7 @@ def expected_of(views: Sequence[PartitionView]) -> Survey:
         if seen.first_with_work is None and not seen.is_empty:
             seen.first_with_work = partition
     seen.owned = seen.owners.total()
-    seen.counts.pop("folded", None)
+    del seen.counts["folded"], seen.counts["asked"]
     return seen
 
 
