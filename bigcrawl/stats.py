@@ -83,6 +83,10 @@ SCRAPY_STATS: tuple[Stat, ...] = (
                 "redirect",
                 "a redirect or meta refresh to something that is not a web address: not followed, the answer is kept",
             ),
+            (
+                "redirect-to-itself",
+                "a redirect or meta refresh of a page to itself that sets no new cookie: not followed",
+            ),
             ("url-scheme", "a request with a scheme other than http and https"),
             ("url-syntax", "a request with an unreadable host or port"),
             ("url-empty-host", "a request for a URL without a host"),
