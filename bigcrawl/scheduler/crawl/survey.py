@@ -49,6 +49,7 @@ class Survey:
     urls_taken: int = 0
     urls_damaged: int = 0
     urls_missing: int = 0
+    urls_uncounted: int = 0  # seen, and in no place; 0, unless there is a mistake in bigcrawl
     inboxes_unfolded: int = 0  # of partitions without URLs in back queues
     rejected_in: list[int] = field(default_factory=list)  # partitions with inbox entries that could not be read
     batches_pending: int = 0  # partitions whose last admit batch Redis has not taken yet

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from bigcrawl.redisdb import scripts
+from bigcrawl.scheduler.partition.manifest import UNKNOWN
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -72,6 +73,9 @@ class Publishing:
             "unrunnable": schedule.unrunnable,
             "unrunnable_methods": methods_field(state.turns.unrunnable.waiting) if schedule.unrunnable else "",
             "seen": len(state.tables.seen),
+            "repeats": manifest.repeats,
+            "imported": manifest.imported,
+            "chosen_urls": manifest.admitted - state.already.total(),
             "duplicates": manifest.duplicates,
             "rejected": self._disk.set_aside,
             "folded_urls": manifest.folded_urls,
@@ -81,6 +85,8 @@ class Publishing:
             # A crawl goes on while other partitions must be told of near copies.
             "untold": self._untold,
         }
+        if manifest.repeats == UNKNOWN:
+            del counts["repeats"]
         counts |= self.checkpoint_state() | self._asked_state()
         return scripts.trim_partition(self._keys, identity, *self._durability.trim, counts)
 
