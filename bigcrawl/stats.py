@@ -83,6 +83,10 @@ SCRAPY_STATS: tuple[Stat, ...] = (
                 "redirect",
                 "a redirect or meta refresh to something that is not a web address: not followed, the answer is kept",
             ),
+            (
+                "redirect-to-itself",
+                "a redirect or meta refresh of a page to itself that sets no new cookie: not followed",
+            ),
             ("url-scheme", "a request with a scheme other than http and https"),
             ("url-syntax", "a request with an unreadable host or port"),
             ("url-empty-host", "a request for a URL without a host"),
@@ -353,6 +357,28 @@ CRAWL_COUNTERS: tuple[Stat, ...] = (
     Stat("seen", "gauge", "URLs", "Keys in URLSeen: distinct URLs of the crawl.", "trim_partition.lua"),
     Stat("duplicates", "counter", "URLs", "URLs dropped because they had been seen before.", "trim_partition.lua"),
     Stat(
+        "repeats",
+        "counter",
+        "URLs",
+        "URLs queued beyond those in URLSeen: visited again, fetched each time they are found, moved back from Redis, "
+        "forgotten.",
+        "trim_partition.lua",
+    ),
+    Stat(
+        "imported",
+        "counter",
+        "URLs",
+        "Keys of another crawl that an import added to URLSeen. They are not queued.",
+        "trim_partition.lua",
+    ),
+    Stat(
+        "chosen_urls",
+        "counter",
+        "URLs",
+        "URLs that steps have chosen for Redis. Those beyond `admitted_urls` are on their way.",
+        "trim_partition.lua",
+    ),
+    Stat(
         "rejected",
         "gauge",
         "entries",
@@ -440,6 +466,21 @@ CRAWL_COUNTERS: tuple[Stat, ...] = (
         "trim_partition.lua",
     ),
     Stat("admitted", "counter", "batches", "Number of the last admit batch stored in Redis.", "admit_urls.lua"),
+    Stat("admitted_urls", "counter", "URLs", "URLs of all batches up to this one.", "admit_urls.lua"),
+    Stat(
+        "moved",
+        "counter",
+        "URLs",
+        "Times a URL went from Redis back to disk, unfetched: its host is away, or the blacklist covers it.",
+        "park_urls.lua, set_aside_urls.lua",
+    ),
+    Stat(
+        "forgot",
+        "mark",
+        "0 or 1",
+        "1 after Redis was restarted while a node fetched: counters may lack what it forgot.",
+        "claim_partition.lua, reconcile_partition.lua",
+    ),
     Stat(
         "readmitted",
         "counter",
@@ -578,7 +619,7 @@ CRAWL_COUNTERS: tuple[Stat, ...] = (
         "counter",
         "URLs",
         "URLs that ended and were acknowledged, whatever their outcome.",
-        "exchange_urls.lua, drop_urls.lua, reconcile_partition.lua",
+        "exchange_urls.lua, drop_urls.lua, reconcile_partition.lua, admit_urls.lua",
     ),
     Stat(
         "bytes",

@@ -312,6 +312,8 @@ class Trial(World):
         assert all(node.progress.is_finished for node in self.nodes), (
             f"the crawl does not end: {await self.nodes[0].progress.survey()}"
         )
+        seen = await self.nodes[0].progress.survey()
+        assert not seen.urls_uncounted, f"in no place: {seen}"
         missing = {self.sites.url_of(page) for page in range(PAGES)} - {fetch.url for fetch in self.fetches}
         assert not missing, f"never fetched: {sorted(missing)}"
 

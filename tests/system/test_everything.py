@@ -24,7 +24,6 @@ from tests.support.crawling.everything import (
     names_resolved,
     peak_bytes,
     serve,
-    slug_at,
     slugs_met,
     stored,
 )
@@ -88,12 +87,6 @@ class Unbuilt:
 
 
 UNBUILT = (
-    Unbuilt(
-        "refetched",
-        lambda whole, again: (slug_at(whole.served, again.url), again.times),
-        frozenset({("to-itself", 1 + 20)}),  # Scrapy's REDIRECT_MAX_TIMES
-        "a redirect to itself is followed like any other",
-    ),
     Unbuilt(
         "over_retried",
         lambda whole, retried: (

@@ -19,6 +19,7 @@ from bigcrawl.commands.newest_files import files_to_read, is_looked_at, said_of_
 from bigcrawl.commands.opened_crawl import opened, server_of
 from bigcrawl.commands.result import Result
 from bigcrawl.commands.steering.blacklist import entries_of
+from bigcrawl.commands.steering.budget import limits_of_url
 from bigcrawl.commands.steering.discovery import discovery_data, read_discovery
 from bigcrawl.exceptions import CorruptionError
 from bigcrawl.politeness.robots_policy import RobotsRules, read_record
@@ -137,6 +138,7 @@ async def _explain(config: Config, server: str, url: str) -> dict[str, Any]:
             **said,
             "lacks_method": lacks or None,
             "revisit": next_visit_data(visit, config.revisits.rule, crawl.client.now_ms()),
+            "limits": await limits_of_url(crawl, place) if said["where"] == "withheld" else {},
             "blacklisted": entry,
             "blacklisted_address": address,
             "discovery": discovery_data(await read_discovery(crawl)),
@@ -146,7 +148,7 @@ async def _explain(config: Config, server: str, url: str) -> dict[str, Any]:
 
 def _lacking(directory: Path, key: int, found: Found) -> str:
     """Return the method for which a URL waits on disk; empty if it waits for none."""
-    if where(found) != "disk" or not found.view.count("unrunnable"):
+    if where(found) not in ("disk", "withheld") or not found.view.count("unrunnable"):
         return ""
     waiting = find_waiting(directory, key, prefix=PREFIX)
     return waiting.for_method if waiting is not None else ""
@@ -285,7 +287,7 @@ def _mirror(disk: UrlOnDisk | None, traps: TrapConfig) -> dict[str, Any] | None:
 
 
 def where(found: Found) -> str:
-    """Return where the URL is: `taken`, `queued`, `inbox`, `disk`, `ended`, `nowhere`; without files `unknown`."""
+    """Return where the URL is: `taken`, `queued`, `inbox`, `disk`, `withheld`, `ended`, `nowhere`, or `unknown`."""
     end = found.last_end
     if found.hot is not None:
         return "taken" if found.hot.is_taken else "queued"
@@ -295,7 +297,10 @@ def where(found: Found) -> str:
         return "inbox"
     if found.is_seen is None:
         return "unknown"
-    return "disk" if found.is_seen else "nowhere"
+    if not found.is_seen:
+        return "nowhere"
+    waits_for_nothing = found.view.count("waiting") <= found.view.count("revisits")
+    return "withheld" if waits_for_nothing and found.view.count("withheld") else "disk"
 
 
 def time_text(time_ms: int) -> str:

@@ -7,6 +7,7 @@ from typing import Any
 from bigcrawl.commands.looking.filters import filter_rows
 from bigcrawl.commands.looking.next_visit import next_visit_rows
 from bigcrawl.commands.newest_files import REMEDY
+from bigcrawl.commands.steering.budget import limits_text
 from bigcrawl.commands.steering.discovery import discovery_text
 from bigcrawl.scheduler.budgets.mirrors import MirrorVerdict, mirror_verdict_text
 from bigcrawl.scheduler.budgets.traps import TrapVerdict, trap_verdict_text
@@ -17,6 +18,7 @@ _WHERE = {
     "queued": "in Redis, in its host's queue",
     "inbox": "in its partition's inbox, not merged yet",
     "disk": "waiting on disk",
+    "withheld": "withheld on disk: the crawl does not wait for it",
     "ended": "nowhere: it has ended",
     "revisit": "on disk, until the time of its next visit",
     "unrunnable": "on disk, until its request can be run",
@@ -110,7 +112,9 @@ def _deaths_text(data: dict[str, Any]) -> str:
 
 
 def _more_of_where(data: dict[str, Any]) -> str:
-    if data["where"] == "disk":
+    if limits := limits_text(data.get("limits", {})):
+        return f"; its limits are {limits}, see `scrapy frontier budget`"
+    if data["where"] in ("disk", "withheld"):
         return _turn_text(data)
     if data["where"] != "unrunnable":
         return _place_in_queue(data)

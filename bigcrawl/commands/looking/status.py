@@ -163,6 +163,7 @@ def _status(config: Config, seen: Survey, nodes: dict[str, dict[str, Any]], *, f
             "missing": seen.urls_missing,
             "may_refetch": seen.counts["may_refetch"],
             "lost": seen.counts["lost"],
+            "uncounted": seen.urls_uncounted,
             "ended": seen.counts["ended"],
             "seen": seen.counts["seen"],
             "dead": seen.counts["dead"],
@@ -265,6 +266,8 @@ def _notice_lines(status: dict[str, Any]) -> list[str]:
         )
     if urls["lost"]:
         lines.append(f"lost        {urls['lost']:,} URLs by a Redis that forgot them; see BIGCRAWL_REDIS_LOSS_SECONDS")
+    if urls["uncounted"]:
+        lines.append(f"uncounted   {urls['uncounted']:,} URLs were seen and are in no place: please report this")
     if urls["dead"]:
         lines.append(f"dead        {urls['dead']:,} URLs kill or hang their node; `scrapy frontier dead` lists them")
     return lines

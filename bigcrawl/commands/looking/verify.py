@@ -10,6 +10,7 @@ from bigcrawl.commands.result import Result
 from bigcrawl.exceptions import BigcrawlError, ConfigError
 from bigcrawl.redisdb.embedded import running_url
 from bigcrawl.redisdb.keys import partition_keys
+from bigcrawl.scheduler.crawl.survey import survey
 from bigcrawl.scheduler.partition.directory import verify_newest
 from bigcrawl.scheduler.partition.fold.rejected import rejected_entries
 from bigcrawl.warc.verification import verify as verify_warc
@@ -25,7 +26,8 @@ if TYPE_CHECKING:
 def verify(config: Config, words: Sequence[str], opts: argparse.Namespace) -> Result:
     """Read all files of the crawl and list damaged ones; the exit status is 1 if there are any.
 
-    If Redis answers, partitions that nodes have set apart because their files are nowhere left are listed too.
+    If Redis answers, partitions that nodes have set apart because their files are nowhere left are listed too, and
+    whether each URL that was seen is in some place.
 
     Raises:
         as `damage_of`.
@@ -68,12 +70,14 @@ async def _read_missing(config: Config, url: str) -> list[str]:
     async with opened(config, url) as crawl:
         states = [partition_keys(config.crawl.name, partition).state for partition in range(crawl.partitions)]
         marks = await crawl.client.commands([("HGET", state, "missing") for state in states])
+        seen = await survey(crawl.client, config.crawl.name, crawl.partitions)
+    uncounted = f"{seen.urls_uncounted:,} URLs were seen and are in no place: please report this"
     return [
         f"{config.crawl.crawl_dir / f'p{partition:04d}'}: its files are nowhere left: bring them back, start the node "
         f"that has them, or see BIGCRAWL_LOST_PARTITIONS"
         for partition, mark in enumerate(marks)
         if int(mark or 0)
-    ]
+    ] + [uncounted] * (seen.urls_uncounted > 0)
 
 
 def _damaged_warcs(directory: Path) -> Iterator[str]:

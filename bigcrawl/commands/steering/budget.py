@@ -22,6 +22,7 @@ from bigcrawl.scheduler.budgets.in_degrees import Ranks, sum_published
 from bigcrawl.scheduler.budgets.mirrors import mirror_verdict_text
 from bigcrawl.scheduler.budgets.policies import make_policy
 from bigcrawl.scheduler.budgets.traps import trap_verdict_text
+from bigcrawl.scheduler.crawl.survey import FinishCheck
 from bigcrawl.scheduler.node.control import BUDGETED
 from bigcrawl.scheduler.partition.reader import read_partition
 from bigcrawl.scheduler.rules.budget_rules import (
@@ -40,9 +41,10 @@ if TYPE_CHECKING:
     import argparse
     from collections.abc import Mapping, Sequence
 
-    from bigcrawl.commands.opened_crawl import OpenedCrawl
+    from bigcrawl.commands.opened_crawl import OpenedCrawl, Place
     from bigcrawl.config import Config, TrapConfig
     from bigcrawl.scheduler.partition.reader import UrlOnDisk
+    from bigcrawl.scheduler.rules.rule_book import Limits
 
 # By option, the limit it sets; see `bigcrawl.scheduler.rules.budget_rules`.
 LIMITS = {"urls": "budget", "pages": "pages", "bytes": "bytes", "depth": "depth"}
@@ -102,11 +104,13 @@ async def read_rules(crawl: OpenedCrawl) -> StoredRules:
 
 
 async def _set(crawl: OpenedCrawl, name: str, rule: Rule | None) -> None:
+    """Change a rule, then notify the nodes; a finished crawl may have URLs to fetch again."""
     keys = _keys(crawl)
     row: tuple[str | bytes, ...] = ("HDEL", keys.rules, name)
     if rule is not None:
         row = ("HSET", keys.rules, name, rule.to_json())
     await crawl.client.commands([row, ("HINCRBY", keys.control, BUDGETED, "1")])
+    await FinishCheck(crawl.client, crawl.config.crawl.name, crawl.partitions).take_back()
 
 
 async def read_budget(crawl: OpenedCrawl, name: str) -> dict[str, Any]:
@@ -133,7 +137,6 @@ async def read_budget(crawl: OpenedCrawl, name: str) -> dict[str, Any]:
     ranks, policy = Ranks(counts), make_policy(crawl.config.budget, counts)
     degrees = np.array([in_degree or 0], dtype=np.uint32)
     by_policy = None if policy is None else int(policy.budgets(np.array([key], dtype=KEY_TYPE), degrees)[0])
-    limits = RuleBook(merge_rules(rules.settings, rules.live), crawl.suffixes.pld, crawl.url_keys.of_pld).for_host(name)
     return {
         **data,
         "pld": pld,
@@ -145,12 +148,30 @@ async def read_budget(crawl: OpenedCrawl, name: str) -> dict[str, Any]:
         "budget_by_policy": by_policy,
         "trap": _trap(disk, crawl.config.traps),
         "mirror": _mirror(disk, crawl.config.traps),
-        "limits": {
-            "bytes" if field == "fetched_bytes" else field: {"value": limit.value, "rule": limit.rule}
-            for field, limit in limits._asdict().items()
-            if limit is not None
-        },
+        "limits": _limits_data(_book(crawl, rules).for_host(name)),
     }
+
+
+async def limits_of_url(crawl: OpenedCrawl, place: Place) -> dict[str, Any]:
+    """Return the limits that rules set for a URL, by their names: value and rule."""
+    return _limits_data(_book(crawl, await read_rules(crawl)).for_url(place.host, place.url))
+
+
+def _book(crawl: OpenedCrawl, rules: StoredRules) -> RuleBook:
+    return RuleBook(merge_rules(rules.settings, rules.live), crawl.suffixes.pld, crawl.url_keys.of_pld)
+
+
+def _limits_data(limits: Limits) -> dict[str, Any]:
+    return {
+        "bytes" if field == "fetched_bytes" else field: {"value": limit.value, "rule": limit.rule}
+        for field, limit in limits._asdict().items()
+        if limit is not None
+    }
+
+
+def limits_text(data: Mapping[str, Any]) -> str:
+    """Return limits as text; "" if there are none."""
+    return ", ".join(f"{limit} {row['value']:,} (rule {row['rule']})" for limit, row in data.items())
 
 
 def _trap(disk: UrlOnDisk | None, traps: TrapConfig) -> str | None:
@@ -188,10 +209,9 @@ def budget_text(data: dict[str, Any]) -> str:
     rows["by hand"] = _rule_text(data["rule_by_hand"], "no rule")
     rows["settings"] = _rule_text(data["rule_of_settings"], "no rule")
     if "pld" in data:
-        in_force = [f"{limit} {row['value']:,} (rule {row['rule']})" for limit, row in data["limits"].items()]
         if data["files"]["store"]:
             rows["files"] = f"the newest point in {data['files']['store']} was read"
-        rows["in force"] = ", ".join(in_force) or f"the policy's: {_a_turn(data['budget_by_policy'])}"
+        rows["in force"] = limits_text(data["limits"]) or f"the policy's: {_a_turn(data['budget_by_policy'])}"
     return "\n".join([data["name"], *(f"  {name:<11}{text}" for name, text in rows.items())])
 
 

@@ -22,8 +22,14 @@ def admit_urls(
     connections: int,
     urls: Sequence[tuple[str, int, bytes]],
     now_ms: int = 0,
+    *,
+    chosen: int = 0,
+    left_out: int = 0,
 ) -> Call[bool]:
-    """Admit batch `number`, rows (host, order, member). The result is False if it had been admitted before."""
+    """Admit batch `number`, rows (host, order, member). The result is False if it had been admitted before.
+
+    `chosen` is how many URLs all batches have had with it, and `left_out` how many of its own have ended since.
+    """
     flat = tuple(value for url in urls for value in url)
 
     def parse(reply: int) -> bool:
@@ -34,7 +40,7 @@ def admit_urls(
     return Call(
         "admit_urls",
         (keys.owner, keys.state, keys.ready, keys.busy, keys.back, keys.host, keys.batches),
-        (now_ms, identity.node, identity.epoch, number, packed_keys, connections, *flat),
+        (now_ms, identity.node, identity.epoch, number, packed_keys, connections, chosen, left_out, *flat),
         owned(keys, parse),
     )
 

@@ -32,6 +32,7 @@ class PartitionSums(NamedTuple):
         rejected_in: partitions with inbox entries that could not be read.
         first_with_work: the first partition that is not empty; None if all are.
         next_due: the host due first; None if no host waits.
+        asked: the marks of the rules by which partitions withhold URLs; 0 if one of them does not say.
     """
 
     now_ms: int
@@ -41,6 +42,7 @@ class PartitionSums(NamedTuple):
     rejected_in: tuple[int, ...]
     first_with_work: int | None
     next_due: DueHost | None
+    asked: frozenset[int]
 
 
 def sum_partitions(partitions: Sequence[PartitionKeys], now_ms: int = 0) -> Call[PartitionSums]:
@@ -57,6 +59,7 @@ def sum_partitions(partitions: Sequence[PartitionKeys], now_ms: int = 0) -> Call
             tuple(numbers[place - 1] for place in reply[4]),
             numbers[reply[5] - 1] if reply[5] else None,
             _due_host(reply[6]),
+            frozenset(reply[7]),
         )
 
     names = tuple(

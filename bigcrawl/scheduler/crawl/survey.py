@@ -1,7 +1,7 @@
 """The state of the whole crawl in figures, and whether it is finished.
 
 The crawl is finished when two passes over all partitions find everything empty, no start requests under way, and every
-monotonic counter unchanged between them.
+monotonic counter unchanged between them. URLs that are withheld count as nothing if the rules in force withhold them.
 Links of a page are in the inboxes before the page is acknowledged. So when nothing is taken, no URL is outside of what
 the passes see.
 """
@@ -49,6 +49,7 @@ class Survey:
     urls_taken: int = 0
     urls_damaged: int = 0
     urls_missing: int = 0
+    urls_uncounted: int = 0  # seen, and in no place; 0, unless there is a mistake in bigcrawl
     inboxes_unfolded: int = 0  # of partitions without URLs in back queues
     rejected_in: list[int] = field(default_factory=list)  # partitions with inbox entries that could not be read
     batches_pending: int = 0  # partitions whose last admit batch Redis has not taken yet
@@ -57,6 +58,7 @@ class Survey:
     unrunnable: Counter[str] = field(default_factory=Counter)  # URLs that no spider could run, by what is missing
     first_with_work: int | None = None  # the first partition that is not empty
     next_due: DueHost | None = None  # the host that is due first
+    asked: set[int] = field(default_factory=set)  # marks of the rules by which partitions withhold URLs
 
     @property
     def pages(self) -> int:
@@ -157,6 +159,7 @@ def _add(seen: Survey, sums: PartitionSums) -> None:
     seen.owners.update({node: leases for node, leases in sums.owners.items() if leases})
     seen.owned += sum(sums.owners.values())
     seen.rejected_in += sums.rejected_in
+    seen.asked |= sums.asked
     if seen.first_with_work is None:
         seen.first_with_work = sums.first_with_work
     if sums.next_due is not None and (seen.next_due is None or sums.next_due.due_ms < seen.next_due.due_ms):
@@ -171,14 +174,14 @@ class FinishCheck:
         client: RedisClient,
         crawl: str,
         partitions: int,
-        closed: Callable[[], int] = int,
+        rules_mark: Callable[[], int] = int,
         can_run: Callable[[str], bool] = lambda _: False,
     ) -> None:
-        """`closed` returns a number that identifies what settings and blacklist withhold; 0 for nothing.
+        """`rules_mark` returns the mark of the rules in force, see `CrawlBudgets.mark`.
 
         `can_run` returns whether this node's spider can run requests with a method.
         """
-        self._closed = closed
+        self._rules_mark = rules_mark
         self._can_run = can_run
         self._client = client
         self._crawl = crawl
@@ -190,7 +193,9 @@ class FinishCheck:
         self.holdup = ""  # the hold-up that the last of them found
 
     async def is_announced(self, seen: Survey) -> bool:
-        """Whether a node has announced the end of the crawl as it stands now; an old announcement does not count."""
+        """Whether a node has announced the end of the crawl as it stands now, by the rules in force."""
+        if self._is_unasked(seen):
+            return False
         announced = await self._client.command("HGET", self._key, "finished")
         return bool(announced == self._announcement(seen))
 
@@ -209,7 +214,7 @@ class FinishCheck:
             return False
         seen = await survey(self._client, self._crawl, self._partitions)
         self._had_work = seen.first_with_work
-        if not seen.is_empty:
+        if not seen.is_empty or self._is_unasked(seen):
             self.stuck_looks = 0
             await self.take_back()
             return False
@@ -237,8 +242,12 @@ class FinishCheck:
         return sums.first_with_work is None
 
     def _announcement(self, seen: Survey) -> bytes:
-        """Return the announcement of a finished crawl: its progress, and what it was not to fetch."""
-        return b" ".join(b"%d" % count for count in (*seen.progress, *filter(None, [self._closed()])))
+        """Return the announcement of a finished crawl: its progress."""
+        return b" ".join(b"%d" % count for count in seen.progress)
+
+    def _is_unasked(self, seen: Survey) -> bool:
+        """Whether a partition withholds URLs by other rules than those in force; its next step asks by these."""
+        return bool(seen.asked - {self._rules_mark()})
 
     async def _starts_under_way(self) -> bool:
         names = [name.decode() for name in await self._client.command("HKEYS", self._key)]

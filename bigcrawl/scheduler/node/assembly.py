@@ -303,8 +303,8 @@ class Parts:
             self.paces,
             self.elsewhere.adopt,
         )
-        crawl, aside, has_method = config.crawl, self.aside, self.engine.callbacks.has
-        self.finish = FinishCheck(client, crawl.name, crawl.partitions, lambda: aside.blacklist.digest, has_method)
+        crawl, reputation, has_method = config.crawl, self.reputation, self.engine.callbacks.has
+        self.finish = FinishCheck(client, crawl.name, crawl.partitions, lambda: reputation.mark, has_method)
         self.progress = CrawlProgress(crawl, client, self.exchange, self.finish)
         self.samples = Samples(client, crawl.name, crawl.partitions, self.membership)
 

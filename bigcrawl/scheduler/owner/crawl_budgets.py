@@ -9,6 +9,8 @@ At the same time, it reads the rules that the operator has set while the crawl r
 from __future__ import annotations
 
 import logging
+import zlib
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -97,6 +99,7 @@ class CrawlBudgets:
         self.budgets: EffectiveBudgets | None = None
         self._book = RuleBook({}, pld_of, pld_key)
         self._limits_bytes = False
+        self._budgets_mark = 0
         self._blacklist: Blacklist = NOTHING
         self._new_blacklist: Blacklist = NOTHING
         self._withholds: Callable[[QueuedUrl], bool] | None = None
@@ -135,6 +138,14 @@ class CrawlBudgets:
         """Have partitions withhold the URLs that this blacklist covers, from the next refresh on."""
         self._new_blacklist = blacklist
         self.look_again()
+
+    @property
+    def mark(self) -> int:
+        """What identifies the rules by which URLs are to be withheld: settings, and what was set by hand."""
+        return self._mark_with(self._new_blacklist)
+
+    def _mark_with(self, blacklist: Blacklist) -> int:
+        return zlib.crc32(blacklist.digest.to_bytes(4, "little"), self._budgets_mark)
 
     @property
     def linked_plds(self) -> int:
@@ -186,6 +197,7 @@ class CrawlBudgets:
         partition.sources.set_budgets(self.budgets)
         partition.sources.set_callbacks(self._callbacks)
         partition.sources.set_withholds(self._withholds)
+        partition.sources.set_mark(self._mark_with(self._blacklist))
         partition.sources.set_prioritizing(self._prioritizing, counts_links=self._counts_links)
 
     def _changed(self, owned: Iterable[OwnedPartition]) -> dict[int, InDegreeCounts]:
@@ -232,5 +244,7 @@ class CrawlBudgets:
     def _new_budgets(self) -> EffectiveBudgets | None:
         rules = merge_rules(self._rules, self._live)
         self._book = RuleBook(rules, self.pld_of, self.pld_key)
+        deciding = replace(self._config.budget, rules={}), sorted(rules.items())
+        self._budgets_mark = zlib.crc32(repr(deciding).encode())
         self._limits_bytes = any(rule.fetched_bytes is not None for rule in rules.values())
         return make_budgets(self._config.budget, self._counts, self._book, address_or_none)

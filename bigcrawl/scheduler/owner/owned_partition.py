@@ -234,7 +234,7 @@ class OwnedPartition(Taking):
                 "not finished without them: see `scrapy frontier rejected`",
                 {"count": step.rejected, "partition": self.keys.partition},
             )
-        if self.schedule.is_stalled:
+        if self.schedule.is_stalled and not self.publishing.has_new_mark:
             return []
         if step.batch is None:
             return [self.publish()]

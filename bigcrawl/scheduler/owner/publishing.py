@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from bigcrawl.redisdb import scripts
+from bigcrawl.scheduler.partition.manifest import UNKNOWN
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -19,6 +20,9 @@ if TYPE_CHECKING:
 
 CHECKPOINT = "checkpoint"
 """The field of a partition's state with the last order for a checkpoint that was carried out."""
+
+ASKED = "asked"
+"""The field with the mark of the rules by which URLs are withheld, see `StepSources.asked_mark`."""
 
 
 class Publishing:
@@ -45,6 +49,7 @@ class Publishing:
         self._points = points
         self._found = found
         self._untold = 0  # rows about near copies in the last call
+        self._asked: int | None = None  # the mark in the last call
         self.is_owed = False
 
     def __repr__(self) -> str:
@@ -68,6 +73,9 @@ class Publishing:
             "unrunnable": schedule.unrunnable,
             "unrunnable_methods": methods_field(state.turns.unrunnable.waiting) if schedule.unrunnable else "",
             "seen": len(state.tables.seen),
+            "repeats": manifest.repeats,
+            "imported": manifest.imported,
+            "chosen_urls": manifest.admitted - state.already.total(),
             "duplicates": manifest.duplicates,
             "rejected": self._disk.set_aside,
             "folded_urls": manifest.folded_urls,
@@ -77,7 +85,19 @@ class Publishing:
             # A crawl goes on while other partitions must be told of near copies.
             "untold": self._untold,
         }
-        return scripts.trim_partition(self._keys, identity, *self._durability.trim, counts | self.checkpoint_state())
+        if manifest.repeats == UNKNOWN:
+            del counts["repeats"]
+        counts |= self.checkpoint_state() | self._asked_state()
+        return scripts.trim_partition(self._keys, identity, *self._durability.trim, counts)
+
+    @property
+    def has_new_mark(self) -> bool:
+        """Whether URLs are withheld by other rules than Redis knows."""
+        return self._schedule.withheld > 0 and self._disk.asked_mark != self._asked
+
+    def _asked_state(self) -> dict[str, Value]:
+        self._asked = self._disk.asked_mark
+        return {} if self._asked is None else {ASKED: self._asked}
 
     def checkpoint_state(self) -> dict[str, Value]:
         """What Redis is told of checkpoints: the last order that a durable point was made after. Empty before any."""

@@ -43,6 +43,8 @@ NO_INBOX_ID = "0-0"
 
 PARK_NAME = "park"
 
+UNKNOWN = -1
+
 
 class BatchPlace(NamedTuple):
     """Where the manifest's log has a retained admit batch: `length` bytes from `offset` on."""
@@ -75,6 +77,10 @@ class Manifest:
         already: keys of URLs that Redis had admitted before the disk knew, with a count each; admission skips them.
         folded_urls: how many URLs were ever read from the inbox.
         duplicates: how many of them had been seen.
+        repeats: how many of the URLs that were ever queued were in URLSeen already, or are not there: fetched each
+            time they are found, moved back from Redis, visited again, forgotten. `UNKNOWN` if the log was begun by a
+            version that did not count them.
+        imported: how many keys were added to URLSeen by an import, with no URL to queue.
         rejected: how many inbox entries were ever set aside.
         exact_copies, near_copies: how many pages the table `copies` has of each kind.
         mirrors: how many PLDs are mirrors by the table of that name.
@@ -98,6 +104,8 @@ class Manifest:
     already: tuple[tuple[int, int], ...] = ()
     folded_urls: int = 0
     duplicates: int = 0
+    repeats: int = 0
+    imported: int = 0
     rejected: int = 0
     exact_copies: int = 0
     near_copies: int = 0
@@ -158,6 +166,8 @@ def apply_changes(all_changes: Iterable[Fields], retained: Sequence[BatchPlace])
             segments = _segments(rows)
             _apply_chain_changes(chains, *moved)
         fields |= change
+    if "repeats" not in fields:
+        fields["repeats"] = UNKNOWN
     fields["turns"] = TurnState(*fields["turns"])
     names = TableStates._fields
     return Manifest(

@@ -2,7 +2,7 @@
 
     offset  bytes  what
     0       8      magic "BCMANIFS"
-    8       u32    format version, 8; 7 lacks what is known of copies, and is read too
+    8       u32    format version, 16; 8 does not count repeats, 7 lacks what is known of copies too; both are read
     12      ...    records
 
     record
@@ -60,7 +60,7 @@ MANIFEST_TEMPORARY = "MANIFEST.tmp"
 LOG_BYTES_MAX = 128 << 10
 
 _MAGIC = b"BCMANIFS"
-_VERSION = 8
+_VERSION = 16  # 9 to 15 were never written: with one bit flipped, 16 is no version that is read
 _OLDEST_VERSION = 7
 _RECORD = struct.Struct("<III")
 _CRC = struct.Struct("<I")

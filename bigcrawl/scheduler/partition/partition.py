@@ -181,6 +181,11 @@ class Partition:
         return self.sources.releasable_from(self.state.turns)
 
     @property
+    def asked_mark(self) -> int | None:
+        """The mark of the rules by which URLs are withheld; see `StepSources.asked_mark`."""
+        return self.sources.asked_mark(self.state.turns)
+
+    @property
     def folded_ever(self) -> int:
         """How many URLs were ever read from the inbox; rows about contents count by their bytes."""
         return self.manifest.folded_urls + self._folded_contents

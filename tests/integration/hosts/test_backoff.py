@@ -136,7 +136,7 @@ def test_host_that_dies_is_retired_and_awakened(tmp_path: Path) -> None:
             assert "finished; " in crawl.log.read_text()
             before = [path for _, path, _ in dying.pages]
             said = explained(crawl, urls)
-            kept = [url for url in urls if said[url]["where"] == "disk"]
+            kept = [url for url in urls if said[url]["where"] == "withheld"]
             assert {said[url]["host_state"] for url in kept} == {"retired"}
             assert {said[url]["host_failed_by"] for url in kept} <= {"error:refused", "error:connection"}
             assert len(kept) >= PAGES - len(before) - 1

@@ -95,7 +95,7 @@ def test_redirects_lead_to_no_closed_address(tmp_path: Path, handler: dict[str, 
     assert ended["page.example/"] == ended["literal.example/"] == "status:302"
     for place in ("inside.example/secret", f"{CLOSED}/secret"):
         assert ended[place] == "dropped:refused-address", place
-    assert ended["inside.example/"] == "disk", "a seed waits for another setting"
+    assert ended["inside.example/"] == "withheld", "a seed waits for another setting"
 
 
 def test_robots_of_a_host_lead_to_no_closed_address(tmp_path: Path) -> None:
@@ -134,7 +134,7 @@ def test_names_that_fail_end_as_what_they_are(tmp_path: Path) -> None:
         "twice.example/": "status:200",
         "alias.example/": "status:200",
         "gone.example/": "dropped:unresolved",
-        "six.example/": "disk",
+        "six.example/": "withheld",
     }
     assert web.zone.asked["gone.example"] == 1
     assert web.hosts_at(OPEN_TOO) == {"alias.example"}

@@ -18,6 +18,8 @@ def test_plain_spider_works_unchanged(project: Project, site: Site, crawl_name: 
     known = {"origins": ",".join(site.origins)}
     stock = project.crawl_stock("plain", known)
     wanted = sorted((hit.method, hit.path, hit.body) for hit in site.pages())
+    for _ in range(4):  # REDIRECT_MAX_TIMES: we ask once
+        wanted.remove(("GET", "/redirect/forever", b""))
     site.forget()
     ours = project.crawl("plain", crawl_name, known)
 
@@ -54,7 +56,7 @@ def _check_what_the_site_saw(site: Site) -> None:
     assert site.paths("/page/always") == ["/page/always"] * 3, "dont_filter is fetched each time"
     assert len(site.paths("/flaky/1/comes")) == 2
     assert len(site.paths("/flaky/9/never")) == 2, "RETRY_TIMES=1 bounds the tries"
-    assert len(site.paths("/redirect/forever")) == 5, "REDIRECT_MAX_TIMES=4 bounds the hops to itself"
+    assert site.paths("/redirect/forever") == ["/redirect/forever"], "a redirect to itself leads nowhere"
     assert sorted(site.paths("/redirect/loop")) == ["/redirect/loop-a", "/redirect/loop-b"]
     assert site.paths("/private") == [], "robots.txt is obeyed"
     cookies = [hit.headers.get("cookie", "") for hit in site.pages() if hit.path == "/cookie-gate"]

@@ -182,7 +182,9 @@ def redirect(desk: Desk, data: bytes) -> None:
     request = Request(PAGE)
     location = data.replace(b"\r", b"").replace(b"\n", b"")
     response = Response(PAGE, 302, headers={"Location": location}, request=request)
-    answer = desk.redirects.process_response(request, response)
+    answer = None
+    with suppress(IgnoreRequest):  # it leads to itself
+        answer = desk.redirects.process_response(request, response)
     join(PAGE, location.decode("latin-1"))
     if isinstance(answer, Request):
         with suppress(UrlError, RequestNotStorableError):

@@ -25,6 +25,7 @@ from bigcrawl.scheduler.records.member import unpack_member
 from bigcrawl.simweb.check.checker import Exchange, Report, Rules, check
 from bigcrawl.simweb.model.state import SavedWeb, load
 from bigcrawl.simweb.serve.access_log import read_exchanges
+from tests.support.crawling.verdicts import assert_all_counted
 from tests.support.running import warm
 from tests.support.running.processes import spawn, wait_until
 
@@ -176,7 +177,9 @@ class Crawl:
     def wait(self, timeout_s: float) -> int:
         """Wait for the end and return the exit status."""
         assert self.process is not None
-        return self.process.wait(timeout_s)
+        status = self.process.wait(timeout_s)
+        assert_all_counted(self.log.read_text())
+        return status
 
     def run(self, timeout_s: float = 300) -> int:
         self.start()
@@ -214,7 +217,9 @@ class Crawl:
         return answer
 
     def status(self) -> dict[str, Any]:
-        return self.asked("status")
+        status = self.asked("status")
+        assert status["urls"]["uncounted"] == 0, status["urls"]
+        return status
 
     def _environment(self) -> dict[str, str]:
         return {**os.environ, "SCRAPY_SETTINGS_MODULE": "bigcrawl.settings", **self.environment}

@@ -22,6 +22,11 @@ FETCHED_AGAIN = frozenset({"refetched", "over_retried"})
 FORGOTTEN_MS = 3_000  # README P2: what ended in the last two seconds before a master was lost, and what hung meanwhile
 
 
+def assert_all_counted(log: str) -> None:
+    """Each URL that was seen has ended, waits or is withheld, by the counts of all partitions when a node left."""
+    assert "are in no place" not in log, log
+
+
 def assert_complete(report: Report, may_repeat: Counter[str] | None = None) -> None:
     """Coverage 1, nothing impolite, and fetched or retried more often only what may be."""
     allowed = may_repeat or Counter()

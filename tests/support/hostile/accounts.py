@@ -40,7 +40,7 @@ def _state(said: dict[str, Any]) -> str:
     """A URL on disk when the crawl has ended is there because a rule holds it."""
     if said["where"] == "ended":
         return str(said["outcome"]["name"])
-    if said["where"] != "disk":
+    if said["where"] not in ("disk", "withheld"):
         return str(said["where"])
     return RETIRED if said["host_state"] == "retired" else WITHHELD
 

@@ -21,7 +21,7 @@ from bigcrawl.simweb.basics.features import ALL, Feature, Naming
 from bigcrawl.simweb.check.checker import Rules, check
 from bigcrawl.simweb.check.findings import Gap
 from bigcrawl.url.canonical import host_of
-from tests.support.crawling.everything import NamedCrawl, expected_of, faults_at, names_resolved, serve, slug_at
+from tests.support.crawling.everything import NamedCrawl, expected_of, faults_at, names_resolved, serve
 from tests.support.running.processes import no_strays_below
 
 if TYPE_CHECKING:
@@ -153,12 +153,9 @@ class HostileWeb:
         return retried.retries <= 2 * retried.allowed + 1 and "reset" in faults_at(self.served, retried.url)
 
     def _is_retriable(self, url: str) -> bool:
-        """Also what the client gave up; the checker, which knows a URL by its log alone, tells of it.
-
-        A redirect to itself is followed like any other.
-        """
+        """Also what the client gave up; the checker, which knows a URL by its log alone, tells of it."""
         expected = self.expected.get(url)
-        return expected is not None and (expected.retriable or slug_at(self.served, url) == "to-itself")
+        return expected is not None and expected.retriable
 
     def _budget_rules(self) -> dict[str, dict[str, int]]:
         return {_ENDLESS: {"pages": ENDLESS_MAX}} | {pld: {"pages": ENDLESS_MAX} for pld in self._farms()}

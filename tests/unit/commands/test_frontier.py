@@ -55,7 +55,7 @@ def test_status_tells_nodes_partitions_hosts_urls_pages_and_rates(
     assert not status["finished"]
     assert status["partitions"] == {"all": 4, "owned": 4, "damaged": 0, "missing": 0, "begun_anew": 0}
     urls = {"inbox": 2, "disk": 0, "queued": 0, "taken": 1, "ended": 2, "withheld": 0, "unrunnable": 0, "seen": 3}
-    assert status["urls"] == urls | dict.fromkeys(("damaged", "lost", "dead", "missing", "may_refetch"), 0)
+    assert status["urls"] == urls | dict.fromkeys(("damaged", "lost", "dead", "missing", "may_refetch", "uncounted"), 0)
     assert status["hosts"] == {"ready": 0, "waiting": 0, "busy": 1, "snoozed": 0, "retired": 0}
     assert (status["pages"], status["bytes"]) == (2, 1_000)
     assert status["outcomes"] == {"status:200": 1, "status:404": 1}

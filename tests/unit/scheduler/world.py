@@ -16,6 +16,7 @@ from bigcrawl.politeness.dns_cache import DnsCache
 from bigcrawl.redisdb.client import RedisClient
 from bigcrawl.redisdb.keys import CRAWLS, PartitionKeys, gate_prefix
 from bigcrawl.scheduler.adapter.request_codec import links_encoder
+from bigcrawl.scheduler.crawl.survey import survey
 from bigcrawl.scheduler.gates.fetched import Fetched
 from bigcrawl.scheduler.node.assembly import Parts
 from bigcrawl.scheduler.node.engine_side import EngineSide
@@ -155,6 +156,11 @@ class World:
         await node.arrival.join()
         return node
 
+    async def check_counts(self) -> None:
+        """Each URL that was seen is in one place, by what all partitions have published at this moment."""
+        seen = await survey(self.client, self.config.crawl.name, self.config.crawl.partitions)
+        assert not seen.urls_uncounted, seen
+
     async def turn(self, node: Node, turns: int = 4) -> None:
         """Let a node's loops run a few rounds, half a second apart by its clock."""
         for _ in range(turns):
@@ -163,6 +169,7 @@ class World:
             await node.fold.turn()
             await node.beat.turn()
             await node.watch.turn()
+            await self.check_counts()
 
     async def take(self, node: Node, turns: int = 6) -> list[HeldUrl]:
         """Turn the loops and hand out what becomes ready."""

@@ -1,13 +1,15 @@
 -- admit_urls: put the numbered admit batch of a committed step into the back queues.
 -- KEYS[1] hash    owner      node, epoch; rest = until when hosts wait whose fetches Redis may not know
--- KEYS[2] hash    state      admitted = number of the last batch; hot = URLs in back queues; committed = 1
+-- KEYS[2] hash    state      admitted = number of the last batch; hot = URLs in back queues; committed = 1; ended
+--                            admitted_urls = URLs of all batches up to this one
 -- KEYS[3] zset    ready      score = next fetch ms, and a fraction by the order hosts came in; member = host
 -- KEYS[4] hash    busy       host -> URLs taken
 -- KEYS[5] prefix  back:      + host: zset, score = order, member = "<seq>:..."
 -- KEYS[6] prefix  host:      + host: hash, next = next allowed fetch ms; delay = how long it rested after its last fetch
 -- KEYS[7] hash    batches    number -> packed 8-byte keys, until the owner's manifest is durable
 -- ARGV[1] now_ms (0: this server's clock)    ARGV[2] node id    ARGV[3] epoch    ARGV[4] batch number
--- ARGV[5] packed keys    ARGV[6] connections a host may have    ARGV[7...] host, order, member of each URL
+-- ARGV[5] packed keys    ARGV[6] connections a host may have    ARGV[7] URLs chosen for all batches up to it
+-- ARGV[8] URLs of it that are left out, because they have ended    ARGV[9...] host, order, member of each URL
 -- Returns: 1 when admitted, 0 when it was admitted before, -1 when another node owns the partition,
 --          -2 when an earlier batch is missing.
 -- Guarantee: number n is accepted only after n-1 and only once. A host with URLs waiting is ready or busy. Hosts that
@@ -33,7 +35,7 @@ local connections = tonumber(ARGV[6])
 local rest_ms = tonumber(redis.call('HGET', KEYS[1], 'rest') or '0')
 local is_resting = rest_ms > now
 local hosts, members = {}, {} -- hosts in the order of the batch; order, member of each one's URLs
-for i = 7, #ARGV, 3 do
+for i = 9, #ARGV, 3 do
   local host = ARGV[i]
   local own = members[host]
   if not own then
@@ -58,7 +60,10 @@ for i, host in ipairs(hosts) do
   end
 end
 call_many('ZADD', KEYS[3], due, 'NX')
-redis.call('HSET', KEYS[2], 'admitted', number, 'committed', 1)
-redis.call('HINCRBY', KEYS[2], 'hot', (#ARGV - 6) / 3)
+redis.call('HSET', KEYS[2], 'admitted', number, 'admitted_urls', ARGV[7], 'committed', 1)
+redis.call('HINCRBY', KEYS[2], 'hot', (#ARGV - 8) / 3)
+if ARGV[8] ~= '0' then
+  redis.call('HINCRBY', KEYS[2], 'ended', ARGV[8])
+end
 redis.call('HSET', KEYS[7], number, ARGV[5])
 return 1

@@ -1,6 +1,6 @@
 -- park_urls: move URLs of a snoozed or retired host from its back queue to the partition's own inbox.
 -- KEYS[1] hash    owner    node, epoch, generation
--- KEYS[2] hash    state    hot, appended_urls
+-- KEYS[2] hash    state    hot, appended_urls, moved = URLs ever moved back to the inbox
 -- KEYS[3] zset    ready    score = next fetch ms, member = host
 -- KEYS[4] prefix  back:    + host: zset, score = order, member = "<seq>:..."
 -- KEYS[5] stream  inbox    field b = batch of URLs
@@ -31,6 +31,7 @@ end
 local id = redis.call('XADD', KEYS[5], '*', 'b', ARGV[5])
 redis.call('HINCRBY', KEYS[2], 'appended_urls', #ARGV - 5)
 redis.call('HINCRBY', KEYS[2], 'hot', 5 - #ARGV)
+redis.call('HINCRBY', KEYS[2], 'moved', #ARGV - 5)
 if redis.call('EXISTS', back) == 0 then
   redis.call('ZREM', KEYS[3], ARGV[4])
 end

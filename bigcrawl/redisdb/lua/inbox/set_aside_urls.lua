@@ -1,6 +1,6 @@
 -- set_aside_urls: move taken URLs back to their partition's inbox, unfetched. The owner's next step keeps them on disk.
 -- KEYS[1] hash    owner      node, epoch, generation
--- KEYS[2] hash    state      appended_urls, set_aside = URLs ever set aside
+-- KEYS[2] hash    state      appended_urls, set_aside = URLs ever set aside, moved = those and others ever moved back
 -- KEYS[3] zset    ready      score = next fetch ms, member = host
 -- KEYS[4] hash    busy       host -> URLs taken
 -- KEYS[5] hash    taken      seq -> host \n taken-at ms \n order \n member
@@ -45,5 +45,6 @@ end
 if moved > 0 then
   redis.call('HINCRBY', KEYS[2], 'appended_urls', moved)
   redis.call('HINCRBY', KEYS[2], 'set_aside', moved)
+  redis.call('HINCRBY', KEYS[2], 'moved', moved)
 end
 return ids

@@ -2,7 +2,8 @@
 -- KEYS[1] hash    owner    node, epoch, generation
 -- KEYS[2] hash    state      folded, manifest, chosen, waiting, seen, duplicates, rejected: as the owner last committed;
 --                            checkpoint: the last order for a durable point that was carried out;
---                            trimmed: the last durable inbox id and batch number, or '' if the files began anew
+--                            trimmed: the last durable inbox id and batch number, or '' if the files began anew;
+--                            asked: the mark of the rules by which URLs are withheld
 -- KEYS[3] stream  inbox
 -- KEYS[4] hash    batches    number -> packed keys
 -- ARGV[1] node id    ARGV[2] epoch    ARGV[3] generation    ARGV[4] durable inbox id

@@ -11,8 +11,10 @@
 -- ARGV[1] now_ms (0: this server's clock)
 -- Returns: {now_ms, {name, sum, ...}, {field of state, sum, ...}, {node, partitions with a lease of it, ...}, {place of
 --           each partition with rejected entries, ...}, place of the first partition that is not empty or 0, {host that
---           is due first, ms, failures, why} or {}}. Places begin with 1. Nodes without a lease are named with 0.
--- Guarantee: changes nothing. All partitions are seen at the same moment. Of one with damaged or missing files, only
+--           is due first, ms, failures, why} or {}, {mark of the rules by which a partition withholds URLs, ...}}.
+--           Places begin with 1. Nodes without a lease are named with 0; a partition without a mark has 0.
+-- Guarantee: changes nothing. All partitions are seen at the same moment. urls_uncounted is how far seen URLs and those
+--            in some place differ; it is 0 unless URLs are lost. Of a partition with damaged or missing files, only
 --            its state's fields and the URLs that wait there are summed, and it counts as empty. Whether an inbox has
 --            entries that no committed step has merged is looked up, and summed, only if the partition has no URL in its
 --            back queues.
@@ -25,9 +27,9 @@ local due_scores, snoozed_from = string.format('(%.0f', now + 1), string.format(
 local sums = {
   hosts_ready = 0, hosts_waiting = 0, hosts_busy = 0, hosts_snoozed = 0, hosts_retired = 0, urls_inbox = 0,
   urls_disk = 0, urls_queued = 0, urls_taken = 0, urls_damaged = 0, urls_missing = 0, inboxes_unfolded = 0,
-  batches_pending = 0, rows_untold = 0,
+  batches_pending = 0, rows_untold = 0, urls_uncounted = 0,
 }
-local counts, owners, rejected, first_with_work, soonest = {}, {}, {}, 0, {}
+local counts, owners, rejected, asked, first_with_work, soonest = {}, {}, {}, {}, 0, {}
 local soonest_ms = math.huge
 
 local function add(name, number)
@@ -76,6 +78,8 @@ local function add_partition(KEYS, place)
     local name = fields[i]
     if name == 'folded' then
       state.folded = fields[i + 1]
+    elseif name == 'asked' then
+      state.asked = tonumber(fields[i + 1])
     elseif name ~= 'checkpoint' then
       local number = tonumber(fields[i + 1]) or 0
       state[name] = number
@@ -83,8 +87,10 @@ local function add_partition(KEYS, place)
     end
   end
   local taken = redis.call('HLEN', KEYS[5])
+  -- Batches that were committed and are not admitted yet; while their admission is not published, a negative number.
+  local pending_urls = (state.chosen_urls or 0) - (state.admitted_urls or state.admitted and state.chosen_urls or 0)
   local in_inbox = math.max(0, (state.appended_urls or 0) - (state.folded_urls or 0))
-  local queued, on_disk = math.max(0, state.hot or 0), state.waiting or 0
+  local queued, on_disk = math.max(0, state.hot or 0), math.max(0, (state.waiting or 0) + pending_urls)
   if (state.rejected or 0) ~= 0 then
     rejected[#rejected + 1] = place
   end
@@ -92,6 +98,12 @@ local function add_partition(KEYS, place)
   if is_damaged or (state.missing or 0) ~= 0 then
     add(is_damaged and 'urls_damaged' or 'urls_missing', in_inbox + on_disk + queued + taken)
     return
+  end
+  if state.repeats and not state.forgot and (state.begun_anew or 0) == 0 then
+    local known = state.seen + state.repeats - state.imported
+    local left = (state.ended or 0) + (state.moved or 0) + (state.lost or 0)
+    local here = state.waiting + state.withheld + (state.unrunnable or 0) + pending_urls + (state.hot or 0) + taken
+    add('urls_uncounted', math.abs(known - left - here))
   end
   local unfolded = queued == 0 and is_behind(state.folded or '0-0', last_entry_id(KEYS[6])) and 1 or 0
   local pending = (state.chosen or 0) > (state.admitted or 0) and 1 or 0
@@ -102,6 +114,9 @@ local function add_partition(KEYS, place)
   add('inboxes_unfolded', unfolded)
   add('batches_pending', pending)
   add('rows_untold', state.untold or 0)
+  if (state.withheld or 0) > 0 then
+    asked[state.asked or 0] = true
+  end
   local work = add_hosts(KEYS) + taken + on_disk + queued + unfolded + pending + (state.untold or 0)
   if work ~= 0 and first_with_work == 0 then
     first_with_work = place
@@ -127,4 +142,8 @@ local function flat(map)
   end
   return words
 end
-return {now, flat(sums), flat(counts), flat(owners), rejected, first_with_work, soonest}
+local marks = {}
+for mark in pairs(asked) do
+  marks[#marks + 1] = mark
+end
+return {now, flat(sums), flat(counts), flat(owners), rejected, first_with_work, soonest, marks}

@@ -1,7 +1,7 @@
 -- claim_partition: become the owner of a partition that nobody owns, or whose owner is dead.
 -- KEYS[1] hash    owner      node, epoch, generation, lease_ms, token; server = run id of the Redis that knows all
 --                            fetches of the owner; rest = until when hosts wait whose fetches Redis may not know
--- KEYS[2] hash    state      hot, admitted, committed
+-- KEYS[2] hash    state      hot, admitted, committed, forgot
 -- KEYS[3] zset    ready      score = next fetch ms, and a fraction by the order hosts came in; member = host
 -- KEYS[4] hash    busy       host -> URLs taken
 -- KEYS[5] hash    taken      seq -> host \n taken-at ms \n order \n member
@@ -109,6 +109,7 @@ if is_restarted then
     if may_fetch then
       from_ms = math.min(now + tonumber(ARGV[7]), over_ms)
     end
+    redis.call('HSET', KEYS[2], 'forgot', 1)
     redis.call('HSET', KEYS[1], 'rest', math.max(from_ms + delay_ms, tonumber(owner[7] or '0')))
     for i, host in ipairs(redis.call('ZRANGE', KEYS[3], 0, -1)) do
       local rest_ms = math.max(tonumber(redis.call('HGET', KEYS[8] .. host, 'delay') or '0'), delay_ms)

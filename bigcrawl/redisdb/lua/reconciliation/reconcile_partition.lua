@@ -1,7 +1,7 @@
 -- reconcile_partition: bring what Redis holds as taken back in line with what the owner holds, after a lost reply or
 -- after Redis lost its last seconds; in portions, where the owner holds much.
 -- KEYS[1] hash    owner      node, epoch, generation; server = run id of the Redis that knows all fetches of the owner
--- KEYS[2] hash    state      hot, ended, admitted
+-- KEYS[2] hash    state      hot, ended, admitted; forgot = 1 after a Redis that forgot, whose counters are no longer exact
 -- KEYS[3] zset    ready      score = next fetch ms, member = host
 -- KEYS[4] hash    busy       host -> URLs taken
 -- KEYS[5] hash    taken      seq -> host \n taken-at ms \n order \n member
@@ -133,6 +133,9 @@ end
 local reply = {given_back, taken_again, removed, tonumber(redis.call('HGET', KEYS[2], 'admitted') or '0'), carried_out}
 if not is_last then
   return reply
+end
+if delay_ms > 0 or places_end > told_end then
+  redis.call('HSET', KEYS[2], 'forgot', 1)
 end
 if delay_ms > 0 then
   for i, host in ipairs(redis.call('ZRANGEBYSCORE', KEYS[3], '-inf', due_ms)) do -- in the order they have

@@ -52,8 +52,9 @@ class Arrival:
         membership.lock()
         await parts.heartbeat.send()
         parts.leases.begin()
-        if await parts.control.read_if_due():
-            await self._watch.refresh_budgets()
+        await parts.control.read_if_due()
+        await self._watch.refresh_budgets()
+        parts.reputation.look_again()  # partitions are yet to be opened, and their counts to be published
         await self._beat.go_on_during(parts.ownership.rebalance())
         seen = await progress.survey()
         membership.remove_locks(seen.named)

@@ -103,6 +103,11 @@ class Departure:
         await parts.membership.leave(parts.client)
         self._has_left = not parts.ownership.owned
         last = await parts.progress.survey()
+        if last.urls_uncounted:
+            logger.warning(
+                "%(urls)d URLs were seen and are in no place, which is a mistake in bigcrawl: please report it",
+                {"urls": last.urls_uncounted},
+            )
         others = {node: report for node, report in parts.membership.reports.items() if node != parts.node_id}
         await parts.samples.keep(last, others)
 

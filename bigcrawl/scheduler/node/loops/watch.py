@@ -133,8 +133,8 @@ class Watch(Loop):
 
     async def _look_for_end(self) -> None:
         offered = self._outbox.offered
-        # Orders may free blacklisted URLs: a crawl is not finished before they were read.
-        if self._is_idle() and await self._control.read():
+        # Orders may free withheld URLs: a crawl is not finished before they were read.
+        if self._is_idle() and (await self._control.read() or self._reputation.is_told):
             look_at_snoozed(self._ownership.owned.values())
         elif self._is_idle() and not self._is_known_finished() and await self._finish.look():
             self._finished_until_ms = self._clock.monotonic_ms() + WATCH_FINISHED_MS

@@ -29,7 +29,9 @@ def admit_call(
         if batch.first_seq + i not in ended
     ]
     packed = pack_keys(url.key for url in batch.urls)
-    return scripts.admit_urls(keys, identity, batch.number, packed, connections, rows)
+    chosen = batch.first_seq + len(batch.urls)
+    left_out = sum(batch.first_seq <= seq < chosen for seq in ended)
+    return scripts.admit_urls(keys, identity, batch.number, packed, connections, rows, chosen=chosen, left_out=left_out)
 
 
 def pack_keys(keys: Iterable[int]) -> bytes:

@@ -41,6 +41,7 @@ class BudgetSource(NamedTuple):
         prioritizing: gives URLs their priorities; None: those of their spider.
         counts_links: whether the links between PLDs are counted.
         callbacks: says which requests the owner's spider can run.
+        mark: identifies the rules by which `budgets` and `withholds` keep URLs on disk.
     """
 
     budgets: Budgets | None = None
@@ -50,6 +51,7 @@ class BudgetSource(NamedTuple):
     prioritizing: Prioritizing | None = None
     counts_links: bool = False
     callbacks: Callbacks = ANY_CALLBACKS
+    mark: int = 0
 
     @property
     def counts_votes(self) -> bool:

@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from bigcrawl.scheduler.budgets.in_degrees import EMPTY_COUNTS, InDegreeCounts
+from bigcrawl.scheduler.partition.manifest import UNKNOWN
 from bigcrawl.scheduler.partition.tables import Tables
 from bigcrawl.scheduler.queues.front_queues import Selector
 from bigcrawl.scheduler.queues.parked_queues import ParkedQueues
@@ -117,4 +118,8 @@ class PartitionState:
         self.tables._check()
         self.turns._check()
         self.parked._check()
+        queued = len(self.tables.seen) + manifest.repeats - manifest.imported
+        on_disk = self.waiting + len(self.turns.revisits) + len(self.turns.unrunnable)
+        left = on_disk + manifest.admitted - self.already.total()
+        assert queued == left or manifest.repeats == UNKNOWN, "each URL that was seen waits, or has been admitted"
         assert all(count > 0 for count in self.already.values()), "a key is skipped a known number of times"

@@ -31,6 +31,7 @@ from bigcrawl.scheduler.partition.fold.seen import (
     decode_revisits_of,
     queue_revisits,
 )
+from bigcrawl.scheduler.partition.manifest import UNKNOWN
 from bigcrawl.scheduler.queues.looks import NOTHING_LISTED, look_again_s
 from bigcrawl.scheduler.queues.votes import added_votes, with_received
 from bigcrawl.scheduler.records.contents import (
@@ -50,7 +51,7 @@ from bigcrawl.scheduler.records.outcomes import (
     unpack_keys,
     unpack_outcomes,
 )
-from bigcrawl.scheduler.records.queued_url import UNRUNNABLE
+from bigcrawl.scheduler.records.queued_url import UNCHECKED, UNRUNNABLE
 from bigcrawl.scheduler.records.votes import VotesFormatError, unpack_votes
 
 if TYPE_CHECKING:
@@ -111,6 +112,8 @@ class StepFold:
         self.new: list[QueuedUrl] = []
         self.duplicates = 0
         self.put_away = 0
+        self.repeats = 0
+        self.imported = 0
         self.rejected = 0
         self.trap_changes: tuple[TrapChange, ...] = ()
         self.copies = NO_COPIES
@@ -148,7 +151,9 @@ class StepFold:
         except OutcomesFormatError:
             self._reject(f"{entry.id}-forgotten", entry.forgotten)
             return
+        seen = len(tables.seen)
         tables.commit(tables.seen, tables.seen.without(keys))
+        self.repeats += seen - len(tables.seen)
         tables.commit(tables.ends, tables.ends.without(keys))
         tables.commit(tables.visits, tables.visits.without(keys))
 
@@ -196,7 +201,8 @@ class StepFold:
     def _turn_revisits(self, entries: Sequence[InboxEntry], now_s: int, modified: Modified) -> None:
         """Queue the revisits in the entries, and release some of those that are due, or have changed by `modified`."""
         queue = self._state.turns.revisits
-        queue_revisits(self._state.tables, queue, decode_revisits_of(entries, self._reject), now_s, modified)
+        arrived = decode_revisits_of(entries, self._reject)
+        self.repeats += queue_revisits(self._state.tables, queue, arrived, now_s, modified)
         for url in queue.release(now_s, RELEASED_A_STEP):
             look_s = look_again_s(url, modified, now_s)
             if look_s is None:
@@ -287,6 +293,7 @@ class StepFold:
         tables.commit(tables.seen, result)
         self.new = [url for url, is_new in zip(urls, result.new.tolist(), strict=True) if is_new]
         self.duplicates = len(urls) - len(self.new)
+        self.repeats += sum(bool(url.flags & UNCHECKED) for url in urls)
         if waiting := [url for url in self.new if url.flags & UNRUNNABLE]:
             unrunnable.put(waiting, callbacks)
             self.put_away = len(waiting)
@@ -308,7 +315,9 @@ class StepFold:
             if rows.table == "mirrors":
                 rows = only_sampled(self._state.tables, rows)
                 self.mirrors += count_new_mirrors(self._state.tables, rows)
+            seen = len(self._state.tables.seen)
             rise = merge_rows(self._state.tables, rows)
+            self.imported += len(self._state.tables.seen) - seen
             if rise is not None:
                 self._state.raise_in_degrees(rise)
 
@@ -350,6 +359,8 @@ class StepFold:
             manifest,
             folded_urls=manifest.folded_urls + len(self.new) + self.duplicates + self.put_away,
             duplicates=manifest.duplicates + self.duplicates,
+            repeats=UNKNOWN if manifest.repeats == UNKNOWN else manifest.repeats + self.repeats,
+            imported=manifest.imported + self.imported,
             rejected=manifest.rejected + self.rejected,
             exact_copies=manifest.exact_copies + self.copies.exact,
             near_copies=manifest.near_copies + self.copies.near,

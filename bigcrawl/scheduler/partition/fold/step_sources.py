@@ -69,6 +69,16 @@ class StepSources:
         """
         self._source = self._source._replace(prioritizing=prioritizing, counts_links=counts_links)
 
+    def set_mark(self, mark: int) -> None:
+        """Set what identifies the rules by which budgets and blacklist keep URLs on disk."""
+        self._source = self._source._replace(mark=mark)
+
+    def asked_mark(self, turns: Turns) -> int | None:
+        """Return the mark of the rules by which the URLs over budget were asked about last; None if it is not known."""
+        if not len(turns.over):
+            return self._source.mark
+        return None if self._asked is None else self._asked.mark
+
     def set_withholds(self, withholds: Withholds | None) -> None:
         """Use this function to find blacklisted URLs. A new function also checks queued URLs."""
         self._source = self._source._replace(withholds=withholds)

@@ -198,6 +198,14 @@ def test_url_over_budget_says_how_far_its_pld_has_come(tmp_path: Path, crawl_nam
             assert (later["where"], later["pld_over_budget"]) == ("disk", False)
             assert later["pld_turn"] is not None
             assert "in turn 9, and this is turn 4" in explanation_text({**later, "pld_turn": 9, "turn": 4})
+            while await w.take(node, 2):
+                for taken in list(node.handout.held):
+                    w.end(node, taken)
+            text = explanation_text(held := await asked(w, "http://b.example/"))
+            assert (held["where"], held["limits"]) == ("withheld", {"budget": {"value": 0, "rule": "b.example"}})
+            assert "withheld on disk: the crawl does not wait for it" in text
+            assert "waiting on disk" not in text
+            assert "budget 0 (rule b.example)" in text
 
     asyncio.run(scenario())
 

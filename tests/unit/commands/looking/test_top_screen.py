@@ -36,6 +36,7 @@ def status_of(
             "missing": 0,
             "may_refetch": 0,
             "lost": 0,
+            "uncounted": 0,
             "ended": 6,
             "seen": 7,
             "dead": 0,

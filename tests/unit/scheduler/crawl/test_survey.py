@@ -73,15 +73,18 @@ def test_sums_are_over_all_partitions(crawl_name: str, redis_url: str) -> None:
     asyncio.run(scenario())
 
 
+COUNTED = ("seen", "repeats", "imported", "chosen_urls", "admitted_urls", "ended", "moved", "lost")
 FIGURES = (
     "appended_urls",
     "folded_urls",
     "waiting",
     "hot",
     "withheld",
+    "asked",
     "status:200",
     "error:dns",
     "bytes",
+    *COUNTED,
     "rejected",
     "untold",
 )
@@ -92,21 +95,30 @@ def expected_of(views: Sequence[PartitionView]) -> Survey:
     seen = Survey(len(views))
     for partition, view in enumerate(views):
         for name, value in view.state.items():
-            seen.counts[name] += 0 if name == "folded" else int(value)
+            seen.counts[name] += 0 if name in ("folded", "asked") else int(value)
         if view.node:
             seen.named.add(view.node)
             seen.owners.update([view.node] * (view.lease_left_ms > 0))
         if view.count("rejected"):
             seen.rejected_in.append(partition)
+        pending = view.count("chosen_urls") - view.count("admitted_urls")
+        on_disk = max(0, view.count("waiting") + pending)
         in_inbox = max(0, view.count("appended_urls") - view.count("folded_urls"))
         queued = max(0, view.count("hot"))
         if view.count("damaged"):
-            seen.urls_damaged += in_inbox + view.count("waiting") + queued + view.taken
+            seen.urls_damaged += in_inbox + on_disk + queued + view.taken
             continue
+        if view.count("withheld"):
+            seen.asked.add(view.count("asked"))
         for name in ("hosts_ready", "hosts_waiting", "hosts_busy", "hosts_snoozed", "hosts_retired"):
             setattr(seen, name, getattr(seen, name) + getattr(view, name))
+        here = view.count("waiting") + pending + view.count("hot") + view.taken + view.count("withheld")
+        if not view.count("forgot"):
+            left = view.count("ended") + view.count("moved") + view.count("lost")
+            known = view.count("seen") + view.count("repeats") - view.count("imported")
+            seen.urls_uncounted += abs(known - left - here) if "repeats" in view.state else 0
         seen.urls_inbox += in_inbox
-        seen.urls_disk += view.count("waiting")
+        seen.urls_disk += on_disk
         seen.urls_queued += queued
         seen.urls_taken += view.taken
         seen.inboxes_unfolded += not queued and id_order(view.inbox_id) > id_order(view.folded)
@@ -115,7 +127,7 @@ def expected_of(views: Sequence[PartitionView]) -> Survey:
         if seen.first_with_work is None and not seen.is_empty:
             seen.first_with_work = partition
     seen.owned = seen.owners.total()
-    seen.counts.pop("folded", None)
+    del seen.counts["folded"], seen.counts["asked"]
     return seen
 
 
@@ -127,6 +139,7 @@ async def fill_at_random(client: RedisClient, crawl: str, partitions: int, dice:
         if dice.random() < 0.3:
             continue
         figures = {name: dice.choice([0, 0, dice.randrange(-3 if name == "hot" else 0, 10**6)]) for name in FIGURES}
+        figures |= {"forgot": 1} if dice.random() < 0.3 else {}
         figures |= {"damaged": dice.choice([0, 0, 1]), "chosen": dice.randrange(3), "admitted": dice.randrange(3)}
         rows.append(("HSET", keys.state, *(word for pair in figures.items() for word in pair)))
         if dice.random() < 0.8:

@@ -188,7 +188,7 @@ def test_refusal_is_no_doubt(
 def test_partition_with_an_admission_that_was_refused_is_not_empty(
     tmp_path: Path, crawl_name: str, own_server: PrivateRedis
 ) -> None:
-    """Its URLs are neither on disk nor in queues: another node's survey must not take that for the end."""
+    """Its URLs are not in queues yet, and count as on disk: another node's survey must not take that for the end."""
 
     async def scenario() -> None:
         async with world(tmp_path, crawl_name, own_server.url) as w:
@@ -199,7 +199,8 @@ def test_partition_with_an_admission_that_was_refused_is_not_empty(
                 for _ in range(4):
                     await try_turn(w, node)
                 seen = await node.progress.survey()
-                assert (seen.inboxes_unfolded, seen.urls_disk, seen.urls_queued) == (0, 0, 0)
+                assert (seen.inboxes_unfolded, seen.urls_disk, seen.urls_queued) == (0, 1, 0)
+                assert (seen.counts["seen"], seen.urls_uncounted) == (1, 0)
                 assert not seen.is_empty
 
     asyncio.run(scenario())

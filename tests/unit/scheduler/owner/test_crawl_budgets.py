@@ -364,6 +364,9 @@ class Taking:
     def set_withholds(self, withholds: Any) -> None:
         self.given["withholds"] = withholds
 
+    def set_mark(self, mark: int) -> None:
+        self.given["mark"] = mark
+
     def set_prioritizing(self, prioritizing: Any, *, counts_links: bool) -> None:
         self.given |= {"prioritizing": prioritizing, "counts_links": counts_links}
 

@@ -13,7 +13,7 @@ from bigcrawl.exceptions import CorruptionError, OtherVersionError
 from bigcrawl.scheduler.partition import manifest as manifest_module
 from bigcrawl.scheduler.partition import manifest_log as manifest_log_module
 from bigcrawl.scheduler.partition.admit_batch import AdmitBatch, encode_admit_batch
-from bigcrawl.scheduler.partition.manifest import Manifest
+from bigcrawl.scheduler.partition.manifest import UNKNOWN, Manifest
 from bigcrawl.scheduler.partition.manifest_log import ManifestLog, decode_manifest, decode_sound_manifests
 from tests.support.disks.faulty_files import Fault, FaultyFiles
 from tests.support.worlds.partition_world import make_url
@@ -164,20 +164,24 @@ def test_what_a_failed_append_left_is_cut_off(tmp_path: Path, fault: Fault) -> N
 def test_another_version_is_refused(tmp_path: Path) -> None:
     """What an earlier or later version wrote is not guessed at."""
     begin(tmp_path)
-    for version in (6, 9):
+    for version in (6, 17):
         data = bytearray(bytes_of(tmp_path))
         data[8] = version
-        with pytest.raises(OtherVersionError, match=f"format version {version}, and this bigcrawl reads 8"):
+        with pytest.raises(OtherVersionError, match=f"format version {version}, and this bigcrawl reads 16"):
             decode_manifest(PATH, bytes(data))
 
 
-def test_the_version_before_is_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A log that knows nothing of copies is of a partition that has none; whoever opens it goes on with it."""
-    added = ("exact_copies", "near_copies", "mirrors", "untold")
-    before = replace(FULL, exact_copies=0, near_copies=0, mirrors=0, untold=b"")
+@pytest.mark.parametrize("version", [7, 8])
+def test_versions_before_are_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, version: int) -> None:
+    """A log that knows nothing of copies is of a partition that has none; its repeats are not known."""
+    added = ["repeats", "imported"]
+    before = replace(FULL, repeats=UNKNOWN, imported=0)
+    if version == 7:
+        added += ["exact_copies", "near_copies", "mirrors", "untold"]
+        before = replace(before, exact_copies=0, near_copies=0, mirrors=0, untold=b"")
     with monkeypatch.context() as patches:
         patches.setattr(manifest_module, "_PLAIN", tuple(n for n in manifest_module._PLAIN if n not in added))
-        patches.setattr(manifest_log_module, "_VERSION", 7)
+        patches.setattr(manifest_log_module, "_VERSION", version)
         written = ManifestLog(tmp_path, DiskFiles()).begin(before, BATCHES[11:13])
-    assert bytes_of(tmp_path)[8] == 7
+    assert bytes_of(tmp_path)[8] == version
     assert decode_manifest(PATH, bytes_of(tmp_path)) == written
