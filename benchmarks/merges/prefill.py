@@ -13,7 +13,7 @@ from bigcrawl.drum.format import Records
 from bigcrawl.drum.memtable import EMPTY_MEMTABLE, MEMTABLE_KEYS_MAX
 from bigcrawl.drum.merge_policy import FAN_IN
 from bigcrawl.drum.run import Bounds, RunInfo, write_run
-from bigcrawl.scheduler.partition.manifest import Manifest
+from bigcrawl.scheduler.partition.manifest import UNKNOWN, Manifest
 from bigcrawl.scheduler.partition.manifest_log import ManifestLog
 from bigcrawl.scheduler.partition.tables import KINDS, NO_TABLES
 from bigcrawl.scheduler.partition.takeover import begin_epoch
@@ -66,4 +66,5 @@ def prefill(directory: Path, sizes: Sequence[int], seed: int) -> None:
         assert run is not None
         runs.append(run)
     tables = NO_TABLES._replace(seen=BucketState(tuple(runs), EMPTY_MEMTABLE))
-    ManifestLog(own.path, own.files).begin(replace(Manifest(own.epoch), number=1, tables=tables), [])
+    manifest = replace(Manifest(own.epoch), number=1, tables=tables, repeats=UNKNOWN)  # the keys' URLs are in no place
+    ManifestLog(own.path, own.files).begin(manifest, [])

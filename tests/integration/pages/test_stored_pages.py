@@ -158,8 +158,8 @@ def test_filters_hold_for_stored_pages(crawled: Crawled, tmp_path: Path) -> None
 def test_run_ends_after_so_many_pages(crawled: Crawled, tmp_path: Path) -> None:
     """The first ones of the crawl, to try a spider."""
     again = over(crawled.directory, tmp_path, crawled.seeds, "noting", BIGCRAWL_MAX_PAGES=7)
-    assert len(again.items) == 7
-    assert "7 of " in again.log
+    assert 0 < len(again.items) <= 7  # a redirect is a page, and no item
+    assert "'bigcrawl/source/pages': 7," in again.log
 
 
 def test_damaged_pages_are_told_and_counted(crawled: Crawled, tmp_path: Path) -> None:
