@@ -143,7 +143,7 @@ def test_partitions_that_the_store_has_lost_wait_for_the_node_that_has_them(
     start_both(first, second, web)
     may_repeat, lost = kill_and_lose(first, tmp_path / "store")
     wait_until(lambda: missing(second) == lost, "the survivor sets apart what it cannot find")
-    assert "and the store no point" in second.log.read_text()
+    assert f"and the store file://{tmp_path}/store no point" in second.log.read_text()
     first.start()
     assert [node.wait(300) for node in own_disks] == [0, 0]
     assert missing(second) == 0
