@@ -152,6 +152,7 @@ def test_import_begins_a_crawl_with_what_it_is_given(tmp_path: Path) -> None:
     assert crawl.asked("import", "--from", "cdx", str(tmp_path / "index.cdxj"))["sent"] == 1
     said = crawl.frontier("import", "--from", "jobdir", str(job), check=False)
     assert "requests.seen is empty or not read" in said.stdout
+    assert said.returncode == 0  # all that was there is in
     assert crawl.status()["urls"]["inbox"] == 3
     assert crawl.asked("speed")["paused"] == []
     said = crawl.frontier("import", "--from", "jobdir", str(tmp_path), check=False)

@@ -47,7 +47,7 @@ class FetchedPrints:
                 return  # it has no fingerprint, or is no request
 
     async def keep(self, crawl: OpenedCrawl, where: str, likely: str, remedy: str) -> list[str]:
-        """Keep those of what was fetched in the crawl's Redis. Return lines about what may be missing.
+        """Keep those of what was fetched in the crawl's Redis. Return lines about what may be fetched again.
 
         Args:
             crawl: the crawl.

@@ -88,7 +88,7 @@ def name_for(opts: argparse.Namespace) -> str:
 def import_from(config: Config, words: Sequence[str], opts: argparse.Namespace) -> Result:
     """Read the file of an export, or what another crawler left, into a crawl, which is begun if it does not exist.
 
-    What cannot be read is left out and told, and makes the exit status 1; all else is in.
+    What cannot be read is left out and told, and makes the exit status 1; all else is in, and alone makes it 0.
 
     Raises:
         ConfigError: it is not there, or not what it should be; or the crawl cannot be begun here.
@@ -99,13 +99,13 @@ def import_from(config: Config, words: Sequence[str], opts: argparse.Namespace) 
     source = SOURCES[opts.source](words[0], opts)
     with server_for_import(config) as server:
         sender, remarks = asyncio.run(_import(config, server, source, opts))
-    lines = [f"crawl {config.crawl.name}: {sender.sent:,} URLs are in", *remarks, *sender.lines()]
+    lines = [f"crawl {config.crawl.name}: {sender.sent:,} URLs are in", *remarks, *sender.notes, *sender.lines()]
     data = {
         "crawl": config.crawl.name,
         "sent": sender.sent,
         "left_out": sender.left_out,
         "bad": [each._asdict() for each in sender.bad],
-        "remarks": remarks,
+        "remarks": [*remarks, *sender.notes],
     }
     return Result(data, "\n".join(lines), 1 if remarks or sender.left_out else 0)
 

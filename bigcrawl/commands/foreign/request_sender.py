@@ -34,6 +34,7 @@ class RequestSender:
         sent: URLs that were sent.
         bad: the first that were not.
         left_out: how many were not.
+        notes: lines about what may be fetched again, although all is in.
     """
 
     def __init__(self, crawl: OpenedCrawl, request_classes: Collection[str] = ()) -> None:
@@ -45,6 +46,7 @@ class RequestSender:
         self.sent = 0
         self.bad: list[NotImported] = []
         self.left_out = 0
+        self.notes: list[str] = []
 
     def __repr__(self) -> str:
         return f"<RequestSender sent={self.sent} left_out={self.left_out}>"

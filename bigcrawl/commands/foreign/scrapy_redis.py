@@ -76,7 +76,8 @@ class ScrapyRedis:
         finally:
             await client.close()
         await sender.flush()
-        return [*remarks, *await fetched.keep(crawl, self._dupefilter, SCRAPY_REDIS, "--dupefilter-key ''")]
+        sender.notes += await fetched.keep(crawl, self._dupefilter, SCRAPY_REDIS, "--dupefilter-key ''")
+        return remarks
 
     async def _read_prints(self, client: RedisClient) -> npt.NDArray[np.uint64]:
         """The first eight bytes of all fingerprints, as numbers, ascending."""
