@@ -191,7 +191,8 @@ def answered(site: Any) -> None:
     protocol.makeConnection(transport)
     protocol.dataReceived(REQUEST)
     assert transport.value().startswith(b"HTTP/1.1 200"), transport.value()[:200]
-    protocol._channel.setTimeout(None)  # the reactor does not run
+    protocol.setTimeout(None)  # the reactor does not run
+    protocol.connectionLost()
 
 
 def commands_of(redis: PrivateRedis) -> int:

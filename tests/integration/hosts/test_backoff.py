@@ -193,7 +193,7 @@ def test_host_that_is_dead_at_first_contact_is_kept_for_later(tmp_path: Path) ->
             )
             said = explained(crawl, urls)
             assert {(one["where"], one["host_state"], one["host_failed_by"]) for one in said.values()} == {
-                ("disk", "retired", "robots")
+                ("withheld", "retired", "robots")
             }
             assert 4 <= said[urls[0]]["host_failures"] < 40, "fewer than while other hosts are left"
             let_time_pass(crawl, "127.0.21.6", 60_000)
