@@ -302,7 +302,7 @@ def _held(partition: int, url: TakenUrl, due_ms: int) -> tuple[HeldUrl, tuple[st
         text, is_canonical, has_errback, methods = look_at_body(fields.body)
         canonical = text if is_canonical else canonicalize(text, URL_BYTES_MAX)
         authority = authority_of(canonical)
-        if host_of(canonical) != url.host:
+        if not authority.endswith("//" + url.host) and host_of(canonical) != url.host:
             raise ValueError(f"it is of another host than {url.host}")  # noqa: TRY301
     except Exception as error:  # noqa: BLE001 - of damaged bytes
         logger.debug("a URL of %(host)s in Redis cannot be read: %(error)r", {"host": url.host, "error": error})

@@ -15,6 +15,7 @@ from bigcrawl.url.canonical import UrlError, canonicalize
 
 _PLAIN_FIELDS = 3
 _LIST_OF_3, _LIST_OF_4, _LIST_OF_5 = b"\x93", b"\x94", b"\x95"  # how msgpack begins lists of so many
+_PAYLOADS = frozenset((dict, int, type(None)))
 _pack = msgpack.Packer().pack
 _new_tuple = tuple.__new__  # the named tuples' own constructors are Python
 
@@ -162,7 +163,7 @@ def _fields(body: bytes) -> tuple[str, int, dict[str, Any] | int | None, list[by
         url, depth, payload, *rest = msgpack.unpackb(body, raw=False, strict_map_key=False)
     except TypeError as error:
         raise ValueError(f"a body is no list of fields: {error}") from error
-    if type(url) is not str or not isinstance(depth, int) or not isinstance(payload, dict | int | None):
+    if type(url) is not str or type(depth) is not int or type(payload) not in _PAYLOADS:
         raise ValueError("a body has a URL, a depth or a payload of a wrong type")
     return url, depth, payload, rest
 
