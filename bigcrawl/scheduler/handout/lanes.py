@@ -180,7 +180,9 @@ class Lanes:
         lane.cycle_ms = held.answered_ms - held.due_ms + lane.rest_ms
         if lane.is_open:
             self._start(host, lane)
-        elif lane.cycle_ms <= AHEAD_MS and self._may_open:
+            return
+        has_failed = any(each.outcome for each in lane.using)  # on another connection; Redis does not know of it yet
+        if lane.cycle_ms <= AHEAD_MS and self._may_open and not has_failed:
             lane.is_open = True
             self._open[host] = lane
             self._wake()

@@ -347,3 +347,18 @@ def test_a_refused_url_uses_no_host(tmp_path: Path) -> None:
     pace.handout.fetches.end(second)
     assert [held.seq for held in pace.offered] == [2, 3]
     assert pace.given_back() == []
+
+
+def test_a_failure_lets_no_lane_open_before_redis_knows_of_it(tmp_path: Path) -> None:
+    """Another connection's page may be answered well while the engine still has the one that failed."""
+    pace = Pace(tmp_path, host_connections=2)
+    pace.open(urls=3)
+    pace.clock.advance(2 * DELAY_MS + 1)
+    second, third = pace.start()
+    pace.answer(second, "status:503")
+    pace.answer(third)
+    pace.put(5, ahead=True)
+    assert pace.given_back() == [4, 5]
+    pace.handout.fetches.end(second)
+    pace.clock.advance(60_000)
+    assert pace.start() == []
