@@ -216,15 +216,22 @@ class Lanes:
         if len(lane.using) >= self._connections:
             lane.using = {held for held in lane.using if held.stage is not Stage.ENDED}
         while lane.line and len(lane.using) < self._connections:
-            held = lane.line.popleft()
+            held = lane.line[0]
+            due_ms = max(held.due_ms, lane.next_ms, self._clock.monotonic_ms())
+            if due_ms - held.due_ms > WAIT_MS_MAX:  # also of a claim: it would take the fetch for one that is over
+                self._shut(host, lane)
+                break
+            lane.line.popleft()
             if held.stage is not Stage.ENDED:
-                held.await_turn(max(held.due_ms, lane.next_ms, self._clock.monotonic_ms()))
+                held.await_turn(due_ms)
                 if self._connections > 1:
                     lane.next_ms = held.due_ms + self._paces.host_delay_ms(host)
                 lane.using.add(held)
                 self._offer(held)
         lane.is_starting = False
-        if lane.has_more and 2 * len(lane.line) < self._most(lane):
+        if not (lane.is_open or lane.using):
+            self._lanes.pop(host, None)
+        elif lane.has_more and 2 * len(lane.line) < self._most(lane):
             self._wake()
 
     # --- what is lacking

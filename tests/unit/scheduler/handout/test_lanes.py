@@ -362,3 +362,28 @@ def test_a_failure_lets_no_lane_open_before_redis_knows_of_it(tmp_path: Path) ->
     pace.handout.fetches.end(second)
     pace.clock.advance(60_000)
     assert pace.start() == []
+
+
+def test_a_host_that_must_rest_for_long_loses_its_line(tmp_path: Path) -> None:
+    """Its other authority's robots.txt asks for more. Redis waits for its turn, and no URL waits at the gates."""
+    pace = Pace(tmp_path)
+    pace.open(urls=3)
+    pace.clock.advance(DELAY_MS + 1)
+    [second] = pace.start()
+    second.note_crawl_delay(30_000)
+    pace.answer(second)
+    assert pace.given_back() == [3, 4]
+    assert pace.offered == []
+    assert not pace.lanes._lanes
+
+
+def test_a_line_that_has_waited_too_long_is_not_begun(tmp_path: Path) -> None:
+    """Nobody may look at it meanwhile: Redis is away, or the node has no room."""
+    pace = Pace(tmp_path)
+    pace.open(urls=3)
+    pace.clock.advance(DELAY_MS + 1)
+    [second] = pace.start()
+    pace.clock.advance(WAIT_MS_MAX + 1)
+    pace.answer(second)
+    assert pace.given_back() == [3, 4]
+    assert pace.offered == []
