@@ -242,6 +242,8 @@ class Lanes:
         if now_ms - self._looked_ms >= LOOK_MS:
             self._looked_ms = now_ms
             self._may_open = 0 < self._hosts() * HOSTS_SHARE <= self._urls_max and self._is_alone()
+            if len(self._lanes) > len(self._ends.held):
+                self._forget_left()
         if not self._open:
             return
         counts = Counter(held.host for held in self._ends.held)
@@ -257,6 +259,12 @@ class Lanes:
             most = self._most(lane)
             if 2 * len(lane.line) < most:
                 yield Ahead(lane.partition, host, most - len(lane.line), counts[host])
+
+    def _forget_left(self) -> None:
+        """Forget hosts whose URLs were set aside, or lost with their partition, which tells nobody."""
+        for host, lane in list(self._lanes.items()):
+            if not lane.is_open and all(held.stage is Stage.ENDED for held in lane.using):
+                del self._lanes[host]
 
     def note_more(self, host: str, *, has_more: bool) -> None:
         """Whether Redis may have more URLs of a host that lacks some."""

@@ -387,3 +387,14 @@ def test_a_line_that_has_waited_too_long_is_not_begun(tmp_path: Path) -> None:
     pace.answer(second)
     assert pace.given_back() == [3, 4]
     assert pace.offered == []
+
+
+def test_hosts_whose_urls_were_set_aside_are_forgotten(tmp_path: Path) -> None:
+    """Nobody tells of these, or of those of a partition that was lost."""
+    pace = Pace(tmp_path)
+    held = [pace.put(seq, host=f"{seq}.example") for seq in range(1, 6)]
+    for each in held[1:]:
+        each.abandon()
+        pace.handout.held.drop(each)
+    assert not list(pace.lanes.lacking())
+    assert list(pace.lanes._lanes) == [held[0].host]
