@@ -153,9 +153,11 @@ class Lanes:
 
     def put_ahead(self, held: HeldUrl) -> None:
         """A URL was taken ahead of its host's turn. It goes back if its lane is no more."""
-        lane = self._open.get(held.host)
+        lane = self._lanes.get(held.host)
         if lane is None:
             self._give_back(held, 0)
+        elif not lane.is_open:
+            self._give_back(held, self._left_ms(lane))
         else:
             lane.line.append(held)
             self._start(held.host, lane)
@@ -287,7 +289,11 @@ class Lanes:
             line, lane.line = lane.line, deque()
             for held in line:
                 if held.stage is Stage.WAITING:
-                    self._give_back(held, 0)
+                    self._give_back(held, self._left_ms(lane))
+
+    def _left_ms(self, lane: _Lane) -> int:
+        """How long the host must still rest. Redis does not know when its last fetch in the lane started."""
+        return max(0, lane.next_ms - self._clock.monotonic_ms())
 
     def close(self) -> None:
         """Give back all lines, and open none any more."""

@@ -398,3 +398,18 @@ def test_hosts_whose_urls_were_set_aside_are_forgotten(tmp_path: Path) -> None:
         pace.handout.held.drop(each)
     assert not list(pace.lanes.lacking())
     assert list(pace.lanes._lanes) == [held[0].host]
+
+
+def test_redis_learns_when_the_next_connection_may_start(tmp_path: Path) -> None:
+    """It does not know of starts in a lane. What comes when the lane is shut tells it, too."""
+    pace = Pace(tmp_path, host_connections=2)
+    pace.open(urls=1)
+    pace.clock.advance(DELAY_MS + 1)
+    pace.start()
+    pace.clock.advance(10)
+    for seq in (3, 4):
+        pace.put(seq, ahead=True)
+    assert [held.due_ms - pace.clock.monotonic_ms() for held in pace.offered] == [DELAY_MS - 10]
+    pace.lanes.shut(HOST)
+    pace.put(5, ahead=True)
+    assert [(end.seq, end.delay_ms) for end in pace.ended()] == [(seq, 2 * DELAY_MS - 10) for seq in (4, 5)]
