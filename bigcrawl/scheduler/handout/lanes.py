@@ -153,9 +153,11 @@ class Lanes:
 
     def put_ahead(self, held: HeldUrl) -> None:
         """A URL was taken ahead of its host's turn. It goes back if its lane is no more."""
-        lane = self._open.get(held.host)
+        lane = self._lanes.get(held.host)
         if lane is None:
             self._give_back(held, 0)
+        elif not lane.is_open:
+            self._give_back(held, self._left_ms(lane))
         else:
             lane.line.append(held)
             self._start(held.host, lane)
@@ -180,7 +182,9 @@ class Lanes:
         lane.cycle_ms = held.answered_ms - held.due_ms + lane.rest_ms
         if lane.is_open:
             self._start(host, lane)
-        elif lane.cycle_ms <= AHEAD_MS and self._may_open:
+            return
+        has_failed = any(each.outcome for each in lane.using)  # on another connection; Redis does not know of it yet
+        if lane.cycle_ms <= AHEAD_MS and self._may_open and not has_failed:
             lane.is_open = True
             self._open[host] = lane
             self._wake()
@@ -214,15 +218,22 @@ class Lanes:
         if len(lane.using) >= self._connections:
             lane.using = {held for held in lane.using if held.stage is not Stage.ENDED}
         while lane.line and len(lane.using) < self._connections:
-            held = lane.line.popleft()
+            held = lane.line[0]
+            due_ms = max(held.due_ms, lane.next_ms, self._clock.monotonic_ms())
+            if due_ms - held.due_ms > WAIT_MS_MAX:  # also of a claim: it would take the fetch for one that is over
+                self._shut(host, lane)
+                break
+            lane.line.popleft()
             if held.stage is not Stage.ENDED:
-                held.await_turn(max(held.due_ms, lane.next_ms, self._clock.monotonic_ms()))
+                held.await_turn(due_ms)
                 if self._connections > 1:
                     lane.next_ms = held.due_ms + self._paces.host_delay_ms(host)
                 lane.using.add(held)
                 self._offer(held)
         lane.is_starting = False
-        if lane.has_more and 2 * len(lane.line) < self._most(lane):
+        if not (lane.is_open or lane.using):
+            self._lanes.pop(host, None)
+        elif lane.has_more and 2 * len(lane.line) < self._most(lane):
             self._wake()
 
     # --- what is lacking
@@ -233,6 +244,8 @@ class Lanes:
         if now_ms - self._looked_ms >= LOOK_MS:
             self._looked_ms = now_ms
             self._may_open = 0 < self._hosts() * HOSTS_SHARE <= self._urls_max and self._is_alone()
+            if len(self._lanes) > len(self._ends.held):
+                self._forget_left()
         if not self._open:
             return
         counts = Counter(held.host for held in self._ends.held)
@@ -248,6 +261,12 @@ class Lanes:
             most = self._most(lane)
             if 2 * len(lane.line) < most:
                 yield Ahead(lane.partition, host, most - len(lane.line), counts[host])
+
+    def _forget_left(self) -> None:
+        """Forget hosts whose URLs were set aside, or lost with their partition, which tells nobody."""
+        for host, lane in list(self._lanes.items()):
+            if not lane.is_open and all(held.stage is Stage.ENDED for held in lane.using):
+                del self._lanes[host]
 
     def note_more(self, host: str, *, has_more: bool) -> None:
         """Whether Redis may have more URLs of a host that lacks some."""
@@ -270,7 +289,11 @@ class Lanes:
             line, lane.line = lane.line, deque()
             for held in line:
                 if held.stage is Stage.WAITING:
-                    self._give_back(held, 0)
+                    self._give_back(held, self._left_ms(lane))
+
+    def _left_ms(self, lane: _Lane) -> int:
+        """How long the host must still rest. Redis does not know when its last fetch in the lane started."""
+        return max(0, lane.next_ms - self._clock.monotonic_ms())
 
     def close(self) -> None:
         """Give back all lines, and open none any more."""

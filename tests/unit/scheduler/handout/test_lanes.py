@@ -347,3 +347,69 @@ def test_a_refused_url_uses_no_host(tmp_path: Path) -> None:
     pace.handout.fetches.end(second)
     assert [held.seq for held in pace.offered] == [2, 3]
     assert pace.given_back() == []
+
+
+def test_a_failure_lets_no_lane_open_before_redis_knows_of_it(tmp_path: Path) -> None:
+    """Another connection's page may be answered well while the engine still has the one that failed."""
+    pace = Pace(tmp_path, host_connections=2)
+    pace.open(urls=3)
+    pace.clock.advance(2 * DELAY_MS + 1)
+    second, third = pace.start()
+    pace.answer(second, "status:503")
+    pace.answer(third)
+    pace.put(5, ahead=True)
+    assert pace.given_back() == [4, 5]
+    pace.handout.fetches.end(second)
+    pace.clock.advance(60_000)
+    assert pace.start() == []
+
+
+def test_a_host_that_must_rest_for_long_loses_its_line(tmp_path: Path) -> None:
+    """Its other authority's robots.txt asks for more. Redis waits for its turn, and no URL waits at the gates."""
+    pace = Pace(tmp_path)
+    pace.open(urls=3)
+    pace.clock.advance(DELAY_MS + 1)
+    [second] = pace.start()
+    second.note_crawl_delay(30_000)
+    pace.answer(second)
+    assert pace.given_back() == [3, 4]
+    assert pace.offered == []
+    assert not pace.lanes._lanes
+
+
+def test_a_line_that_has_waited_too_long_is_not_begun(tmp_path: Path) -> None:
+    """Nobody may look at it meanwhile: Redis is away, or the node has no room."""
+    pace = Pace(tmp_path)
+    pace.open(urls=3)
+    pace.clock.advance(DELAY_MS + 1)
+    [second] = pace.start()
+    pace.clock.advance(WAIT_MS_MAX + 1)
+    pace.answer(second)
+    assert pace.given_back() == [3, 4]
+    assert pace.offered == []
+
+
+def test_hosts_whose_urls_were_set_aside_are_forgotten(tmp_path: Path) -> None:
+    """Nobody tells of these, or of those of a partition that was lost."""
+    pace = Pace(tmp_path)
+    held = [pace.put(seq, host=f"{seq}.example") for seq in range(1, 6)]
+    for each in held[1:]:
+        each.abandon()
+        pace.handout.held.drop(each)
+    assert not list(pace.lanes.lacking())
+    assert list(pace.lanes._lanes) == [held[0].host]
+
+
+def test_redis_learns_when_the_next_connection_may_start(tmp_path: Path) -> None:
+    """It does not know of starts in a lane. What comes when the lane is shut tells it, too."""
+    pace = Pace(tmp_path, host_connections=2)
+    pace.open(urls=1)
+    pace.clock.advance(DELAY_MS + 1)
+    pace.start()
+    pace.clock.advance(10)
+    for seq in (3, 4):
+        pace.put(seq, ahead=True)
+    assert [held.due_ms - pace.clock.monotonic_ms() for held in pace.offered] == [DELAY_MS - 10]
+    pace.lanes.shut(HOST)
+    pace.put(5, ahead=True)
+    assert [(end.seq, end.delay_ms) for end in pace.ended()] == [(seq, 2 * DELAY_MS - 10) for seq in (4, 5)]
