@@ -90,8 +90,10 @@ class UrlExchange:
             TransientStoreError: Redis is away; what it did not receive is sent again.
         """
         now_ms = self._clock.monotonic_ms()
+        # Before ends make partitions due. Hosts whose turn it is have half of the room, however fast others are.
+        ahead_max = urls_max // 2 if self.has_more_due else urls_max
         ends = self._ends(now_ms) if acknowledge else {}
-        ahead = self._ahead(urls_max) if urls_max > 0 else {}
+        ahead = self._ahead(ahead_max)
         urls_max -= sum(urls for rows in ahead.values() for _, urls in rows)
         shares = self._shares(urls_max, now_ms) if urls_max > 0 else {}
         partitions = [*dict.fromkeys((*ends, *ahead, *shares))]
@@ -141,7 +143,7 @@ class UrlExchange:
         return by_partition
 
     def _ahead(self, room: int) -> dict[OwnedPartition, list[tuple[str, int]]]:
-        """How many URLs to take ahead of their hosts' turns; together at most `room`."""
+        """How many URLs to take ahead of their hosts' turns; at most `room`. Without room, lines may go back."""
         by_number, lanes = self._ownership.owned, self._handout.lanes
         found: dict[OwnedPartition, list[tuple[str, int]]] = {}
         for partition, host, urls, held in lanes.lacking():

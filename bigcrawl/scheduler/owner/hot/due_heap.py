@@ -50,8 +50,14 @@ class DueHeap(Generic[D]):
             self._entries_max = max(ENTRIES_MIN, 8 * len(self._heap))
 
     def has_due(self, until_ms: int) -> bool:
-        """Whether a partition may be due by then. False is certain; True may be due to an outdated entry."""
-        return bool(self._heap) and self._heap[0][0] <= until_ms
+        """Whether a partition is due by then."""
+        heap = self._heap
+        while heap and heap[0][0] <= until_ms:
+            due_ms, _, partition = heap[0]
+            if due_ms == partition.due_ms:
+                return True
+            heappop(heap)
+        return False
 
     def take(self, until_ms: int) -> Iterator[D]:
         """Take out the partitions that are due by then, earliest first. Each stays out until it is noted again."""

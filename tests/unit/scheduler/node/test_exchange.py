@@ -355,6 +355,10 @@ async def in_lane(w: World, node: Node, *urls: str) -> HeldUrl:
 
 def start_and_answer(node: Node, held: HeldUrl) -> None:
     assert node.handout.buffer.pop() is held
+    answer(node, held)
+
+
+def answer(node: Node, held: HeldUrl) -> None:
     held.outcome = "status:200"
     node.handout.fetches.note_answered(held)
 
@@ -405,7 +409,7 @@ def test_a_lane_gets_what_its_host_has_and_asks_for_no_more(tmp_path: Path, craw
 
 
 def test_lanes_take_no_more_than_there_is_room_for(tmp_path: Path, crawl_name: str, redis_url: str) -> None:
-    """Together with what is due in its turn."""
+    """Together with what is due in its turn, which has half of it."""
 
     async def scenario() -> None:
         async with world(tmp_path, crawl_name, redis_url, partitions=1, host_delay=0) as w:
@@ -413,13 +417,36 @@ def test_lanes_take_no_more_than_there_is_room_for(tmp_path: Path, crawl_name: s
             await in_lane(w, node, *pages(9))
             await taking_on(w, node, "http://b.example/")
             found = await taken_now(node, 4)
-            assert [held.host for held in found] == ["a.example"] * 4
+            assert [held.host for held in found] == ["a.example"] * 2 + ["b.example"]
+            assert len(await taken_now(node, 4)) == 4
 
     asyncio.run(scenario())
 
 
-def test_a_line_goes_back_when_its_partition_moves(tmp_path: Path, crawl_name: str, redis_url: str) -> None:
-    """The node that should own it does not wait for URLs that nobody has begun to fetch."""
+def test_a_fast_host_leaves_room_to_others(tmp_path: Path, crawl_name: str, redis_url: str) -> None:
+    """Its pages become safe a few at a time, and its line is short each time."""
+
+    async def scenario() -> None:
+        async with world(tmp_path, crawl_name, redis_url, partitions=1, host_delay=0) as w:
+            node = await w.joined()
+            unsafe = [await in_lane(w, node, *pages(40))]
+            await taking_on(w, node, "http://b.example/")
+            hosts = set()
+            for _ in range(10):
+                await take(node, 2)
+                while (held := node.handout.buffer.pop()) is not None:
+                    answer(node, held)
+                    unsafe.append(held)
+                hosts |= {held.host for held in unsafe}
+                node.handout.fetches.end(unsafe.pop(0))
+            assert hosts == {"a.example", "b.example"}
+
+    asyncio.run(scenario())
+
+
+@pytest.mark.parametrize("room", [10, 0])
+def test_a_line_goes_back_when_its_partition_moves(tmp_path: Path, crawl_name: str, redis_url: str, room: int) -> None:
+    """The node that should own it does not wait for URLs that nobody has begun to fetch, nor for one that pauses."""
 
     async def scenario() -> None:
         async with world(tmp_path, crawl_name, redis_url, partitions=1, host_delay=0) as w:
@@ -427,8 +454,8 @@ def test_a_line_goes_back_when_its_partition_moves(tmp_path: Path, crawl_name: s
             await in_lane(w, node, *pages(9))
             assert len(await taken_now(node, 5)) == 5
             only(node).note_wanted(False)
-            await node.parts.exchange.run(acknowledge=True, urls_max=10)
-            await node.parts.exchange.run(acknowledge=True, urls_max=10)
+            await node.parts.exchange.run(acknowledge=True, urls_max=room)
+            await node.parts.exchange.run(acknowledge=True, urls_max=room)
             assert [held.url for held in node.handout.held] == pages(2)
 
     asyncio.run(scenario())
@@ -448,6 +475,6 @@ def test_a_lost_reply_gives_back_what_was_taken_ahead(tmp_path: Path, crawl_name
             assert await w.client.command("HLEN", w.keys(node, "a.example").taken) == 4
             await node.ownership.reconciliation.settle_doubts()
             assert await w.client.command("HLEN", w.keys(node, "a.example").taken) == 1
-            assert [held.url for held in await taken_now(node, 3)] == pages(4)[1:]
+            assert [held.url for held in await taken_now(node, 6)] == pages(4)[1:]
 
     asyncio.run(scenario())

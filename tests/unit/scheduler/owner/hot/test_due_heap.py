@@ -33,6 +33,7 @@ def test_each_is_taken_once_when_it_says_that_it_is_due(changes: list[tuple[int,
         partitions[number].due_ms = due_ms
         line.note(partitions[number])
         noted.add(number)
+    assert line.has_due(until_ms) == any(partitions[n].due_ms <= until_ms for n in noted)
     taken = take(line, until_ms)
     assert set(taken) == {partitions[n] for n in noted if partitions[n].due_ms <= until_ms}
     assert [each.due_ms for each in taken] == sorted(each.due_ms for each in taken)
