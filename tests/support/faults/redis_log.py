@@ -10,7 +10,7 @@ from bigcrawl.scheduler.records.member import unpack_member
 from bigcrawl.url.canonical import canonicalize
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Mapping
 
 
 class History(NamedTuple):
@@ -19,12 +19,14 @@ class History(NamedTuple):
     Attributes:
         ended: it was acknowledged: no longer taken, and not back in a queue.
         lost: it was in process on a node when another one claimed the partition.
-        taken: what is in process at the end: owner and URL.
+        taken: what is in process at the end: partition, owner and URL.
+        claims: who has claimed each partition, in order.
     """
 
     ended: Counter[str]
     lost: Counter[str]
-    taken: tuple[tuple[str, str], ...] = ()
+    taken: tuple[tuple[bytes, bytes, str], ...] = ()
+    claims: Mapping[bytes, list[bytes]] = {}
 
     def __sub__(self, other: Self) -> History:
         """What happened here and not there."""
@@ -36,6 +38,7 @@ class _Partition:
 
     def __init__(self) -> None:
         self.owner = b""
+        self.claims: list[bytes] = []
         self.taken: dict[bytes, str] = {}
         self.untaken: dict[bytes, str] = {}  # by this script
         self.returned: list[str] = []  # by this script, of a claim
@@ -52,6 +55,7 @@ class _Partition:
             if words[1] == self.owner:
                 self.returned.clear()  # it still has them
             self.owner = words[1]
+            self.claims.append(words[1])
 
     def drop_taken(self) -> None:
         self.returned += self.taken.values()
@@ -78,8 +82,8 @@ def read_history(commands: Iterable[list[bytes]]) -> History:
         elif words:
             prefix, _, key = words[0].partition(b"}:")
             partitions[prefix].apply(name, key, words[1:])
-    taken = tuple((each.owner.decode(), url) for each in partitions.values() for url in each.taken.values() if url)
-    return history._replace(taken=taken)
+    taken = tuple((name, each.owner, url) for name, each in partitions.items() for url in each.taken.values() if url)
+    return history._replace(taken=taken, claims={name: each.claims for name, each in partitions.items()})
 
 
 def url_of(record: bytes) -> str:

@@ -31,7 +31,7 @@ class Log(NamedTuple):
 class _Forgotten(NamedTuple):
     """What Redis had, what was left, and when the fetches ended that it was told of or was about to be told of.
 
-    And which nodes could not tell what they had in process when it was back.
+    And which nodes could not say what they had in process when it was back.
     """
 
     had: tuple[Log, ...]
@@ -76,8 +76,8 @@ class Repeats:
         """Redis had all of this file and forgot all from `start_ms` on; by `end_ms` nodes will have heard of it.
 
         A fetch whose end is forgotten may have ended earlier than that, if Redis took no writes then. The file is read
-        in the end, so it must stay as it is. Of `silent` nodes, which died or were stopped until then, all that Redis
-        had as taken may be fetched again.
+        in the end, so it must stay as it is. What Redis had as taken may be fetched again if another node has claimed
+        its partition next, or if the node was `silent`: it died or was stopped before Redis heard from it.
         """
         had, left = (*self._earlier, Log(aof)), (*self._earlier, Log(aof, kept_bytes))
         self._forgotten.append(_Forgotten(had, left, start_ms - MORE_MS, end_ms, frozenset(silent)))
@@ -89,16 +89,27 @@ class Repeats:
 
     def allowed(self, exchanges: Iterable[Exchange], port: int) -> Counter[str]:
         """How often each URL may be fetched beyond once."""
-        allowed = self._given_up + _read((*self._earlier, Log(self._server.aof))).lost
+        now = _read((*self._earlier, Log(self._server.aof)))
+        allowed = self._given_up + now.lost
         fetches = [(f"http://{each.host}:{port}{each.target}", each.end_ms) for each in exchanges]
         for had, left, start_ms, end_ms, silent in self._forgotten:
-            all_had = _read(had)
-            forgotten = all_had - _read(left)
-            allowed += Counter(url for owner, url in all_had.taken if owner.partition("-")[0] in silent)
+            before, after = _read(had), _read(left)
+            forgotten = before - after
+            allowed += Counter(
+                url
+                for partition, owner, url in before.taken
+                if owner.partition(b"-")[0].decode() in silent or owner != _next_owner(partition, after, now)
+            )
             lately = Counter(url for url, ended_ms in fetches if start_ms <= ended_ms <= end_ms)
             allowed += forgotten.lost
             allowed += lately | forgotten.ended
         return allowed
+
+
+def _next_owner(partition: bytes, before: History, now: History) -> bytes:
+    """Who has claimed a partition first since then; empty: nobody."""
+    since = len(before.claims.get(partition, []))
+    return next(iter(now.claims.get(partition, [])[since:]), b"")
 
 
 def _read(logs: Iterable[Log]) -> History:
