@@ -85,7 +85,7 @@ class JobDir:
         except (OSError, sqlite3.Error) as error:
             raise ConfigError(f"cannot read {self._path}: {error}") from error
         await sender.flush()
-        sender.notes += await fetched.keep(crawl, str(self._seen), SCRAPY, f"move {self._seen.name} away")
+        sender.notes.extend(await fetched.keep(crawl, str(self._seen), SCRAPY, f"move {self._seen.name} away"))
         return []
 
 

@@ -76,7 +76,7 @@ class ScrapyRedis:
         finally:
             await client.close()
         await sender.flush()
-        sender.notes += await fetched.keep(crawl, self._dupefilter, SCRAPY_REDIS, "--dupefilter-key ''")
+        sender.notes.extend(await fetched.keep(crawl, self._dupefilter, SCRAPY_REDIS, "--dupefilter-key ''"))
         return remarks
 
     async def _read_prints(self, client: RedisClient) -> npt.NDArray[np.uint64]:
