@@ -392,7 +392,11 @@ def test_a_directory_that_vanishes_makes_nothing_safe_and_pauses_until_it_is_bac
         await at.pipeline.close_spider()
         recover(directory, remove_indexes=remove_indexes)  # closes a file that could not be sealed while it was away
         # Pages that were not safe are stored again, and those of a file that was away cannot be cut off.
-        assert set(at.stored()) == {"http://a.example/0", "http://a.example/1", "http://a.example/2"}
+        stored = at.stored()
+        assert stored.count("http://a.example/0") == 1
+        assert 1 <= stored.count("http://a.example/1") <= 2
+        assert 1 <= stored.count("http://a.example/2") <= 2
+        assert {*stored} == {"http://a.example/0", "http://a.example/1", "http://a.example/2"}
 
     asyncio.run(scenario())
     assert "cannot be written: [Errno 2] somebody has removed or closed the file" in caplog.text
