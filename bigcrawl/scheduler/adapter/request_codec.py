@@ -49,6 +49,7 @@ ONCE = "bigcrawl_once"
 BODY_BYTES_MAX = 4 << 20  # Redis holds thousands of requests, and dozens travel in one message, at most 512 MB
 _LIST_OF_3 = b"\x93"  # how msgpack begins a list of three
 _pack = msgpack.Packer().pack
+_new_tuple = tuple.__new__  # the named tuple's own constructor is Python
 
 
 def encode_request(
@@ -152,7 +153,7 @@ def links_encoder(links: Links, depth: int, marks: Marks | None = None) -> Calla
 
     def encode(key: UrlKey, url: str) -> QueuedUrl:
         flags = listed | marks(url, depth) << TRAP_SHIFT if marks else listed
-        return QueuedUrl(key, host_of(url), priority, flags, with_url(url, after_url))
+        return _new_tuple(QueuedUrl, (key, host_of(url), priority, flags, with_url(url, after_url)))
 
     return encode
 

@@ -58,7 +58,7 @@ class CountsFormatError(BigcrawlError):
 
 def bins_of(in_degrees: InDegreeArray) -> npt.NDArray[np.intp]:
     """Return the bin of each in-degree, in the shape and order given. Cost: 20 ns each."""
-    return np.searchsorted(LOWEST, in_degrees.astype(np.int64), side="right") - 1
+    return LOWEST.searchsorted(in_degrees.astype(np.int64), side="right") - 1
 
 
 class InDegreeCounts:

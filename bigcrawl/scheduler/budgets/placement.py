@@ -144,9 +144,9 @@ def _tiers(nth: NumberArray, budget: NumberArray, least: NumberArray) -> NumberA
 
 def ordinals(whose: IndexArray, plds: int) -> IndexArray:
     """Return, for each URL, how many of the same PLD precede it."""
-    order = np.argsort(whose, kind="stable")
+    order = whose.argsort(kind="stable")
     counts = np.bincount(whose, minlength=plds)
-    starts = np.repeat(np.cumsum(counts) - counts, counts)
+    starts = (counts.cumsum() - counts).repeat(counts)
     answer = np.empty(len(whose), dtype=np.intp)
     answer[order] = np.arange(len(whose)) - starts
     return answer

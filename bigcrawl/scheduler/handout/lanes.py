@@ -183,8 +183,8 @@ class Lanes:
         if lane.is_open:
             self._start(host, lane)
             return
-        has_failed = any(each.outcome for each in lane.using)  # on another connection; Redis does not know of it yet
-        if lane.cycle_ms <= AHEAD_MS and self._may_open and not has_failed:
+        # One with an outcome has failed on another connection, of which Redis does not know yet.
+        if self._may_open and lane.cycle_ms <= AHEAD_MS and not any(each.outcome for each in lane.using):
             lane.is_open = True
             self._open[host] = lane
             self._wake()

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from functools import lru_cache
+from typing import TYPE_CHECKING, Final
 
 from bigcrawl.exceptions import ConfigError
 from bigcrawl.scheduler.crawl.crawl_record import open_record
@@ -15,6 +16,7 @@ if TYPE_CHECKING:
     from bigcrawl.url.key import Keys, PldKey
 
 NOT_JOINED = "the node has not joined the crawl"
+HOSTS_CACHED: Final = 1 << 15  # some 4 MB
 
 
 class JoinedCrawl:
@@ -26,6 +28,7 @@ class JoinedCrawl:
         self._crawl = crawl
         self._partitions = crawl.partitions
         self._record: CrawlRecord | None = None
+        self._partition_of = _not_joined
 
     def __repr__(self) -> str:
         return f"<JoinedCrawl {self._crawl.name} {self._record!r}>"
@@ -37,7 +40,9 @@ class JoinedCrawl:
             ConfigError: the settings contradict the record.
             TransientStoreError: Redis or the store is away.
         """
-        self._record = await open_record(self._client, self._crawl, self._objects)
+        self._record = record = await open_record(self._client, self._crawl, self._objects)
+        pld_of, partition_of = record.suffixes.pld, record.keys.partition_of
+        self._partition_of = lru_cache(HOSTS_CACHED)(lambda host: partition_of(pld_of(host), self._partitions))
 
     async def check(self) -> None:
         """Check that a restarted Redis still has the same crawl; raises as `join`."""
@@ -67,6 +72,8 @@ class JoinedCrawl:
 
     def partition_of_host(self, host: str) -> int:
         """The partition of a host's pay-level domain."""
-        record = self._record
-        assert record is not None, NOT_JOINED
-        return record.keys.partition_of(record.suffixes.pld(host), self._partitions)
+        return self._partition_of(host)
+
+
+def _not_joined(host: str) -> int:
+    raise AssertionError(NOT_JOINED)

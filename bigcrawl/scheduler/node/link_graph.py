@@ -67,7 +67,7 @@ class LinkGraph:
         origin, key_of = _origin_of(page), self._key_of
         try:
             source = key_of(origin)
-            targets = {key_of(_origin_of(url)) for url in urls if not url.startswith(origin)}
+            targets = {key_of(url[: url.find("/", 8) + 1]) for url in urls if not url.startswith(origin)}
         except (ValueError, IndexError):
             return  # not a page of the web, so its links do not count
         targets.discard(source)
@@ -75,9 +75,10 @@ class LinkGraph:
             self._add(source, targets)
 
     def _add(self, source: int, targets: Iterable[int]) -> None:
-        remember = self._recent.remember
-        for target in [target for target in targets if remember((source * 31 + target) & _MASK)]:
-            self._waiting.setdefault(target % self._partitions, bytearray()).extend(_EDGE.pack(source, target))
+        remember, waiting, partitions = self._recent.remember, self._waiting, self._partitions
+        for target in targets:
+            if remember((source * 31 + target) & _MASK):
+                waiting.setdefault(target % partitions, bytearray()).extend(_EDGE.pack(source, target))
 
     def take(self, partition: int) -> bytes:
         """Take the edges that wait for a partition: 16 bytes each, little-endian, the PLD keys of source and target."""
