@@ -107,18 +107,28 @@ class Membership:
             raise disk_error("cannot write the state directory", error, "BIGCRAWL_STATE_DIR") from error
 
     def require_place(self) -> None:
-        """Require that the state directory is the one in which this node has its lock file.
+        """Require that the state directory is the one in which this node has its files.
+
+        Its lock alone may be gone: where locks are not common, a node of another machine takes it for a dead one's.
 
         Raises:
             TransientStoreError: it is another one, or is not mounted.
         """
-        if self._lock_fd is not None and not self._path(self.node).exists():
+        if self._lock_fd is not None and not (self._path(self.node).exists() or self._has_slot()):
             raise gone(self._directory.parent)
+
+    def _has_slot(self) -> bool:
+        if self._slot_fd is None:
+            return False
+        try:
+            return os.path.samestat(os.fstat(self._slot_fd), os.stat(self._slot_path(self._name)))  # noqa: PTH116
+        except OSError:
+            return False
 
     def _take_slot(self) -> None:
         """Take the machine's first name that no live process has. So a node that is started again gets its old name."""
         for slot in itertools.count():
-            path = self._directory / f"{self._machine}-{slot}.slot"
+            path = self._slot_path(f"{self._machine}-{slot}")
             fd = os.open(path, os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, FILE_MODE)
             try:
                 fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -145,7 +155,7 @@ class Membership:
         if self._slot_fd is not None:
             if left:
                 with contextlib.suppress(OSError):
-                    (self._directory / f"{self._name}.slot").unlink()
+                    self._slot_path(self._name).unlink()
             os.close(self._slot_fd)
             self._slot_fd = None
 
@@ -299,6 +309,9 @@ class Membership:
 
     def _path(self, node: str) -> Path:
         return self._directory / f"{node}.lock"
+
+    def _slot_path(self, name: str) -> Path:
+        return self._directory / f"{name}.slot"
 
 
 def _member_of(node: str, report: dict[str, Any]) -> LiveNode:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from bigcrawl.exceptions import ConfigError
+from bigcrawl.exceptions import ConfigError, TransientStoreError
 from bigcrawl.redisdb.keys import CrawlKeys
 from bigcrawl.scheduler.crawl import membership
 from bigcrawl.scheduler.crawl.alike import FIELD, SPIDER, VERSION, refusal
@@ -74,6 +74,22 @@ def test_process_is_here_while_it_has_its_lock(members: list[Membership]) -> Non
     first.lock()
     first.unlock()
     assert not second.is_here(first.token)
+
+
+def test_directory_is_a_nodes_own_while_one_of_its_files_is_there(members: list[Membership], tmp_path: Path) -> None:
+    """Its lock alone may go: another machine may take it for a dead node's. A file of the same name is not its own."""
+    first = members[0]
+    first.lock()
+    [lock], [slot] = tmp_path.rglob("*.lock"), tmp_path.rglob("*.slot")
+    first.require_place()
+    lock.unlink()
+    first.require_place()
+    slot.rename(slot.with_suffix(".old"))
+    slot.touch()
+    with pytest.raises(TransientStoreError, match="is not the directory that this crawl has"):
+        first.require_place()
+    slot.with_suffix(".old").replace(slot)
+    first.require_place()
 
 
 def test_node_is_alone_here_while_no_other_has_its_lock(members: list[Membership]) -> None:
