@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 LOOK_OUT_S = 0.25
-CLOSE_MS = 9_000  # from the stop signal on; the tenth second is for Scrapy's own closing
+CLOSE_MS = 8_000  # from the stop signal on; two of ten seconds are for Scrapy's own closing, and a busy machine
 CLOSE_MS_MIN = 500  # a healthy server ends in a tenth of that
 SERVER_MS = 1_000  # of CLOSE_MS, for the embedded server
 

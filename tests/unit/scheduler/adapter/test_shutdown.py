@@ -51,11 +51,11 @@ def test_time_to_close_is_what_the_stop_has_left(tmp_path: Path) -> None:
         shutdown_, loop = frontier._shutdown, asyncio.get_running_loop()
         shutdown_._crawler.crawling = True
         shutdown_._abort_at = loop.time() - 60  # the spider has been closing for a minute
-        assert shutdown_.left_ms() == 9_000
+        assert shutdown_.left_ms() == 8_000
         assert shutdown_.has_time()
         shutdown_._crawler.crawling = False  # a signal comes
-        assert shutdown_.left_ms() == 9_000
-        for waited_s, left_ms, has_time in ((6, 3_000, True), (8, 1_000, False), (60, 500, False)):
+        assert shutdown_.left_ms() == 8_000
+        for waited_s, left_ms, has_time in ((6, 2_000, True), (7, 1_000, False), (60, 500, False)):
             now = loop.time()
             shutdown_._hurried_at = now - waited_s
             left = shutdown_.left_ms()
