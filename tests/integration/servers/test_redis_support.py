@@ -147,7 +147,7 @@ def test_ends_are_read_from_the_commands(own_server: PrivateRedis) -> None:
 
 
 def test_what_another_node_has_claimed_is_read_from_the_commands(own_server: PrivateRedis) -> None:
-    """URLs that were in process then are lost to the last owner. An owner that claims again still has them."""
+    """URLs that were in process then are lost to the last owner. One that claims again has them until it dies."""
     keys = PartitionKeys("claimed", 1)
     [url] = queued("http://a.example/page")
     record = b"a.example\n1\n1\n" + pack_member(7, url, 0)
@@ -164,6 +164,24 @@ def test_what_another_node_has_claimed_is_read_from_the_commands(own_server: Pri
     [(partition, *taken)] = history.taken
     assert taken == [b"a", "http://a.example/page"]
     assert history.claims[partition] == [b"a", b"b", b"b", b"a"]
+
+
+@pytest.mark.parametrize("settles", [True, False])
+def test_owner_that_claims_again_has_its_urls_until_it_dies(own_server: PrivateRedis, settles: bool) -> None:
+    """They are lost if it did not say what became of them before another node claims."""
+    keys = PartitionKeys("claimed", 2 + settles)
+    [url] = queued("http://a.example/other")
+    client = own_server.client
+    for node in ("a", "a", "b"):
+        with client.pipeline() as script:
+            script.delete(keys.busy, keys.taken)
+            script.hset(keys.owner, mapping={"node": node, "epoch": 1})
+            script.execute()
+        if client.hincrby(keys.owner, "claims", 1) == 1:
+            client.hset(keys.taken, "7", b"a.example\n1\n1\n" + pack_member(7, url, 0))
+        elif settles:
+            client.hset(keys.owner, "generation", 2)
+    assert read_history(own_server.commands()).lost["http://a.example/other"] == (not settles)
 
 
 def test_rewritten_base_is_not_cut(tmp_path: Path) -> None:

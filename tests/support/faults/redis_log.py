@@ -18,7 +18,8 @@ class History(NamedTuple):
 
     Attributes:
         ended: it was acknowledged: no longer taken, and not back in a queue.
-        lost: it was in process on a node when another one claimed the partition.
+        lost: it was in process on a node when another one claimed the partition, or when its owner claimed it again and
+            died before it had said what became of it.
         taken: what is in process at the end: partition, owner and URL.
         claims: who has claimed each partition, in order.
     """
@@ -41,30 +42,39 @@ class _Partition:
         self.claims: list[bytes] = []
         self.taken: dict[bytes, str] = {}
         self.untaken: dict[bytes, str] = {}  # by this script
-        self.returned: list[str] = []  # by this script, of a claim
+        self.returned: dict[bytes, str] = {}  # by this script, of a claim
+        self.kept: dict[bytes, str] = {}  # likewise when the owner claims again: it still has them, or dies with them
         self.queued: set[bytes] = set()  # by this script
 
     def apply(self, name: bytes, key: bytes, words: list[bytes]) -> None:
         if name == b"HSET" and key == b"taken":
             self.taken |= {seq: url_of(record) for seq, record in zip(words[::2], words[1::2], strict=True)}
+            for seq in words[::2]:
+                self.kept.pop(seq, None)
         elif name == b"HDEL" and key == b"taken":
             self.untaken |= {seq: self.taken.pop(seq, "") for seq in words}
         elif name == b"ZADD" and key.startswith(b"back:"):
             self.queued.add(words[-1].partition(b":")[0])
         elif name == b"HSET" and key == b"owner" and words[0] == b"node":
             if words[1] == self.owner:
-                self.returned.clear()  # it still has them
+                self.kept |= self.returned
+                self.returned = {}
+            else:
+                self.returned = self.kept | self.returned
+                self.kept = {}
             self.owner = words[1]
             self.claims.append(words[1])
+        elif name == b"HSET" and key == b"owner" and words[0] == b"generation":
+            self.kept = {}  # the owner has said what became of them
 
     def drop_taken(self) -> None:
-        self.returned += self.taken.values()
+        self.returned |= self.taken
         self.taken = {}
 
     def end_script(self, history: History) -> None:
         history.ended.update(url for seq, url in self.untaken.items() if url and seq not in self.queued)
-        history.lost.update(filter(None, self.returned))
-        self.untaken, self.returned, self.queued = {}, [], set()
+        history.lost.update(filter(None, self.returned.values()))
+        self.untaken, self.returned, self.queued = {}, {}, set()
 
 
 def read_history(commands: Iterable[list[bytes]]) -> History:
