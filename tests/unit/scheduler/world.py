@@ -29,6 +29,8 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable
     from pathlib import Path
 
+    from bigcrawl.scheduler.records.passage import Space
+
     from bigcrawl.config import Config
     from bigcrawl.scheduler.records.held import HeldUrl
     from bigcrawl.scheduler.records.queued_url import QueuedUrl
@@ -73,7 +75,7 @@ class Web:
         self.was_asked = asyncio.Event()
         self.gate: asyncio.Event | None = None  # when there is one, fetches wait for it
 
-    async def __call__(self, url: str, method: str = "GET") -> Fetched:
+    async def __call__(self, url: str, method: str = "GET", gaps: tuple[Space, ...] = ()) -> Fetched:
         url = url if method == "GET" else f"{method} {url}"
         self.asked.append(url)
         self.was_asked.set()

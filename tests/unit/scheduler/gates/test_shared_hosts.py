@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterator
     from pathlib import Path
 
+    from bigcrawl.scheduler.records.passage import Space
+
     from bigcrawl.scheduler.node.node import Node
     from bigcrawl.scheduler.records.held import HeldUrl
 
@@ -72,7 +74,7 @@ class Crawler:
         self._origin = origin
         self._fetches: set[asyncio.Task[None]] = set()
 
-    async def _robots(self, url: str, method: str = "GET") -> Fetched:
+    async def _robots(self, url: str, method: str = "GET", gaps: tuple[Space, ...] = ()) -> Fetched:
         await self._origin.visit(self.name, url)
         return Fetched(404)
 
