@@ -120,7 +120,7 @@ class LimitedHandlers:
         started = monotonic()
         try:
             with self._giving_up(request):
-                while wait_ms := frontier.started.try_send(request):
+                while wait_ms := frontier.started.try_send(request):  # noqa: ASYNC110 - what was sent meanwhile counts
                     await asyncio.sleep(wait_ms / 1000)
                 started = monotonic()
                 response = await self._limited(frontier, request)

@@ -262,7 +262,7 @@ def _read_file(path: Path) -> dict[str, str] | None:
     except FileNotFoundError:
         return None
     except OSError as error:
-        raise disk_error("cannot read the state directory", error, "BIGCRAWL_STATE_DIR") from error
+        raise disk_error(f"cannot read the state directory {path.parent}", error, "BIGCRAWL_STATE_DIR") from error
     try:
         record = json.loads(text)
     except (ValueError, RecursionError):
@@ -277,16 +277,16 @@ def _make_file(path: Path, record: dict[str, str]) -> dict[str, str]:
     try:
         make_private_directory(path.parent)
         temporary = path.with_suffix(f".{name_part()}.tmp")
-        with open(temporary, "w", opener=opener) as file:
-            json.dump(record, file)
-            file.flush()
-            os.fsync(file.fileno())
         try:
+            with open(temporary, "w", opener=opener) as file:
+                json.dump(record, file)
+                file.flush()
+                os.fsync(file.fileno())
             os.link(temporary, path)
         except FileExistsError:
             record = _read_file(path) or record
         finally:
-            temporary.unlink()
+            temporary.unlink(missing_ok=True)
     except OSError as error:
-        raise disk_error("cannot write the state directory", error, "BIGCRAWL_STATE_DIR") from error
+        raise disk_error(f"cannot write the state directory {path.parent}", error, "BIGCRAWL_STATE_DIR") from error
     return record

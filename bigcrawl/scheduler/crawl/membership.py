@@ -104,7 +104,8 @@ class Membership:
             unnamed.rename(self._path(self.node))
             self._take_slot()
         except OSError as error:
-            raise disk_error("cannot write the state directory", error, "BIGCRAWL_STATE_DIR") from error
+            what = f"cannot write the state directory {self._directory}"
+            raise disk_error(what, error, "BIGCRAWL_STATE_DIR") from error
 
     def require_place(self) -> None:
         """Require that the state directory is the one in which this node has its lock file.

@@ -1,7 +1,7 @@
 """The gaps between a node's own starts (step 11): a late start must not come too close to the next one.
 
-A fetch starts when the engine gets it, and is sent when its download handler does. Middlewares, and a loop that is busy,
-lie between, and may hold up one fetch longer than the next. So its gaps are kept in both places.
+A fetch starts when the engine gets it, and is sent when its download handler does. Middlewares, and a loop that is
+busy, lie between, and may hold up one fetch longer than the next. So its gaps are kept in both places.
 """
 
 from __future__ import annotations

@@ -230,7 +230,9 @@ def test_gap_of_a_server_begins_when_the_fetch_before_was_sent(tmp_path: Path) -
                     request, held = crawl.hand_out(f"http://a.example/{name}")
                     held.gaps = gaps if name != "page of another server" else ()
                 assert desk.handout.start_gaps.try_start_until(gaps, FOR_EVER_MS) == 0
-                works.append(asyncio.ensure_future(crawl.downloader.fetch(request).asFuture(asyncio.get_running_loop())))
+                works.append(
+                    asyncio.ensure_future(crawl.downloader.fetch(request).asFuture(asyncio.get_running_loop()))
+                )
                 await asyncio.sleep(0.5)
             await asyncio.gather(*works)
 

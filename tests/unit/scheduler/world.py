@@ -29,10 +29,9 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable
     from pathlib import Path
 
-    from bigcrawl.scheduler.records.passage import Space
-
     from bigcrawl.config import Config
     from bigcrawl.scheduler.records.held import HeldUrl
+    from bigcrawl.scheduler.records.passage import Space
     from bigcrawl.scheduler.records.queued_url import QueuedUrl
     from bigcrawl.scheduler.rules.callbacks import Callbacks
 

@@ -21,10 +21,9 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterator
     from pathlib import Path
 
-    from bigcrawl.scheduler.records.passage import Space
-
     from bigcrawl.scheduler.node.node import Node
     from bigcrawl.scheduler.records.held import HeldUrl
+    from bigcrawl.scheduler.records.passage import Space
 
 HOSTS = 4
 DELAY_MS = 200
