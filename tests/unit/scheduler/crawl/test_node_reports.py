@@ -28,7 +28,7 @@ DAMAGED = [
 
 @pytest.mark.parametrize("text", DAMAGED)
 def test_damaged_report_is_refused_by_its_field(text: str) -> None:
-    with pytest.raises(ValueError, match="it is|its |Expecting"):
+    with pytest.raises(ValueError, match=r"it is|its |Expecting"):
         read_report(text)
 
 
