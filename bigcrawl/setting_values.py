@@ -6,7 +6,6 @@ An unknown name or a value out of bounds is a ConfigError that names the right o
 from __future__ import annotations
 
 import difflib
-import json
 import math
 import re
 from collections.abc import Mapping
@@ -15,6 +14,7 @@ from typing import Any
 
 from bigcrawl.default_settings import BY_NAME, Setting
 from bigcrawl.exceptions import ConfigError
+from bigcrawl.json_text import read_json
 
 PREFIX = "BIGCRAWL_"
 
@@ -46,7 +46,7 @@ def _read(setting: Setting, raw: object) -> Any:
         return setting.default
     try:
         value = _convert(setting, raw)
-    except (TypeError, ValueError, RecursionError):
+    except (TypeError, ValueError):
         raise ConfigError(f"{setting.name} is {raw!r}; must be {_wanted(setting)}") from None
     out_of_choices = bool(setting.choices) and value not in setting.choices
     too_low = setting.low is not None and value < setting.low
@@ -76,7 +76,7 @@ def _convert(setting: Setting, raw: object) -> Any:
 
 def _table(raw: Any) -> dict[str, dict[str, object]]:
     if isinstance(raw, str):
-        raw = json.loads(raw)
+        raw = read_json(raw)
     if not isinstance(raw, Mapping) or not all(isinstance(name, str) for name in raw):
         _refuse()
     return {name: dict(row) if isinstance(row, Mapping) else _refuse() for name, row in raw.items()}
@@ -94,7 +94,7 @@ def _list(setting: Setting, raw: Any) -> list[str]:
 def _list_of_text(setting: Setting, text: str) -> Any:
     if text.startswith("["):
         try:
-            return json.loads(text)
+            return read_json(text)
         except ValueError:
             if setting.has_file:
                 raise

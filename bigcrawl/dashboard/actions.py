@@ -5,7 +5,6 @@ To add one, add a row. What reads the server's files, waits for long or walks th
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
@@ -13,6 +12,7 @@ from bigcrawl.commands.frontier import parse_action, run_action
 from bigcrawl.commands.looking.status import status_of
 from bigcrawl.dashboard.figures import read_disks, read_history_since
 from bigcrawl.exceptions import ConfigError
+from bigcrawl.json_text import read_json
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping, Sequence
@@ -116,8 +116,8 @@ def change_of(name: str, body: bytes) -> ActionCall:
         ConfigError: the request is malformed, or the action has no such option.
     """
     try:
-        told = json.loads(body or b"{}")
-    except (ValueError, RecursionError):
+        told = read_json(body or b"{}")
+    except ValueError:
         raise ConfigError('the body is no JSON; e.g. {"words": ["example.com"], "options": {"urls": 5}}') from None
     if not isinstance(told, dict) or not told.keys() <= {"words", "options"}:
         raise ConfigError("the body must be an object with `words`, `options` or nothing")

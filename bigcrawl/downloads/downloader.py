@@ -11,6 +11,7 @@ pipelines, a callback's `engine.download_async`, robots.txt) take Scrapy's own p
 from __future__ import annotations
 
 import asyncio
+from contextlib import contextmanager
 from time import monotonic
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
@@ -29,7 +30,7 @@ from bigcrawl.scheduler.adapter.registry import frontier_of, note_proxy
 from bigcrawl.stats_buffer import StatsBuffer
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
 
     from scrapy import Request, Spider
     from scrapy.crawler import Crawler
@@ -118,7 +119,11 @@ class LimitedHandlers:
             return await self._handlers.download_request_async(request)  # type: ignore[no-any-return]
         started = monotonic()
         try:
-            response = await self._limited(frontier, request)
+            with self._giving_up(request):
+                while wait_ms := frontier.started.try_send(request):  # noqa: ASYNC110 - what was sent meanwhile counts
+                    await asyncio.sleep(wait_ms / 1000)
+                started = monotonic()
+                response = await self._limited(frontier, request)
         except BaseException as error:
             frontier.started.note_failure(request, error, round((monotonic() - started) * 1000))
             raise
@@ -133,17 +138,26 @@ class LimitedHandlers:
             raise _abort_error(request)
         task = asyncio.current_task()
         assert task is not None
-        self._running[task] = request
         deadline = asyncio.get_running_loop().call_later(self._deadline_s, self._miss_deadline, task)
         try:
             return await self._handlers.download_request_async(request)  # type: ignore[no-any-return]
+        finally:
+            deadline.cancel()
+
+    @contextmanager
+    def _giving_up(self, request: Request) -> Iterator[None]:
+        """Let a fetch be given up in this block."""
+        task = asyncio.current_task()
+        assert task is not None
+        self._running[task] = request
+        try:
+            yield
         except asyncio.CancelledError as error:
             if task not in self._given_up:
                 raise
             task.uncancel()
             raise self._given_up[task] from error
         finally:
-            deadline.cancel()
             del self._running[task]
             self._given_up.pop(task, None)
 

@@ -17,7 +17,7 @@ import os
 from typing import TYPE_CHECKING, Protocol
 
 from bigcrawl.exceptions import TransientStoreError
-from bigcrawl.private_files import DIRECTORY_MODE, FILE_MODE, make_private_directory
+from bigcrawl.private_files import DIRECTORY_MODE, FILE_MODE, FULL, make_private_directory
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -203,4 +203,5 @@ def store_errors(directory: AnyPath) -> Iterator[None]:
         yield
     except OSError as error:
         remedy = "is it mounted, and there?" if isinstance(error, FileNotFoundError) else "try again"
+        remedy = "make room there" if error.errno in FULL else remedy
         raise TransientStoreError(f"{directory}: {error}; nothing was committed, {remedy}") from error

@@ -13,6 +13,7 @@ import json
 import re
 from typing import TYPE_CHECKING, BinaryIO, Final, NamedTuple
 
+from bigcrawl.json_text import read_json
 from bigcrawl.page_index.search_key import search_key
 from bigcrawl.page_index.sorted_lines import SortedLines
 
@@ -102,7 +103,7 @@ def read_line(line: bytes) -> Capture:
     key, _, rest = line.partition(b" ")
     stamp, _, text = rest.partition(b" ")
     try:
-        values = json.loads(text)
+        values = read_json(text)
         return Capture(
             key,
             stamp.decode("ascii"),
@@ -114,7 +115,7 @@ def read_line(line: bytes) -> Capture:
             int(values.get("status", 0)),
             str(values.get("digest", "")),
         )
-    except (KeyError, TypeError, AttributeError, RecursionError) as error:
+    except (KeyError, TypeError, AttributeError) as error:
         raise ValueError(f"{line[:80]!r} is no line of CDXJ") from error
 
 

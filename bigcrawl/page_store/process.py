@@ -6,7 +6,6 @@ processes.
 
 from __future__ import annotations
 
-import json
 import os
 import subprocess
 import sys
@@ -15,6 +14,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from bigcrawl.exceptions import TransientStoreError
+from bigcrawl.json_text import read_json
 from bigcrawl.page_store.uploads import REFUSALS_MAX, Uploaded
 
 if TYPE_CHECKING:
@@ -143,7 +143,7 @@ class UploadProcess:
     def _read(self, line: bytes) -> Uploaded | dict[str, Any]:
         """Read a line: what became of a file, or why the process has failed."""
         try:
-            told = json.loads(line)
+            told = read_json(line)
             return told if "error" in told else Uploaded(**{**told, "path": self._directory / told["path"]})
         except (ValueError, TypeError, KeyError) as problem:  # it was killed, or is of another version
             return {"error": f"the process that uploads said {line[:200]!r}: {problem!r}"}

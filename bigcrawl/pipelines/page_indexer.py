@@ -12,7 +12,6 @@ still working at then, because the disk is slow, is left to such a process, whic
 
 from __future__ import annotations
 
-import json
 import logging
 import os
 import queue
@@ -22,6 +21,7 @@ import threading
 import time
 from typing import TYPE_CHECKING, Final
 
+from bigcrawl.json_text import read_json
 from bigcrawl.page_index.index_files import PARQUET, Indexed, index_file, index_path, unindexed
 
 if TYPE_CHECKING:
@@ -164,7 +164,7 @@ class PageIndexer:
                 last = complaint.decode("utf-8", "replace").strip().rpartition("\n")[2]
                 raise OSError(f"its process ended with status {process.returncode}: {last[:500]}")
             return None
-        answer = json.loads(lines[-1])
+        answer = read_json(lines[-1])
         if "error" in answer:
             raise OSError(answer["error"])
         return Indexed(path, answer["pages"], answer["problem"])

@@ -372,7 +372,9 @@ def _writer(
         seal_in=disk.submit,
         note_sealed=note_sealed,
         origins=origins,
-        mark=DirectoryMark(directory, config.crawl.warc_mode),
+        mark=DirectoryMark(
+            directory, config.crawl.warc_mode, config.crawl.crawl_dir / "nodes" / f"{config.crawl.machine}.warc-marks"
+        ),
     )
 
 

@@ -14,6 +14,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import NamedTuple
 
+from bigcrawl.json_text import read_json
 from bigcrawl.private_files import opener
 
 PING_MS_MAX = 250  # for one PING; a live server answers within a millisecond, and a busy one is asked again
@@ -38,7 +39,7 @@ class ServerRecord:
     @classmethod
     def read(cls, directory: Path) -> ServerRecord | None:
         try:
-            return cls(**json.loads((directory / "server.json").read_bytes()))
+            return cls(**read_json((directory / "server.json").read_bytes()))
         except (OSError, ValueError, TypeError):
             return None
 

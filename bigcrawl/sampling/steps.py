@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import json
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from bigcrawl.exceptions import ConfigError
+from bigcrawl.json_text import read_json
 from bigcrawl.url.canonical import canonicalize
 from bigcrawl.url.key import PUBLIC_KEYS
 
@@ -68,10 +68,10 @@ def read_steps(lines: Iterable[str], name: str) -> list[WalkStep]:
 
 def _step_of(line: str, where: str) -> WalkStep:
     try:
-        fields: dict[str, Any] = json.loads(line if len(line) <= LINE_CHARS_MAX else "{}")
+        fields: dict[str, Any] = read_json(line if len(line) <= LINE_CHARS_MAX else "{}")
         walk, number, asked, found = (fields[name] for name in ("walk", "step", "asked", "found"))
         step = WalkStep(walk, number, asked, found, bool(fields["is_page"]), tuple(fields["links"]), str(fields["url"]))
-    except (ValueError, TypeError, KeyError, RecursionError) as error:
+    except (ValueError, TypeError, KeyError) as error:
         raise ConfigError(f"{where} is not a step of a walk ({error}): {_REMEDY}") from None
     if any(type(key) is not int or not 0 <= key <= KEY_MAX for key in (walk, number, asked, found, *step.links)):
         raise ConfigError(f"{where} has a value that is not a number: {_REMEDY}")

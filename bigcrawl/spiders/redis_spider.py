@@ -9,7 +9,6 @@ docs/guide/from-scrapy-redis.md has what is the same, and what is not.
 from __future__ import annotations
 
 import asyncio
-import json
 import logging
 from typing import TYPE_CHECKING, Any
 
@@ -18,6 +17,7 @@ from scrapy.exceptions import CloseSpider
 from scrapy.spiders import CrawlSpider
 
 from bigcrawl.exceptions import ConfigError
+from bigcrawl.json_text import read_json
 from bigcrawl.scheduler.adapter.registry import frontier_of, has_failed, mark_failed
 from bigcrawl.spiders.list_reader import ListReader
 from bigcrawl.spiders.list_source import ListSource, redis_url_of
@@ -93,7 +93,7 @@ class RedisMixin:
         text = data.decode(self.redis_encoding or "utf-8").strip()
         if not text.startswith(("{", "[")):
             return Request(text, dont_filter=True)
-        fields = json.loads(text)
+        fields = read_json(text)
         if not isinstance(fields, dict) or not isinstance(fields.get("url"), str):
             raise ValueError("it has no url")  # noqa: TRY004 - of the entry
         url, method, meta = fields.pop("url"), fields.pop("method", "GET"), fields.pop("meta", {})

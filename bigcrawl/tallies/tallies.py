@@ -62,7 +62,7 @@ class Tallies:
         pages_by_pld: pages of the PLDs with most of them, with bytes.
         sampled_plds: pages of a fair sample of PLDs.
         host_gaps: from the end of a fetch to the next start at its host.
-        server_gaps, space_gaps: from start to start at a server, and in a space that hosts share.
+        server_gaps, space_gaps: from one fetch that was sent to the next, at a server, and in a space that hosts share.
         urls_sent: URLs that nodes sent to inboxes, and `urls_sent_elsewhere`, to partitions of other nodes.
     """
 

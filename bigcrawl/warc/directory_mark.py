@@ -2,6 +2,8 @@
 
 The directory has a file ``.bigcrawl``. Its first line is the directory's id. Each further line is the URL of a store
 that is a directory and has a file ``.bigcrawl-<id>`` since the first file was moved there.
+
+A record of ids elsewhere, a line ``<id> <directory>`` for each, tells the next start which directory it was.
 """
 
 from __future__ import annotations
@@ -12,20 +14,26 @@ import secrets
 from contextlib import suppress
 from typing import TYPE_CHECKING, Final
 
-from bigcrawl.private_files import FILE_MODE, name_part
+from bigcrawl.private_files import FILE_MODE, name_part, opener
 
 if TYPE_CHECKING:
     from pathlib import Path
 
 MARK: Final = ".bigcrawl"
+_ID_CHARS: Final = 16
 
 
 class DirectoryMark:
-    """The mark of one directory, with the permissions `mode`. All methods raise OSError if the disk refuses."""
+    """The mark of one directory, with the permissions `mode`. All methods raise OSError if the disk refuses.
 
-    def __init__(self, directory: Path, mode: int = FILE_MODE) -> None:
+    `record` is a file whose directory may be missing; then nothing is recorded.
+    """
+
+    def __init__(self, directory: Path, mode: int = FILE_MODE, record: Path | None = None) -> None:
         self._mode = mode
         self._path = directory / MARK
+        self._record = record
+        self._is_recorded = False
         self._id = ""
 
     def __repr__(self) -> str:
@@ -36,18 +44,22 @@ class DirectoryMark:
         return self._path.exists()
 
     def require(self) -> str:
-        """Return the id, made if the directory has none yet. Later, fail unless it is there and the same."""
+        """Return the id, made if the directory has none yet. If one is known, fail unless it is there and the same."""
         lines = self._lines()
-        if not self._id and not lines:
+        known = self._id or self._recorded()
+        if not known and not lines:
             lines = self._make()
-        self._id = self._id or lines[0]
+        self._id = known or lines[0]
         if lines[:1] != [self._id]:
+            removed = f", after removing {self._record}" if self._record is not None else ""
             raise FileNotFoundError(
                 errno.ENOENT,
                 "it is not the directory that this crawl has, or it is not mounted: mount it, bring it back, or start "
-                "again with this one",
+                f"again with this one{removed}",
                 str(self._path.parent),
             )
+        if not self._is_recorded:
+            self._note()
         return self._id
 
     def has_store(self, url: str) -> bool:
@@ -69,11 +81,33 @@ class DirectoryMark:
         except FileNotFoundError:
             return []
 
+    def _recorded(self) -> str:
+        """The id that this directory had last; empty if none is recorded."""
+        self._is_recorded = False
+        if self._record is None or not self._record.exists():
+            return ""
+        rows = [line.partition(" ") for line in self._record.read_text(errors="replace").split("\n")]
+        ids = [name for name, _, directory in rows if len(name) == _ID_CHARS and directory == self._place]
+        self._is_recorded = bool(ids)
+        return ids[-1] if ids else ""
+
+    def _note(self) -> None:
+        if self._record is not None and self._record.parent.exists():
+            with open(self._record, "a", opener=opener) as file:  # a line of its own, also behind half of one
+                file.write(f"\n{self._id} {self._place}\n")
+                file.flush()
+                os.fsync(file.fileno())
+        self._is_recorded = True
+
+    @property
+    def _place(self) -> str:
+        return str(self._path.parent.absolute())
+
     def _make(self) -> list[str]:
         temporary = self._path.with_name(f"{MARK}.{name_part()}.new")
         fd = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, self._mode)
         try:
-            os.write(fd, f"{secrets.token_hex(8)}\n".encode())
+            os.write(fd, f"{secrets.token_hex(_ID_CHARS // 2)}\n".encode())
             os.fsync(fd)
             with suppress(FileExistsError):  # another node was faster
                 os.link(temporary, self._path)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from bigcrawl.exceptions import CorruptionError
+from bigcrawl.exceptions import CorruptionError, TransientStoreError
 from bigcrawl.store import series as series_module
 from bigcrawl.store.objects import Objects
 from bigcrawl.store.series import PointSeries
@@ -144,3 +144,65 @@ def test_a_damaged_point_is_passed_over_for_the_one_before(objects: Objects) -> 
     objects.put(first, b"")
     with pytest.raises(CorruptionError):
         fetched(objects)
+
+
+MARK, OTHER_MARK = "crawl/store-1", "crawl/store-2"
+
+
+def become(store: Objects, held: dict[str, bytes]) -> None:
+    """Let a store hold these objects and no others."""
+    store.delete(store.list("crawl").keys() - held.keys())
+    for name, data in held.items():
+        store.put(name, data)
+
+
+def held_by(store: Objects) -> dict[str, bytes]:
+    return {name: store.get(name) or b"" for name in store.list("crawl")}
+
+
+@pytest.mark.parametrize("change", ["mark gone", "another mark", "empty"])
+def test_a_store_that_becomes_another_one_has_and_lacks_nothing(objects: Objects, change: str) -> None:
+    """No point counts there and nothing is taken for missing; once it is the right one again, all goes on."""
+    behind = Objects(objects.url)
+    objects.put(MARK, b"")
+    objects.require(MARK)
+    files, series = Files(), PointSeries(objects, "crawl/p0001")
+    files.bytes = {"run-1": b"abc"}
+    files.put(series, 1, 1)
+    right = held_by(behind)
+    wrong = {name: data for name, data in right.items() if name != MARK and change != "empty"}
+    become(behind, wrong | ({OTHER_MARK: b""} if change == "another mark" else {}))
+    for ask in (
+        lambda: files.put(series, 1, 2),
+        lambda: objects.put("crawl/a", b""),
+        lambda: objects.get("crawl/none"),
+        lambda: objects.has("crawl/none"),
+        lambda: objects.list("crawl"),
+        lambda: PointSeries(objects, "crawl/p0001").find_newest(),
+    ):
+        with pytest.raises(TransientStoreError, match=f"is not the store in which the crawl was begun.*{MARK}"):
+            ask()
+    become(behind, right)
+    assert fetched(objects) == ((1, 1), b"state 1", {"run-1": b"abc"})
+    files.bytes["run-1"] += b"def"
+    files.put(series, 1, 3)
+    assert fetched(objects) == ((1, 3), b"state 3", {"run-1": b"abcdef"})
+
+
+def test_a_store_that_goes_back_gets_all_again(objects: Objects, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its mark is there, the last point is not: the next one does not count, and the one after it is whole."""
+    monkeypatch.setattr(series_module, "SMALL_BYTES", 4)  # each piece is an object
+    objects.put(MARK, b"")
+    objects.require(MARK)
+    files, series = Files(), PointSeries(objects, "crawl/p0001")
+    files.bytes = {"run-1": b"abcdefgh"}
+    files.put(series, 1, 1)
+    old = held_by(objects)
+    files.bytes["run-1"] += b"ijklmnop"
+    files.put(series, 1, 2)
+    become(objects, old)
+    files.bytes["run-1"] += b"qrstuvwx"
+    with pytest.raises(TransientStoreError, match=r"has lost .*\.point, as if it were an older copy"):
+        files.put(series, 1, 3)
+    files.put(series, 1, 4)
+    assert fetched(objects) == ((1, 4), b"state 4", files.bytes)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import itertools
 import subprocess
 import sys
 from typing import TYPE_CHECKING
@@ -24,7 +25,8 @@ pytestmark = [pytest.mark.system, pytest.mark.timeout(900)]
 @contextlib.contextmanager
 def small_disk(path: Path, size: str) -> Iterator[None]:
     path.mkdir(parents=True)
-    subprocess.run(["mount", "-t", "tmpfs", "-o", f"size={size}", "bigcrawl-test", str(path)], check=True)
+    options = f"size={size},nr_inodes=2000"
+    subprocess.run(["mount", "-t", "tmpfs", "-o", options, "bigcrawl-test", str(path)], check=True)
     try:
         yield
     finally:
@@ -33,6 +35,21 @@ def small_disk(path: Path, size: str) -> Iterator[None]:
 
 def grow(path: Path, size: str) -> None:
     subprocess.run(["mount", "-o", f"remount,size={size}", str(path)], check=True)
+
+
+def fill(path: Path, *, to_the_last_file: bool) -> None:
+    """Leave no room for a byte, or not even for an empty file."""
+    with contextlib.suppress(OSError), (path / "filler").open("wb", buffering=0) as file:
+        while True:
+            file.write(bytes(1 << 12))
+    with contextlib.suppress(OSError):
+        for number in itertools.count() if to_the_last_file else ():
+            (path / f"filler-{number}").touch()
+
+
+def make_room(path: Path) -> None:
+    for filler in path.glob("filler*"):
+        filler.unlink()
 
 
 def rests(web: SimulatedWeb) -> bool:
@@ -70,12 +87,48 @@ def test_full_disk_pauses_the_crawl_and_loses_nothing(tmp_path: Path, full: str,
         subprocess.run([sys.executable, "-m", "warcio.cli", "check", *map(str, files)], check=True)
 
 
+@pytest.mark.parametrize(
+    ("has_begun", "server", "has_files"),
+    [(False, "own", True), (True, "own", True), (True, "own", False), (False, "embedded", False)],
+)
+def test_node_waits_for_room_when_it_joins(tmp_path: Path, has_begun: bool, server: str, has_files: bool) -> None:
+    """Also for the files of its embedded server, and in a crawl that exists; it says where there is no room."""
+    where = tmp_path / "crawl" / "state"
+    with (
+        no_strays_below(tmp_path),
+        PrivateRedis() as redis,
+        small_disk(where, "8m"),
+        SimulatedWeb(tmp_path / "web", hosts=8, pages=10) as web,
+        Crawl(tmp_path / "crawl", web.seeds, {"BIGCRAWL_HOST_DELAY": 0.1, "BIGCRAWL_PARTITIONS": 8}) as crawl,
+    ):
+        if server == "own":
+            crawl.settings["BIGCRAWL_REDIS_URL"] = redis.url
+        if has_begun:
+            crawl.start()
+            wait_until(lambda: len(web.exchanges()) > 20, "the crawl is under way", 300)
+            crawl.terminate()
+            assert crawl.wait(300) == 0
+        fill(where, to_the_last_file=not has_files)
+        process = crawl.start()
+        wait_until(lambda: b"cannot start yet" in crawl.log.read_bytes(), "it waits", 300)
+        line = next(line for line in crawl.log.read_text().splitlines() if "cannot start yet" in line)
+        assert str(where) in line
+        assert "No space left" in line
+        assert "make room there" in line
+        assert process.poll() is None
+        make_room(where)
+        assert not list(where.rglob("*.tmp")), "each try cleans up"
+        assert crawl.wait(300) == 0
+        assert b"Traceback" not in crawl.log.read_bytes()
+        assert_complete(web.report(delay_ms=100))
+
+
 def mount(source: Path, target: Path) -> None:
     subprocess.run(["mount", "--bind", str(source), str(target)], check=True)
 
 
 def unmount(target: Path) -> None:
-    subprocess.run(["umount", "--lazy", str(target)], check=True)
+    subprocess.run(["umount", "--lazy", str(target)], check=False)  # a test that fails has unmounted it already
 
 
 @pytest.mark.parametrize(
@@ -112,6 +165,7 @@ def test_unmounted_directory_is_waited_for_and_nothing_is_made_below_it(tmp_path
             wait_until(lambda: len(web.exchanges()) > 40, "the crawl is under way", 300)
             unmount(where)
             wait_until(lambda: said in crawl.log.read_bytes(), "the log says so", 300)
+            pause(5)  # in which it tries again
             assert not list(where.iterdir())
             mount(disk, where)
             assert crawl.wait(300) == 0

@@ -13,7 +13,6 @@ All numbers are big-endian. Nothing is changed.
 
 from __future__ import annotations
 
-import json
 import re
 import sqlite3
 import struct
@@ -26,6 +25,7 @@ import numpy as np
 from bigcrawl.commands.foreign.fingerprint_set import PRINTS_MAX, FetchedPrints
 from bigcrawl.commands.foreign.stored_queue import ENTRY_BYTES_MAX, StoredQueue, require_stopped
 from bigcrawl.exceptions import ConfigError
+from bigcrawl.json_text import read_json
 from bigcrawl.url.scrapy_fingerprint import SCRAPY
 
 if TYPE_CHECKING:
@@ -182,9 +182,9 @@ def _fifo(path: Path) -> Iterator[bytes | int]:
 def _beginning(info: Path) -> tuple[int, int]:
     """The chunk and the offset of the first entry; the first of all if the crawl was not closed."""
     try:
-        number, _, offset = json.loads(info.read_bytes()[:4_096])["tail"]
+        number, _, offset = read_json(info.read_bytes()[:4_096])["tail"]
         return int(number), max(0, int(offset))
-    except (FileNotFoundError, ValueError, TypeError, LookupError, ArithmeticError, RecursionError):
+    except (FileNotFoundError, ValueError, TypeError, LookupError, ArithmeticError):
         return 0, 0
 
 

@@ -10,13 +10,13 @@ Crawl and pywb write it, or has eleven, nine or fewer fields of which the third 
 from __future__ import annotations
 
 import gzip
-import json
 import zlib
 from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Final, cast
 
 from bigcrawl.exceptions import ConfigError
+from bigcrawl.json_text import read_json
 
 if TYPE_CHECKING:
     import argparse
@@ -78,8 +78,8 @@ class CdxFile(UrlList):
                 raise ValueError("it is no line of a CDX file")
             return fields[2]
         try:
-            url = json.loads(line[begin + 1 :]).get("url")
-        except (ValueError, RecursionError) as error:
+            url = read_json(line[begin + 1 :]).get("url")
+        except ValueError as error:
             raise ValueError(f"its JSON cannot be read: {error}") from None
         if not isinstance(url, str):
             raise ValueError("its JSON has no url")  # noqa: TRY004 - of the line

@@ -5,11 +5,13 @@ The scope itself is asked of the nodes that crawl, because a spider's argument m
 
 from __future__ import annotations
 
-import json
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Final
 
+from bigcrawl.json_text import read_json
 from bigcrawl.redisdb.keys import CrawlKeys
 from bigcrawl.scheduler.crawl.alike import FIELD
+from bigcrawl.scheduler.crawl.node_reports import read_or_nothing
 from bigcrawl.scheduler.rules.link_rules import LinkRules
 from bigcrawl.scheduler.rules.scope import LIST, Scope, parse_names
 
@@ -52,7 +54,8 @@ def filter_rows(data: dict[str, Any]) -> dict[str, str]:
 async def _scope_of_nodes(crawl: OpenedCrawl) -> str | None:
     """Return the scope of a node that lives, or lived lately; None if there is none, or it has the default."""
     for text in await crawl.client.command("HVALS", CrawlKeys(crawl.config.crawl.name).nodes):
-        reported = json.loads(text).get(FIELD, {}).get("BIGCRAWL_SCOPE")
-        if reported is not None:
-            return str(json.loads(reported))
+        reported = read_or_nothing(text).get(FIELD, {}).get("BIGCRAWL_SCOPE")
+        if isinstance(reported, str):
+            with suppress(ValueError):
+                return str(read_json(reported))
     return None

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import json
 from typing import TYPE_CHECKING, Any
 
 from bigcrawl.commands.opened_crawl import opened, server_of
@@ -11,6 +10,7 @@ from bigcrawl.commands.result import Result
 from bigcrawl.redisdb.keys import CrawlKeys
 from bigcrawl.redisdb.replies import scores_of
 from bigcrawl.scheduler.crawl.alike import SINCE, VERSION
+from bigcrawl.scheduler.crawl.node_reports import read_or_nothing
 from bigcrawl.scheduler.node.control import DRAINED, PAUSED
 
 if TYPE_CHECKING:
@@ -41,7 +41,7 @@ async def _read(config: Config, server: str) -> list[dict[str, Any]]:
         now_ms = client.now_ms()
     rows = []
     for (name, beat_ms), text in sorted(zip(beats, reports, strict=True)):
-        report = json.loads(text or b"{}")
+        report = read_or_nothing(text or b"")
         silent_ms = max(0, now_ms - beat_ms)
         state = "silent" if silent_ms > config.frontier.lease_ms else "runs"
         if state == "runs" and f"{DRAINED}:{name}" in orders:

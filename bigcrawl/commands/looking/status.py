@@ -6,7 +6,6 @@ A stopped embedded server is started for the query; a crawl that starts meanwhil
 from __future__ import annotations
 
 import asyncio
-import json
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any
 
@@ -18,6 +17,7 @@ from bigcrawl.commands.steering.discovery import discovery_data
 from bigcrawl.commands.steering.speed import speed_of
 from bigcrawl.redisdb import scripts
 from bigcrawl.redisdb.keys import CrawlKeys
+from bigcrawl.scheduler.crawl.node_reports import read_or_nothing
 from bigcrawl.scheduler.crawl.survey import survey
 from bigcrawl.scheduler.node.control import DISCOVERY, Discovery
 from bigcrawl.scheduler.queues.epoch_directory import REJECTED
@@ -67,7 +67,7 @@ async def status_of(crawl: OpenedCrawl) -> dict[str, Any]:
     [view] = await client.run([scripts.look_crawl(CrawlKeys(config.crawl.name), config.frontier.lease_ms)])
     seen = await survey(client, config.crawl.name, crawl.partitions)
     speed = speed_of(config, view.control, view.now_ms)
-    nodes = {name: json.loads(report or "{}") for name, report in sorted(view.reports.items())}
+    nodes = {name: read_or_nothing(report) for name, report in sorted(view.reports.items())}
     starts = [value.decode() for name, value in view.record.items() if name.startswith("start:")]
     awaited = _awaited_host(seen, client.now_ms())
     discovery = discovery_data(Discovery.from_field(view.control.get(DISCOVERY)))

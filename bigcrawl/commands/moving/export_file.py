@@ -21,6 +21,7 @@ from contextlib import contextmanager
 from typing import IO, TYPE_CHECKING, Any, Final
 
 from bigcrawl.exceptions import ConfigError
+from bigcrawl.json_text import read_json
 from bigcrawl.private_files import name_part, opener
 from bigcrawl.scheduler.partition.fold.imported_rows import RowsFormatError, TableRows, pack_rows, unpack_rows
 from bigcrawl.scheduler.records.body import address_or_none, look_at_body
@@ -218,8 +219,8 @@ def _text(data: bytes) -> str:
 
 def _parsed(path: Path, count: int, raw: bytes) -> Line:
     try:
-        line = json.loads(raw) if len(raw) <= LINE_BYTES_MAX else None
-    except (ValueError, RecursionError):
+        line = read_json(raw) if len(raw) <= LINE_BYTES_MAX else None
+    except ValueError:
         line = None
     if not isinstance(line, dict):
         raise ConfigError(f"{path}: line {count + 1} is not a JSON object: the file is damaged, or not an export")

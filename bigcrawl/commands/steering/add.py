@@ -12,7 +12,6 @@ unless `dont_filter` is true.
 from __future__ import annotations
 
 import asyncio
-import json
 import sys
 from contextlib import contextmanager
 from pathlib import Path
@@ -23,6 +22,7 @@ from bigcrawl.commands.opened_crawl import opened, server_of
 from bigcrawl.commands.result import Result
 from bigcrawl.exceptions import ConfigError, ContractError, RequestNotStorableError
 from bigcrawl.given import whole_number
+from bigcrawl.json_text import read_json
 from bigcrawl.links import Links
 from bigcrawl.scheduler.adapter.request_codec import links_encoder
 from bigcrawl.scheduler.crawl.survey import FinishCheck
@@ -148,8 +148,8 @@ def _parsed(where: str, text: str) -> Given | BadLine:
     if not text.startswith("{"):
         return Given(where, text, {})
     try:
-        fields = json.loads(text)
-    except (ValueError, RecursionError) as error:
+        fields = read_json(text)
+    except ValueError as error:
         return BadLine(where, f"it is no JSON object: {error}")
     url = fields.get("url")
     if not isinstance(url, str):

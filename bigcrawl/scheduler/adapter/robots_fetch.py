@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 
     from scrapy.crawler import Crawler
 
+    from bigcrawl.scheduler.records.passage import Space
+
 logger = logging.getLogger(__name__)
 
 # Half a file forbids less than the whole. A file that was cut for its size is complete enough.
@@ -41,7 +43,6 @@ _META = {
     "handle_httpstatus_all": True,
     "dont_obey_robotstxt": True,
     "verbatim_url": True,
-    UNDER_LEASE: True,
     "fresh_connection": True,
     "download_maxsize": _BYTES_MAX,
     "download_warnsize": 0,
@@ -56,13 +57,13 @@ class RobotsFetch:
         self._crawler = crawler
         self._more_meta = more_meta or {}
 
-    async def __call__(self, url: str, method: str = "GET") -> Fetched:
-        """Fetch a URL once, by GET or HEAD. The status is None if there was no answer.
+    async def __call__(self, url: str, method: str = "GET", gaps: tuple[Space, ...] = ()) -> Fetched:
+        """Fetch a URL once, by GET or HEAD, keeping gaps. The status is None if there was no answer.
 
         Raises:
             Closed: this node gave up the fetch, which says nothing about the host.
         """
-        meta = {**_META, **self._more_meta}
+        meta = {**_META, **self._more_meta, UNDER_LEASE: gaps}
         if method == HEAD:
             meta["download_maxsize"] = 0  # the size that it tells is of a body that does not come
         request = Request(url, method=method, callback=NO_CALLBACK, meta=meta, priority=1000)

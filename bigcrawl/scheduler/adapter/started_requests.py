@@ -77,6 +77,13 @@ class StartedRequests:
         """Whether a request came from the frontier, so that its host may be asked."""
         return request in self._held
 
+    def try_send(self, request: Request) -> int:
+        """Send a request now if that keeps its gaps to others that were sent. Return 0, or how many ms it must wait."""
+        held = self._held.get(request)
+        if self._node is None or (held is None and not _is_under_lease(request)):
+            return 0
+        return self._node.handout.start_gaps.try_send(request.meta[UNDER_LEASE] if held is None else held.gaps)
+
     def may_send(self, request: Request) -> bool:
         """Whether a request may be sent now; this is asked some microseconds before.
 

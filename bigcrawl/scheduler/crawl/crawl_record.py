@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING
 from isal import isal_zlib
 
 from bigcrawl.exceptions import ConfigError, CorruptionError
+from bigcrawl.json_text import read_json
 from bigcrawl.private_files import disk_error, gone, make_private_directory, name_part, opener
 from bigcrawl.redisdb.keys import CrawlKeys, partition_keys
 from bigcrawl.scheduler.crawl.crawls_spider import require_spider
@@ -262,10 +263,10 @@ def _read_file(path: Path) -> dict[str, str] | None:
     except FileNotFoundError:
         return None
     except OSError as error:
-        raise disk_error("cannot read the state directory", error, "BIGCRAWL_STATE_DIR") from error
+        raise disk_error(f"cannot read the state directory {path.parent}", error, "BIGCRAWL_STATE_DIR") from error
     try:
-        record = json.loads(text)
-    except (ValueError, RecursionError):
+        record = read_json(text)
+    except ValueError:
         raise CorruptionError(path, 0, "a JSON crawl record", repr(text[:40])) from None
     if not isinstance(record, dict):
         raise CorruptionError(path, 0, "a JSON crawl record", repr(text[:40]))
@@ -277,16 +278,16 @@ def _make_file(path: Path, record: dict[str, str]) -> dict[str, str]:
     try:
         make_private_directory(path.parent)
         temporary = path.with_suffix(f".{name_part()}.tmp")
-        with open(temporary, "w", opener=opener) as file:
-            json.dump(record, file)
-            file.flush()
-            os.fsync(file.fileno())
         try:
+            with open(temporary, "w", opener=opener) as file:
+                json.dump(record, file)
+                file.flush()
+                os.fsync(file.fileno())
             os.link(temporary, path)
         except FileExistsError:
             record = _read_file(path) or record
         finally:
-            temporary.unlink()
+            temporary.unlink(missing_ok=True)
     except OSError as error:
-        raise disk_error("cannot write the state directory", error, "BIGCRAWL_STATE_DIR") from error
+        raise disk_error(f"cannot write the state directory {path.parent}", error, "BIGCRAWL_STATE_DIR") from error
     return record

@@ -6,12 +6,12 @@ Pages and feeds remain.
 from __future__ import annotations
 
 import asyncio
-import json
 import shutil
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, NamedTuple
 
 from bigcrawl.exceptions import ConfigError
+from bigcrawl.json_text import read_json
 from bigcrawl.redisdb.client import RedisClient
 from bigcrawl.redisdb.embedded import EmbeddedServer
 from bigcrawl.redisdb.keys import CrawlKeys, all_keys
@@ -96,7 +96,7 @@ async def _delete_keys(client: RedisClient, config: Config, membership: Membersh
 def _id_in(directory: Path) -> str:
     """Return the id of the crawl in a directory; empty if there is none or it cannot be read."""
     try:
-        return str(json.loads((directory / RECORD_FILE).read_text())["id"])
+        return str(read_json((directory / RECORD_FILE).read_text())["id"])
     except (OSError, ValueError, LookupError, TypeError):
         return ""
 

@@ -12,6 +12,7 @@ import contextlib
 import fcntl
 import itertools
 import json
+import logging
 import os
 import time
 from typing import TYPE_CHECKING, Any, NamedTuple, Self
@@ -27,6 +28,7 @@ from bigcrawl.scheduler.crawl.alike import BEATS, FIELD, SINCE, SPIDER, VERSION,
 from bigcrawl.scheduler.crawl.assignment import LiveNode, assign, read_ranges, write_ranges
 from bigcrawl.scheduler.crawl.in_process import UNKNOWN, read_in_process
 from bigcrawl.scheduler.crawl.measured_capacity import MeasuredCapacity
+from bigcrawl.scheduler.crawl.node_reports import read_report
 
 if TYPE_CHECKING:
     from collections.abc import Collection
@@ -36,6 +38,8 @@ if TYPE_CHECKING:
     from bigcrawl.exceptions import ConfigError
     from bigcrawl.redisdb.client import RedisClient
     from bigcrawl.scheduler.crawl.in_process import InProcess
+
+logger = logging.getLogger(__name__)
 
 LOCK_AGE_S = 600
 MAY_REPEAT = "may_repeat"  # in the crawl record: upper bound of URLs in process on nodes, or at their death
@@ -104,7 +108,8 @@ class Membership:
             unnamed.rename(self._path(self.node))
             self._take_slot()
         except OSError as error:
-            raise disk_error("cannot write the state directory", error, "BIGCRAWL_STATE_DIR") from error
+            what = f"cannot write the state directory {self._directory}"
+            raise disk_error(what, error, "BIGCRAWL_STATE_DIR") from error
 
     def require_place(self) -> None:
         """Require that the state directory is the one in which this node has its files.
@@ -238,7 +243,7 @@ class Membership:
     async def _living(self, client: RedisClient, report: str, *, leave: bool = False) -> dict[str, dict[str, Any]]:
         call = scripts.beat_node(self._keys, self.node, report, self._lease_ms, leave=leave)
         [texts] = await client.run([call])
-        reports = {node: json.loads(text or "{}") for node, text in texts.items()}
+        reports = {node: _report_of(node, text) for node, text in texts.items()}
         others = {node: report.get("token", "") for node, report in reports.items() if node != self.node}
         # In a thread, so that a hanging disk does not stop the loop.
         dead = await asyncio.to_thread(lambda: [node for node, token in others.items() if self.is_dead(token)])
@@ -274,7 +279,7 @@ class Membership:
         reports = {**self.reports, self.node: self._place(owned)}
         places = {node: tuple(map(report.get, _PLACE)) for node, report in reports.items()}
         if places != self._assigned_by:
-            members = {node: _member_of(node, report) for node, report in reports.items()}
+            members = {node: _member_of(node, report, self._partitions) for node, report in reports.items()}
             self._assigned, self._assigned_by = assign(self._partitions, members), places
         return {partition for partition, owner in enumerate(self._assigned) if owner == self.node}
 
@@ -314,10 +319,19 @@ class Membership:
         return self._directory / f"{name}.slot"
 
 
-def _member_of(node: str, report: dict[str, Any]) -> LiveNode:
+def _report_of(node: str, text: str) -> dict[str, Any]:
+    """Read a node's report. One that cannot be read is that of a node that has reported nothing yet."""
+    try:
+        return read_report(text)
+    except ValueError as error:
+        logger.warning("what node %(node)s reports is ignored: %(error)s", {"node": node, "error": error})
+        return {}
+
+
+def _member_of(node: str, report: dict[str, Any], partitions: int) -> LiveNode:
     """How the assignment sees a node. One that has reported nothing yet owns nothing."""
     name, capacity = report.get("name", node), report.get("capacity", 1.0)
-    return LiveNode(name, capacity, read_ranges(report.get("owned", "")))
+    return LiveNode(name, capacity, read_ranges(report.get("owned", "")).intersection(range(partitions)))
 
 
 class LastOwner(NamedTuple):

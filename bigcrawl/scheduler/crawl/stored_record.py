@@ -19,6 +19,7 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING
 
 from bigcrawl.exceptions import ConfigError, CorruptionError
+from bigcrawl.json_text import read_json
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -174,8 +175,8 @@ def _id_name(crawl: str, store_id: str) -> str:
 
 def _decoded(data: bytes, objects: Objects, crawl: str) -> dict[str, str]:
     try:
-        record = json.loads(data)
-    except (ValueError, RecursionError):
+        record = read_json(data)
+    except ValueError:
         record = None
     if not isinstance(record, dict):
         raise CorruptionError(f"{objects.url}/{_name(crawl)}", 0, "a JSON crawl record", repr(data[:40]))

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from bigcrawl.politeness.backoff_policy import OVERLOADED, retry_after_ms
+
+if TYPE_CHECKING:
+    from bigcrawl.scheduler.records.passage import Space
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,12 +28,12 @@ class Fetched:
 
 
 class Fetch(Protocol):
-    """Fetches one URL through Scrapy's downloader. It follows no redirects and does not retry.
+    """Fetches one URL through Scrapy's downloader, and keeps `gaps`. It follows no redirects and does not retry.
 
     It raises only `Closed`: this node may not fetch, or had to give up.
     """
 
-    async def __call__(self, url: str, method: str = "GET") -> Fetched: ...
+    async def __call__(self, url: str, method: str = "GET", gaps: tuple[Space, ...] = ()) -> Fetched: ...
 
 
 def asked_rest_ms(fetched: Fetched, now_ms: int, longest_ms: int) -> int:

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from bigcrawl.scheduler.gates.robots_starts import RobotsStarts
     from bigcrawl.scheduler.gates.shared_hosts import SharedHosts
     from bigcrawl.scheduler.gates.ways_out import NotesFetches
+    from bigcrawl.scheduler.records.passage import Space
     from bigcrawl.tallies.tallies import Tallies
 
 BORROW_TRIES_MAX = 30
@@ -77,46 +78,47 @@ class RobotsRedirects:
     def __repr__(self) -> str:
         return f"<RobotsRedirects fetched={self.fetched}>"
 
-    async def fetch(self, url: str, host: str) -> Fetched:
-        """Fetch a URL of a host that this node holds and may ask, and what it redirects to.
+    async def fetch(self, url: str, host: str, gaps: tuple[Space, ...]) -> Fetched:
+        """Fetch a URL of a host that this node holds and may ask, keeping gaps, and what it redirects to.
 
         Raises:
             Closed: this node may not fetch, or a gate of the host opens later.
             TransientStoreError: Redis is away.
         """
         for hop in range(REDIRECTS_MAX + 1):
-            fetched = await self._ask(url)
+            fetched = await self._ask(url, gaps)
             target = _target_of(fetched, url)
             if target is None or hop == REDIRECTS_MAX:
                 break
             url = target
             if host_of(url) != host:
                 return await self._follow_elsewhere(url, REDIRECTS_MAX - hop - 1)
-            if not await self._wait_for_hop(host, url):
+            hop_gaps = await self._wait_for_hop(host, url)
+            if hop_gaps is None:
                 return Fetched(None)
+            gaps = hop_gaps
         return fetched
 
-    async def _ask(self, url: str) -> Fetched:
+    async def _ask(self, url: str, gaps: tuple[Space, ...]) -> Fetched:
         since_ms = self._clock.monotonic_ms()
         self.fetched += 1
         with self._gaps.fetching(host_of(url)):
-            fetched = await self._fetch(url)
+            fetched = await self._fetch(url, "GET", gaps)
         self._tallies.note_robots(fetched.status, len(fetched.body))
         self.answered += fetched.status is not None
         self.times.note(self._clock.monotonic_ms() - since_ms)
         return fetched
 
-    async def _wait_for_hop(self, host: str, url: str) -> bool:
-        """Wait until the host may be asked again. False if its server grants no start soon."""
+    async def _wait_for_hop(self, host: str, url: str) -> tuple[Space, ...] | None:
+        """Wait until the host may be asked again. Return the gaps to keep; None if its server grants no start soon."""
         await asyncio.sleep(self._policy.host_delay_ms / 1000)
         try:
-            await self._starts.wait(host, self._clock.monotonic_ms(), url)
+            return await self._starts.wait(host, self._clock.monotonic_ms(), url)
         except Closed as closed:
             if closed.reason or closed.is_aside or closed.retry_ms > BORROW_AHEAD_MS_MAX:
-                return False
+                return None
             await asyncio.sleep(closed.retry_ms / 1000)
-            await self._starts.wait(host, self._clock.monotonic_ms(), url)
-        return True
+            return await self._starts.wait(host, self._clock.monotonic_ms(), url)
 
     async def _follow_elsewhere(self, url: str, hops: int) -> Fetched:
         """Follow redirects to other hosts, at most `hops` of them.
@@ -144,8 +146,8 @@ class RobotsRedirects:
                 if self._shared_hosts.are_kept:
                     await self._shared_hosts.hold_host(host)
                     is_held = True
-                await self._starts.wait(host, self._clock.monotonic_ms(), url)
-            fetched = await self._ask(url)
+                gaps = await self._starts.wait(host, self._clock.monotonic_ms(), url)
+            fetched = await self._ask(url, gaps)
             rest_ms = max(rest_ms, asked_rest_ms(fetched, self._clock.now_ms(), self._policy.retry_after_max_ms))
             return fetched
         except (Closed, TimeoutError):

@@ -44,8 +44,8 @@ class RobotsStarts:
     def __repr__(self) -> str:
         return f"<RobotsStarts {self._passages!r}>"
 
-    async def wait(self, host: str, due_ms: int, url: str) -> None:
-        """Wait until a URL of the host may be fetched, not before `due_ms` on the monotonic clock.
+    async def wait(self, host: str, due_ms: int, url: str) -> tuple[Space, ...]:
+        """Wait until a URL of the host may be fetched, not before `due_ms` on the monotonic clock. Return its gaps.
 
         Raises:
             Closed: the address is refused or unknown, or a gate opens later.
@@ -61,6 +61,7 @@ class RobotsStarts:
             await asyncio.sleep(wait_ms / 1000)
             # Another start of this node may have been late.
             wait_ms = self._try_start(lines.gaps, passage.until_ms)
+        return lines.gaps
 
 
 class HeadFirst:
@@ -103,10 +104,10 @@ class HeadFirst:
             Closed: the address is refused or unknown, or a gate opens later.
             TransientStoreError: Redis is away.
         """
-        await self._starts.wait(held.host, held.due_ms, held.url)
+        gaps = await self._starts.wait(held.host, held.due_ms, held.url)
         if held.stage is Stage.ENDED:
             raise Closed(retry_ms=0)  # another node has its host by now
         with self._gaps.fetching(held.host):
-            fetched = await self._fetch(held.url, "HEAD")
+            fetched = await self._fetch(held.url, "HEAD", gaps)
         held.note_retry_after(asked_rest_ms(fetched, self._clock.now_ms(), self._retry_after_max_ms))
         return self._rules.against(fetched.status, fetched.content_type, fetched.content_length)

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from bigcrawl.politeness.speed_plan import Speed, SpeedPlan
     from bigcrawl.redisdb.client import RedisClient
     from bigcrawl.scheduler.gates.fetched import Fetch, Fetched
+    from bigcrawl.scheduler.records.passage import Space
 
 logger = logging.getLogger(__name__)
 
@@ -146,12 +147,12 @@ class SpeedControl:
     def paced(self, fetch: Fetch) -> Fetch:
         """Have fetches of robots.txt and heads use permits: after a `turn` one has it, a redirect takes the next."""
 
-        async def paced_fetch(url: str, method: str = "GET") -> Fetched:
+        async def paced_fetch(url: str, method: str = "GET", gaps: tuple[Space, ...] = ()) -> Fetched:
             if self._paid:
                 self._paid -= 1
             elif self.limits:
                 self._permits.owe()
-            fetched = await fetch(url, method)
+            fetched = await fetch(url, method, gaps)
             if self.limits:
                 self._permits.note_ended(len(fetched.body))
             return fetched

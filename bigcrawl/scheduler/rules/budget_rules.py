@@ -30,6 +30,7 @@ import json
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from bigcrawl.exceptions import ConfigError
+from bigcrawl.json_text import read_json
 from bigcrawl.scheduler.rules.names import EVERY, parse_name
 
 if TYPE_CHECKING:
@@ -130,13 +131,13 @@ def read_live_rules(fields: Mapping[bytes, bytes]) -> tuple[dict[str, Rule], lis
     faults: list[str] = []
     for field, value in sorted(fields.items()):
         try:
-            name, limits = field.decode(), json.loads(value)
+            name, limits = field.decode(), read_json(value)
             if not isinstance(limits, dict):
                 raise ConfigError(f"the crawl's rules must have a table of limits for {name!r}")  # noqa: TRY301
             rules |= parse_rules({name: limits}, "the crawl's rules")
         except ConfigError as fault:
             faults.append(str(fault))
-        except (ValueError, RecursionError) as fault:
+        except ValueError as fault:
             faults.append(f"the crawl's rules have {field!r}, which cannot be read: {fault!r}")
     return rules, faults
 

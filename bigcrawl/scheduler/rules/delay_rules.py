@@ -17,6 +17,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from bigcrawl.exceptions import ConfigError
+from bigcrawl.json_text import read_json
 from bigcrawl.scheduler.rules.names import BELOW, URL_PATTERN, parse_name
 
 if TYPE_CHECKING:
@@ -113,10 +114,10 @@ def delays_in_force(
     rules, faults = dict(settings), []
     for name, value in live.items():
         try:
-            limits = json.loads(value)
+            limits = read_json(value)
             rules |= parse_delays(
                 {name.decode(): limits if isinstance(limits, dict) else {"": 0}}, "the crawl's delays"
             )
-        except (ConfigError, ValueError, RecursionError) as fault:
+        except (ConfigError, ValueError) as fault:
             faults.append(f"{fault}")
     return {name: rule for name, rule in rules.items() if rule != NO_DELAYS}, faults

@@ -11,6 +11,7 @@ from dataclasses import asdict, dataclass, fields
 from typing import TYPE_CHECKING, Final
 
 from bigcrawl.exceptions import ConfigError, CorruptionError
+from bigcrawl.json_text import read_json
 from bigcrawl.simweb.basics.features import Naming, features_named
 from bigcrawl.simweb.model.topical import TopicalWeb
 from bigcrawl.simweb.model.uniform import UniformWeb
@@ -100,7 +101,7 @@ def load(directory: Path) -> SavedWeb | None:
     except OSError as error:
         raise ConfigError(f"{path} cannot be read: {error.strerror}") from error
     try:
-        values = json.loads(text)
+        values = read_json(text)
     except ValueError as error:
         raise CorruptionError(path, 0, "a JSON object", text[:80]) from error
     if not isinstance(values, dict) or "format" not in values:

@@ -13,6 +13,7 @@ import pytest
 import redis
 
 from tests.support.crawling.crawls import Crawl, SimulatedWeb
+from tests.support.planted import FORGED, PLANTED, assert_is_plain
 from tests.support.running.processes import wait_until
 
 if TYPE_CHECKING:
@@ -129,6 +130,19 @@ def test_spider_ends_when_told_and_names_what_is_wrong(tmp_path: Path, redis_url
         assert other.run() == 1
         assert "needs bigcrawl's scheduler, and SCHEDULER is scrapy_redis" in other.log.read_text()
         assert client.type(key) == b"string", "it took nothing"
+
+
+def test_method_of_an_entry_forges_no_line(tmp_path: Path, redis_url: str, crawl_name: str) -> None:
+    """Whoever may push entries may not write into the log, nor hide what was written."""
+    key, planted = f"{crawl_name}:start_urls", f"GET{PLANTED.upper()}"
+    with SimulatedWeb(tmp_path / "web", hosts=2, pages=2) as web, redis.Redis.from_url(redis_url) as client:
+        client.rpush(key, json.dumps({"url": web.seeds[0], "method": planted}), web.seeds[1])
+        settings: dict[str, Any] = {"REDIS_START_URLS_KEY": key, "MAX_IDLE_TIME_BEFORE_CLOSE": 1, "LOG_LEVEL": "DEBUG"}
+        crawl = listed_crawl(tmp_path / "one", redis_url, crawl_name, **settings)
+        assert crawl.run() == 0
+    log = crawl.log.read_text()
+    assert_is_plain(log, ("\\x1b]0;OWNED",))
+    assert not [line for line in log.splitlines() if line.startswith(FORGED.upper())]
 
 
 def test_entries_lead_within_the_scope_and_past_no_filter(tmp_path: Path, redis_url: str, crawl_name: str) -> None:

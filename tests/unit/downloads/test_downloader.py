@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from contextlib import asynccontextmanager
 from types import SimpleNamespace
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, ClassVar, Self, cast
 
 import pytest
 from scrapy import Request, Spider, signals
@@ -18,6 +18,7 @@ from bigcrawl.scheduler.adapter.fetch_errors import UNDER_LEASE, FetchAbortedErr
 from bigcrawl.scheduler.records.held import Stage
 from bigcrawl.scheduler.scheduler import Scheduler
 from bigcrawl.tallies.tallies import Tallies
+from tests.support.running.stepped_time import run_stepped
 from tests.unit.downloads.crawlers import new_crawler
 from tests.unit.downloads.servers import ok, sends, serving
 from tests.unit.scheduler.handout.desk import Desk
@@ -63,10 +64,8 @@ class Crawl:
 
 @asynccontextmanager
 async def crawling(tmp_path: Path, **settings: Any) -> AsyncIterator[Crawl]:
-    handlers = {"http": HANDLER, "https": None, "ftp": None}
-    crawler = new_crawler(
-        **QUIET, BIGCRAWL_STATE_DIR=str(tmp_path), DOWNLOAD_HANDLERS=handlers, TELNETCONSOLE_ENABLED=False, **settings
-    )
+    settings = {"DOWNLOAD_HANDLERS": {"http": HANDLER, "https": None, "ftp": None}, **settings}
+    crawler = new_crawler(**QUIET, BIGCRAWL_STATE_DIR=str(tmp_path), TELNETCONSOLE_ENABLED=False, **settings)
     crawl = Crawl(crawler)
     try:
         yield crawl
@@ -170,7 +169,7 @@ def test_break_off_gives_up_what_the_lease_covers_and_goes_on(tmp_path: Path) ->
     async def scenario() -> None:
         async with serving(answer) as server, crawling(tmp_path) as crawl:
             page, held = crawl.hand_out(server.url("/page"))
-            robots = Request(server.url("/robots.txt"), meta={UNDER_LEASE: True})
+            robots = Request(server.url("/robots.txt"), meta={UNDER_LEASE: ()})
             own = Request(server.url("/image"))
             work = [asyncio.ensure_future(crawl.downloader._transfer(request)) for request in (page, robots, own)]
             await server.until(lambda: len(server.paths) == 3)
@@ -184,6 +183,63 @@ def test_break_off_gives_up_what_the_lease_covers_and_goes_on(tmp_path: Path) ->
             await asyncio.gather(work[2], return_exceptions=True)
 
     asyncio.run(scenario())
+
+
+class Holdup:
+    """A downloader middleware that needs 130 ms for one page."""
+
+    async def process_request(self, request: Request) -> None:
+        if request.url.endswith("/held-up"):
+            await asyncio.sleep(0.13)
+
+
+class NotingHandler:
+    """A download handler whose answers come at once, and which notes when."""
+
+    lazy = False
+    times_ms: ClassVar[list[int]] = []
+
+    @classmethod
+    def from_crawler(cls, crawler: Crawler) -> Self:
+        return cls()
+
+    async def download_request(self, request: Request) -> Response:
+        self.times_ms.append(round(asyncio.get_running_loop().time() * 1000))
+        return Response(request.url)
+
+    async def close(self) -> None:
+        pass
+
+
+def test_gap_of_a_server_begins_when_the_fetch_before_was_sent(tmp_path: Path) -> None:
+    """A middleware, or a busy loop, may hold up one fetch that was to start, and not the next; a robots.txt as well."""
+    desk = Desk(tmp_path)
+    NotingHandler.times_ms.clear()
+    gaps = (("192.0.2.1", 500),)
+
+    async def scenario() -> None:
+        noting = {"DOWNLOADER_MIDDLEWARES": {Holdup: 1}, "DOWNLOAD_HANDLERS": {"http": NotingHandler, "https": None}}
+        async with crawling(tmp_path, **noting) as crawl:
+            crawl.frontier.attach(
+                cast("Any", SimpleNamespace(handout=desk.handout, same_content=None, tallies=Tallies())), Spider("test")
+            )
+            works = []
+            for name in ("held-up", "robots.txt", "page", "page of another server"):
+                request = Request(f"http://a.example/{name}", meta={UNDER_LEASE: gaps})
+                if name != "robots.txt":
+                    request, held = crawl.hand_out(f"http://a.example/{name}")
+                    held.gaps = gaps if name != "page of another server" else ()
+                assert desk.handout.start_gaps.try_start_until(gaps, FOR_EVER_MS) == 0
+                works.append(
+                    asyncio.ensure_future(crawl.downloader.fetch(request).asFuture(asyncio.get_running_loop()))
+                )
+                await asyncio.sleep(0.5)
+            await asyncio.gather(*works)
+
+    run_stepped(desk.clock, scenario())
+    *of_server, other = NotingHandler.times_ms
+    assert of_server == [130, 630, 1_130]
+    assert other < 1_630, "it waits for nothing"
 
 
 @pytest.mark.parametrize("kept", [False, True], ids=["new connection", "kept connection"])

@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 
     from bigcrawl.config import Config
     from bigcrawl.scheduler.records.held import HeldUrl
+    from bigcrawl.scheduler.records.passage import Space
     from bigcrawl.scheduler.records.queued_url import QueuedUrl
     from bigcrawl.scheduler.rules.callbacks import Callbacks
 
@@ -73,7 +74,7 @@ class Web:
         self.was_asked = asyncio.Event()
         self.gate: asyncio.Event | None = None  # when there is one, fetches wait for it
 
-    async def __call__(self, url: str, method: str = "GET") -> Fetched:
+    async def __call__(self, url: str, method: str = "GET", gaps: tuple[Space, ...] = ()) -> Fetched:
         url = url if method == "GET" else f"{method} {url}"
         self.asked.append(url)
         self.was_asked.set()

@@ -89,3 +89,37 @@ def test_no_file_is_moved_to_a_store_that_is_not_mounted(tmp_path: Path) -> None
     assert moved() == 1
     assert {each.name for each in place.glob("*.warc.gz")} == {first.name, path.name}
     assert not path.exists()
+
+
+def test_a_directory_that_is_not_mounted_at_a_start_is_not_taken_for_a_new_one(tmp_path: Path) -> None:
+    """The state directory knows its id; whoever means the other one removes the record. Half of a line is no record."""
+    place, away, record = tmp_path / "warc", tmp_path / "away", tmp_path / "marks"
+    place.mkdir()
+    record.write_text(f"0123456789abcdef {tmp_path}/other\n0123")  # as a machine that went down leaves it
+    name = DirectoryMark(place, record=record).require()
+    assert DirectoryMark(place, record=record).require() == name
+    assert record.read_text().count(name) == 1
+    place.rename(away)
+    for number in range(2):
+        place.mkdir()
+        (place / "pages").touch()
+        if number:
+            DirectoryMark(place).require()  # another crawl's
+        for _ in range(2):
+            mark = DirectoryMark(place, record=record)
+            with pytest.raises(FileNotFoundError, match=f"mount it.* after removing {record}"):
+                mark.require()
+        assert len(list(place.iterdir())) == 1 + number
+        place.rename(tmp_path / f"other-{number}")
+    away.rename(place)
+    assert mark.require() == DirectoryMark(place, record=record).require() == name
+    place.rename(away)
+    place.mkdir()
+    record.unlink()
+    assert DirectoryMark(place, record=record).require() != name
+
+
+def test_nothing_is_recorded_where_there_is_no_state_directory(tmp_path: Path) -> None:
+    record = tmp_path / "state" / "marks"
+    assert DirectoryMark(tmp_path, record=record).require()
+    assert not record.parent.exists()

@@ -17,6 +17,8 @@ from tests.unit.scheduler.gates.test_gatekeeper import url_of
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from bigcrawl.scheduler.records.passage import Space
+
 
 def test_cross_host_robots_redirect_borrows_the_host(tmp_path: Path, crawl_name: str, redis_url: str) -> None:
     """The host a robots.txt redirects to is lent: nobody else fetches it meanwhile, and it rests after."""
@@ -30,9 +32,9 @@ def test_cross_host_robots_redirect_borrows_the_host(tmp_path: Path, crawl_name:
             lent: list[Any] = []
             fetch = w.web
 
-            async def watched(url: str, method: str = "GET") -> Fetched:
+            async def watched(url: str, method: str = "GET", gaps: tuple[Space, ...] = ()) -> Fetched:
                 lent.append(await w.client.command("HEXISTS", record, "lent"))
-                return await fetch(url, method)
+                return await fetch(url, method, gaps)
 
             robots = gates_of(w).robots(watched)
             await robots.fetch(url_of(HOST))
@@ -65,7 +67,7 @@ def test_robots_file_that_redirects_to_a_closed_door_is_out_of_reach(
             starts = RobotsStarts(gates.addresses, gates.passages, w.clock, lambda gaps, until_ms: 0)
             if not is_refused:
                 monkeypatch.setattr(starts, "wait", wait)
-            fetched = await gates.redirects(w.web, starts).fetch(FILE, HOST)
+            fetched = await gates.redirects(w.web, starts).fetch(FILE, HOST, ())
             assert w.web.asked == [FILE]
             assert fetched == Fetched(None)
             record = PartitionKeys(crawl_name, 0).host + "gone.no.example"
@@ -87,7 +89,7 @@ def test_lent_host_is_held_against_other_crawls(tmp_path: Path, crawl_name: str,
         def leave_host(self, host: str, rest_ms: int) -> None:
             done.append(("leave", host))
 
-    async def fetch(url: str, method: str = "GET") -> Fetched:
+    async def fetch(url: str, method: str = "GET", gaps: tuple[Space, ...] = ()) -> Fetched:
         done.append(("fetch", url))
         return Fetched(301, location=f"http://{ELSEWHERE}/r") if url == FILE else Fetched(404)
 
@@ -96,7 +98,7 @@ def test_lent_host_is_held_against_other_crawls(tmp_path: Path, crawl_name: str,
             gates = gates_of(w)
             gates.shared_hosts = SharedHosts()  # type: ignore[assignment]
             starts = RobotsStarts(gates.addresses, gates.passages, w.clock, lambda gaps, until_ms: 0)
-            await gates.redirects(fetch, starts).fetch(FILE, HOST)
+            await gates.redirects(fetch, starts).fetch(FILE, HOST, ())
         expected = [("fetch", FILE), ("hold", ELSEWHERE), ("fetch", f"http://{ELSEWHERE}/r"), ("leave", ELSEWHERE)]
         assert done == expected
 

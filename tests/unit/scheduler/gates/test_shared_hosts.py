@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
     from bigcrawl.scheduler.node.node import Node
     from bigcrawl.scheduler.records.held import HeldUrl
+    from bigcrawl.scheduler.records.passage import Space
 
 HOSTS = 4
 DELAY_MS = 200
@@ -72,7 +73,7 @@ class Crawler:
         self._origin = origin
         self._fetches: set[asyncio.Task[None]] = set()
 
-    async def _robots(self, url: str, method: str = "GET") -> Fetched:
+    async def _robots(self, url: str, method: str = "GET", gaps: tuple[Space, ...] = ()) -> Fetched:
         await self._origin.visit(self.name, url)
         return Fetched(404)
 

@@ -70,14 +70,17 @@ def test_hosts_that_rest_are_bounded(tmp_path: Path) -> None:
 
 
 def test_starts_at_servers_and_in_spaces_are_measured_apart() -> None:
-    """Only starts that were let go count; one that had to wait is no start."""
+    """Only what was sent counts; a fetch that has to wait is not sent yet."""
     clock, tallies = ManualClock(), Tallies()
     starts = StartGaps(clock, tallies)
     gaps = (("192.0.2.1", 500), ("pld a.example", 1_000))
-    assert starts.try_start(gaps, 10_000) == 0
-    assert starts.try_start(gaps, 10_400) > 0
-    assert starts.try_start(gaps, 11_200) == 0
-    assert starts.try_start((("192.0.2.1", 0),), 11_300) == 0  # no gap was due
+    waits = []
+    for after_ms in (0, 400, 800):
+        clock.advance(after_ms)
+        waits.append(starts.try_send(gaps))
+    clock.advance(100)
+    waits.append(starts.try_send((("192.0.2.1", 0),)))  # no gap was due
+    assert waits == [0, 600, 0, 0]
     assert tallies.server_gaps.tightest == [NamedGap("192.0.2.1", 1_200, 500)]
     assert tallies.space_gaps.tightest == [NamedGap("pld a.example", 1_200, 1_000)]
     assert sum(tallies.server_gaps.counts) == sum(tallies.space_gaps.counts) == 1
