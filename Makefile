@@ -43,6 +43,7 @@
 #   make bench-durability  CPU a page and pages/s with syncs off, every second and every 0.1 s, on this disk; 15 minutes
 #   make bench-recrawl   20,000 pages visited twice; rates of change, freshness, and what a site's word is worth; 5 minutes
 #   make bench-one_site  one host and five against Scrapy, in turns: pages/s without a delay, and what is lost of one; 25 minutes
+#   make bench-short   a site of fifty pages from a cold start to the end, against Scrapy in turns; two minutes
 #   make bench-speed  whether a crawl keeps to the speed it is told, on one node and on two; 8 minutes
 #
 # PYTHON chooses the interpreter of a new environment, TESTS and PYTEST_ARGS what pytest runs. `make test` runs ten files
@@ -75,7 +76,7 @@ unexport PYTHONDONTWRITEBYTECODE
 
 .DELETE_ON_ERROR:
 .PHONY: help venv crawl test test-long test-all test-pythons check lint check-system test-fault test-hostile mutation clean
-.PHONY: bench bench-dns bench-frontier bench-memory bench-drum_speed bench-drum_cost bench-beast bench-spam bench-merges bench-backlog bench-best_first bench-focused bench-sampling bench-order bench-metrics bench-watching bench-nodes bench-speed bench-one_site bench-crowd bench-recrawl bench-content bench-paired bench-stored bench-page_table bench-durability
+.PHONY: bench bench-dns bench-frontier bench-memory bench-drum_speed bench-drum_cost bench-beast bench-spam bench-merges bench-backlog bench-best_first bench-focused bench-sampling bench-order bench-metrics bench-watching bench-nodes bench-speed bench-one_site bench-short bench-crowd bench-recrawl bench-content bench-paired bench-stored bench-page_table bench-durability
 
 help:
 	@sed -n 's/^#   //p' Makefile
@@ -239,7 +240,7 @@ MUTATED := $(addprefix bigcrawl/, \
 mutation: $(STAMP)
 	@$(IN_MEMORY) $(PY) -m scripts.mutation $(if $(COMMIT),--commit $(COMMIT)) $(or $(MODULES),$(MUTATED))
 
-bench bench-dns bench-frontier bench-memory bench-drum_speed bench-drum_cost bench-beast bench-spam bench-merges bench-backlog bench-best_first bench-focused bench-sampling bench-order bench-metrics bench-watching bench-nodes bench-speed bench-one_site bench-crowd bench-recrawl bench-content bench-paired bench-stored bench-page_table bench-durability: $(STAMP)
+bench bench-dns bench-frontier bench-memory bench-drum_speed bench-drum_cost bench-beast bench-spam bench-merges bench-backlog bench-best_first bench-focused bench-sampling bench-order bench-metrics bench-watching bench-nodes bench-speed bench-one_site bench-short bench-crowd bench-recrawl bench-content bench-paired bench-stored bench-page_table bench-durability: $(STAMP)
 	@$(PY) -m benchmarks.$(subst bench,crawl,$(@:bench-%=%)) $(ARGS)
 
 .PHONY: bench-hostile

@@ -25,6 +25,7 @@ from twisted.internet.defer import Deferred
 from bigcrawl.config import read_config
 from bigcrawl.downloads.middleware import MiddlewareChain
 from bigcrawl.downloads.signalling import Signalling
+from bigcrawl.scheduler.adapter.early_server import begin_server
 from bigcrawl.scheduler.adapter.fetch_errors import FetchAbortedError
 from bigcrawl.scheduler.adapter.registry import frontier_of, note_proxy
 from bigcrawl.stats_buffer import StatsBuffer
@@ -42,6 +43,7 @@ class Downloader(ScrapyDownloader):
     """See the module."""
 
     def __init__(self, crawler: Crawler) -> None:
+        begin_server(crawler)  # this is the first component of an engine
         super().__init__(crawler)
         self._crawler = crawler
         self._signalling = Signalling(crawler)

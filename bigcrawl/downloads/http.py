@@ -15,7 +15,6 @@ from collections import OrderedDict
 from typing import TYPE_CHECKING, Any, Final
 
 import pycurl
-from scrapy.core.downloader.handlers.http11 import HTTP11DownloadHandler
 from scrapy.exceptions import (
     CannotResolveHostError,
     DownloadConnectionRefusedError,
@@ -45,6 +44,7 @@ if TYPE_CHECKING:
     from typing import Self
 
     from scrapy import Request
+    from scrapy.core.downloader.handlers.http11 import HTTP11DownloadHandler
     from scrapy.crawler import Crawler
     from scrapy.http import Response
 
@@ -169,6 +169,8 @@ class HttpDownloadHandler:
 
     async def _through_scrapy(self, request: Request) -> Response:
         if self._scrapys is None:
+            from scrapy.core.downloader.handlers.http11 import HTTP11DownloadHandler  # a tenth of a crawl's start
+
             self._scrapys = build_from_crawler(HTTP11DownloadHandler, self._crawler)
         return await self._scrapys.download_request(request)
 

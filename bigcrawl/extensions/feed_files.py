@@ -9,15 +9,6 @@ import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from scrapy.exporters import (
-    CsvItemExporter,
-    JsonItemExporter,
-    JsonLinesItemExporter,
-    MarshalItemExporter,
-    PickleItemExporter,
-    PprintItemExporter,
-    XmlItemExporter,
-)
 from scrapy.extensions.feedexport import BlockingFeedStorage, FileFeedStorage, FTPFeedStorage, StdoutFeedStorage
 
 from bigcrawl.exceptions import ConfigError
@@ -30,23 +21,23 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 _WRITTEN_AT_ONCE = (FileFeedStorage, StdoutFeedStorage)
-_LINES = (JsonLinesItemExporter, CsvItemExporter)
-_ITEM_BY_ITEM = (*_LINES, MarshalItemExporter, PickleItemExporter, PprintItemExporter)
-_WITH_AN_END = (JsonItemExporter, XmlItemExporter)
 _NAMED_BY_TIME = re.compile(r"%\((batch_)?time\)")
 
 
 def shortfall(storage: type, exporter: type, options: Mapping[str, Any]) -> str:
     """Return what a feed loses at kill -9, worded to follow its name; empty if all items stay readable."""
+    from scrapy import exporters  # and pydantic with them, which a crawl without feeds does not need
+
     if issubclass(storage, BlockingFeedStorage):
         return "is uploaded when the crawl stops: kill -9 loses all its items since the start"
     if not issubclass(storage, _WRITTEN_AT_ONCE):
         return f"is kept by {storage.__name__}, and whether its items outlive kill -9 is not known"
     if options.get("postprocessing"):
         return "is post-processed: kill -9 loses items that wait there, and what comes behind may be unreadable"
-    if issubclass(exporter, _WITH_AN_END):
+    if issubclass(exporter, (exporters.JsonItemExporter, exporters.XmlItemExporter)):
         return "has all its items after kill -9, but is no valid document after that or a resume; jsonlines or csv is"
-    if not issubclass(exporter, _ITEM_BY_ITEM):
+    item_by_item = (exporters.MarshalItemExporter, exporters.PickleItemExporter, exporters.PprintItemExporter)
+    if not issubclass(exporter, (exporters.JsonLinesItemExporter, exporters.CsvItemExporter, *item_by_item)):
         return f"is written by {exporter.__name__}, and whether its items outlive kill -9 is not known"
     return ""
 
@@ -101,8 +92,10 @@ def _append(slot: FeedSlot, path: Path, *, replaces: bool, alone: bool) -> None:
             "both",
             {"uri": slot.uri},
         )
+    from scrapy.exporters import CsvItemExporter, JsonLinesItemExporter
+
     exporter = slot.exporters[slot.format]
-    if "postprocessing" in slot.feed_options or not issubclass(exporter, _LINES):
+    if "postprocessing" in slot.feed_options or not issubclass(exporter, (JsonLinesItemExporter, CsvItemExporter)):
         return
     is_csv = issubclass(exporter, CsvItemExporter)
     if alone and (cut := cut_torn_line(path, quoted=is_csv)):

@@ -126,8 +126,6 @@ class EmbeddedServer:
         with self._one_call, self._disk_errors():
             if self._users_fd is None or self._socket is None:
                 raise ContractError("ensure_running() was called before start() or after leave()")
-            if ping(self._socket).state is ServerState.READY:
-                return _url(self._socket)
             return self._bring_up()
 
     def leave(self, within_ms: int = STOP_MS_MAX) -> None:
@@ -171,6 +169,8 @@ class EmbeddedServer:
     # Under start.lock from here on.
 
     def _bring_up(self) -> str:
+        if self._users_fd is not None and self._socket is not None and ping(self._socket).state is ServerState.READY:
+            return _url(self._socket)
         with self._start_lock(self._clock.monotonic_ms() + START_LOCK_MS_MAX):
             joined_now = self._users_fd is None
             if joined_now:

@@ -26,6 +26,7 @@ from bigcrawl.redisdb.server_state import (
     PING_MS_MAX,
     ServerRecord,
     ServerState,
+    ask_to_end,
     is_free,
     make_private,
     ping,
@@ -44,6 +45,7 @@ SOCKET_PATH_BYTES_MAX = 107  # Linux' sun_path has 108 bytes, the last one a NUL
 
 LOADING_MS_MAX = 120_000  # for reading the AOF; a crawl's 128 MB take a few seconds
 POLL_MS = 10
+STOP_POLL_MS = 1  # a server ends within some milliseconds
 
 SERVER_OPTIONS = (
     # No TCP: the permissions of the socket's directory control access, and there is no port to conflict over.
@@ -189,10 +191,11 @@ class ServerProcess:
             pid = ping(socket_path).pid or (record.live_pid() if record else None)
             if pid:
                 os.kill(pid, signal.SIGTERM)
+                ask_to_end(socket_path)
             while not self._is_gone():
                 if self._clock.monotonic_ms() > deadline_ms:
                     raise TransientStoreError(f"process {pid} does not end; see {self.log_path}")
-                time.sleep(POLL_MS / 1000)
+                time.sleep(STOP_POLL_MS / 1000)
         if socket_path.parent != self._directory:
             with contextlib.suppress(OSError):
                 socket_path.unlink(missing_ok=True)

@@ -89,6 +89,15 @@ def ping(path: Path, timeout_ms: int = PING_MS_MAX) -> PingAnswer:
     return PingAnswer(ServerState.LOADING if reply.startswith(b"-LOADING") else ServerState.READY, pid)
 
 
+def ask_to_end(path: Path) -> None:
+    """Have the server that listens on the socket end at once. After a signal alone it ends at its next tick."""
+    with contextlib.suppress(OSError), socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as connection:
+        connection.settimeout(PING_MS_MAX / 1000)
+        connection.connect(os.fspath(path))
+        connection.sendall(b"*1\r\n$8\r\nSHUTDOWN\r\n")
+        connection.recv(1)  # the connection ends with the server
+
+
 def try_lock(path: Path, kind: int) -> int | None:
     """Return a descriptor that holds the flock until it is closed, or None if another process holds it."""
     descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)

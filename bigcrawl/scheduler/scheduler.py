@@ -46,6 +46,7 @@ from bigcrawl.scheduler.node.engine_side import EngineSide
 from bigcrawl.scheduler.node.loops.memory import tame_memory, untrack_async_generators
 from bigcrawl.scheduler.node.watchdog import Watchdog
 from bigcrawl.scheduler.rules.callbacks import DAMAGED, Callbacks
+from bigcrawl.scheduler.rules.delays_in_force import delays_text
 
 if TYPE_CHECKING:
     from typing import Self
@@ -101,6 +102,7 @@ class Scheduler(BaseScheduler):
         return deferred_from_coro(self._open(spider))
 
     async def _open(self, spider: Spider) -> None:
+        tame_memory()
         self._outputs = Outputs(storage_of(self._crawler), feeds_of(self._crawler))
         note_modules()
         join_dns(self.config.dns)
@@ -113,11 +115,11 @@ class Scheduler(BaseScheduler):
         if node is None:
             return  # a signal has come, and `WholeStop` closes the spider
         self.attach(node, spider)
-        tame_memory()
         if is_reactor_installed():
             untrack_async_generators()
         self._watchdog.start(asyncio.get_running_loop())
         self._shutdown.look_out()
+        logger.info("%(delays)s", {"delays": delays_text(self.config, len(node.parts.paces.delays))})
         await warn_if_edited(node.parts.client, self.config.crawl.name, spider)
         if node.progress.is_finished:
             logger.info(

@@ -9,14 +9,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from functools import cache, lru_cache
-from io import BytesIO
 from typing import Self
 
-import requests
-import tldextract
-from requests.adapters import BaseAdapter
 from tldextract.cache import DiskCache
-from tldextract.suffix_list import get_suffix_lists
+from tldextract.suffix_list import extract_tlds_from_suffix_list, get_suffix_lists
 
 from bigcrawl.exceptions import ConfigError
 from bigcrawl.url.canonical import UrlError, canonicalize, host_of
@@ -131,30 +127,6 @@ def _as_in_hosts(label: str) -> str:
         return label
 
 
-class _TextAdapter(BaseAdapter):
-    """Passes a list in memory to tldextract, which only reads from URLs.
-
-    From a file it would guess the encoding, and nodes must not depend on a guess.
-    """
-
-    URL = "bigcrawl:public-suffixes"
-
-    def __init__(self, text: bytes) -> None:
-        super().__init__()
-        self._text = text
-
-    def send(self, request: requests.PreparedRequest, *_args: object, **_kwargs: object) -> requests.Response:
-        response = requests.Response()
-        response.status_code = 200
-        response.url = self.URL
-        response.encoding = "utf-8"
-        response.raw = BytesIO(self._text)
-        return response
-
-    def close(self) -> None:
-        """Do nothing; there is nothing to close."""
-
-
 @cache
 def _bundled_text() -> bytes:
     # Not by extractors, which make a tree of the list, twice: a tenth of a crawl's start.
@@ -167,22 +139,8 @@ def _bundled_text() -> bytes:
 @lru_cache(2)
 def _parsed(text: bytes, *, private: bool) -> _Labels:
     """Parse a list. The crawls of a process usually share one."""
-    extract = _extractor(private=private, url=_TextAdapter.URL)
-    with requests.Session() as session:
-        session.trust_env = False
-        session.mount(_TextAdapter.URL, _TextAdapter(text))
-        try:
-            extract.extract_str("com", session=session)  # the first call loads the list
-        except ValueError:
-            raise ConfigError(f"a public-suffix list of {len(text)} bytes contains no suffix") from None
-    return _tree(extract.tlds)
-
-
-def _extractor(*, private: bool, url: str) -> tldextract.TLDExtract:
-    """Return an extractor that reads `url`, and keeps no cache."""
-    return tldextract.TLDExtract(
-        cache_dir=None,
-        suffix_list_urls=(url,),
-        fallback_to_snapshot=False,
-        include_psl_private_domains=private,
-    )
+    registries, companies = extract_tlds_from_suffix_list(text.decode("utf-8", "replace"))
+    suffixes = registries + companies * private
+    if not suffixes:
+        raise ConfigError(f"a public-suffix list of {len(text)} bytes contains no suffix")
+    return _tree(suffixes)

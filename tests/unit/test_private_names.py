@@ -15,7 +15,7 @@ PUBLIC = frozenset({"_asdict", "_exit", "_field_defaults", "_fields", "_make", "
 
 # Private names of Scrapy and Python that are used all the same, by module, each with its reason.
 EXCEPTIONS: dict[tuple[str, str], str] = {
-    ("addon.py", "cookies._split_domain"): "no setting keeps it from downloading the list of public suffixes",
+    ("installing.py", "cookies._split_domain"): "no setting keeps it from downloading the list of public suffixes",
     ("downloads/middleware.py", "scrapy.exceptions._InvalidOutput"): "Scrapy's own manager of middlewares raises it",
     ("graphs/links.py", "CompressionMiddleware._decode"): "the only way to undo one content encoding as Scrapy does",
     ("middlewares/compression.py", "scrapy.utils._compression._DecompressionMaxSizeExceeded"): "Scrapy raises it",

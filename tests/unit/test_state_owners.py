@@ -24,7 +24,7 @@ PACKAGE = Path(__file__).resolve().parents[2] / "bigcrawl"
 # What is assigned all the same, by module, each with its reason. They are objects of libraries, which have no method
 # for it, or such that are only filled in where they are made.
 EXCEPTIONS: dict[tuple[str, str], str] = {
-    ("addon.py", "cookies._split_domain"): "Scrapy has no setting for the list of public suffixes",
+    ("installing.py", "cookies._split_domain"): "Scrapy has no setting for the list of public suffixes",
     ("commands/looking/top.py", "console.size"): "rich's console, made there, whose size is that of the terminal",
     ("downloads/response_builder.py", "response.headers"): "Scrapy's constructor would copy the headers one by one",
     ("downloads/response_builder.py", "self.stopped.response"): "Scrapy's StopDownload is raised with its response",
@@ -46,11 +46,6 @@ EXCEPTIONS: dict[tuple[str, str], str] = {
     ("scheduler/partition/takeover.py", "error.__cause__"): "Python's own, of an error that somebody else raises",
     ("stored/handler.py", "stop.response"): "Scrapy's StopDownload is raised with its response",
     ("stored/responses.py", "response.headers"): "Scrapy's constructor would copy the headers one by one",
-    ("url/domain.py", "response.encoding"): "requests' response, made here, whose constructor takes nothing",
-    ("url/domain.py", "response.raw"): "likewise",
-    ("url/domain.py", "response.status_code"): "likewise",
-    ("url/domain.py", "response.url"): "likewise",
-    ("url/domain.py", "session.trust_env"): "requests' session, made here, whose constructor takes nothing",
 }
 
 SETTERS = frozenset({"setattr", "delattr", "__setattr__", "__delattr__"})

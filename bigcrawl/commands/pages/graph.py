@@ -6,12 +6,12 @@ from contextlib import ExitStack, closing
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from bigcrawl.addon import DOWNLOAD_MAXSIZE
 from bigcrawl.commands.result import Result
 from bigcrawl.exceptions import ConfigError, TransientStoreError
 from bigcrawl.graphs.building import GraphBuilder
 from bigcrawl.graphs.forms import FORMS, WEBGRAPH, check_forms, file_names, write_graph
 from bigcrawl.graphs.links import LinkReader
+from bigcrawl.installing import DOWNLOAD_MAXSIZE
 from bigcrawl.politeness.robots_policy import agent_token
 from bigcrawl.stored.catalogue import URL_BYTES_MAX, read_catalogue
 from bigcrawl.stored.files import source_files

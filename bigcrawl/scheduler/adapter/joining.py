@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from bigcrawl.exceptions import BigcrawlError, OwnershipLostError, TransientStoreError
 from bigcrawl.politeness.dns_shared import shared_dns
 from bigcrawl.redisdb.client import RedisClient
-from bigcrawl.redisdb.embedded import EmbeddedServer
+from bigcrawl.scheduler.adapter.early_server import begun_server, server_of
 from bigcrawl.scheduler.adapter.robots_fetch import RobotsFetch
 from bigcrawl.scheduler.crawl.deletion import delete_crawl
 from bigcrawl.scheduler.node.assembly import Parts
@@ -45,7 +45,7 @@ class Joining:
         self._crawler = crawler
         self._config = config
         self._clock = clock
-        self._embedded: EmbeddedServer | None = None
+        self._embedded = begun_server(crawler)
         self._client: RedisClient | None = None
         self._has_warned = False
         self.has_begun_crawl = False
@@ -139,7 +139,7 @@ class Joining:
 
     async def _start_embedded(self) -> str | None:
         """Start the server and return its URL; None if the start was called off meanwhile, and it is stopped."""
-        self._embedded = server = self._embedded or EmbeddedServer(self._config.crawl.crawl_dir / "redis")
+        self._embedded = server = self._embedded or server_of(self._config.crawl)
         try:
             return await self._unless_called_off(asyncio.to_thread(server.start), server.leave)
         except BigcrawlError:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -19,6 +20,8 @@ class Workload:
     Attributes:
         is_running: whether the node's loops run, and its engine may be open.
         is_stopping: whether the node takes no more URLs.
+        moves: how often URLs were acknowledged, or a partition stepped, with nothing left to hold or send.
+        emptied: is set by each of these.
     """
 
     def __init__(self, frontier: FrontierConfig, handout: Handout, outbox: Outbox) -> None:
@@ -29,6 +32,8 @@ class Workload:
         self._unfolded = 0  # URLs in the inboxes of owned partitions
         self.is_running = False
         self.is_stopping = False
+        self.moves = 0
+        self.emptied = asyncio.Event()
 
     def __repr__(self) -> str:
         return f"<Workload held={len(self._held)} waiting={self._outbox.waiting} unfolded={self._unfolded}>"
@@ -44,6 +49,12 @@ class Workload:
     def note_unfolded(self, urls: int) -> None:
         """Note how many URLs are in the inboxes of owned partitions."""
         self._unfolded = urls
+
+    def note_moved(self) -> None:
+        """URLs were acknowledged, or a partition has made a step."""
+        if self.is_empty:
+            self.moves += 1
+            self.emptied.set()
 
     @property
     def is_crowded(self) -> bool:
@@ -63,7 +74,9 @@ class Workload:
 
     def is_idle(self, partitions: Iterable[OwnedPartition]) -> bool:
         """Whether the node is empty and nothing waits in its partitions."""
-        return self.is_empty and all(not owned.inbox.has_urls and not owned.schedule.waiting for owned in partitions)
+        return self.is_empty and not any(
+            owned.inbox.has_urls or owned.inbox.has_others or owned.schedule.waiting for owned in partitions
+        )
 
     def may_rest(self) -> bool:
         """Whether merges may take their time. The worker thread asks this."""

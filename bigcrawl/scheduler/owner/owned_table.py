@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 from typing import TYPE_CHECKING, Any
 
-from bigcrawl.exceptions import BigcrawlError
+from bigcrawl.exceptions import BigcrawlError, OwnershipLostError
 from bigcrawl.redisdb.replies import sort_replies
 from bigcrawl.scheduler.owner.damaged import is_damage
 from bigcrawl.scheduler.owner.publishing import is_publish
@@ -84,12 +84,17 @@ class OwnedTable:
             self._damaged.note(owned.keys.partition, error)
 
     def set_damaged_apart(self, partitions: Sequence[OwnedPartition], results: Sequence[object]) -> None:
-        """Set apart the partitions whose result is damage. Raise the first other error, if there is one."""
+        """Set apart the partitions whose result is damage, and lose those that another node has begun.
+
+        Raise the first other error, if there is one.
+        """
         errors = [(p, error) for p, error in zip(partitions, results, strict=True) if isinstance(error, BigcrawlError)]
         for owned, error in errors:
-            if is_damage(error):
+            if isinstance(error, OwnershipLostError):
+                self.lose(owned)
+            elif is_damage(error):
                 self.set_apart(owned, error)
-        failed = next((error for _, error in errors if not is_damage(error)), None)
+        failed = next((e for _, e in errors if not (is_damage(e) or isinstance(e, OwnershipLostError))), None)
         if failed is not None:
             raise failed
 

@@ -117,7 +117,18 @@ class Ownership:
         self.store = store = NodeStore(
             objects, config.crawl.name, config.store.interval_ms, client, clock, files, thread, table
         )
-        self._opener = opener = Opener(config, client, clock, files, thread, limits, crawl_budgets, lateness, store)
+        self._opener = opener = Opener(
+            config,
+            client,
+            clock,
+            files,
+            thread,
+            limits,
+            crawl_budgets,
+            lateness,
+            store,
+            membership.require_place,
+        )
         self.due_heap = opener.due_heap
         self._missing = MissingPartitions(config, client, clock, opener.are_there)
         self.claims = Claims(

@@ -16,11 +16,11 @@ from bigcrawl.scheduler.partition.admit_batch import AdmitBatch, decode_admit_ba
 from bigcrawl.scheduler.partition.copies import PartitionCopy
 from bigcrawl.scheduler.partition.manifest import NO_INBOX_ID
 from bigcrawl.scheduler.partition.manifest_log import decode_manifest
-from bigcrawl.scheduler.partition.takeover import remove_older_epochs
+from bigcrawl.scheduler.partition.takeover import new_epoch, remove_older_epochs
 from bigcrawl.scheduler.queues.epoch_directory import MANIFEST
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
     from pathlib import Path
 
     from bigcrawl.scheduler.partition.manifest import BatchPlace, Manifest
@@ -39,12 +39,20 @@ class CommittedFiles:
     Later manifests drop what is no longer needed, and was named by `forget_batches`, `forget_text` or `note_told`.
     """
 
-    def __init__(self, directory: Path, own: EpochDirectory, log: ManifestLog, manifest: Manifest) -> None:
-        """Begin with the first manifest of an epoch, which its log holds already."""
+    def __init__(
+        self,
+        directory: Path,
+        own: EpochDirectory,
+        log: ManifestLog,
+        manifest: Manifest,
+        require_place: Callable[[], None] | None = None,
+    ) -> None:
+        """Begin with the first manifest of an epoch, which its log holds already, unless it is still to be begun."""
         self.own = own
         self.manifest = manifest
         self.durable: Manifest | None = None
         self._directory = directory
+        self._require_place = require_place
         self._log = log
         self._forgotten = 0
         self._without_text_upto = 0
@@ -56,6 +64,23 @@ class CommittedFiles:
         return f"<CommittedFiles {self.own.path} manifest={self.manifest.number}>"
 
     # --- committing
+
+    @property
+    def _is_begun(self) -> bool:
+        return self._log.size > 0
+
+    def begin(self) -> None:
+        """Make the directory and the log of the epoch, if they are still to be made; before any other file of it.
+
+        Raises:
+            OwnershipLostError: the epoch, or a later one, was opened before. Nothing was changed.
+            OSError, TransientStoreError: the disk failed, or is another one. The call may be repeated.
+        """
+        if not self._is_begun:
+            if self._require_place is not None:
+                self._require_place()
+            with new_epoch(self._directory, self.own.epoch, self.own.files):
+                self.manifest = self._log.begin(self.manifest, ())
 
     def commit(self, manifest: Manifest, batch: AdmitBatch | None = None) -> None:
         """Append a manifest with the next number, and its batch. What is no longer needed is left out.
@@ -130,7 +155,7 @@ class CommittedFiles:
     @property
     def has_undurable_changes(self) -> bool:
         """Whether `make_durable` has anything to do."""
-        return self.durable is not self.manifest
+        return self._is_begun and self.durable is not self.manifest
 
     def make_durable(self) -> None:
         """Sync what is committed, then delete files that it no longer needs.
@@ -165,6 +190,7 @@ class CommittedFiles:
             TransientStoreError: the disk failed.
         """
         with store_errors(self._directory):
+            self.begin()
             lengths = self.manifest.files_needed()
             self._lent = frozenset(lengths)
             return PartitionCopy(self.own, self.manifest, self._log.copy(), lengths)
@@ -182,6 +208,8 @@ class CommittedFiles:
         assert all(number <= manifest.batch_number for number in numbers), "none is ahead"
         for name, length in manifest.files_needed().items():
             assert self.own.files.size(self.own.place(name)) >= length, f"{name} holds what is committed"
+        if not self._is_begun:
+            return
         committed = decode_manifest(self.own.place(MANIFEST), self.own.read(MANIFEST, 0, self._log.size))
         assert committed == manifest, "what is on disk is what is in memory"
         assert list(committed.parked.chains) == list(manifest.parked.chains), "and hosts have the same turns"

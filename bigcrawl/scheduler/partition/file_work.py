@@ -14,7 +14,7 @@ import threading
 from functools import partial
 from typing import TYPE_CHECKING, TypeVar
 
-from bigcrawl.exceptions import CorruptionError, TransientStoreError
+from bigcrawl.exceptions import CorruptionError, OwnershipLostError, TransientStoreError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -97,5 +97,5 @@ class FileThread:
 def _result_of(work: Callable[[], T]) -> T | BigcrawlError:
     try:
         return work()
-    except (TransientStoreError, CorruptionError) as error:
+    except (TransientStoreError, CorruptionError, OwnershipLostError) as error:
         return error

@@ -2,28 +2,27 @@
 
     newest manifest of any epoch -> links in e<epoch>/ -> MANIFEST there
 
+A partition that no owner has written yet begins in memory: its first step makes e<epoch>/ and MANIFEST
+(`CommittedFiles.begin`). Most partitions of a small crawl stay empty, and each would cost a millisecond of the disk.
 A failure leaves no directory behind, or one that a later owner removes.
 """
 
 from __future__ import annotations
 
-from contextlib import suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple
 
 from bigcrawl.drum.files import store_errors
-from bigcrawl.exceptions import BigcrawlError
 from bigcrawl.scheduler.partition.fold.state import PartitionState
 from bigcrawl.scheduler.partition.manifest import Manifest
 from bigcrawl.scheduler.partition.manifest_log import ManifestLog
-from bigcrawl.scheduler.partition.takeover import begin_epoch, take_over
-from bigcrawl.scheduler.queues.epoch_directory import remove_epoch
+from bigcrawl.scheduler.partition.takeover import new_epoch, take_over
+from bigcrawl.scheduler.queues.epoch_directory import EpochDirectory, epoch_path, list_epochs
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from bigcrawl.drum.files import Files
-    from bigcrawl.scheduler.queues.epoch_directory import EpochDirectory
 
 
 class Opened(NamedTuple):
@@ -32,7 +31,7 @@ class Opened(NamedTuple):
     Attributes:
         directory: the directory of the partition.
         own: the directory of the epoch.
-        log: the manifest log of the epoch, with one record.
+        log: the manifest log of the epoch, with one record; with none if the partition begins in memory.
         manifest: the manifest in that record.
         state: the state that it describes.
         set_aside: how many inbox entries are below `rejected/`.
@@ -49,22 +48,18 @@ class Opened(NamedTuple):
 def open_epoch(directory: Path, epoch: int, files: Files, *, priority_bias: int, fall_back: bool) -> Opened:
     """Begin an epoch. Arguments and errors are those of `Partition.open`."""
     with store_errors(directory):
-        own = begin_epoch(directory, epoch, files)
-        try:
+        if not list_epochs(directory, files):
+            own, manifest = EpochDirectory(epoch_path(directory, epoch), epoch, files), Manifest(epoch, number=1)
+            return _opened(directory, own, ManifestLog(own.path, files), manifest, priority_bias)
+        with new_epoch(directory, epoch, files) as own:
             inherited = take_over(directory, own, fall_back=fall_back)
             manifest, batches = inherited or (Manifest(epoch), [])
             manifest = replace(manifest, epoch=epoch, number=manifest.number + 1, durable=0)
             log = ManifestLog(own.path, own.files)
             manifest = log.begin(manifest, batches)
-            return Opened(
-                directory,
-                own,
-                log,
-                manifest,
-                PartitionState.restore(own, manifest, priority_bias),
-                own.count_set_aside(),
-            )
-        except (OSError, BigcrawlError):
-            with suppress(OSError):  # else a later owner removes it
-                remove_epoch(own.path, files)
-            raise
+            return _opened(directory, own, log, manifest, priority_bias)
+
+
+def _opened(directory: Path, own: EpochDirectory, log: ManifestLog, manifest: Manifest, priority_bias: int) -> Opened:
+    state = PartitionState.restore(own, manifest, priority_bias)
+    return Opened(directory, own, log, manifest, state, own.count_set_aside())

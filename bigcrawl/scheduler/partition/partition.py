@@ -34,7 +34,7 @@ from bigcrawl.scheduler.records.contents import rows_in
 from bigcrawl.scheduler.records.inbox_entry import InboxEntry
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
     from pathlib import Path
 
     import numpy as np
@@ -68,10 +68,12 @@ class Partition:
         set_aside: how many inbox entries were below `rejected/` when a step last looked.
     """
 
-    def __init__(self, opened: Opened, limits: PartitionLimits, source: BudgetSource) -> None:
+    def __init__(
+        self, opened: Opened, limits: PartitionLimits, source: BudgetSource, require_place: Callable[[], None] | None
+    ) -> None:
         """Begin with what was opened."""
         self._directory = opened.directory
-        self.committed = CommittedFiles(opened.directory, opened.own, opened.log, opened.manifest)
+        self.committed = CommittedFiles(opened.directory, opened.own, opened.log, opened.manifest, require_place)
         self.state = opened.state
         self.sources = StepSources(source, limits)
         self.set_aside = opened.set_aside
@@ -89,6 +91,7 @@ class Partition:
         budgets: Budgets | None = None,
         pld_of: PldOf | None = None,
         pld_key: PldKeyOf | None = None,
+        require_place: Callable[[], None] | None = None,
     ) -> Partition:
         """Open a partition in a new epoch, taking over what the newest manifest describes.
 
@@ -102,15 +105,21 @@ class Partition:
             budgets: how many URLs of a PLD pass in a turn; None for no limit. See `StepSources.set_budgets`.
             pld_of: a host's PLD; by default each host is its own.
             pld_key: the key of a PLD; by default that of a crawl without a secret.
+            require_place: raises TransientStoreError if the directory's parent is not the one that is meant. If it is
+                given, the first step makes the directory of a new partition, and calls it before.
 
         Raises:
-            OwnershipLostError: the epoch, or a later one, was opened before.
+            OwnershipLostError: the epoch, or a later one, was opened before. The first step may find that, too.
             CorruptionError: the manifest or a file that it names is damaged. The partition never starts from empty.
             TransientStoreError: the disk failed or is full. The call may be repeated with the same epoch.
         """
         files = files or DiskFiles()
         opened = open_epoch(directory, epoch, files, priority_bias=limits.priority_bias, fall_back=fall_back)
-        return cls(opened, limits, BudgetSource(budgets, pld_of, pld_key))
+        partition = cls(opened, limits, BudgetSource(budgets, pld_of, pld_key), require_place)
+        if require_place is None:
+            with store_errors(directory):
+                partition.committed.begin()
+        return partition
 
     def __repr__(self) -> str:
         return (
@@ -153,6 +162,8 @@ class Partition:
             before, sources, own = self.manifest, self.sources, self.committed.own
             entries = [e if isinstance(e, InboxEntry) else InboxEntry(*e) for e in inbox]
             fresh = entries_after(entries, before.inbox_id)
+            if fresh:
+                self.committed.begin()  # before a full table in memory becomes a file
             work = self.state.fork()
             source = sources.begin(work.turns, before.admitted)
             fold = StepFold(work, own.set_aside, sources.limits.mirrors)
@@ -160,6 +171,7 @@ class Partition:
             chosen = fold.choose(source, room, hot, sources.limits, away, extra_room)
             batch = AdmitBatch(before.batch_number + 1, before.admitted, chosen) if chosen else None
             if has_changed := bool(fresh) or work.differs(self.state):
+                self.committed.begin()
                 work.flush()
                 after = replace(
                     fold.counted_in(work.described(before, self.state)),
@@ -209,6 +221,7 @@ class Partition:
         missing = sum(number not in batches for number in beyond)
         work = self.state.skipping(keys)
         with store_errors(self._directory):
+            self.committed.begin()
             after = replace(
                 work.described(before, self.state),
                 batch_number=last,

@@ -10,9 +10,10 @@ too late. Both then find that the directory, or a later one, exists.
 
 from __future__ import annotations
 
+from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, NamedTuple
 
-from bigcrawl.exceptions import CorruptionError, OwnershipLostError
+from bigcrawl.exceptions import BigcrawlError, CorruptionError, OwnershipLostError
 from bigcrawl.scheduler.partition.directory import verify_files
 from bigcrawl.scheduler.partition.manifest_log import decode_manifest, decode_sound_manifests
 from bigcrawl.scheduler.queues.epoch_directory import (
@@ -25,6 +26,7 @@ from bigcrawl.scheduler.queues.epoch_directory import (
 )
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from pathlib import Path
 
     from bigcrawl.drum.files import Files
@@ -40,6 +42,18 @@ class Inherited(NamedTuple):
 
     manifest: Manifest
     batches: list[bytes]
+
+
+@contextmanager
+def new_epoch(directory: Path, epoch: int, files: Files) -> Iterator[EpochDirectory]:
+    """Create the directory of an epoch, and remove it if what follows fails. Raises as `begin_epoch`."""
+    own = begin_epoch(directory, epoch, files)
+    try:
+        yield own
+    except (OSError, BigcrawlError):
+        with suppress(OSError):  # else a later owner removes it
+            remove_epoch(own.path, files)
+        raise
 
 
 def begin_epoch(directory: Path, epoch: int, files: Files) -> EpochDirectory:

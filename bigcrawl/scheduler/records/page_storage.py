@@ -19,6 +19,9 @@ class PageStorage(Protocol):
     def safe_pages(self) -> int:
         """How many of them, counted from the first, are safe. A URL that ended before that may be acknowledged."""
 
+    def hasten(self) -> None:
+        """Make safe what it was given without waiting for more."""
+
 
 class Feeds(Protocol):
     """Stores the crawl's items."""

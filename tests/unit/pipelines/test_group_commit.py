@@ -33,9 +33,12 @@ class Desk:
     At the end it waits for its disk until a busy machine has closed the file, or for `close_s`.
     """
 
-    def __init__(self, directory: Path, monkeypatch: pytest.MonkeyPatch, close_s: float = 120) -> None:
+    def __init__(
+        self, directory: Path, monkeypatch: pytest.MonkeyPatch, close_s: float = 120, sync_s: float = 0.001
+    ) -> None:
         monkeypatch.setattr(warc, "DISK_AT_CLOSE_SECONDS", close_s)
-        config = SimpleNamespace(crawl=SimpleNamespace(warc_sync_s=0.001), politeness=SimpleNamespace(obey_robots=True))
+        crawl, politeness = SimpleNamespace(warc_sync_s=sync_s), SimpleNamespace(obey_robots=True)
+        config = SimpleNamespace(crawl=crawl, politeness=politeness)
         self.payloads: list[tuple[str, bytes, bytes]] = []  # what the frontier was told: URL, body and SHA-1
         tell = lambda request, *payload: self.payloads.append((request.url, *payload))  # noqa: E731
         started = SimpleNamespace(download_ms_of=lambda request: 7, note_payload=tell)
@@ -98,6 +101,22 @@ def test_page_is_safe_when_it_is_synced(tmp_path: Path, monkeypatch: pytest.Monk
         await at.until(lambda: at.pipeline.writes.safe_pages == 2)
         await at.pipeline.close_spider()
         assert at.stored() == ["http://a.example/0", "http://a.example/1"]
+
+    asyncio.run(scenario())
+
+
+def test_page_that_nothing_comes_behind_is_synced_at_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """However long the shortest time between two syncs; a page that is not waited for gathers more."""
+
+    async def scenario() -> None:
+        at = Desk(tmp_path, monkeypatch, sync_s=3_600)
+        for number in range(3):
+            at.store(number)
+            at.pipeline.writes.hasten()
+            await at.until(lambda number=number: at.pipeline.writes.safe_pages == number + 1)
+        at.store(3)
+        await at.pipeline.close_spider()
+        assert at.pipeline.writes.safe_pages == 4
 
     asyncio.run(scenario())
 

@@ -75,6 +75,13 @@ def test_start_and_leave_are_idempotent(server: EmbeddedServer) -> None:
     server.leave()
 
 
+def test_server_ends_without_waiting_for_its_next_tick(server: EmbeddedServer) -> None:
+    """It is asked by a command; a signal alone is looked at ten times a second."""
+    server.start()
+    server.leave()
+    assert "(user request from " in server.process.log_path.read_text()
+
+
 def test_data_outlives_the_server(server: EmbeddedServer) -> None:
     """What was written before a clean stop is there after the next start."""
     call(server.start(), "SET", "key", "value")

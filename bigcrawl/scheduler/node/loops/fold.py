@@ -61,6 +61,8 @@ class Fold(Loop):
     async def _step(self, *, starved: bool, idle: bool) -> None:
         done = await self._ownership.folding.step_due(starved=starved, idle=idle)
         self._has_stepped = done.stepped > 0
+        if self._has_stepped:
+            self._workload.note_moved()
         if done.admitted:
             self._wake_pump()
 

@@ -44,6 +44,7 @@ class Pump(Loop):
         self._handout = parts.handout
         self._held = parts.handout.held
         self._outbox = parts.outbox
+        self._workload = parts.workload
         self._contents = parts.contents
         self._exchange = parts.exchange
         self._trials = parts.trials
@@ -75,6 +76,8 @@ class Pump(Loop):
             await self._ownership.reconciliation.settle_doubts()
         if self._trials.have_news:
             await self._trials.flush()
+        if self._handout.is_idle and self._held.unacknowledged and self._engine.storage is not None:
+            self._engine.storage.hasten()  # hosts may be waiting for this alone, or the crawl's end
         if not self._pays():
             return PUMP_BUSY_S if len(self._handout.in_process) or self._held.unacknowledged else PUMP_WAITING_S
         self._is_hungry = False
@@ -85,6 +88,8 @@ class Pump(Loop):
         # Ends free memory, which may be what Redis lacks.
         moved = await self.end_and_take() if refused is None else await self.end()
         self._round_trips.set()
+        if moved:
+            self._workload.note_moved()
         if refused is not None:
             raise refused
         busy = moved or len(self._held) > 0

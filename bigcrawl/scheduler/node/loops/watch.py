@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from bigcrawl.exceptions import BigcrawlError, ConfigError
 from bigcrawl.redisdb.reply_errors import RedisRefusedError
 from bigcrawl.scheduler.crawl.close_rate import CloseRate
-from bigcrawl.scheduler.node.loops.loop import RETRY_S, Haste, Loop
+from bigcrawl.scheduler.node.loops.loop import RETRY_S, Haste, Loop, rest_until
 from bigcrawl.scheduler.node.loops.steer import look_at_snoozed
 from bigcrawl.scheduler.owner.parking import tend_snoozed
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 WATCH_S = 1.0
-WATCH_IDLE_S = 0.2  # a small crawl should not wait long for its own end
+WATCH_IDLE_S = 0.2  # while another node, or a start that goes on, may keep a small crawl from its end
 WATCH_FINISHED_MS = 10_000  # between two looks at a crawl that was found finished, if the node waits for more
 STUCK_LOOKS = 50  # in half a minute; another node may be reading a damaged partition that was repaired
 
@@ -53,6 +53,7 @@ class Watch(Loop):
         self._membership = parts.membership
         self._close_rate = CloseRate(parts.config.crawl.close_rate)
         self._haste = Haste()
+        self._looked_after = -1  # moves of the node's workload before it last looked for the end; -1 if it was not idle
         self._finished_until_ms = 0  # a finished crawl is not looked at again before, on the monotonic clock
         self._closes_when_empty = parts.config.crawl.close_when_empty
 
@@ -74,11 +75,12 @@ class Watch(Loop):
 
     async def rest(self, rest_s: float) -> None:
         """Rest for `rest_s`, or until nothing is left to do here, or a budget was changed by hand."""
-        was_idle = self._is_idle()
-        while rest_s > 0:
-            await asyncio.sleep(min(rest_s, WATCH_IDLE_S))
-            is_needed = self._reputation.is_told or (self._is_idle() and not was_idle)
-            rest_s = 0 if is_needed else rest_s - WATCH_IDLE_S
+        now = asyncio.get_running_loop().time
+        until = now() + rest_s
+        while (left_s := until - now()) > 0:
+            await rest_until(self._workload.emptied, 0, min(left_s, WATCH_IDLE_S))
+            if self._reputation.is_told or (self._is_idle() and self._looked_after != self._workload.moves):
+                return
 
     def _is_idle(self) -> bool:
         return self._workload.is_idle(self._ownership.owned.values())
@@ -133,13 +135,18 @@ class Watch(Loop):
 
     async def _look_for_end(self) -> None:
         offered = self._outbox.offered
+        self._looked_after = self._workload.moves if self._is_idle() else -1
         # Orders may free withheld URLs: a crawl is not finished before they were read.
         if self._is_idle() and (await self._control.read() or self._reputation.is_told):
             look_at_snoozed(self._ownership.owned.values())
-        elif self._is_idle() and not self._is_known_finished() and await self._finish.look():
+        elif self._is_idle() and not self._is_known_finished() and await self._has_finished():
             self._finished_until_ms = self._clock.monotonic_ms() + WATCH_FINISHED_MS
             self._progress.note_end(is_certain=offered == self._outbox.offered)
             self._handout.wake_engine()
+
+    async def _has_finished(self) -> bool:
+        """Whether two passes agree that all is done; no time need lie between them."""
+        return await self._finish.look() or (self._finish.is_near and await self._finish.look())
 
     def _end_held_up(self) -> None:
         """End a crawl that would never finish: nobody can read what is left."""

@@ -17,6 +17,7 @@ from bigcrawl.redisdb import scripts
 from bigcrawl.redisdb.keys import CrawlKeys
 from bigcrawl.redisdb.replies import pairs_of, scores_of
 from bigcrawl.revisiting.visit import Visit, VisitFormatError
+from bigcrawl.scheduler.gates.batcher import Batcher
 from bigcrawl.scheduler.owner.hot.admit_calls import admit_call, pack_keys, unpack_keys
 from bigcrawl.scheduler.partition.manifest import NO_INBOX_ID
 from bigcrawl.scheduler.partition.partition import ADMIT_URLS_MAX
@@ -32,6 +33,8 @@ if TYPE_CHECKING:
     from bigcrawl.scheduler.partition.admit_batch import AdmitBatch
     from bigcrawl.scheduler.partition.partition import Partition
     from bigcrawl.scheduler.records.queued_url import QueuedUrl
+
+    Ready = list[tuple[str, float]]  # hosts, each with the time at which it is due
 
 logger = logging.getLogger(__name__)
 
@@ -51,10 +54,29 @@ class InRedis(NamedTuple):
     due_in_ms: int | None
 
 
+def inbox_looks(client: RedisClient) -> Batcher[tuple[PartitionKeys, str], Ready]:
+    """Looks at partitions, many in two round trips: which hosts are ready, once the inbox is past the entry named."""
+
+    async def ask_all(asked: list[tuple[PartitionKeys, str]]) -> list[Ready]:
+        await client.run([scripts.advance_inbox(keys, inbox_id) for keys, inbox_id in asked])
+        replies = await client.commands([("ZRANGE", keys.ready, 0, -1, "WITHSCORES") for keys, _ in asked])
+        return [scores_of(reply) for reply in replies]
+
+    return Batcher(ask_all)
+
+
 async def bring_up(
-    client: RedisClient, keys: PartitionKeys, identity: Identity, disk: Partition, claim: Claim, connections: int
+    client: RedisClient,
+    looks: Batcher[tuple[PartitionKeys, str], Ready],
+    keys: PartitionKeys,
+    identity: Identity,
+    disk: Partition,
+    claim: Claim,
+    connections: int,
 ) -> InRedis:
     """Bring Redis and disk of a newly claimed partition into agreement. Return what Redis then has.
+
+    `looks` is shared by all partitions that are opened at once.
 
     Raises:
         OwnershipLostError: another node has claimed it since.
@@ -63,10 +85,9 @@ async def bring_up(
     """
     if claim.admitted > disk.manifest.batch_number:
         await _mark_admitted(client, keys, disk, claim.admitted)
-    await client.run([scripts.advance_inbox(keys, disk.manifest.inbox_id)])
     if claim.admitted < disk.manifest.batch_number:
         await _offer_again(client, keys, identity, disk, claim.admitted, connections)
-    return await _look(client, keys)
+    return await _in_redis(client, keys, await looks.ask((keys, disk.manifest.inbox_id)))
 
 
 async def begin_anew(client: RedisClient, crawl: str, keys: PartitionKeys, identity: Identity) -> None:
@@ -182,9 +203,8 @@ async def _mark_admitted(client: RedisClient, keys: PartitionKeys, disk: Partiti
     await asyncio.to_thread(disk.fold_admitted, batches, admitted)
 
 
-async def _look(client: RedisClient, keys: PartitionKeys) -> InRedis:
+async def _in_redis(client: RedisClient, keys: PartitionKeys, ready: Ready) -> InRedis:
     """Count each host's URLs in Redis. The claim has returned taken ones to their queues."""
-    ready = scores_of(await client.command("ZRANGE", keys.ready, 0, -1, "WITHSCORES"))
-    counts = await client.commands([("ZCARD", keys.back + host) for host, _ in ready])
+    counts = await client.commands([("ZCARD", keys.back + host) for host, _ in ready]) if ready else []
     by_host = {host: int(count) for (host, _), count in zip(ready, counts, strict=True) if count}
     return InRedis(by_host, max(0, int(ready[0][1]) - client.now_ms()) if ready else None)

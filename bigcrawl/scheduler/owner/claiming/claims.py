@@ -141,26 +141,24 @@ class Claims:
     async def _open(self, won: dict[int, Claim]) -> None:
         """Open won partitions. One that another node has taken over meanwhile is left to it.
 
-        They are opened one by one, or all at once where most of the time is spent waiting for a store.
+        They are opened at once: while one waits for Redis or the store, the disk opens another.
         """
         node = self._membership.node
         self._opening = {p: Identity(node, claim.epoch, claim.generation) for p, claim in won.items()}
         try:
-            if self._opener.waits_for_store:
-                results = await asyncio.gather(*(self._open_one(*p) for p in won.items()), return_exceptions=True)
-                if failed := next((error for error in results if error is not None), None):
-                    raise failed
-            else:
-                for partition, claim in won.items():
-                    await self._open_one(partition, claim)
+            trimmed = await self._opener.trimmed(list(won))
+            opening = (self._open_one(p, claim, trimmed[p]) for p, claim in won.items())
+            results = await asyncio.gather(*opening, return_exceptions=True)
         finally:
             self._opening = {}
+        if failed := next((error for error in results if error is not None), None):
+            raise failed
 
-    async def _open_one(self, partition: int, claim: Claim) -> None:
+    async def _open_one(self, partition: int, claim: Claim, trimmed: str) -> None:
         table = self._table
         before, identity = table.by_number.get(partition), self._opening[partition]
         try:
-            table.put(await self._opener.open(partition, claim, identity, before))
+            table.put(await self._opener.open(partition, claim, identity, before, trimmed))
         except OwnershipLostError as error:
             logger.info("%(error)s: it is left to its new owner", {"error": error})
             if before is not None:

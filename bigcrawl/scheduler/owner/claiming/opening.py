@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import asyncio
 from contextlib import suppress
 from functools import partial
 from typing import TYPE_CHECKING
 
-from bigcrawl.exceptions import CorruptionError
+from bigcrawl.exceptions import BigcrawlError, CorruptionError
 from bigcrawl.redisdb.keys import partition_keys
 from bigcrawl.scheduler.crawl.missing import REFETCH, LostFilesError
-from bigcrawl.scheduler.owner.claiming.bring_up import begin_anew, bring_up, go_on_with_older
+from bigcrawl.scheduler.gates.batcher import Batcher
+from bigcrawl.scheduler.owner.claiming.bring_up import begin_anew, bring_up, go_on_with_older, inbox_looks
 from bigcrawl.scheduler.owner.hot.due_heap import NEVER_MS, DueHeap
 from bigcrawl.scheduler.owner.owned_partition import OwnedPartition
 from bigcrawl.scheduler.partition.copies import newest_manifest
@@ -20,7 +20,7 @@ from bigcrawl.scheduler.records.inbox_entry import id_order
 from bigcrawl.scheduler.records.suspicion import Suspicion
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
     from pathlib import Path
 
     from bigcrawl.clock import Clock
@@ -34,6 +34,9 @@ if TYPE_CHECKING:
     from bigcrawl.scheduler.partition.file_work import FileThread
     from bigcrawl.scheduler.partition.manifest import Manifest
     from bigcrawl.scheduler.partition.partition import PartitionLimits
+
+    _Disk = tuple[int, Claim, str]  # a partition, how it was won, and up to where Redis may have dropped its inbox
+    _OnDisk = tuple[Manifest | None, str, Partition]
 
 
 class Opener:
@@ -49,6 +52,7 @@ class Opener:
         crawl_budgets: the budgets of PLDs.
         lateness: how much of the hot set may be extra URLs.
         store: the durable points of partitions.
+        require_place: see `Partition.open`.
 
     Attributes:
         due_heap: the opened partitions by when they are due.
@@ -65,6 +69,7 @@ class Opener:
         crawl_budgets: CrawlBudgets,
         lateness: Lateness,
         store: NodeStore,
+        require_place: Callable[[], None],
     ) -> None:
         self._crawl = config.crawl
         self._connections = config.politeness.host_connections
@@ -80,15 +85,13 @@ class Opener:
         self._crawl_budgets = crawl_budgets
         self._lateness = lateness
         self._store = store
+        self._require_place = require_place
+        self._disks = Batcher(self._open_disks)
+        self._looks = inbox_looks(client)
         self.due_heap: DueHeap[OwnedPartition] = DueHeap()
 
     def __repr__(self) -> str:
         return f"<Opener below {self._crawl.crawl_dir}>"
-
-    @property
-    def waits_for_store(self) -> bool:
-        """Whether opening a partition waits for a store."""
-        return self._store.is_used
 
     def directory(self, partition: int) -> Path:
         """The directory of a partition."""
@@ -105,9 +108,8 @@ class Opener:
         Raises:
             TransientStoreError: Redis, the disk or the store failed.
         """
-        trimmed = await asyncio.gather(*map(self._trimmed, partitions))
         there = set()
-        for partition, upto in zip(partitions, trimmed, strict=True):
+        for partition, upto in (await self.trimmed(partitions)).items():
             with suppress(CorruptionError):  # damage is found when it is opened
                 stored = await self._store.newest_manifest(partition)
                 here = await self._thread.run(partial(newest_manifest, self.directory(partition), self._files))
@@ -116,13 +118,18 @@ class Opener:
             there.add(partition)
         return there
 
-    async def _trimmed(self, partition: int) -> str:
-        """Up to where Redis may have dropped what the partition's files have: entry and batch, or empty."""
-        text = await self._client.command("HGET", partition_keys(self._crawl.name, partition).state, "trimmed")
-        return (text or b"").decode()
+    async def trimmed(self, partitions: Sequence[int]) -> dict[int, str]:
+        """Up to where Redis may have dropped what each partition's files have: entry and batch, or empty.
+
+        Raises:
+            TransientStoreError: Redis is away.
+        """
+        keys = [partition_keys(self._crawl.name, partition).state for partition in partitions]
+        texts = await self._client.commands([("HGET", key, "trimmed") for key in keys])
+        return {p: (text or b"").decode() for p, text in zip(partitions, texts, strict=True)}
 
     async def open(
-        self, partition: int, claim: Claim, identity: Identity, before: OwnedPartition | None
+        self, partition: int, claim: Claim, identity: Identity, before: OwnedPartition | None, trimmed: str
     ) -> OwnedPartition:
         """Open a won partition's directory in its new epoch and bring Redis in line.
 
@@ -131,6 +138,7 @@ class Opener:
             claim: how it was won.
             identity: this node, in the epoch and generation that the claim began.
             before: the same partition in an earlier epoch, if this node owned it.
+            trimmed: what `trimmed` says of it since the claim.
 
         Raises:
             OwnershipLostError: another node has claimed it since.
@@ -139,21 +147,14 @@ class Opener:
             CorruptionError: a file is damaged.
         """
         series = await self._store.fetch_newer(partition, self.directory(partition))
-        trimmed = await self._trimmed(partition)
-        manifest, lack = await self._thread.run(lambda: self._lack(partition, claim, trimmed))
-        if lack and not self._begins_anew:
-            raise LostFilesError(
-                f"{lack}: bring its files back, start the node that has them, go on without them "
-                f"(BIGCRAWL_LOST_PARTITIONS=refetch), or start the crawl anew (BIGCRAWL_FRESH=1)"
-            )
-        disk = await self._thread.run(lambda: self._open_disk(partition, claim))
+        manifest, lack, disk = await self._disks.ask((partition, claim, trimmed))
         points = await self._store.put_first(disk, series)
         keys = partition_keys(self._crawl.name, partition)
         if lack and manifest is None:
             await begin_anew(self._client, self._crawl.name, keys, identity)
         elif lack:
             await go_on_with_older(self._client, keys, identity, lack)
-        in_redis = await bring_up(self._client, keys, identity, disk, claim, self._connections)
+        in_redis = await bring_up(self._client, self._looks, keys, identity, disk, claim, self._connections)
         self._crawl_budgets.give_to(disk)
         now_ms = self._clock.monotonic_ms()
         owned = OwnedPartition(
@@ -190,18 +191,35 @@ class Opener:
         )
         return manifest, lack if is_older(manifest, trimmed) else ""
 
-    def _open_disk(self, partition: int, claim: Claim) -> Partition:
-        directory = self.directory(partition)
+    async def _open_disks(self, asked: Sequence[_Disk]) -> list[_OnDisk | BigcrawlError]:
+        return await self._thread.run(lambda: [self._open_or_fail(each) for each in asked])
+
+    def _open_or_fail(self, asked: _Disk) -> _OnDisk | BigcrawlError:
+        try:
+            return self._open_disk(*asked)
+        except BigcrawlError as error:
+            return error
+
+    def _open_disk(self, partition: int, claim: Claim, trimmed: str) -> _OnDisk:
+        """What `_lack` returns, and the opened partition. Raises LostFilesError if the node does not go on without."""
+        manifest, lack = self._lack(partition, claim, trimmed)
+        if lack and not self._begins_anew:
+            raise LostFilesError(
+                f"{lack}: bring its files back, start the node that has them, go on without them "
+                f"(BIGCRAWL_LOST_PARTITIONS=refetch), or start the crawl anew (BIGCRAWL_FRESH=1)"
+            )
         crawl_budgets = self._crawl_budgets
-        return Partition.open(
-            directory,
+        disk = Partition.open(
+            self.directory(partition),
             claim.epoch,
             self._limits,
             self._files,
             budgets=crawl_budgets.budgets,
             pld_of=crawl_budgets.pld_of,
             pld_key=crawl_budgets.pld_key,
+            require_place=self._require_place,
         )
+        return manifest, lack, disk
 
 
 def is_older(manifest: Manifest, trimmed: str) -> bool:

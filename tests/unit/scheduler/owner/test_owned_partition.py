@@ -14,7 +14,7 @@ from bigcrawl.redisdb.keys import PartitionKeys
 from bigcrawl.redisdb.scripts import Claim, Identity
 from bigcrawl.revisiting.policies import PERIODIC, RevisitPolicy, WaitBounds
 from bigcrawl.revisiting.visit import Answer, Visit, next_visit
-from bigcrawl.scheduler.owner.claiming.bring_up import bring_up
+from bigcrawl.scheduler.owner.claiming.bring_up import bring_up, inbox_looks
 from bigcrawl.scheduler.owner.hot.admit_calls import pack_keys, unpack_keys
 from bigcrawl.scheduler.owner.hot.due_heap import DueHeap
 from bigcrawl.scheduler.owner.hot.hot_set import AwayHosts, HotSet
@@ -73,7 +73,9 @@ class Owner:
         claim = await self.claim()
         disk = Partition.open(self.directory, claim.epoch, PartitionLimits(host_hot_max=host_hot_max))
         identity = Identity("n", claim.epoch, claim.generation)
-        in_redis = await bring_up(self.client, self.keys, identity, disk, claim, connections=1)
+        in_redis = await bring_up(
+            self.client, inbox_looks(self.client), self.keys, identity, disk, claim, connections=1
+        )
         return OwnedPartition(
             self.keys,
             identity,

@@ -416,6 +416,10 @@ def test_manifests_are_made_durable_in_time_and_a_few_at_a_time(
                 return sum(mine.disk.committed.has_undurable_changes for mine in node.ownership.owned.values())
 
             await node.ownership.make_durable_due()
+            assert undurable() == 0, "nothing was written"
+            for mine in node.ownership.owned.values():
+                mine.disk.committed.begin()
+            await node.ownership.make_durable_due()
             assert undurable() == 80
             w.clock.advance(10_000)
             left = []
@@ -438,6 +442,7 @@ def test_partitions_that_have_waited_longest_are_made_durable_first(
             owned = list(node.ownership.owned.values())
             w.clock.advance(20_000)
             for place, mine in enumerate(owned):
+                mine.disk.committed.begin()
                 mine.durability.forced_ms = w.clock.monotonic_ms() - 10_000 - place
             await node.ownership.make_durable_due()
             assert [mine.disk.committed.has_undurable_changes for mine in owned] == [True] * 48 + [False] * 32

@@ -548,6 +548,7 @@ def test_a_step_is_two_appends_and_a_durable_round_three_syncs(directory: Path) 
     """However many steps lie between, a durable round syncs a queue, the log, and new names; then nothing."""
     files = CountingFiles()
     partition = Partition.open(directory, 1, LIMITS, files)
+    partition.step([("0-1", encode_batch([make_url(7)]))], 10, {})
     partition.committed.make_durable()
     for number in range(50):
         files.calls.clear()

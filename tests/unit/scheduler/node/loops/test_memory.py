@@ -13,19 +13,29 @@ from bigcrawl.scheduler.node.loops.memory import YOUNG_MAX
 # From 3.12 on some objects are frozen before anybody has asked for it.
 TELL = "import json; print(json.dumps([gc.get_threshold(), gc.get_freeze_count() > frozen, gc.isenabled()]))"
 
+TAME = """
+import asyncio
+from bigcrawl.scheduler.node.loops import memory
+memory.SETTLED_S = 0
+async def tame():
+    frozen_before = gc.get_freeze_count()
+    memory.tame_memory()
+    assert gc.get_freeze_count() == frozen_before, "not while a crawl starts"
+    await asyncio.sleep(0.01)
+"""
+
 
 def told(before: str, after: str = "") -> Any:
-    """Thresholds, whether anything is frozen, whether the collector is on, when it was tamed between the two."""
-    tame = "from bigcrawl.scheduler.node.loops.memory import tame_memory as tame; tame()"
+    """Thresholds, whether anything is frozen, whether the collector is on, when a loop tamed it between the two."""
     begin = "import gc; frozen = gc.get_freeze_count()"
-    code = "; ".join(part for part in (begin, before, tame, after, TELL) if part)
+    code = "\n".join(part for part in (begin, before, TAME, "asyncio.run(tame())", after, TELL) if part)
     return json.loads(subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True).stdout)
 
 
 def test_collector_as_python_sets_it_is_tamed_once() -> None:
     """Fewer collections, over what came since; a second crawl of the process freezes nothing more."""
     assert told("") == [[YOUNG_MAX, 20, 100], True, True]
-    assert told("", "gc.unfreeze(); tame()") == [[YOUNG_MAX, 20, 100], False, True]
+    assert told("", "gc.unfreeze(); asyncio.run(tame())") == [[YOUNG_MAX, 20, 100], False, True]
 
 
 def test_choice_of_the_project_stays() -> None:
@@ -54,11 +64,12 @@ print(before - resident())
 
 
 LARGE_BLOCKS = """
-import os, sys
+import asyncio, os, sys
 from pathlib import Path
 from bigcrawl.scheduler.node.loops.memory import tame_memory
 def resident(): return int(Path("/proc/self/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
-if sys.argv[1:]: tame_memory()
+async def tame(): tame_memory()
+if sys.argv[1:]: asyncio.run(tame())
 bytes(30_000_000)  # glibc learns of it that blocks up to this size belong into a heap
 batches, staying = [], []
 for _ in range(100):

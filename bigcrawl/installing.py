@@ -1,0 +1,244 @@
+"""Installs the frontier in the settings of a crawl; with a wrong setting, only what ends the crawl at its start."""
+
+from __future__ import annotations
+
+import importlib.util
+import logging
+import select
+from contextlib import suppress
+from typing import TYPE_CHECKING
+
+from scrapy.downloadermiddlewares import cookies
+from scrapy.downloadermiddlewares.httpcompression import HttpCompressionMiddleware
+from scrapy.downloadermiddlewares.redirect import MetaRefreshMiddleware as ScrapyMetaRefresh
+from scrapy.downloadermiddlewares.redirect import RedirectMiddleware as ScrapyRedirect
+from scrapy.extensions.feedexport import FeedExporter as ScrapyFeedExporter
+from scrapy.utils.misc import load_object
+from tldextract import TLDExtract
+
+from bigcrawl import __version__
+from bigcrawl.config import read_config
+from bigcrawl.contact import user_agent_with
+from bigcrawl.default_settings import BY_NAME
+from bigcrawl.downloads.downloader import Downloader
+from bigcrawl.exceptions import ConfigError
+from bigcrawl.extensions.exit_status import ExitStatus
+from bigcrawl.extensions.feeds import FeedExporter
+from bigcrawl.extensions.log_formatter import LogFormatter
+from bigcrawl.extensions.log_lines import LogLines
+from bigcrawl.extensions.progress import Progress
+from bigcrawl.extensions.stop import WholeStop
+from bigcrawl.middlewares.compression import CompressionMiddleware
+from bigcrawl.middlewares.link_checks import check_scope
+from bigcrawl.middlewares.links import LinksMiddleware
+from bigcrawl.middlewares.page_filter import PageFilter
+from bigcrawl.middlewares.redirects import MetaRefreshMiddleware, RedirectMiddleware
+from bigcrawl.middlewares.revisits import CHANGES_ORDER, CONDITIONS_ORDER, Changes, Conditions
+from bigcrawl.pipelines.warc import WarcPipeline, usable_directory
+from bigcrawl.politeness.speed_plan import parse_speed
+from bigcrawl.project_settings import crawl_name_of, is_set, speak_of_delay, speak_of_unused, with_slots
+from bigcrawl.revisiting.policies import NEVER
+from bigcrawl.scheduler.adapter.early_server import plan_server
+from bigcrawl.scheduler.adapter.registry import mark_failed
+from bigcrawl.scheduler.budgets.in_degrees import EMPTY_COUNTS
+from bigcrawl.scheduler.budgets.policies import make_policy
+from bigcrawl.scheduler.gates.spaces import group_function
+from bigcrawl.scheduler.rules.blacklist import parse_entries
+from bigcrawl.scheduler.rules.budget_rules import parse_rules
+from bigcrawl.scheduler.rules.delay_rules import parse_delays
+from bigcrawl.scheduler.rules.link_rules import LinkRules
+from bigcrawl.scheduler.rules.page_rules import PageRules
+from bigcrawl.scheduler.scheduler import Scheduler
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from scrapy.crawler import Crawler
+    from scrapy.settings import BaseSettings
+
+    from bigcrawl.config import Config, MetricsConfig, PolitenessConfig
+
+logger = logging.getLogger(__name__)
+
+DOWNLOAD_MAXSIZE = 16 << 20
+"""With Scrapy's default of 1 GiB, 64 endless bodies would exceed the memory of most machines."""
+
+METRICS = "bigcrawl.extensions.metrics.Metrics"
+DASHBOARD = "bigcrawl.extensions.dashboard.Dashboard"
+"""Loaded only if it is switched on, because it needs a package of its own."""
+END_REPORT = "bigcrawl.extensions.end_report.EndReport"
+"""Loaded only if it is wanted, because it imports what only commands need."""
+STORED = "bigcrawl.stored.installing.install"
+"""Loaded only if pages come from files."""
+
+_OURS: dict[str, dict[type, type]] = {
+    "DOWNLOADER_MIDDLEWARES": {
+        HttpCompressionMiddleware: CompressionMiddleware,
+        ScrapyMetaRefresh: MetaRefreshMiddleware,
+        ScrapyRedirect: RedirectMiddleware,
+    },
+    "EXTENSIONS": {ScrapyFeedExporter: FeedExporter},
+}
+_TAKEN_OVER = {"DOWNLOAD_DELAY": 0, "AUTOTHROTTLE_ENABLED": False, "ROBOTSTXT_OBEY": False}
+
+
+def install(settings: BaseSettings, crawler: Crawler) -> None:
+    """Install the components, or only the one that ends the crawl at its start."""
+    settings.setdefault_in_component_priority_dict("EXTENSIONS", ExitStatus, 500)
+    settings.setdefault_in_component_priority_dict("EXTENSIONS", LogLines, 400)
+    settings.setdefault_in_component_priority_dict("EXTENSIONS", WholeStop, 500)
+    if settings.get("BIGCRAWL_CRAWL") is None:
+        settings.set("BIGCRAWL_CRAWL", crawl_name_of(crawler.spidercls.name), "addon")
+    try:
+        config = read_config(settings)
+        delay_rules = with_slots(settings, config.pace.delay_rules)
+        _check(config, delay_rules)
+        check_scope(config.filters, crawler.spider)
+    except ConfigError as error:
+        _refuse(settings, crawler, error)
+        return
+    for name in ("BIGCRAWL_WARC_DIR", "BIGCRAWL_HOST_DELAY"):
+        if settings.get(name) is None:
+            settings.set(name, BY_NAME[name].default, "addon")
+    host_delay_s = config.politeness.host_delay_ms / 1000
+    speak_of_delay(settings, host_delay_s)
+    speak_of_unused(settings)
+    settings.set("BIGCRAWL_HOST_DELAY", host_delay_s, "addon")
+    settings.set("BIGCRAWL_DELAY_RULES", delay_rules, max(settings.getpriority("BIGCRAWL_DELAY_RULES") or 0, 15))
+    settings.set("DOWNLOADER", Downloader, "addon")
+    settings.set("DOWNLOAD_MAXSIZE", DOWNLOAD_MAXSIZE, "addon")
+    _replace_components(settings)
+    _keep_cookies_offline()
+    _identify(settings, config.politeness)
+    settings.set("CONCURRENT_ITEMS", 1, "addon")
+    settings.set_in_component_priority_dict("SPIDER_MIDDLEWARES", LinksMiddleware, 10)
+    if PageRules(config.filters):
+        settings.set_in_component_priority_dict("SPIDER_MIDDLEWARES", PageFilter, 20)
+    if not config.source.pattern:
+        _speak_of_robots(settings, obeys=config.politeness.obey_robots)
+    for name, value in _TAKEN_OVER.items():
+        settings.set(name, value, max(settings.getpriority(name) or 0, 15))
+    if config.source.pattern:
+        _keep_log_short(settings, has_summary=False)
+        load_object(STORED)(settings)
+        return
+    _install_frontier(settings, crawler, config)
+
+
+def _speak_of_robots(settings: BaseSettings, *, obeys: bool) -> None:
+    """Log whether robots.txt is obeyed, if the project may expect otherwise."""
+    if not obeys:
+        logger.warning("robots.txt is IGNORED: BIGCRAWL_ROBOTS says that all hosts of this crawl are yours")
+    elif is_set(settings, "ROBOTSTXT_OBEY") and not settings.getbool("ROBOTSTXT_OBEY"):
+        logger.warning(
+            "ROBOTSTXT_OBEY = False has no effect: robots.txt is obeyed. Only %(setting)s ignores it",
+            {"setting": 'BIGCRAWL_ROBOTS = "ignore-i-own-these-hosts"'},
+        )
+
+
+def _refuse(settings: BaseSettings, crawler: Crawler, error: ConfigError) -> None:
+    """Log the error in one line; `ExitStatus` closes the spider before anything is fetched.
+
+    Raising from here would print a traceback.
+    """
+    logger.error("%(error)s", {"error": error})
+    mark_failed(crawler)
+    settings.set("FEEDS", {}, "cmdline")  # do not overwrite the items of an earlier run
+
+
+def _check(config: Config, delay_rules: Mapping[str, Mapping[str, object]]) -> None:
+    """Raise ConfigError if a setting that others read later is wrong."""
+    make_policy(config.budget, EMPTY_COUNTS)
+    LinkRules(config.filters)
+    PageRules(config.filters)
+    parse_rules(config.budget.rules)
+    parse_entries(config.pace.blacklist)
+    parse_delays(delay_rules)
+    group_function(config.pace.group)
+    parse_speed(config.pace.speed, config.pace.time_zone)
+    if config.crawl.warc_dir is not None and not config.source.pattern:
+        usable_directory(config.crawl.warc_dir)
+    _check_metrics_package(config.metrics)
+
+
+def _check_metrics_package(metrics: MetricsConfig) -> None:
+    """Raise ConfigError if metrics are wanted, and what they need is not installed."""
+    if metrics.is_on and importlib.util.find_spec("prometheus_client") is None:
+        raise ConfigError(
+            'BIGCRAWL_METRICS needs the package prometheus-client, which is missing: pip install "bigcrawl[metrics]"'
+        )
+
+
+def _install_frontier(settings: BaseSettings, crawler: Crawler, config: Config) -> None:
+    """Have pages fetched, in the order of the frontier."""
+    settings.set("SCHEDULER", Scheduler, "addon")
+    if settings["SCHEDULER"] is Scheduler and not (config.crawl.redis_url or config.crawl.is_fresh):
+        plan_server(crawler, config.crawl)
+    settings.set("CONCURRENT_REQUESTS", 64, "addon")
+    if importlib.util.find_spec("pycurl") and hasattr(select, "epoll"):
+        for scheme in ("http", "https"):
+            settings["DOWNLOAD_HANDLERS"].setdefault(scheme, "bigcrawl.downloads.http.HttpDownloadHandler")
+    if config.revisits.rule != NEVER:
+        settings.set_in_component_priority_dict("DOWNLOADER_MIDDLEWARES", Conditions, CONDITIONS_ORDER)
+        settings.set_in_component_priority_dict("DOWNLOADER_MIDDLEWARES", Changes, CHANGES_ORDER)
+    if config.crawl.warc_dir is not None:
+        settings.setdefault_in_component_priority_dict("ITEM_PIPELINES", WarcPipeline, 900)
+    _add_extensions(settings, config)
+    _speak_of_feeds(settings)
+    _keep_log_short(settings, has_summary=bool(config.progress_ms))
+
+
+def _add_extensions(settings: BaseSettings, config: Config) -> None:
+    extensions: list[type | str] = [Progress]
+    extensions += [END_REPORT] * (config.crawl.report_dir is not None)
+    extensions += [METRICS] * config.metrics.is_on
+    extensions += [DASHBOARD] * config.dashboard.is_on
+    for extension in extensions:
+        settings.setdefault_in_component_priority_dict("EXTENSIONS", load_object(extension), 500)
+
+
+def _replace_components(settings: BaseSettings) -> None:
+    """Replace Scrapy's components by ours, unless the project names Scrapy's itself."""
+    for name, ours in _OURS.items():
+        chosen = {load_object(component) for component in settings.getdict(name)}
+        for scrapys in ours.keys() - chosen:
+            with suppress(KeyError):
+                settings.replace_in_component_priority_dict(f"{name}_BASE", scrapys, ours[scrapys])
+
+
+def _keep_cookies_offline() -> None:
+    """Give Scrapy's cookies the installed list of public suffixes: they would download one within the event loop."""
+    if hasattr(cookies, "_split_domain"):
+        cookies._split_domain = TLDExtract(cache_dir=None, suffix_list_urls=(), include_psl_private_domains=True)
+
+
+def _speak_of_feeds(settings: BaseSettings) -> None:
+    """Warn about the project's own feed exporters that cannot keep items."""
+    for component, order in settings.getdict("EXTENSIONS").items():
+        own = load_object(component)
+        is_exporter = isinstance(own, type) and issubclass(own, ScrapyFeedExporter)
+        if order is not None and is_exporter and not issubclass(own, FeedExporter):
+            logger.warning(
+                "feeds are written by %(own)s: kill -9 loses items of pages that count as fetched; derive it from "
+                "%(ours)s, see docs/items.md",
+                {"own": own.__name__, "ours": f"{FeedExporter.__module__}.{FeedExporter.__name__}"},
+            )
+
+
+def _keep_log_short(settings: BaseSettings, *, has_summary: bool) -> None:
+    """Keep outcomes of single pages, and figures that the summary has, out of the log."""
+    settings.set("RETRY_GIVE_UP_LOG_LEVEL", "DEBUG", "addon")
+    settings.set("LOG_FORMATTER", LogFormatter, "addon")
+    if has_summary:
+        settings.set("STATS_DUMP", False, "addon")
+
+
+def _identify(settings: BaseSettings, politeness: PolitenessConfig) -> None:
+    """Add the contact to the user agent and a mail address to each request, unless they are there already."""
+    agent = user_agent_with(politeness.agent, politeness.contact, f"bigcrawl/{__version__}")
+    if agent != politeness.agent:
+        settings.set("USER_AGENT", agent, max(settings.getpriority("USER_AGENT") or 0, 15))
+    headers = settings.getdict("DEFAULT_REQUEST_HEADERS")
+    if politeness.mail and not any(name.lower() == "from" for name in headers):
+        priority = max(settings.getpriority("DEFAULT_REQUEST_HEADERS") or 0, 15)
+        settings.set("DEFAULT_REQUEST_HEADERS", {**headers, "From": politeness.mail}, priority)
