@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any
 from bigcrawl.redisdb.scripts.call import Call
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from bigcrawl.redisdb.keys import PartitionKeys
-    from bigcrawl.redisdb.scripts.call import Identity
+    from bigcrawl.redisdb.scripts.call import Identity, Value
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,6 +112,16 @@ def claim_partition(
         ),
         parse,
     )
+
+
+def renew_leases(owned: Sequence[tuple[PartitionKeys, Identity]], lease_ms: int, now_ms: int = 0) -> Call[list[int]]:
+    """Renew the leases of a node's partitions. Return the places of those that it does not own, beginning with 0.
+
+    Their keys must be on the same server: on a cluster, of one partition.
+    """
+    names = tuple(keys.owner for keys, _ in owned)
+    args: tuple[Value, ...] = (now_ms, owned[0][1].node, lease_ms, *(identity.epoch for _, identity in owned))
+    return Call("renew_leases", names, args, lambda lost: [place - 1 for place in lost])
 
 
 def look_partition(

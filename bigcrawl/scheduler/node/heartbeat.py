@@ -133,28 +133,23 @@ class Leases:
         self._tell_views = tell
 
     async def renew(self) -> None:
-        """Look at the owned partitions, which renews their leases.
+        """Look at owned partitions, and renew leases.
 
         Raises:
             TransientStoreError: Redis is away.
         """
-        sent_ms = self._clock.monotonic_ms()
-        partitions, calls = self._ownership.claims.leases(is_brief=self._tell_views is None)
-        views = await self._client.run(calls)
-        unfolded = 0
-        for owned, view in zip(partitions, views, strict=False):
-            if not view.owned:
-                self._ownership.table.lose(owned)
-                continue
+        sent_ms, looks = self._clock.monotonic_ms(), self._ownership.looks
+        tell = self._tell_views
+        found = await looks.run(sent_ms, holds_urls=len(self._handout.held) > 0, sees_all=tell is not None)
+        for owned, view in found:
             owned.note_inbox(view)
-            unfolded += owned.inbox.unfolded_urls
             if view.next_due_ms >= 0:
                 owned.note_due_by(sent_ms + view.next_due_ms - view.now_ms)
-        self._workload.note_unfolded(unfolded)
-        if self._tell_views is not None:
-            self._tell_views([view for view in views if view.owned])
+        self._workload.note_unfolded(sum(owned.inbox.unfolded_urls for owned in self._ownership.owned.values()))
+        if tell is not None:
+            tell([view for _, view in found])
         if not self._ownership.claims.is_reclaiming:
-            self._note_renewal(sent_ms)
+            self._note_renewal(sent_ms if looks.renewed_ms is None else looks.renewed_ms)
 
     def _note_renewal(self, sent_ms: int) -> None:
         if not self._handout.lease.is_valid:

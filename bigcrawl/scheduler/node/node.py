@@ -73,15 +73,15 @@ class Node:
         self.beat = Beat(parts)
         self.recovery = Recovery(parts, self.beat)
         self.room = TakeRoom(parts)
-        round_trips = asyncio.Event()
-        self.pump = Pump(parts, self.room, self.recovery, round_trips)
+        news = asyncio.Event()
+        self.pump = Pump(parts, self.room, self.recovery, news)
         parts.handout.lanes.connect(
             offer=parts.gatekeeper.offer,
             wake=self.pump.wake,
             hosts=lambda: self.ownership.hot_hosts,
             is_alone=lambda: not parts.shared_hosts.are_kept,
         )
-        self.fold = Fold(parts, self.pump.wake, round_trips)
+        self.fold = Fold(parts, self.pump.wake, news)
         self.guard = Guard(parts)
         self.watch = Watch(parts)
         self.steer = Steer(parts, self.pump.wake)

@@ -16,6 +16,7 @@ from bigcrawl.scheduler.budgets.mirrors import MirrorRules
 from bigcrawl.scheduler.budgets.traps import TrapRules
 from bigcrawl.scheduler.crawl.missing import MissingPartitions
 from bigcrawl.scheduler.owner.claiming.claims import CLAIMED_AT_ONCE, Claims
+from bigcrawl.scheduler.owner.claiming.looks import Looks
 from bigcrawl.scheduler.owner.claiming.opening import Opener
 from bigcrawl.scheduler.owner.claiming.releases import Releases
 from bigcrawl.scheduler.owner.damaged import DamagedPartitions
@@ -40,6 +41,7 @@ if TYPE_CHECKING:
     from bigcrawl.drum.files import Files
     from bigcrawl.exceptions import CorruptionError
     from bigcrawl.redisdb.client import RedisClient
+    from bigcrawl.scheduler.crawl.arrivals import Arrivals
     from bigcrawl.scheduler.crawl.membership import Membership
     from bigcrawl.scheduler.gates.delays import Paces
     from bigcrawl.scheduler.owner.crawl_budgets import CrawlBudgets
@@ -65,12 +67,14 @@ class Ownership:
         crawl_budgets: the budgets of PLDs.
         paces: gets the budgets of hosts.
         offer_hint: takes rows for other partitions, which may be lost.
+        arrivals: tell what others have put into partitions.
         objects: the store; None if the crawl has none.
 
     Attributes:
         table: the partitions.
         owned: they, by number.
-        claims: claims partitions, and renews their leases.
+        claims: claims partitions.
+        looks: looks at them in Redis, and renews their leases.
         releases: releases them.
         folding: steps them.
         budgets: the budgets that they use.
@@ -97,6 +101,7 @@ class Ownership:
         crawl_budgets: CrawlBudgets,
         paces: Paces,
         offer_hint: Callable[[ContentRow], None],
+        arrivals: Arrivals,
         objects: Objects | None = None,
     ) -> None:
         frontier, delay_ms = config.frontier, config.politeness.host_delay_ms
@@ -131,6 +136,7 @@ class Ownership:
             thread,
             self.reconciliation.next_generation,
         )
+        self.looks = Looks(config.crawl.name, frontier.lease_ms, client, table, self.claims, arrivals)
         self.listed = ListedPages(config.revisits, client.now_ms)
         self.folding = Folding(
             client,
@@ -138,7 +144,7 @@ class Ownership:
             clock,
             frontier.step_ms,
             table,
-            FoundSender(client, config.crawl.name, config.crawl.partitions, table),
+            FoundSender(client, config.crawl.name, config.crawl.partitions, table, arrivals),
             thread,
             self.hot_share,
             crawl_budgets,
@@ -196,6 +202,11 @@ class Ownership:
         if send_again is not None:
             await send_again()
         await self.reconciliation.settle_forgotten()
+
+    @property
+    def next_ms(self) -> int:
+        """When a step or a durable point may be due, if nothing happens until then, on the monotonic clock."""
+        return min(self.folding.next_ms, self._durable_rounds.next_ms)
 
     async def make_durable_due(self, checkpoint: int = 0) -> None:
         """Force partitions that are due to the disk, and begin their points in the store. See `DurableRounds`."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from bigcrawl.scheduler.node.control import READ_MS
 from bigcrawl.scheduler.node.loops.loop import RETRY_S, Loop
 
 if TYPE_CHECKING:
@@ -13,6 +14,7 @@ if TYPE_CHECKING:
     from bigcrawl.scheduler.owner.owned_partition import OwnedPartition
 
 STEER_S = 0.2  # between two rounds
+STEER_IDLE_S = READ_MS / 1000  # while nothing is fetched: only orders may come
 STEER_SLOWED_S = 0.04
 
 
@@ -47,7 +49,9 @@ class Steer(Loop):
             self._wake_pump()
         if speed.wants(handout.buffer.waiting):
             await speed.ask(handout.buffer.waiting, len(self._membership.reports))
-        return STEER_SLOWED_S if speed.limits else STEER_S
+        if speed.limits:
+            return STEER_SLOWED_S
+        return STEER_S if len(handout.in_process) else STEER_IDLE_S
 
 
 def look_at_snoozed(partitions: Iterable[OwnedPartition]) -> None:

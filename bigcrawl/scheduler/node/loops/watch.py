@@ -77,7 +77,7 @@ class Watch(Loop):
         was_idle = self._is_idle()
         while rest_s > 0:
             await asyncio.sleep(min(rest_s, WATCH_IDLE_S))
-            is_needed = self._reputation.is_told or (self._is_idle() and not was_idle)
+            is_needed = self._reputation.is_told or (not was_idle and self._is_idle())
             rest_s = 0 if is_needed else rest_s - WATCH_IDLE_S
 
     def _is_idle(self) -> bool:
