@@ -192,6 +192,11 @@ class FinishCheck:
         self.stuck_looks = 0  # consecutive looks that found nothing left but a hold-up
         self.holdup = ""  # the hold-up that the last of them found
 
+    @property
+    def has_found_work(self) -> bool:
+        """Whether the last look found a partition that was not empty."""
+        return self._had_work is not None
+
     async def is_announced(self, seen: Survey) -> bool:
         """Whether a node has announced the end of the crawl as it stands now, by the rules in force."""
         if self._is_unasked(seen):

@@ -41,6 +41,7 @@ from bigcrawl.scheduler.gates.speed import SpeedControl
 from bigcrawl.scheduler.handout.handout import Handout
 from bigcrawl.scheduler.handout.page_contents import PageContents
 from bigcrawl.scheduler.handout.revisits import Revisits, policy_of
+from bigcrawl.scheduler.node.activity import Activity
 from bigcrawl.scheduler.node.control import Control
 from bigcrawl.scheduler.node.exchange import UrlExchange
 from bigcrawl.scheduler.node.failed_fetches import FailedFetches
@@ -317,8 +318,10 @@ class Parts:
         )
         crawl, reputation, has_method = config.crawl, self.reputation, self.engine.callbacks.has
         self.finish = FinishCheck(client, crawl.name, crawl.partitions, lambda: reputation.mark, has_method)
-        self.progress = CrawlProgress(crawl, client, self.exchange, self.finish)
-        self.samples = Samples(client, crawl.name, crawl.partitions, self.membership)
+        news, held = self.ownership.table.news, self.handout.held
+        self.activity = Activity(news, held, self.outbox, self.exchange, self.membership)
+        self.progress = CrawlProgress(crawl, client, clock, self.exchange, self.finish, self.activity)
+        self.samples = Samples(client, crawl.name, self.membership)
 
     def _note_sent(self, partition: int, urls: int) -> None:
         is_elsewhere = partition not in self.ownership.owned

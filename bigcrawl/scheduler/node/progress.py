@@ -6,11 +6,14 @@ from math import ceil
 from typing import TYPE_CHECKING
 
 from bigcrawl.scheduler.crawl.survey import survey
+from bigcrawl.scheduler.node.activity import STALE_MS
 
 if TYPE_CHECKING:
+    from bigcrawl.clock import Clock
     from bigcrawl.config import CrawlConfig
     from bigcrawl.redisdb.client import RedisClient
     from bigcrawl.scheduler.crawl.survey import FinishCheck, Survey
+    from bigcrawl.scheduler.node.activity import Activity
     from bigcrawl.scheduler.node.exchange import UrlExchange
 
 
@@ -23,7 +26,19 @@ class CrawlProgress:
         last: the last survey; None before the first.
     """
 
-    def __init__(self, crawl: CrawlConfig, client: RedisClient, exchange: UrlExchange, finish: FinishCheck) -> None:
+    def __init__(
+        self,
+        crawl: CrawlConfig,
+        client: RedisClient,
+        clock: Clock,
+        exchange: UrlExchange,
+        finish: FinishCheck,
+        activity: Activity,
+    ) -> None:
+        self._clock = clock
+        self._activity = activity
+        self._survey_mark: tuple[object, ...] = ()  # of the activity before the last survey
+        self._survey_ms = 0
         self._crawl = crawl
         self._client = client
         self._exchange = exchange
@@ -61,8 +76,15 @@ class CrawlProgress:
 
     async def survey(self) -> Survey:
         """Survey the whole crawl."""
+        mark, now_ms = self._activity.mark, self._clock.monotonic_ms()
         self.last = await survey(self._client, self._crawl.name, self._crawl.partitions)
+        self._survey_mark, self._survey_ms = mark, now_ms
         return self.last
+
+    async def survey_lately(self) -> Survey:
+        """The last survey, if nothing has happened since and it is not old; otherwise a new one."""
+        is_new = self._survey_mark == self._activity.mark and self._clock.monotonic_ms() < self._survey_ms + STALE_MS
+        return self.last if self.last is not None and is_new else await self.survey()
 
     async def count_pages(self) -> None:
         """Survey the crawl's pages, if their number is limited."""

@@ -202,9 +202,11 @@ class Folding:
         inboxes = await self._read_inboxes(shares)
         folds = [self._fold_of(owned, inboxes[owned], may_admit=owned not in behind) for owned in due]
         self._unconfirmed.update(due)  # before the commit, so that a batch is sent again whatever fails later
-        self._table.news.to_keep.update(due)
-        self._table.news.to_look.update(due)
-        results = await self._thread.run_each(folds)
+        try:
+            results = await self._thread.run_each(folds)
+        finally:
+            for owned in due:
+                self._table.news.note(owned)
         steps = {p: step for p, step in zip(due, results, strict=True) if not isinstance(step, BigcrawlError)}
         calls: list[tuple[OwnedPartition, scripts.Call[Any]]] = []
         for owned, step in steps.items():

@@ -17,12 +17,14 @@ class News:
         to_step: for the fold: steps may be due.
         to_keep: for durable rounds: there may be something to sync or to publish.
         to_look: for the beat: Redis may know more of them than this node.
+        noted: how often something has happened.
     """
 
     def __init__(self) -> None:
         self.to_step: set[OwnedPartition] = set()
         self.to_keep: set[OwnedPartition] = set()
         self.to_look: set[OwnedPartition] = set()
+        self.noted = 0
         self._wake_fold: Callable[[], object] = _nobody
 
     def __repr__(self) -> str:
@@ -34,6 +36,7 @@ class News:
 
     def note(self, owned: OwnedPartition) -> None:
         """Something has happened to the partition. Cost: 0.3 us."""
+        self.noted += 1
         self.to_step.add(owned)
         self.to_keep.add(owned)
         self.to_look.add(owned)
