@@ -17,6 +17,7 @@ class News:
         to_step: for the fold: steps may be due.
         to_keep: for durable rounds: there may be something to sync or to publish.
         to_look: for the beat: Redis may know more of them than this node.
+        to_tend: for the watch: hosts of them may have come to be away.
         noted: how often something has happened.
     """
 
@@ -24,6 +25,7 @@ class News:
         self.to_step: set[OwnedPartition] = set()
         self.to_keep: set[OwnedPartition] = set()
         self.to_look: set[OwnedPartition] = set()
+        self.to_tend: set[OwnedPartition] = set()
         self.noted = 0
         self._wake_fold: Callable[[], object] = _nobody
 
@@ -40,11 +42,12 @@ class News:
         self.to_step.add(owned)
         self.to_keep.add(owned)
         self.to_look.add(owned)
+        self.to_tend.add(owned)
         self._wake_fold()
 
     def forget(self, owned: OwnedPartition) -> None:
         """The partition is owned no longer."""
-        for readers in (self.to_step, self.to_keep, self.to_look):
+        for readers in (self.to_step, self.to_keep, self.to_look, self.to_tend):
             readers.discard(owned)
 
 

@@ -58,6 +58,9 @@ class OwnedTable:
 
     def put(self, owned: OwnedPartition) -> None:
         """Add a partition, or replace the same one of an earlier epoch."""
+        before = self.by_number.get(owned.keys.partition)
+        if before is not None:
+            self.news.forget(before)
         self.by_number[owned.keys.partition] = owned
         self.claims += 1
         owned.tell_news_to(self.news.note)

@@ -9,8 +9,9 @@ not ours -> claimed -> opened -> brought up -> stepped ... -> draining -> releas
 
 from __future__ import annotations
 
+from operator import itemgetter
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from bigcrawl.scheduler.budgets.mirrors import MirrorRules
 from bigcrawl.scheduler.budgets.traps import TrapRules
@@ -49,6 +50,8 @@ if TYPE_CHECKING:
     from bigcrawl.scheduler.records.contents import ContentRow
     from bigcrawl.scheduler.records.held_urls import HeldUrls
     from bigcrawl.store.objects import Objects
+
+T = TypeVar("T")
 
 
 class Ownership:
@@ -117,7 +120,7 @@ class Ownership:
         self.damaged = DamagedPartitions(config.crawl, client, clock)
         self.table = table = OwnedTable(client, held, self.damaged)
         self.owned = table.by_number
-        self._has_waiting, self._waiting_mark = False, (-1, 0)
+        self._remembered: dict[str, tuple[tuple[int, int], Any]] = {}
         self.reconciliation = Reconciliation(client, table, held, clock, delay_ms)
         lateness = Lateness()
         self.store = store = NodeStore(
@@ -163,19 +166,33 @@ class Ownership:
     def __repr__(self) -> str:
         return f"<Ownership of {len(self.owned)} partitions>"
 
+    # What follows costs 0.1 us a partition, if anything has happened to one.
+
     @property
     def hot_hosts(self) -> int:
-        """How many hosts have URLs in Redis, without those that are away. Cost: 0.1 us a partition."""
-        return sum(owned.hot.hosts for owned in self.owned.values())
+        """How many hosts have URLs in Redis, without those that are away."""
+        return self._remember("hot_hosts", lambda: sum(owned.hot.hosts for owned in self.owned.values()))
 
     @property
     def has_waiting(self) -> bool:
-        """Whether URLs wait in inboxes or on disk. Cost: 0.1 us a partition, if anything has happened to one."""
+        """Whether URLs wait in inboxes or on disk."""
+        waiting = (bool(owned.inbox.has_urls or owned.schedule.waiting) for owned in self.owned.values())
+        return self._remember("has_waiting", lambda: any(waiting))
+
+    @property
+    def longest(self) -> tuple[str, int] | None:
+        """The host with the most URLs that wait, of one partition, and how many; None without any."""
+        longest = (owned.longest for owned in self.owned.values() if owned.longest[1])
+        return self._remember("longest", lambda: max(longest, key=itemgetter(1), default=None))
+
+    def _remember(self, name: str, count: Callable[[], T]) -> T:
+        """What was counted last, unless something has happened since."""
         mark = self.table.news.noted, len(self.owned)
-        if mark != self._waiting_mark:
-            self._waiting_mark = mark
-            self._has_waiting = any(owned.inbox.has_urls or owned.schedule.waiting for owned in self.owned.values())
-        return self._has_waiting
+        before = self._remembered.get(name)
+        if before is None or before[0] != mark:
+            before = self._remembered[name] = mark, count()
+        found: T = before[1]
+        return found
 
     async def rebalance(self) -> None:
         """Claim free partitions that this node should own. Drain and release those that it should not.

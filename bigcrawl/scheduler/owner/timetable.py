@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Generic, TypeVar
 from bigcrawl.scheduler.owner.hot.due_heap import NEVER_MS
 
 if TYPE_CHECKING:
-    from collections.abc import Hashable
+    from collections.abc import Callable, Hashable
 
 T = TypeVar("T", bound="Hashable")
 
@@ -43,14 +43,18 @@ class Timetable(Generic[T]):
             heappop(self._heap)
         return self._heap[0][0] if self._heap else NEVER_MS
 
-    def take(self, upto_ms: int) -> list[T]:
-        """Take out the partitions whose time has come, earliest first."""
-        taken = []
-        while self.next_ms <= upto_ms:
+    def take(self, upto_ms: float, most: int | None = None) -> list[T]:
+        """Take out the partitions whose time has come, earliest first; not more than `most`."""
+        taken: list[T] = []
+        while self.next_ms <= upto_ms and len(taken) != most:
             each = heappop(self._heap)[2]
             del self._times[each]
             taken.append(each)
         return taken
+
+    def keep(self, is_kept: Callable[[T], bool]) -> None:
+        """Forget all others."""
+        self._times = {each: due_ms for each, due_ms in self._times.items() if is_kept(each)}
 
     def take_all(self) -> list[T]:
         """Take out all of them."""

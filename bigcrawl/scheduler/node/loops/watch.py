@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from operator import attrgetter
 from typing import TYPE_CHECKING
 
 from bigcrawl.exceptions import BigcrawlError, ConfigError
@@ -23,6 +24,7 @@ WATCH_S = 1.0
 WATCH_IDLE_S = 0.2  # a small crawl should not wait long for its own end
 WATCH_FINISHED_MS = 10_000  # between two looks at a crawl that was found finished, or waits while nothing happens
 STUCK_LOOKS = 50  # in half a minute; another node may be reading a damaged partition that was repaired
+_number = attrgetter("keys.partition")
 
 
 class Watch(Loop):
@@ -104,10 +106,21 @@ class Watch(Loop):
 
     async def _look_after_partitions(self) -> None:
         await self._ownership.rebalance()
-        owned = list(self._ownership.owned.values())
-        await tend_snoozed(self._client, owned, self._clock.monotonic_ms(), self._aside.blacklist)
+        await self._tend_snoozed()
         await self.refresh_budgets()
         await self._last_hosts.look(is_quiet=self._is_quiet())
+
+    async def _tend_snoozed(self) -> None:
+        """Tend the partitions to which something has happened, and those with hosts that are away."""
+        table = self._ownership.table
+        told = sorted(filter(table.has, table.news.to_tend), key=_number)
+        table.news.to_tend.clear()
+        try:
+            await tend_snoozed(self._client, told, self._clock.monotonic_ms(), self._aside.blacklist)
+        except BaseException:
+            table.news.to_tend.update(told)
+            raise
+        table.news.to_tend.update(owned for owned in told if owned.away.hot_max)
 
     async def refresh_budgets(self) -> None:
         """Give the partitions the budgets that follow from what all of them count, if it is time to.
@@ -146,7 +159,7 @@ class Watch(Loop):
         offered = self._outbox.offered
         # Orders may free withheld URLs: a crawl is not finished before they were read.
         if self._is_idle() and (await self._control.read() or self._reputation.is_told):
-            look_at_snoozed(self._ownership.owned.values())
+            look_at_snoozed(self._ownership)
         elif self._is_idle() and self._may_have_ended() and await self._finish.look():
             self._progress.note_end(is_certain=offered == self._outbox.offered)
             self._handout.wake_engine()

@@ -23,7 +23,7 @@ from bigcrawl.scheduler.owner.damaged import is_damage
 from bigcrawl.scheduler.partition.manifest import NO_INBOX_ID
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from bigcrawl.config import Config
     from bigcrawl.redisdb.client import RedisClient
@@ -93,10 +93,9 @@ class Claims:
         """Whether Redis was restarted, and some partitions are not claimed again yet."""
         return bool(self._stale)
 
-    @property
-    def held(self) -> list[OwnedPartition]:
-        """The owned partitions, but for those that are to be claimed again."""
-        return [owned for owned in self._table.by_number.values() if owned not in self._stale]
+    def current(self, owned: Iterable[OwnedPartition]) -> set[OwnedPartition]:
+        """Those that are owned, but for those that are to be claimed again."""
+        return {each for each in owned if each not in self._stale and self._table.has(each)}
 
     @property
     def opening(self) -> Mapping[int, Identity]:

@@ -12,10 +12,9 @@ from typing import TYPE_CHECKING
 
 from bigcrawl.redisdb import scripts
 from bigcrawl.redisdb.keys import partition_keys
+from bigcrawl.scheduler.owner.timetable import Timetable
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
-
     from bigcrawl.redisdb.client import RedisClient
     from bigcrawl.redisdb.keys import PartitionKeys
     from bigcrawl.redisdb.scripts import Identity, PartitionView
@@ -55,8 +54,9 @@ class Looks:
         self._claims = claims
         self._arrivals = arrivals
         # When the lease of each was renewed last, and when it was looked at last; on the monotonic clock.
-        self._renewed_ms: dict[OwnedPartition, int] = {}
-        self._looked_ms: dict[OwnedPartition, int] = {}
+        self._renewed: Timetable[OwnedPartition] = Timetable()
+        self._looked: Timetable[OwnedPartition] = Timetable()
+        self._known = (0, 0)
 
     def __repr__(self) -> str:
         return f"<Looks at {self._table!r}>"
@@ -75,34 +75,44 @@ class Looks:
         Raises:
             TransientStoreError: Redis is away; the next call looks again.
         """
-        owned = self._claims.held
+        self._forget_gone()
         await self._note_arrivals()
-        looked = set(owned) if sees_all else self._to_look_at(owned, now_ms)
-        old_ms = now_ms - self._over_max_ms(holds_urls=holds_urls)
-        renewed = [each for each in owned if each not in looked and self._renewed_ms.get(each, 0) <= old_ms]
-        found = await self._ask(list(looked), renewed, is_brief=not sees_all)
-        self._renewed_ms = self._noted(owned, self._renewed_ms, (*looked, *renewed), now_ms)
-        self._looked_ms = self._noted(owned, self._looked_ms, looked, now_ms)
+        looked = self._claims.current(self._table.by_number.values() if sees_all else self._to_look_at(now_ms))
+        over_ms = max(0, self._lease_ms * (OVER_MAX if holds_urls else IDLE_OVER_MAX) - NEXT_BEAT_MS)
+        renewed = self._claims.current(self._renewed.take(now_ms - over_ms)).difference(looked)
+        try:
+            found = await self._ask(list(looked), list(renewed), is_brief=not sees_all)
+        except BaseException:
+            now_ms = 0
+            raise
+        finally:
+            for each in filter(self._table.has, looked | renewed):
+                self._renewed.note(each, now_ms)
+            for each in filter(self._table.has, looked):
+                self._looked.note(each, now_ms)
         return found
 
     @property
-    def renewed_ms(self) -> int | None:
-        """When the oldest lease was renewed, on the monotonic clock; None without partitions."""
-        return min(self._renewed_ms.values(), default=None)
+    def renewed_ms(self) -> int:
+        """When the oldest lease was renewed, on the monotonic clock; `NEVER_MS` without partitions."""
+        return self._renewed.next_ms
 
-    def _over_max_ms(self, *, holds_urls: bool) -> float:
-        return max(0, self._lease_ms * (OVER_MAX if holds_urls else IDLE_OVER_MAX) - NEXT_BEAT_MS)
+    def _forget_gone(self) -> None:
+        known = self._table.claims, len(self._table.by_number)
+        if known != self._known:
+            self._known = known
+            for times in (self._renewed, self._looked):
+                times.keep(self._table.has)
 
     async def _note_arrivals(self) -> None:
         by_number, told = self._table.by_number, await self._arrivals.hear()
         arrived = by_number.values() if told is None else [by_number[each] for each in told & by_number.keys()]
         self._table.news.to_look.update(arrived)
 
-    def _to_look_at(self, owned: Sequence[OwnedPartition], now_ms: int) -> set[OwnedPartition]:
+    def _to_look_at(self, now_ms: int) -> set[OwnedPartition]:
         """Those with news, and those that were not looked at for long, a few at a time."""
-        old_ms = now_ms - SLOW_LOOK_MS
-        old = [each for each in owned if self._looked_ms.get(each, 0) <= old_ms]
-        return self._table.news.to_look.intersection(owned).union(old[: 1 + len(owned) // SLOW_PORTIONS])
+        old = self._looked.take(now_ms - SLOW_LOOK_MS, 1 + len(self._table.by_number) // SLOW_PORTIONS)
+        return self._table.news.to_look.union(old)
 
     async def _ask(
         self, looked: list[OwnedPartition], renewed: list[OwnedPartition], *, is_brief: bool
@@ -137,9 +147,3 @@ class Looks:
         named = [[(each.keys, each.identity) for each in portion] for portion in portions]
         lost = await self._client.run([scripts.renew_leases(some, self._lease_ms) for some in named])
         return [portion[at] for portion, places in zip(portions, lost, strict=True) for at in places]
-
-    @staticmethod
-    def _noted(
-        owned: Iterable[OwnedPartition], before: dict[OwnedPartition, int], now: Iterable[OwnedPartition], now_ms: int
-    ) -> dict[OwnedPartition, int]:
-        return {each: before.get(each, now_ms) for each in owned} | dict.fromkeys(now, now_ms)

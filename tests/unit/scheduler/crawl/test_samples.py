@@ -17,7 +17,7 @@ from bigcrawl.redisdb.keys import CrawlKeys
 from bigcrawl.redisdb.reply_errors import RedisRefusedError
 from bigcrawl.scheduler.crawl.history import EVERY_MS, TIME_S, packed, read_history
 from bigcrawl.scheduler.crawl.samples import FRESH, OLD_MAX, ROWS_MAX, Samples, thinned_out
-from bigcrawl.scheduler.crawl.survey import Survey
+from bigcrawl.scheduler.crawl.survey import Survey, survey
 from tests.support.redis_servers.redis_server import PrivateRedis
 from tests.support.sizes import examples
 from tests.unit.scheduler.crawl.test_history import sample_of
