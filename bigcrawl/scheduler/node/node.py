@@ -1,8 +1,8 @@
 """One node of a crawl: the loops that carry URLs between Scrapy, Redis and the partitions (steps 3 to 14).
 
     pump   when a batch is worth it: flush the outbox; acknowledge what ended and take what is due, in one call
-    fold   ten times a second: steps of the owned partitions that are due, their files in a worker thread
-    beat   about once a second: heartbeat, the state of the owned partitions, their leases; waits for no file
+    fold   when something happens to owned partitions: steps that are due, their files in a worker thread
+    beat   about once a second: heartbeat, what has arrived for owned partitions, leases; waits for no file
     guard  when a lease may be over: gives up the fetches under way; waits for nothing
     watch  about once a second: which node should own what, snoozed hosts, budgets, samples, is the crawl finished?
     steer  a few times a second: orders to the running crawl, its speed, concurrent fetches

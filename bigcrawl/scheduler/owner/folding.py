@@ -19,7 +19,6 @@ from bigcrawl.histogram import Histogram
 from bigcrawl.redisdb.reply_errors import RedisRefusedError
 from bigcrawl.scheduler.budgets.mirrors import mirror_change_text
 from bigcrawl.scheduler.budgets.traps import trap_change_text
-from bigcrawl.scheduler.owner.hot.due_heap import NEVER_MS
 from bigcrawl.scheduler.owner.publishing import is_publish
 from bigcrawl.scheduler.owner.timetable import Timetable
 from bigcrawl.scheduler.queues.revisits import NEVER_S
@@ -181,8 +180,8 @@ class Folding:
         """When a step of a partition that is not due now may be, if nothing happens until then."""
         schedule, crawls_ms = owned.schedule, self._client.now_ms()
         at_ms = schedule.next_look_ms(now_ms, self._step_ms, crawls_ms // 1000)
-        if owned.inbox.has_others and at_ms == NEVER_MS:
-            at_ms = self._outcomes_look_ms
+        if owned.inbox.has_others:
+            at_ms = min(at_ms, self._outcomes_look_ms)
         if schedule.next_revisit_s == NEVER_S or schedule.next_revisit_s <= crawls_ms // 1000:
             return at_ms
         return min(at_ms, now_ms + 1000 * schedule.next_revisit_s - crawls_ms)
