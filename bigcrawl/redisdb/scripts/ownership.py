@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from bigcrawl.redisdb.keys import PartitionKeys
-    from bigcrawl.redisdb.scripts.call import Identity, Value
+    from bigcrawl.redisdb.scripts.call import Identity
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,14 +114,15 @@ def claim_partition(
     )
 
 
-def renew_leases(owned: Sequence[tuple[PartitionKeys, Identity]], lease_ms: int, now_ms: int = 0) -> Call[list[int]]:
+def renew_leases(
+    partitions: Sequence[PartitionKeys], node: str, epochs: Sequence[int], lease_ms: int, now_ms: int = 0
+) -> Call[list[int]]:
     """Renew the leases of a node's partitions. Return the places of those that it does not own, beginning with 0.
 
-    Their keys must be on the same server: on a cluster, of one partition.
+    The partitions must be on the same server: on a cluster, it is one.
     """
-    names = tuple(keys.owner for keys, _ in owned)
-    args: tuple[Value, ...] = (now_ms, owned[0][1].node, lease_ms, *(identity.epoch for _, identity in owned))
-    return Call("renew_leases", names, args, lambda lost: [place - 1 for place in lost])
+    args = (now_ms, node, lease_ms, " ".join(map(str, epochs)))
+    return Call("renew_leases", tuple(k.owner for k in partitions), args, lambda lost: [place - 1 for place in lost])
 
 
 def look_partition(

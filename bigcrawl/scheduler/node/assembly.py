@@ -41,7 +41,6 @@ from bigcrawl.scheduler.gates.speed import SpeedControl
 from bigcrawl.scheduler.handout.handout import Handout
 from bigcrawl.scheduler.handout.page_contents import PageContents
 from bigcrawl.scheduler.handout.revisits import Revisits, policy_of
-from bigcrawl.scheduler.node.activity import Activity
 from bigcrawl.scheduler.node.control import Control
 from bigcrawl.scheduler.node.exchange import UrlExchange
 from bigcrawl.scheduler.node.failed_fetches import FailedFetches
@@ -51,7 +50,7 @@ from bigcrawl.scheduler.node.joined_crawl import JoinedCrawl
 from bigcrawl.scheduler.node.last_hosts import LastHosts
 from bigcrawl.scheduler.node.link_graph import LinkGraph, PageVotes
 from bigcrawl.scheduler.node.outbox import Outbox
-from bigcrawl.scheduler.node.progress import CrawlProgress
+from bigcrawl.scheduler.node.progress import Activity, CrawlProgress
 from bigcrawl.scheduler.node.set_aside import Aside
 from bigcrawl.scheduler.node.trials import Trials
 from bigcrawl.scheduler.node.troubles import Troubles

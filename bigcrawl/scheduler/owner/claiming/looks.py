@@ -144,6 +144,9 @@ class Looks:
             return []
         at_once = 1 if await self._client.is_cluster() else RENEWED_AT_ONCE
         portions = [owned[start : start + at_once] for start in range(0, len(owned), at_once)]
-        named = [[(each.keys, each.identity) for each in portion] for portion in portions]
-        lost = await self._client.run([scripts.renew_leases(some, self._lease_ms) for some in named])
+        lost = await self._client.run([self._renewal(portion) for portion in portions])
         return [portion[at] for portion, places in zip(portions, lost, strict=True) for at in places]
+
+    def _renewal(self, owned: list[OwnedPartition]) -> scripts.Call[list[int]]:
+        node, epochs = owned[0].identity.node, [each.identity.epoch for each in owned]
+        return scripts.renew_leases([each.keys for each in owned], node, epochs, self._lease_ms)
