@@ -42,6 +42,7 @@
 #   make bench-stored   pages a second a core of a spider over stored pages; 2 minutes
 #   make bench-durability  CPU a page and pages/s with syncs off, every second and every 0.1 s, on this disk; 15 minutes
 #   make bench-recrawl   20,000 pages visited twice; rates of change, freshness, and what a site's word is worth; 5 minutes
+#   make bench-idle  what nodes and Redis cost while they wait, with 256 and 1,024 partitions; status 1 if it is too much; 12 minutes
 #   make bench-one_site  one host and five against Scrapy, in turns: pages/s without a delay, and what is lost of one; 25 minutes
 #   make bench-short   a site of fifty pages from a cold start to the end, against Scrapy in turns; two minutes
 #   make bench-speed  whether a crawl keeps to the speed it is told, on one node and on two; 8 minutes
@@ -242,6 +243,10 @@ mutation: $(STAMP)
 
 bench bench-dns bench-frontier bench-memory bench-drum_speed bench-drum_cost bench-beast bench-spam bench-merges bench-backlog bench-best_first bench-focused bench-sampling bench-order bench-metrics bench-watching bench-nodes bench-speed bench-one_site bench-short bench-crowd bench-recrawl bench-content bench-paired bench-stored bench-page_table bench-durability: $(STAMP)
 	@$(PY) -m benchmarks.$(subst bench,crawl,$(@:bench-%=%)) $(ARGS)
+
+.PHONY: bench-idle
+bench-idle: $(STAMP)
+	@$(PY) -m benchmarks.bench_idle $(ARGS)
 
 .PHONY: bench-hostile
 bench-hostile: $(STAMP)

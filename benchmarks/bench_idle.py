@@ -1,83 +1,117 @@
-"""What two nodes with little to do cost: `python -m benchmarks.bench_idle`, three minutes.
+"""What nodes with little to do cost: `make bench-idle`, nine minutes; status 1 if any costs more than it may.
 
-They have fetched all there is and wait for more (BIGCRAWL_CLOSE=forever); or they wait for their hosts, of which one is
-due four times a second; or the crawl is told to fetch four pages a second. For each it prints the share of a core that
-Redis uses for both together, the commands a second, and the share that each node uses.
+They have fetched all there is and wait for more (BIGCRAWL_CLOSE=forever); or all their hosts rest; or the crawl is told
+a speed at which a page is fetched every twenty seconds. One node and two, at 256 and 1,024 partitions. CPU is in shares
+of one core, by the kernel's count of nanoseconds. Of Redis it is what the crawl adds to a server without clients, which
+is measured first.
+
+    make bench-idle ARGS="--partitions 256 --nodes 1 --why rest"
 """
 
 from __future__ import annotations
 
+import argparse
 import sys
 import tempfile
 import time
+from contextlib import ExitStack
 from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, NamedTuple
 
-from benchmarks.crawl.procfs import cpu_seconds
+from benchmarks.crawl.procfs import run_ns
 from tests.support.crawling.crawls import Crawl, SimulatedWeb, second_process_of, shares
 from tests.support.redis_servers.redis_server import PrivateRedis
 from tests.support.running.processes import wait_until
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
 SETTLE_S, MEASURE_S = 15.0, 20.0
+NODE_MAX, REDIS_MAX = 0.5, 0.1  # percent of a core
 
 
 class Case(NamedTuple):
-    """Why two nodes have little to do."""
+    """Why nodes have little to do."""
 
     why: str
-    partitions: int
-    hosts: int = 32
-    pages: int = 100
-    settings: Mapping[str, object] = MappingProxyType({})
+    hosts: int
+    pages: int
+    settings: Mapping[str, object]
 
 
-DONE: dict[str, object] = {"BIGCRAWL_HOST_DELAY": 0}
 CASES = (
-    Case("all is fetched", 256, hosts=4, pages=5, settings=DONE),
-    Case("all is fetched", 2_048, hosts=4, pages=5, settings=DONE),
-    Case("hosts rest", 256, settings={"BIGCRAWL_HOST_DELAY": 8}),
-    Case("4/s are allowed", 256, settings={"BIGCRAWL_HOST_DELAY": 0.5, "BIGCRAWL_SPEED": "4/s"}),
+    Case("all is fetched", 4, 5, MappingProxyType({"BIGCRAWL_HOST_DELAY": 0})),
+    Case("hosts rest", 32, 100, MappingProxyType({"BIGCRAWL_HOST_DELAY": 120})),
+    Case("3/m are allowed", 32, 100, MappingProxyType({"BIGCRAWL_HOST_DELAY": 0.5, "BIGCRAWL_SPEED": "3/m"})),
 )
 
 
-def main() -> None:
-    """Print a line for each case."""
-    with tempfile.TemporaryDirectory() as directory:
-        for number, case in enumerate(CASES):
-            sys.stdout.write(
-                f"{case.why}, {case.partitions} partitions: {measured(Path(directory, str(number)), case)}\n"
-            )
-            sys.stdout.flush()
+class Cost(NamedTuple):
+    """Percent of a core: of Redis without clients, of Redis more than that, of each node; and commands a second."""
+
+    alone: float
+    redis: float
+    nodes: list[float]
+    commands: float
+
+    @property
+    def is_low(self) -> bool:
+        """Whether nobody costs more than allowed."""
+        return self.redis <= REDIS_MAX and max(self.nodes) <= NODE_MAX
+
+    def __str__(self) -> str:
+        each = " and ".join(f"{share:.2f}" for share in self.nodes)
+        redis = f"Redis {self.redis:.3f} % (alone {self.alone:.3f}), {self.commands:.0f} commands/s"
+        return f"{redis}; each node {each} %{'' if self.is_low else '   TOO MUCH'}"
 
 
-def measured(directory: Path, case: Case) -> str:
-    """Let two nodes come to where they have little to do, and watch them."""
-    partitions = case.partitions
+def main(words: Sequence[str] | None = None) -> int:
+    """Print a line for each case. Return 1 if one costs too much."""
+    parser = argparse.ArgumentParser(prog="make bench-idle", description=__doc__)
+    parser.add_argument("--partitions", type=int, nargs="+", default=[256, 1_024])
+    parser.add_argument("--nodes", type=int, nargs="+", choices=(1, 2), default=[1, 2])
+    parser.add_argument("--why", default="", help="only cases with this in their names")
+    asked = parser.parse_args(words)
+    are_low = True
+    for case in (case for case in CASES if asked.why in case.why):
+        for partitions in asked.partitions:
+            for nodes in asked.nodes:
+                with tempfile.TemporaryDirectory() as directory:
+                    cost = measured(Path(directory), case, partitions, nodes)
+                are_low &= cost.is_low
+                sys.stdout.write(f"{case.why}, {partitions:,} partitions, {nodes} node{'s' * (nodes > 1)}: {cost}\n")
+                sys.stdout.flush()
+    return 0 if are_low else 1
+
+
+def measured(directory: Path, case: Case, partitions: int, nodes: int) -> Cost:
+    """Let nodes come to where they have little to do, and watch them."""
     settings = {"BIGCRAWL_PARTITIONS": partitions, "BIGCRAWL_CLOSE": "forever", **case.settings}
     settings |= {"BIGCRAWL_PROGRESS_SECONDS": 10}  # the default; tests want a line a second
-    with PrivateRedis() as server, SimulatedWeb(directory / "web", hosts=case.hosts, pages=case.pages) as web:
+    with ExitStack() as stack:
+        server = stack.enter_context(PrivateRedis())
+        [alone] = shares_of([server.pid])
+        web = stack.enter_context(SimulatedWeb(directory / "web", hosts=case.hosts, pages=case.pages))
         told = {**settings, "BIGCRAWL_REDIS_URL": server.url}
-        with Crawl(directory / "crawl", web.seeds, told) as first, second_process_of(first) as second:
-            first.start()
-            second.start()
-            wait_until(lambda: len(web.exchanges()) > 0, "the crawl has begun", timeout_s=300)
-            half = [partitions // 2] * 2
-            wait_until(lambda: shares(first) == half, "each node owns half", timeout_s=300)
-            time.sleep(SETTLE_S)
-            assert first.process is not None
-            assert second.process is not None
-            pids = (server.pid, first.process.pid, second.process.pid)
-            before = [cpu_seconds(pid) for pid in pids], commands(server)
-            time.sleep(MEASURE_S)
-            after = [cpu_seconds(pid) for pid in pids], commands(server)
-            redis, *nodes = [100 * (end - begin) / MEASURE_S for begin, end in zip(before[0], after[0], strict=True)]
-            rate = (after[1] - before[1]) / MEASURE_S
-            each = " and ".join(f"{share:.1f}" for share in nodes)
-            return f"Redis {redis:.2f} % of a core, {rate:.0f} commands/s; nodes {each} %"
+        first = stack.enter_context(Crawl(directory / "crawl", web.seeds, told))
+        crawls = [first, *[stack.enter_context(second_process_of(first)) for _ in range(nodes - 1)]]
+        processes = [crawl.start() for crawl in crawls]
+        wait_until(lambda: len(web.exchanges()) > 0, "the crawl has begun", timeout_s=300)
+        each = [partitions // nodes] * nodes
+        wait_until(lambda: shares(first) == each, "each node owns its share", timeout_s=300)
+        time.sleep(SETTLE_S)
+        before = commands(server)
+        redis, *shares_each = shares_of([server.pid, *[process.pid for process in processes]])
+        return Cost(alone, redis - alone, shares_each, (commands(server) - before) / MEASURE_S)
+
+
+def shares_of(pids: Sequence[int]) -> list[float]:
+    """Percent of a core that each process uses, for as long as a measurement takes."""
+    since_ns, before = time.monotonic_ns(), [run_ns(pid) for pid in pids]
+    time.sleep(MEASURE_S)
+    after, passed_ns = [run_ns(pid) for pid in pids], time.monotonic_ns() - since_ns
+    return [100 * (end - begin) / passed_ns for begin, end in zip(before, after, strict=True)]
 
 
 def commands(server: PrivateRedis) -> int:
@@ -86,4 +120,4 @@ def commands(server: PrivateRedis) -> int:
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

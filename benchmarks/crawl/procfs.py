@@ -36,6 +36,11 @@ def cpu_seconds(pid: int) -> float:
     return (int(fields[11]) + int(fields[12])) / TICKS_PER_S
 
 
+def run_ns(pid: int) -> int:
+    """How long the threads of a process have run, as the scheduler counts it; without those that have ended."""
+    return sum(int(task.joinpath("schedstat").read_text().split()[0]) for task in Path(f"/proc/{pid}/task").iterdir())
+
+
 def rss_bytes(pid: int) -> int:
     """Resident memory."""
     return int(Path(f"/proc/{pid}/statm").read_text().split()[1]) * PAGE_BYTES

@@ -63,6 +63,7 @@ class InboxSender:
         """Send one field, see `records.inbox_entry`, after all URLs of the partition so far."""
         await self._flush(partition)
         entry = await self._crawl.client.command("XADD", self._crawl.keys(partition).inbox, "*", wire, data)
+        await self._crawl.note_arrivals([partition])
         await self._note_sent(partition, entry.decode(), len(data))
 
     async def flush(self) -> None:
@@ -78,6 +79,7 @@ class InboxSender:
         number = batch.number + 1
         call = scripts.append_batch(self._crawl.keys(partition), self._node, 1, number, data, len(batch.urls))
         [entry] = await self._crawl.client.run([call])
+        await self._crawl.note_arrivals([partition])
         self._batches[partition] = _Batch(number=number)
         await self._note_sent(partition, entry or "", len(data))
 

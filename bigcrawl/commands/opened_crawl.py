@@ -15,6 +15,7 @@ from bigcrawl.exceptions import ConfigError
 from bigcrawl.redisdb.client import RedisClient
 from bigcrawl.redisdb.embedded import EmbeddedServer
 from bigcrawl.redisdb.keys import CrawlKeys, partition_keys
+from bigcrawl.scheduler.crawl.arrivals import Arrivals
 from bigcrawl.scheduler.crawl.crawl_record import RECORD_FILE, keys_of
 from bigcrawl.url.canonical import CANONICAL_VERSION, authority_of, canonicalize, host_of
 from bigcrawl.url.domain import PublicSuffixes
@@ -97,6 +98,11 @@ class OpenedCrawl:
     async def tell_owner(self, partition: int, field: bytes, data: bytes) -> None:
         """Put one field, see `records.inbox_entry`, into a partition's inbox, whether or not it has an owner now."""
         await self.client.command("XADD", self.keys(partition).inbox, "*", field, data)
+        await self.note_arrivals([partition])
+
+    async def note_arrivals(self, partitions: Iterable[int]) -> None:
+        """Have the owners of partitions look at them: something in Redis was changed behind their backs."""
+        await Arrivals(self.client, self.config.crawl.name).tell(partitions)
 
     async def nodes(self) -> set[str]:
         """Return the ids of the nodes whose last heartbeat is not older than a lease."""

@@ -105,7 +105,7 @@ class Progress:
         while True:
             await asyncio.sleep(ROW_S if row.is_shown else self._every_s)
             try:
-                seen = await frontier.node.progress.survey()
+                seen = await frontier.node.progress.survey_lately()
             except BigcrawlError:
                 continue  # the node itself logs that Redis is away
             now = time.monotonic()

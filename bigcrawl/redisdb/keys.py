@@ -24,6 +24,7 @@ Keys of a crawl share its tag. Gates and the clock belong to no crawl; gates are
     bigcrawl:{<crawl>}:crawl             hash    crawl record; announcement of its end; claims of start requests
     bigcrawl:{<crawl>}:nodes             hash    node -> JSON report
     bigcrawl:{<crawl>}:beats             zset    ms of the last heartbeat -> node
+    bigcrawl:{<crawl>}:arrivals          stream  partitions that have got something from others than their owners (p)
     bigcrawl:{<crawl>}:in_degrees        hash    partition -> distribution of the in-degrees of its PLDs
     bigcrawl:{<crawl>}:rules             hash    host, PLD or pattern -> JSON of its limits, set by hand
     bigcrawl:{<crawl>}:control           hash    operators' orders: speed, pauses, checkpoint; counters of changes
@@ -125,6 +126,10 @@ class CrawlKeys:
     @property
     def beats(self) -> str:
         return self._prefix + "beats"
+
+    @property
+    def arrivals(self) -> str:
+        return self._prefix + "arrivals"
 
     @property
     def in_degrees(self) -> str:

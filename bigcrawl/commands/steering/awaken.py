@@ -60,6 +60,7 @@ async def awaken_hosts(crawl: OpenedCrawl, hosts: Mapping[str, int]) -> list[str
     """Awaken hosts, given with their partitions; return those that had failed."""
     calls = [scripts.awaken_host(crawl.keys(partition), host) for host, partition in hosts.items()]
     had_failed = await crawl.client.run(calls)
+    await crawl.note_arrivals(hosts.values())
     awake = [host for host, failed in zip(hosts, had_failed, strict=True) if failed]
     if awake:
         await FinishCheck(crawl.client, crawl.config.crawl.name, crawl.partitions).take_back()

@@ -65,6 +65,7 @@ from bigcrawl.redisdb.scripts.ownership import (
     claim_partition,
     look_partition,
     release_partition,
+    renew_leases,
 )
 from bigcrawl.redisdb.scripts.reconciliation import Reconciled, reconcile_partition
 from bigcrawl.redisdb.scripts.suspects import bury_url, try_suspect, unbury_urls
@@ -126,6 +127,7 @@ __all__ = [
     "read_queue",
     "reconcile_partition",
     "release_partition",
+    "renew_leases",
     "retire_hosts",
     "return_host",
     "set_aside_urls",

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from bigcrawl.redisdb.scripts.call import Call
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from bigcrawl.redisdb.keys import PartitionKeys
     from bigcrawl.redisdb.scripts.call import Identity
@@ -112,6 +112,17 @@ def claim_partition(
         ),
         parse,
     )
+
+
+def renew_leases(
+    partitions: Sequence[PartitionKeys], node: str, epochs: Sequence[int], lease_ms: int, now_ms: int = 0
+) -> Call[list[int]]:
+    """Renew the leases of a node's partitions. Return the places of those that it does not own, beginning with 0.
+
+    The partitions must be on the same server: on a cluster, it is one.
+    """
+    args = (now_ms, node, lease_ms, " ".join(map(str, epochs)))
+    return Call("renew_leases", tuple(k.owner for k in partitions), args, lambda lost: [place - 1 for place in lost])
 
 
 def look_partition(

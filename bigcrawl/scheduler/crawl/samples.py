@@ -14,10 +14,9 @@ from typing import TYPE_CHECKING, Any, Final
 from bigcrawl.redisdb.keys import CrawlKeys
 from bigcrawl.redisdb.reply_errors import RedisRefusedError
 from bigcrawl.scheduler.crawl.history import EVERY_MS, Sample, packed
-from bigcrawl.scheduler.crawl.survey import survey
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping
+    from collections.abc import Awaitable, Callable, Collection, Mapping
 
     from bigcrawl.redisdb.client import RedisClient
     from bigcrawl.scheduler.crawl.membership import Membership
@@ -38,10 +37,8 @@ class Samples:
     The sample that a node keeps at its start stands until ten seconds of the clock are over, unless it ends before.
     """
 
-    def __init__(self, client: RedisClient, crawl: str, partitions: int, membership: Membership) -> None:
+    def __init__(self, client: RedisClient, crawl: str, membership: Membership) -> None:
         self._client = client
-        self._crawl = crawl
-        self._partitions = partitions
         self._membership = membership
         self._key = CrawlKeys(crawl).history
         self._last = 0  # the number of the last sample that this node took, or left to another
@@ -49,7 +46,7 @@ class Samples:
     def __repr__(self) -> str:
         return f"<Samples last={self._last}>"
 
-    async def take_if_due(self) -> None:
+    async def take_if_due(self, survey: Callable[[], Awaitable[Survey]]) -> None:
         """Take a sample if the time of the last one is over and this node is the one to do it.
 
         Cost: nothing in most rounds; each ten seconds a survey and two commands on one node of the crawl.
@@ -63,7 +60,7 @@ class Samples:
         self._last = number
         reports = self._membership.reports
         if min(reports, default=self._membership.node) == self._membership.node:
-            await self.keep(await survey(self._client, self._crawl, self._partitions), reports)
+            await self.keep(await survey(), reports)
 
     async def keep(self, seen: Survey, reports: Mapping[str, Mapping[str, Any]]) -> None:
         """Keep a survey as the sample of this time, replacing another one.

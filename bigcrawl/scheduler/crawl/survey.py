@@ -197,6 +197,11 @@ class FinishCheck:
         """Whether the last pass has found that all is done, and another one that agrees is still to be made."""
         return self._before is not None
 
+    @property
+    def has_found_work(self) -> bool:
+        """Whether the last look found a partition that was not empty."""
+        return self._had_work is not None
+
     async def is_announced(self, seen: Survey) -> bool:
         """Whether a node has announced the end of the crawl as it stands now, by the rules in force."""
         if self._is_unasked(seen):

@@ -58,8 +58,13 @@ class RobotsRedirects:
         shared_hosts: SharedHosts,
         gaps: NotesFetches,
         tallies: Tallies,
+        note_arrival: Callable[[int], None],
     ) -> None:
-        """Fetch with `fetch`, after `starts`. `gaps` is told of each fetch at its host, `tallies` of each answer."""
+        """Fetch with `fetch`, after `starts`.
+
+        `gaps` is told of each fetch at its host, `tallies` of each answer, `note_arrival` of partitions whose owners
+        do not know that a host came back to them.
+        """
         self._crawl = config.crawl.name
         self._node = config.crawl.node
         self._policy = config.politeness
@@ -71,6 +76,7 @@ class RobotsRedirects:
         self._shared_hosts = shared_hosts
         self._gaps = gaps
         self._tallies = tallies
+        self._note_arrival = note_arrival
         self.fetched = 0
         self.answered = 0
         self.times = Histogram()
@@ -156,6 +162,7 @@ class RobotsRedirects:
             if is_held:
                 self._shared_hosts.leave_host(host, rest_ms)
             await self._client.run([scripts.return_host(keys, host, ticket, rest_ms)])
+            self._note_arrival(keys.partition)
 
     async def _borrow(self, keys: PartitionKeys, host: str, ticket: str) -> bool:
         """Wait for the host until it is due. False if it cannot be had."""

@@ -34,6 +34,7 @@ logger = logging.getLogger(__name__)
 
 AHEAD_S = 1.0  # a node takes only URLs that it may start within that time; the hosts of more would wait for nothing
 WAKE_MS_MIN = 2.0  # timers that are closer together are merged
+REFUSED_MS_MAX = 1_000  # a node that got no permit asks again after that long at the latest
 ASK_SOON_MS = 40  # a node that has just got something to fetch asks after that long
 
 
@@ -62,6 +63,7 @@ class SpeedControl:
         self._paid = 0  # robots.txt fetches that have a permit and have not begun
         self._alarm: asyncio.TimerHandle | None = None
         self._asked_ms = 0
+        self._refused_until_ms = 0.0
         self.plan: SpeedPlan = self._of_settings
         self.limits = False
         self._wake = wake
@@ -103,6 +105,7 @@ class SpeedControl:
             return
         self.limits = speed.is_limited
         self._asked_ms = 0
+        self._refused_until_ms = 0.0
         logger.info("speed: %(speed)s", {"speed": speed})
         if not self.limits:
             self._release_waiters()
@@ -188,9 +191,14 @@ class SpeedControl:
             return 0
         return max(0, math.ceil(1000 * AHEAD_S / self._permits.step_ms) + 1 - ahead)
 
+    @property
+    def is_refused(self) -> bool:
+        """Whether the next start of the whole crawl is so late that no permit is granted yet."""
+        return self._clock.monotonic_ms() < self._refused_until_ms
+
     def wants(self, ready: int) -> bool:
         """Whether to ask Redis now, if `ready` pages only wait for permits."""
-        if not self.limits:
+        if not self.limits or self.is_refused:
             return False
         wait_ms = ASK_SOON_MS if not len(self._permits) and ready + len(self._waiters) else ASK_MS
         return self._clock.monotonic_ms() - self._asked_ms >= wait_ms
@@ -226,6 +234,9 @@ class SpeedControl:
         if speed != self.speed:
             return  # the speed has changed meanwhile
         now_ms = self._clock.monotonic_ms()
+        if wanted and not starts.granted:
+            ahead_ms = (starts.first_us - starts.now_us) / 1000 - HORIZON_MS
+            self._refused_until_ms = now_ms + min(REFUSED_MS_MAX, ahead_ms)
         permits.grant(now_ms + (starts.first_us - starts.now_us) / 1000, starts.step_us / 1000, starts.granted)
         self._serve_waiters()
         self._wake()

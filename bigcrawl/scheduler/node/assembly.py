@@ -16,6 +16,7 @@ from bigcrawl.scheduler.budgets.mirrors import is_sample, sample_secret
 from bigcrawl.scheduler.budgets.policies import NO_POLICY
 from bigcrawl.scheduler.budgets.same_content import SameContent
 from bigcrawl.scheduler.budgets.wildcard_dns import WildcardDns
+from bigcrawl.scheduler.crawl.arrivals import Arrivals
 from bigcrawl.scheduler.crawl.fetched_elsewhere import FetchedElsewhere
 from bigcrawl.scheduler.crawl.fingerprints import Fingerprints
 from bigcrawl.scheduler.crawl.membership import Membership
@@ -49,7 +50,7 @@ from bigcrawl.scheduler.node.joined_crawl import JoinedCrawl
 from bigcrawl.scheduler.node.last_hosts import LastHosts
 from bigcrawl.scheduler.node.link_graph import LinkGraph, PageVotes
 from bigcrawl.scheduler.node.outbox import Outbox
-from bigcrawl.scheduler.node.progress import CrawlProgress
+from bigcrawl.scheduler.node.progress import Activity, CrawlProgress
 from bigcrawl.scheduler.node.set_aside import Aside
 from bigcrawl.scheduler.node.trials import Trials
 from bigcrawl.scheduler.node.troubles import Troubles
@@ -148,7 +149,7 @@ class Parts:
             self.votes,
             config.frontier.step_ms // 2,
         )
-        self.outbox.tell_sent_to(self._count_sent)
+        self.outbox.tell_sent_to(self._note_sent)
 
     @property
     def _has_budgets(self) -> bool:
@@ -204,6 +205,7 @@ class Parts:
         self.membership = Membership(config, self.node_id, self.handout.in_process)
         self.reputation = CrawlBudgets(config, client, self.crawl.pld_of, self.crawl.pld_key, self.engine.callbacks)
         file_work = FileWork(clock, config.frontier.lease_ms)
+        self.arrivals = Arrivals(client, config.crawl.name)
         self.ownership = Ownership(
             config,
             client,
@@ -217,6 +219,7 @@ class Parts:
             self.reputation,
             self.paces,
             self.outbox.offer_hint,
+            self.arrivals,
             self.objects,
         )
 
@@ -257,7 +260,16 @@ class Parts:
         partition_of = self.crawl.partition_of_host
         gaps = self.handout.host_gaps
         redirects = RobotsRedirects(
-            config, client, clock, starts, fetch, partition_of, self.shared_hosts, gaps, self.tallies
+            config,
+            client,
+            clock,
+            starts,
+            fetch,
+            partition_of,
+            self.shared_hosts,
+            gaps,
+            self.tallies,
+            self.arrivals.note,
         )
         return Robots(config, client, clock, starts, redirects, self.paces, self.handout.health.fails)
 
@@ -305,11 +317,16 @@ class Parts:
         )
         crawl, reputation, has_method = config.crawl, self.reputation, self.engine.callbacks.has
         self.finish = FinishCheck(client, crawl.name, crawl.partitions, lambda: reputation.mark, has_method)
-        self.progress = CrawlProgress(crawl, client, self.exchange, self.finish)
-        self.samples = Samples(client, crawl.name, crawl.partitions, self.membership)
+        news, held = self.ownership.table.news, self.handout.held
+        self.activity = Activity(news, held, self.outbox, self.exchange, self.membership)
+        self.progress = CrawlProgress(crawl, client, clock, self.exchange, self.finish, self.activity)
+        self.samples = Samples(client, crawl.name, self.membership)
 
-    def _count_sent(self, partition: int, urls: int) -> None:
-        self.tallies.note_sent(urls, is_elsewhere=partition not in self.ownership.owned)
+    def _note_sent(self, partition: int, urls: int) -> None:
+        is_elsewhere = partition not in self.ownership.owned
+        self.tallies.note_sent(urls, is_elsewhere=is_elsewhere)
+        if is_elsewhere:
+            self.arrivals.note(partition)
 
     def _count_page(self, held: HeldUrl) -> None:
         self.tallies.note_page(held.host, self.crawl.pld_of(held.host), held.address, held.fetched_bytes)

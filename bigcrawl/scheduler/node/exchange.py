@@ -105,6 +105,7 @@ class UrlExchange:
         ]
         for owned in partitions:
             owned.note_asked()
+        self._ownership.table.news.to_look.update(partitions)
         try:
             results = await self._client.run_each(calls)
         finally:

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections import Counter, deque
-from operator import itemgetter
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Sequence
 
     from bigcrawl.clock import Clock
     from bigcrawl.redisdb.client import RedisClient
@@ -80,16 +79,12 @@ class Heartbeat:
             "only_failing": self._last_hosts.is_all,
             "stages": Counter(url.stage.value for url in self._handout.held),
             "crowded": self._workload.is_crowded,
-            "longest": max(self._longest(), key=itemgetter(1), default=None),
+            "longest": self._ownership.longest,
             "visits_late_s": round(self._handout.revisits.late_s),
             "trouble": self._troubles.text[:TROUBLE_MAX],
         }
         await self._membership.beat(self._client, report, self._ownership.owned.keys(), self._handout.ends.late_ms)
         await self._shared_hosts.meet()
-
-    def _longest(self) -> Iterator[tuple[str, int]]:
-        """Of each partition the host with the most URLs that wait."""
-        return (owned.longest for owned in self._ownership.owned.values() if owned.longest[1])
 
     def _rate(self) -> float:
         """Pages a second that this node has acknowledged lately."""
@@ -133,28 +128,25 @@ class Leases:
         self._tell_views = tell
 
     async def renew(self) -> None:
-        """Look at the owned partitions, which renews their leases.
+        """Look at owned partitions, and renew leases.
 
         Raises:
             TransientStoreError: Redis is away.
         """
-        sent_ms = self._clock.monotonic_ms()
-        partitions, calls = self._ownership.claims.leases(is_brief=self._tell_views is None)
-        views = await self._client.run(calls)
-        unfolded = 0
-        for owned, view in zip(partitions, views, strict=False):
-            if not view.owned:
-                self._ownership.table.lose(owned)
-                continue
+        sent_ms, looks = self._clock.monotonic_ms(), self._ownership.looks
+        tell = self._tell_views
+        found = await looks.run(sent_ms, holds_urls=len(self._handout.held) > 0, sees_all=tell is not None)
+        for owned, view in found:
             owned.note_inbox(view)
-            unfolded += owned.inbox.unfolded_urls
+            self._ownership.table.news.to_tend.add(owned)
             if view.next_due_ms >= 0:
                 owned.note_due_by(sent_ms + view.next_due_ms - view.now_ms)
-        self._workload.note_unfolded(unfolded)
-        if self._tell_views is not None:
-            self._tell_views([view for view in views if view.owned])
+        # Where any wait, there are news until they are folded, so all such partitions were looked at.
+        self._workload.note_unfolded(sum(owned.inbox.unfolded_urls for owned, _ in found))
+        if tell is not None:
+            tell([view for _, view in found])
         if not self._ownership.claims.is_reclaiming:
-            self._note_renewal(sent_ms)
+            self._note_renewal(min(sent_ms, looks.renewed_ms))
 
     def _note_renewal(self, sent_ms: int) -> None:
         if not self._handout.lease.is_valid:

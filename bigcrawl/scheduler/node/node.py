@@ -1,8 +1,8 @@
 """One node of a crawl: the loops that carry URLs between Scrapy, Redis and the partitions (steps 3 to 14).
 
     pump   when a batch is worth it: flush the outbox; acknowledge what ended and take what is due, in one call
-    fold   ten times a second: steps of the owned partitions that are due, their files in a worker thread
-    beat   about once a second: heartbeat, the state of the owned partitions, their leases; waits for no file
+    fold   when something happens to owned partitions: steps that are due, their files in a worker thread
+    beat   about once a second: heartbeat, what has arrived for owned partitions, leases; waits for no file
     guard  when a lease may be over: gives up the fetches under way; waits for nothing
     watch  about once a second: which node should own what, snoozed hosts, budgets, samples, is the crawl finished?
     steer  a few times a second: orders to the running crawl, its speed, concurrent fetches
@@ -73,15 +73,15 @@ class Node:
         self.beat = Beat(parts)
         self.recovery = Recovery(parts, self.beat)
         self.room = TakeRoom(parts)
-        round_trips = asyncio.Event()
-        self.pump = Pump(parts, self.room, self.recovery, round_trips)
+        news = asyncio.Event()
+        self.pump = Pump(parts, self.room, self.recovery, news)
         parts.handout.lanes.connect(
             offer=parts.gatekeeper.offer,
             wake=self.pump.wake,
             hosts=lambda: self.ownership.hot_hosts,
             is_alone=lambda: not parts.shared_hosts.are_kept,
         )
-        self.fold = Fold(parts, self.pump.wake, round_trips)
+        self.fold = Fold(parts, self.pump.wake, news)
         self.guard = Guard(parts)
         self.watch = Watch(parts)
         self.steer = Steer(parts, self.pump.wake)

@@ -188,6 +188,11 @@ class Outbox:
         self._forget_safe(client.running_ms)
         return self.flushed - before
 
+    @property
+    def has_flushed(self) -> bool:
+        """Whether partitions have got something since they were taken last."""
+        return bool(self._flushed_partitions or self._told_partitions)
+
     def take_flushed_partitions(self) -> set[int]:
         """Take the partitions that have got batches since the last call."""
         flushed, self._flushed_partitions = self._flushed_partitions, set()

@@ -8,10 +8,42 @@ from typing import TYPE_CHECKING
 from bigcrawl.scheduler.crawl.survey import survey
 
 if TYPE_CHECKING:
+    from bigcrawl.clock import Clock
     from bigcrawl.config import CrawlConfig
     from bigcrawl.redisdb.client import RedisClient
+    from bigcrawl.scheduler.crawl.membership import Membership
     from bigcrawl.scheduler.crawl.survey import FinishCheck, Survey
     from bigcrawl.scheduler.node.exchange import UrlExchange
+    from bigcrawl.scheduler.node.outbox import Outbox
+    from bigcrawl.scheduler.owner.news import News
+    from bigcrawl.scheduler.records.held_urls import HeldUrls
+
+_REPORTED = ("pages", "held", "outbox", "partitions", "paused")
+
+STALE_MS = 60_000  # what is not noticed here is found by then
+
+
+class Activity:
+    """What has happened on this node, and what others report: whoever would look at the whole crawl asks here first."""
+
+    def __init__(
+        self, news: News, held: HeldUrls, outbox: Outbox, exchange: UrlExchange, membership: Membership
+    ) -> None:
+        self._news = news
+        self._held = held
+        self._outbox = outbox
+        self._exchange = exchange
+        self._membership = membership
+
+    def __repr__(self) -> str:
+        return f"<Activity {self.mark!r}>"
+
+    @property
+    def mark(self) -> tuple[object, ...]:
+        """Differs from an earlier one if anything has happened since."""
+        reports = self._membership.reports.items()
+        others = [(node, *map(report.get, _REPORTED)) for node, report in reports if node != self._membership.node]
+        return self._news.noted, len(self._held), self._outbox.offered, self._exchange.pages, others
 
 
 class CrawlProgress:
@@ -23,7 +55,19 @@ class CrawlProgress:
         last: the last survey; None before the first.
     """
 
-    def __init__(self, crawl: CrawlConfig, client: RedisClient, exchange: UrlExchange, finish: FinishCheck) -> None:
+    def __init__(
+        self,
+        crawl: CrawlConfig,
+        client: RedisClient,
+        clock: Clock,
+        exchange: UrlExchange,
+        finish: FinishCheck,
+        activity: Activity,
+    ) -> None:
+        self._clock = clock
+        self._activity = activity
+        self._survey_mark: tuple[object, ...] = ()  # of the activity before the last survey
+        self._survey_ms = 0
         self._crawl = crawl
         self._client = client
         self._exchange = exchange
@@ -61,8 +105,15 @@ class CrawlProgress:
 
     async def survey(self) -> Survey:
         """Survey the whole crawl."""
+        mark, now_ms = self._activity.mark, self._clock.monotonic_ms()
         self.last = await survey(self._client, self._crawl.name, self._crawl.partitions)
+        self._survey_mark, self._survey_ms = mark, now_ms
         return self.last
+
+    async def survey_lately(self) -> Survey:
+        """The last survey, if nothing has happened since and it is not old; otherwise a new one."""
+        is_new = self._survey_mark == self._activity.mark and self._clock.monotonic_ms() < self._survey_ms + STALE_MS
+        return self.last if self.last is not None and is_new else await self.survey()
 
     async def count_pages(self) -> None:
         """Survey the crawl's pages, if their number is limited."""

@@ -6,12 +6,10 @@ import asyncio
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-
     from bigcrawl.config import FrontierConfig
     from bigcrawl.scheduler.handout.handout import Handout
     from bigcrawl.scheduler.node.outbox import Outbox
-    from bigcrawl.scheduler.owner.owned_partition import OwnedPartition
+    from bigcrawl.scheduler.owner.ownership import Ownership
 
 
 class Workload:
@@ -72,11 +70,9 @@ class Workload:
         """Whether the node holds nothing and has nothing to send."""
         return not len(self._held) and not self._outbox.waiting
 
-    def is_idle(self, partitions: Iterable[OwnedPartition]) -> bool:
+    def is_idle(self, ownership: Ownership) -> bool:
         """Whether the node is empty and nothing waits in its partitions."""
-        return self.is_empty and not any(
-            owned.inbox.has_urls or owned.inbox.has_others or owned.schedule.waiting for owned in partitions
-        )
+        return self.is_empty and not ownership.has_waiting
 
     def may_rest(self) -> bool:
         """Whether merges may take their time. The worker thread asks this."""

@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections import deque
 from typing import TYPE_CHECKING
 
+from bigcrawl.scheduler.owner.hot.due_heap import NEVER_MS
 from bigcrawl.scheduler.partition.manifest import NO_INBOX_ID
 
 if TYPE_CHECKING:
@@ -58,7 +59,7 @@ class Durability:
 
     Attributes:
         forced_ms: when the last one was made, on the monotonic clock.
-        checkpoint: the number of the last operator's order that a point has obeyed, see `is_due`; 0 before any.
+        checkpoint: the number of the last operator's order that a point has obeyed, see `due_ms`; 0 before any.
     """
 
     def __init__(
@@ -82,18 +83,20 @@ class Durability:
         """What Redis may drop: inbox entries up to this id, and the keys of admit batches up to this number."""
         return self._trim if self._points is None else self._points.trim
 
-    def is_due(self, now_ms: int, durable_ms: int, checkpoint: int = 0) -> bool:
-        """Whether to force the files to the disk, or to trim Redis for the last time they were.
+    def due_ms(self, durable_ms: int, checkpoint: int = 0) -> int:
+        """When to force the files to the disk, or to trim Redis for the last time they were; `NEVER_MS` if neither.
 
         It is due sooner if much was folded since: the inbox is only trimmed afterwards, and Redis must stay small. An
         operator's order `checkpoint`, a number that grows, makes it due as soon as Redis has persisted what was
         admitted before the last point, which is trimmed then.
         """
         if checkpoint > self.checkpoint:
-            return now_ms - self.forced_ms >= PERSISTED_MS
+            return self.forced_ms + PERSISTED_MS
+        if not (self._committed.has_undurable_changes or self._owes_trim):
+            return NEVER_MS
         if self._committed.manifest.folded_urls - self._folded >= FOLDED_URLS_MAX:
             durable_ms = min(durable_ms, PERSISTED_MS)
-        return now_ms - self.forced_ms >= durable_ms and (self._committed.has_undurable_changes or self._owes_trim)
+        return self.forced_ms + durable_ms
 
     def force(self, now_ms: int, running_ms: int, checkpoint: int = 0) -> None:
         """Force the partition's files to the disk, after the order `checkpoint`. Runs in a worker thread.

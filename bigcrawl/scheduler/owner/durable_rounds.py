@@ -6,6 +6,9 @@ from functools import partial
 from operator import attrgetter
 from typing import TYPE_CHECKING
 
+from bigcrawl.scheduler.owner.hot.due_heap import NEVER_MS
+from bigcrawl.scheduler.owner.timetable import Timetable
+
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
@@ -34,6 +37,8 @@ class DurableRounds:
         self._clock = clock
         self._durable_ms = durable_ms
         self._look_ms = 0  # when to look again, on the monotonic clock
+        self._times: Timetable[OwnedPartition] = Timetable()
+        self._checkpoint = 0
 
     def __repr__(self) -> str:
         return f"<DurableRounds of {self._table!r}>"
@@ -41,7 +46,7 @@ class DurableRounds:
     async def run_due(self, checkpoint: int = 0) -> None:
         """Force partitions that are due to the disk, and publish counts that Redis may not have.
 
-        `checkpoint` is the operators' last order for a durable point of every partition, see `Durability.is_due`.
+        `checkpoint` is the operators' last order for a durable point of every partition, see `Durability.due_ms`.
 
         Raises:
             TransientStoreError: Redis is unreachable, or the disk is full. Nothing is lost.
@@ -49,16 +54,40 @@ class DurableRounds:
         now_ms = self._clock.monotonic_ms()
         if now_ms < self._look_ms:
             return
-        due = [owned for owned in self._table.sound if owned.durability.is_due(now_ms, self._durable_ms, checkpoint)]
+        due, owing = self._look(now_ms, checkpoint)
         if len(due) <= DURABLE_AT_ONCE:
             self._look_ms = now_ms + LOOK_MS
         # The first may be due again before the last ones have had their turn.
         due = sorted(due, key=_forced_ms)[:DURABLE_AT_ONCE]
         if due:
             await self.force(due, checkpoint)
-        owing = [owned for owned in self._table.by_number.values() if owned.publishing.is_owed and owned not in due]
         if due or owing:
             await self._table.run([(owned, owned.publish()) for owned in (*due, *owing)])
+
+    def _look(self, now_ms: int, checkpoint: int) -> tuple[list[OwnedPartition], list[OwnedPartition]]:
+        """The partitions that are due, and those that owe Redis their counts. These are looked at next time, too."""
+        news = self._table.news.to_keep
+        news.update(self._times.take(now_ms))
+        if checkpoint != self._checkpoint:
+            self._checkpoint = checkpoint
+            news.update(self._table.by_number.values())
+        due: list[OwnedPartition] = []
+        owing: list[OwnedPartition] = []
+        for owned in filter(self._table.has, list(news)):
+            due_ms = NEVER_MS if owned.is_damaged else owned.durability.due_ms(self._durable_ms, checkpoint)
+            if due_ms <= now_ms:
+                due.append(owned)
+            elif owned.publishing.is_owed:
+                owing.append(owned)
+            else:
+                self._times.note(owned, due_ms)
+        news.intersection_update((*due, *owing))
+        return due, owing
+
+    @property
+    def next_ms(self) -> int:
+        """When to run again, if nothing happens until then, on the monotonic clock."""
+        return self._look_ms if self._table.news.to_keep else self._times.next_ms
 
     async def force(self, partitions: Sequence[OwnedPartition], checkpoint: int = 0) -> None:
         """Force the files of these partitions to the disk, except damaged ones. Raises what `run_due` raises."""

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from bigcrawl.redisdb.client import RedisClient
+    from bigcrawl.scheduler.crawl.arrivals import Arrivals
     from bigcrawl.scheduler.owner.owned_partition import OwnedPartition
     from bigcrawl.scheduler.owner.owned_table import OwnedTable
 
@@ -30,9 +31,11 @@ class FoundSender:
         crawl: its name.
         partitions: how many it has.
         table: the partitions that this node owns.
+        arrivals: tell the owners of the others.
     """
 
-    def __init__(self, client: RedisClient, crawl: str, partitions: int, table: OwnedTable) -> None:
+    def __init__(self, client: RedisClient, crawl: str, partitions: int, table: OwnedTable, arrivals: Arrivals) -> None:
+        self._arrivals = arrivals
         self._client = client
         self._crawl = crawl
         self._partitions = partitions
@@ -42,6 +45,11 @@ class FoundSender:
 
     def __repr__(self) -> str:
         return f"<FoundSender for {len(self._keeping)} of {self._table!r}>"
+
+    @property
+    def is_keeping(self) -> bool:
+        """Whether rows are to be sent, or forgotten later."""
+        return bool(self._keeping) or self._claims != self._table.claims
 
     async def send(self, stepped: Iterable[OwnedPartition] = ()) -> RedisRefusedError | None:
         """Send what was not sent yet, of partitions that have just `stepped` and of earlier ones.
@@ -61,7 +69,7 @@ class FoundSender:
         failed = await self._append(b"".join(unsent.values())) if unsent else {}
         for owned, rows in unsent.items():
             owned.found.note_sent(rows, self._client.running_ms, lambda some: found_in(some, failed, self._partitions))
-            owned.publishing.note_owed()
+            self._table.note_owed(owned)
         for owned in self._keeping:
             owned.found.forget_safe(self._client.running_ms)
         return _refusal_among(failed.values())
@@ -82,7 +90,10 @@ class FoundSender:
         replies = await self._client.commands_each([("XADD", inboxes[h], "*", CONTENTS, packed[h]) for h in by_home])
         failed = {home: reply for home, reply in zip(by_home, replies, strict=True) if isinstance(reply, BigcrawlError)}
         for home in by_home:
-            if home not in failed and (owned := self._table.by_number.get(home)) is not None:
+            owned = self._table.by_number.get(home)
+            if owned is None:
+                self._arrivals.note(home)
+            elif home not in failed:
                 owned.inbox.note_others()
         return failed
 

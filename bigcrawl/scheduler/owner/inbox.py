@@ -18,7 +18,7 @@ from bigcrawl.scheduler.partition.manifest import NO_INBOX_ID
 from bigcrawl.scheduler.records.inbox_entry import FIELDS, OUTCOMES, InboxEntry, id_order
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Callable, Iterable
 
     from bigcrawl.redisdb.scripts import PartitionView, Value
 
@@ -37,8 +37,10 @@ class InboxReader:
         unfolded_urls: how many URLs were waiting when Redis was last asked.
     """
 
-    def __init__(self, key: str) -> None:
+    def __init__(self, key: str, tell: Callable[[], None] = lambda: None) -> None:
+        """`tell` is called when entries may have come."""
         self._key = key
+        self._tell = tell
         self.has_urls = True
         self.has_others = False
         self.has_more = False
@@ -59,10 +61,12 @@ class InboxReader:
     def note_urls(self) -> None:
         """Record that URLs were sent to the inbox, or may have been."""
         self.has_urls = self._were_urls_noted = True
+        self._tell()
 
     def note_others(self) -> None:
         """Record that entries without URLs, such as outcomes, were sent to the inbox."""
         self.has_others = self._were_others_noted = True
+        self._tell()
 
     def note_view(self, view: PartitionView, folded: str) -> None:
         """Find out from a look at Redis whether entries wait after the last folded one, and whether they have URLs."""
@@ -78,6 +82,7 @@ class InboxReader:
             if unfolded != self._miscounted:
                 self.has_urls = True
                 self._seen_urls_upto = inbox_id
+            self._tell()
 
     def command(self, folded: str, entries_max: int) -> tuple[Value, ...]:
         """Return the command that reads the entries after the last folded one, oldest first."""

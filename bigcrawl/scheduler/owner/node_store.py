@@ -187,7 +187,7 @@ class NodeStore:
         ]
         for owned in self._table.sound:
             if owned.points is not None and owned.points.note_order(checkpoint):
-                owned.publishing.note_owed()
+                self._table.note_owed(owned)
         for owned in sorted(due, key=_tried_ms)[: AT_ONCE - len(self._storing)]:
             self._storing[owned] = asyncio.create_task(self._store(owned, checkpoint))
         if len(due) > AT_ONCE:

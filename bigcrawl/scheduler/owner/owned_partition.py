@@ -97,11 +97,12 @@ class OwnedPartition(Taking):
         self.keys = keys
         self.identity = identity
         self.disk = disk
+        self._tell_news: Callable[[OwnedPartition], None] = _to_nobody
         self.away = AwayHosts()
-        self.hot = HotSet(hot_urls, self.away, hot_by_host)
+        self.hot = HotSet(hot_urls, self.away, hot_by_host, tell=self._note_news)
         self.admissions = Admissions(keys, disk.committed, self.hot, connections)
-        self.inbox = InboxReader(keys.inbox)
-        self.schedule = StepSchedule(self.inbox, self.hot)
+        self.inbox = InboxReader(keys.inbox, self._note_news)
+        self.schedule = StepSchedule(self.inbox, self.hot, self._note_news)
         self.points = points
         self.durability = Durability(disk.committed, loss_ms, now_ms, points)
         self.found = FoundCopies(disk.committed, loss_ms)
@@ -117,6 +118,13 @@ class OwnedPartition(Taking):
 
     def __repr__(self) -> str:
         return f"<OwnedPartition {self.keys.partition} epoch={self.identity.epoch} {self.hot!r} disk={self.disk!r}>"
+
+    def tell_news_to(self, tell: Callable[[OwnedPartition], None]) -> None:
+        """Have `tell` called whenever a step may be due that was not."""
+        self._tell_news = tell
+
+    def _note_news(self) -> None:
+        self._tell_news(self)
 
     # --- owning
 
@@ -251,3 +259,7 @@ class OwnedPartition(Taking):
     def publish(self) -> scripts.Call[int]:
         """The call that publishes counts, and trims what an earlier durable manifest has made unnecessary."""
         return self.publishing.call(self.identity, is_damaged=self.is_damaged)
+
+
+def _to_nobody(_owned: OwnedPartition) -> None:
+    """Does nothing: nobody looks at the partition yet."""

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from bigcrawl.exceptions import BigcrawlError, OwnershipLostError
 from bigcrawl.redisdb.replies import sort_replies
 from bigcrawl.scheduler.owner.damaged import is_damage
+from bigcrawl.scheduler.owner.news import News
 from bigcrawl.scheduler.owner.publishing import is_publish
 
 if TYPE_CHECKING:
@@ -28,6 +29,7 @@ class OwnedTable:
     Attributes:
         by_number: the partitions, by number. Only this class changes it.
         claims: how many partitions were claimed until now.
+        news: the partitions to which something has happened.
     """
 
     def __init__(self, client: RedisClient, held: HeldUrls, damaged: DamagedPartitions) -> None:
@@ -36,6 +38,7 @@ class OwnedTable:
         self._damaged = damaged
         self.by_number: dict[int, OwnedPartition] = {}
         self.claims = 0
+        self.news = News()
 
     def __repr__(self) -> str:
         return f"<OwnedTable of {len(self.by_number)}>"
@@ -55,13 +58,19 @@ class OwnedTable:
 
     def put(self, owned: OwnedPartition) -> None:
         """Add a partition, or replace the same one of an earlier epoch."""
+        before = self.by_number.get(owned.keys.partition)
+        if before is not None:
+            self.news.forget(before)
         self.by_number[owned.keys.partition] = owned
         self.claims += 1
+        owned.tell_news_to(self.news.note)
+        self.news.note(owned)
 
     def remove(self, owned: OwnedPartition) -> None:
         """Remove a partition that was released, unless it was claimed again."""
         if self.has(owned):
             del self.by_number[owned.keys.partition]
+            self.news.forget(owned)
 
     def lose(self, owned: OwnedPartition) -> None:
         """Remove a partition that another node owns, with all that is held of it, unless it was claimed again."""
@@ -69,6 +78,7 @@ class OwnedTable:
             return
         partition = owned.keys.partition
         del self.by_number[partition]
+        self.news.forget(owned)
         dropped = self._held.drop_partition(partition)
         if owned.draining and not dropped:
             return  # it was just released, and this was seen before the reply came
@@ -98,6 +108,11 @@ class OwnedTable:
         if failed is not None:
             raise failed
 
+    def note_owed(self, owned: OwnedPartition) -> None:
+        """Redis may not know the latest counts of the partition."""
+        owned.publishing.note_owed()
+        self.news.to_keep.add(owned)
+
     async def run(self, asked: Sequence[tuple[OwnedPartition, scripts.Call[Any]]]) -> None:
         """Run calls of owned partitions, and remove the partitions that turn out to be lost.
 
@@ -106,7 +121,7 @@ class OwnedTable:
         """
         for owned, call in asked:
             if is_publish(call):
-                owned.publishing.note_owed()  # until Redis has confirmed it
+                self.note_owed(owned)  # until Redis has confirmed it
         replies = sort_replies(asked, await self._client.run_each([call for _, call in asked]))
         for (owned, call), _ in replies.done:
             if is_publish(call):

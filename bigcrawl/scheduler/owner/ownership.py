@@ -9,13 +9,15 @@ not ours -> claimed -> opened -> brought up -> stepped ... -> draining -> releas
 
 from __future__ import annotations
 
+from operator import itemgetter
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from bigcrawl.scheduler.budgets.mirrors import MirrorRules
 from bigcrawl.scheduler.budgets.traps import TrapRules
 from bigcrawl.scheduler.crawl.missing import MissingPartitions
 from bigcrawl.scheduler.owner.claiming.claims import CLAIMED_AT_ONCE, Claims
+from bigcrawl.scheduler.owner.claiming.looks import Looks
 from bigcrawl.scheduler.owner.claiming.opening import Opener
 from bigcrawl.scheduler.owner.claiming.releases import Releases
 from bigcrawl.scheduler.owner.damaged import DamagedPartitions
@@ -40,6 +42,7 @@ if TYPE_CHECKING:
     from bigcrawl.drum.files import Files
     from bigcrawl.exceptions import CorruptionError
     from bigcrawl.redisdb.client import RedisClient
+    from bigcrawl.scheduler.crawl.arrivals import Arrivals
     from bigcrawl.scheduler.crawl.membership import Membership
     from bigcrawl.scheduler.gates.delays import Paces
     from bigcrawl.scheduler.owner.crawl_budgets import CrawlBudgets
@@ -47,6 +50,8 @@ if TYPE_CHECKING:
     from bigcrawl.scheduler.records.contents import ContentRow
     from bigcrawl.scheduler.records.held_urls import HeldUrls
     from bigcrawl.store.objects import Objects
+
+T = TypeVar("T")
 
 
 class Ownership:
@@ -65,12 +70,14 @@ class Ownership:
         crawl_budgets: the budgets of PLDs.
         paces: gets the budgets of hosts.
         offer_hint: takes rows for other partitions, which may be lost.
+        arrivals: tell what others have put into partitions.
         objects: the store; None if the crawl has none.
 
     Attributes:
         table: the partitions.
         owned: they, by number.
-        claims: claims partitions, and renews their leases.
+        claims: claims partitions.
+        looks: looks at them in Redis, and renews their leases.
         releases: releases them.
         folding: steps them.
         budgets: the budgets that they use.
@@ -97,6 +104,7 @@ class Ownership:
         crawl_budgets: CrawlBudgets,
         paces: Paces,
         offer_hint: Callable[[ContentRow], None],
+        arrivals: Arrivals,
         objects: Objects | None = None,
     ) -> None:
         frontier, delay_ms = config.frontier, config.politeness.host_delay_ms
@@ -112,6 +120,7 @@ class Ownership:
         self.damaged = DamagedPartitions(config.crawl, client, clock)
         self.table = table = OwnedTable(client, held, self.damaged)
         self.owned = table.by_number
+        self._remembered: dict[str, tuple[tuple[int, int], Any]] = {}
         self.reconciliation = Reconciliation(client, table, held, clock, delay_ms)
         lateness = Lateness()
         self.store = store = NodeStore(
@@ -142,6 +151,7 @@ class Ownership:
             thread,
             self.reconciliation.next_generation,
         )
+        self.looks = Looks(config.crawl.name, frontier.lease_ms, client, table, self.claims, arrivals)
         self.listed = ListedPages(config.revisits, client.now_ms)
         self.folding = Folding(
             client,
@@ -149,7 +159,7 @@ class Ownership:
             clock,
             frontier.step_ms,
             table,
-            FoundSender(client, config.crawl.name, config.crawl.partitions, table),
+            FoundSender(client, config.crawl.name, config.crawl.partitions, table, arrivals),
             thread,
             self.hot_share,
             crawl_budgets,
@@ -167,10 +177,32 @@ class Ownership:
     def __repr__(self) -> str:
         return f"<Ownership of {len(self.owned)} partitions>"
 
+    # What follows costs 0.1 us a partition, if anything has happened to one.
+
     @property
     def hot_hosts(self) -> int:
-        """How many hosts have URLs in Redis, without those that are away. Cost: 0.1 us a partition."""
-        return sum(owned.hot.hosts for owned in self.owned.values())
+        """How many hosts have URLs in Redis, without those that are away."""
+        return self._remember("hot_hosts", lambda: sum(owned.hot.hosts for owned in self.owned.values()))
+
+    @property
+    def has_waiting(self) -> bool:
+        """Whether anything waits in inboxes, or URLs on disk."""
+        return self._remember("has_waiting", lambda: any(map(_has_waiting, self.owned.values())))
+
+    @property
+    def longest(self) -> tuple[str, int] | None:
+        """The host with the most URLs that wait, of one partition, and how many; None without any."""
+        longest = (owned.longest for owned in self.owned.values() if owned.longest[1])
+        return self._remember("longest", lambda: max(longest, key=itemgetter(1), default=None))
+
+    def _remember(self, name: str, count: Callable[[], T]) -> T:
+        """What was counted last, unless something has happened since."""
+        mark = self.table.news.noted, len(self.owned)
+        before = self._remembered.get(name)
+        if before is None or before[0] != mark:
+            before = self._remembered[name] = mark, count()
+        found: T = before[1]
+        return found
 
     async def rebalance(self) -> None:
         """Claim free partitions that this node should own. Drain and release those that it should not.
@@ -208,7 +240,16 @@ class Ownership:
             await send_again()
         await self.reconciliation.settle_forgotten()
 
+    @property
+    def next_ms(self) -> int:
+        """When a step or a durable point may be due, if nothing happens until then, on the monotonic clock."""
+        return min(self.folding.next_ms, self._durable_rounds.next_ms)
+
     async def make_durable_due(self, checkpoint: int = 0) -> None:
         """Force partitions that are due to the disk, and begin their points in the store. See `DurableRounds`."""
         await self._durable_rounds.run_due(checkpoint)
         self.store.begin_due(checkpoint)
+
+
+def _has_waiting(owned: OwnedPartition) -> bool:
+    return bool(owned.inbox.has_urls or owned.inbox.has_others or owned.schedule.waiting)

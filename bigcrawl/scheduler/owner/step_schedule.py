@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from bigcrawl.scheduler.owner.hot.due_heap import NEVER_MS
 from bigcrawl.scheduler.queues.revisits import NEVER_S
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Callable, Iterable
 
     from bigcrawl.scheduler.owner.hot.hot_set import HotSet
     from bigcrawl.scheduler.owner.inbox import InboxReader
@@ -27,18 +28,21 @@ class StepSchedule:
         unrunnable: URLs on disk that the owner's spider cannot run.
         revisits: URLs on disk that wait for the time of their next visit.
         overdue_revisits: those that the last step left waiting although their time had come.
+        next_revisit_s: when the next of them is due, on the crawls' clock; `NEVER_S` without any.
         stepped_ms: when the last step ended, on the monotonic clock.
     """
 
-    def __init__(self, inbox: InboxReader, hot: HotSet) -> None:
+    def __init__(self, inbox: InboxReader, hot: HotSet, tell: Callable[[], None] = lambda: None) -> None:
+        """`tell` is called when a step may be due although nothing has come, and nothing has ended."""
         self._inbox = inbox
         self._hot = hot
+        self._tell = tell
         self.waiting = 0
         self.withheld = 0
         self.unrunnable = 0
         self.revisits = 0
         self.overdue_revisits = 0
-        self._next_revisit_s = NEVER_S
+        self.next_revisit_s = NEVER_S
         self._has_only_extra = False  # all URLs that come next are beyond their PLD's budget
         self.stepped_ms = 0
         self._stalled_at: int | None = None  # the number of hot URLs when the last step found nothing to do
@@ -58,13 +62,11 @@ class StepSchedule:
         if the hot set is well filled, one second if the hot set is low or many keys have gathered, and 20 ms if the
         node is `starved` and this partition has almost nothing to fetch. If only extra URLs wait on disk, a smaller
         hot set counts as well filled. URLs whose next visit is due at `now_s` count as waiting.
-
-        This is asked of every partition ten times a second, so what decides most often comes first.
         """
         waited_ms, inbox = now_ms - self.stepped_ms, self._inbox
         if waited_ms < step_ms and waited_ms < (STARVED_STEP_MS if starved else LOW_STEP_MS):
             return False
-        has_due = self._next_revisit_s <= now_s
+        has_due = self.next_revisit_s <= now_s
         if not (inbox.has_urls or self.waiting > 0 or has_due):
             return False
         hot_set = self._hot
@@ -100,6 +102,14 @@ class StepSchedule:
             step_ms = min(step_ms, LOW_STEP_MS)
         return inbox.has_others and now_ms - self.stepped_ms >= step_ms
 
+    def next_look_ms(self, now_ms: int, step_ms: int, now_s: int = 0) -> int:
+        """When a step that is not due now may be, if nothing happens until then; `NEVER_MS` if it will not."""
+        inbox = self._inbox
+        if not (inbox.has_urls or inbox.has_others or self.waiting > 0 or self.next_revisit_s <= now_s):
+            return NEVER_MS
+        waits_ms = (STARVED_STEP_MS, LOW_STEP_MS, LOW_STEP_MS * self._hot.extra_divisor, step_ms)
+        return min((at for wait in waits_ms if (at := self.stepped_ms + wait) > now_ms), default=NEVER_MS)
+
     def note_disk(self, state: PartitionState, given_up: Iterable[str], releasable: int = 0) -> None:
         """Count the URLs that wait on disk. May run in a worker thread.
 
@@ -112,7 +122,7 @@ class StepSchedule:
         self.waiting = state.waiting - self.withheld + releasable
         self.unrunnable = len(state.turns.unrunnable) - releasable
         revisits = state.turns.revisits
-        self.revisits, self.overdue_revisits, self._next_revisit_s = len(revisits), revisits.overdue, revisits.next_s
+        self.revisits, self.overdue_revisits, self.next_revisit_s = len(revisits), revisits.overdue, revisits.next_s
         self._has_only_extra = state.turns.front.has_only_extra and not len(state.parked)
 
     def note_fold(self, hot_urls: int, *, is_vain: bool) -> None:
@@ -126,3 +136,4 @@ class StepSchedule:
     def end_stall(self) -> None:
         """Allow another step: URLs that the last one could not admit may be admitted now."""
         self._stalled_at = None
+        self._tell()

@@ -55,6 +55,8 @@ ROWS: dict[tuple[str, str], Any] = {
     ("fold_tallies", "nodes"): {"node-1": "sha1"},
     ("pass_gates", "gates"): [("pld example.com", 1)],
     ("set_aside_urls", "urls"): [(1, b"batch")],
+    ("renew_leases", "epochs"): [5],
+    ("renew_leases", "partitions"): (PartitionKeys(CRAWL, PARTITION),),
     ("sum_partitions", "partitions"): (PartitionKeys(CRAWL, PARTITION),),
     ("trim_partition", "state"): {"waiting": 5},
     ("unbury_urls", "url_keys"): [6],

@@ -43,7 +43,7 @@ class Beat(Loop):
         await self._say_alive()
         if self._outbox.unfolded.wants_look:
             await self._outbox.unfolded.look(self._client)
-        if self._haste.note(is_idle=self._workload.is_idle(self._ownership.owned.values())):
+        if self._haste.note(is_idle=self._workload.is_idle(self._ownership)):
             return BEAT_IDLE_S
         return BEAT_S if self._workload.is_starved else self._fed_s
 

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 
 FOLD_S = 0.1  # between two looks for due steps
 FOLD_STARVED_S = 0.02  # if the node has too little to fetch, and has sent or taken something or stepped since
+FOLD_ASLEEP_S = 0.5  # while nothing happens to the partitions, and no time comes
 
 
 class Fold(Loop):
@@ -21,12 +22,12 @@ class Fold(Loop):
 
     Args:
         wake_pump: called when there are URLs to take after a step.
-        round_trips: is set when the pump may have sent something to this node's own partitions.
+        news: is set when something happens to this node's own partitions, or the pump may have sent them something.
     """
 
     name = "fold"
 
-    def __init__(self, parts: Parts, wake_pump: Callable[[], None], round_trips: asyncio.Event) -> None:
+    def __init__(self, parts: Parts, wake_pump: Callable[[], None], news: asyncio.Event) -> None:
         self._client = parts.client
         self._troubles = parts.troubles
         self._folding = parts.folding
@@ -35,11 +36,15 @@ class Fold(Loop):
         self._workload = parts.workload
         self._control = parts.control
         self._wake_pump = wake_pump
-        self._round_trips = round_trips
+        self._clock = parts.clock
+        self._news = news
+        self._ownership.table.news.wake(news.set)
         self._has_stepped = False
+        self._has_looked = False
 
     async def turn(self) -> float:
         """Do one round, unless the pump must first bring Redis and this node in line."""
+        self._has_looked = False
         if self._troubles.is_restarted or self._client.in_doubt:
             return FOLD_S
         starved = self._workload.is_starved
@@ -49,14 +54,18 @@ class Fold(Loop):
             await self._ownership.make_durable_due(self._control.checkpoint)
             if refused is not None:
                 raise refused
+        self._has_looked = True
         return FOLD_STARVED_S if starved else FOLD_S
 
     async def rest(self, rest_s: float) -> None:
-        """Rest for `rest_s`; longer while the node is starved, but has neither stepped nor sent anything to itself.
+        """Rest for `rest_s`; longer if nothing was to be done, until something happens or a time comes."""
+        await rest_until(self._news, rest_s, rest_s if self._has_stepped else max(rest_s, self._longest_s()))
 
-        What other nodes have sent then waits for up to `FOLD_S`.
-        """
-        await rest_until(self._round_trips, rest_s, rest_s if self._has_stepped else FOLD_S)
+    def _longest_s(self) -> float:
+        if not self._has_looked:
+            return FOLD_S
+        left_ms = self._ownership.next_ms - self._clock.monotonic_ms()
+        return min(FOLD_ASLEEP_S, max(FOLD_S, left_ms / 1000))
 
     async def _step(self, *, starved: bool, idle: bool) -> None:
         done = await self._ownership.folding.step_due(starved=starved, idle=idle)

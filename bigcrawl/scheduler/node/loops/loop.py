@@ -131,12 +131,16 @@ class LoopRunner:
 
 
 async def rest_until(event: asyncio.Event, least_s: float, most_s: float) -> None:
-    """Rest for `least_s`, then until an event is set, but not longer than `most_s` in all."""
-    await asyncio.sleep(least_s)
-    if most_s > least_s:
-        alarm = asyncio.get_running_loop().call_later(most_s - least_s, event.set)
+    """Rest until an event is set, but not for less than `least_s` or for longer than `most_s`."""
+    loop = asyncio.get_running_loop()
+    begun_s = loop.time()
+    alarm = loop.call_at(begun_s + max(least_s, most_s), event.set)
+    try:
         await event.wait()
+    finally:
         alarm.cancel()
+    if (left_s := begun_s + least_s - loop.time()) > 0:
+        await asyncio.sleep(left_s)
     event.clear()
 
 

@@ -22,7 +22,6 @@ PUMP_SHARE = 2  # a round trip pays when one in so many of the URLs that the nod
 # The longest wait of fewer; they do not wait if the engine has nothing to do. It is less than `exchange.HORIZON_MS`, so
 # that URLs are here before they are due.
 PUMP_PATIENCE_MS = 400
-PUMP_IDLE_S = 0.25
 TAKES_MAX = 64  # in one round, while there is room and more may be due
 
 
@@ -30,12 +29,12 @@ class Pump(Loop):
     """Flushes the outbox, acknowledges what has ended, and takes what is due.
 
     Args:
-        round_trips: is set after each round trip.
+        news: is set when something was sent to this node's own partitions.
     """
 
     name = "pump"
 
-    def __init__(self, parts: Parts, room: TakeRoom, recovery: Recovery, round_trips: asyncio.Event) -> None:
+    def __init__(self, parts: Parts, room: TakeRoom, recovery: Recovery, news: asyncio.Event) -> None:
         self._client = parts.client
         self._clock = parts.clock
         self._engine = parts.engine
@@ -46,6 +45,7 @@ class Pump(Loop):
         self._outbox = parts.outbox
         self._workload = parts.workload
         self._contents = parts.contents
+        self._arrivals = parts.arrivals
         self._exchange = parts.exchange
         self._trials = parts.trials
         self._aside = parts.aside
@@ -53,7 +53,7 @@ class Pump(Loop):
         self._progress = parts.progress
         self._recovery = recovery
         self._room = room
-        self._round_trips = round_trips
+        self._news = news
         self._batch_urls = max(1, parts.config.frontier.in_process_max // PUMP_SHARE)
         self._wake = asyncio.Event()
         self._is_hungry = True
@@ -79,7 +79,7 @@ class Pump(Loop):
         if self._handout.is_idle and self._held.unacknowledged and self._engine.storage is not None:
             self._engine.storage.hasten()  # hosts may be waiting for this alone, or the crawl's end
         if not self._pays():
-            return PUMP_BUSY_S if len(self._handout.in_process) or self._held.unacknowledged else PUMP_WAITING_S
+            return self._until_it_may_pay_s()
         self._is_hungry = False
         self._pumped_ms = self._clock.monotonic_ms()
         if self._troubles.are_any:
@@ -87,13 +87,21 @@ class Pump(Loop):
         refused = await refusal_of(self.flush())
         # Ends free memory, which may be what Redis lacks.
         moved = await self.end_and_take() if refused is None else await self.end()
-        self._round_trips.set()
         if moved:
             self._workload.note_moved()
+        if moved or self._outbox.has_flushed:
+            self._news.set()
         if refused is not None:
             raise refused
-        busy = moved or len(self._held) > 0
-        return PUMP_BUSY_S if busy else PUMP_IDLE_S
+        return PUMP_BUSY_S if moved else self._until_it_may_pay_s()
+
+    def _until_it_may_pay_s(self) -> float:
+        if len(self._handout.in_process) or self._held.unacknowledged:
+            return PUMP_BUSY_S
+        if len(self._held):
+            return PUMP_WAITING_S
+        left_ms = self._pumped_ms + PUMP_PATIENCE_MS - self._clock.monotonic_ms()
+        return max(PUMP_BUSY_S, left_ms / 1000)
 
     async def rest(self, rest_s: float) -> None:
         """Rest for `rest_s`, or until somebody wakes the pump."""
@@ -122,7 +130,10 @@ class Pump(Loop):
         await self._progress.take_back_end()
         if self._contents is not None:
             self._contents.send_safe()
-        await self._outbox.flush(self._client)
+        try:
+            await self._outbox.flush(self._client)
+        finally:
+            await self._arrivals.tell()
         if await self._aside.flush():
             self.wake()  # the next URLs of these hosts are set aside as well
         await self._shared_hosts.tell()

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from bigcrawl.scheduler.node.control import READ_MS
 from bigcrawl.scheduler.node.loops.loop import RETRY_S, Loop
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable
 
     from bigcrawl.scheduler.node.assembly import Parts
-    from bigcrawl.scheduler.owner.owned_partition import OwnedPartition
+    from bigcrawl.scheduler.owner.ownership import Ownership
 
 STEER_S = 0.2  # between two rounds
+STEER_IDLE_S = READ_MS / 1000  # while nothing is fetched: only orders may come
 STEER_SLOWED_S = 0.04
 
 
@@ -43,14 +45,17 @@ class Steer(Loop):
         if self._troubles.is_restarted:
             return RETRY_S
         if await self._control.read_if_due():
-            look_at_snoozed(self._ownership.owned.values())
+            look_at_snoozed(self._ownership)
             self._wake_pump()
         if speed.wants(handout.buffer.waiting):
             await speed.ask(handout.buffer.waiting, len(self._membership.reports))
-        return STEER_SLOWED_S if speed.limits else STEER_S
+        if speed.limits and not speed.is_refused:
+            return STEER_SLOWED_S
+        return STEER_S if len(handout.in_process) else STEER_IDLE_S
 
 
-def look_at_snoozed(partitions: Iterable[OwnedPartition]) -> None:
+def look_at_snoozed(ownership: Ownership) -> None:
     """The blacklist has changed, and with it perhaps the hosts that partitions wait for."""
-    for owned in partitions:
+    for owned in ownership.owned.values():
         owned.away.look_again()
+        ownership.table.news.to_tend.add(owned)

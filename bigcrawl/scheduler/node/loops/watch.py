@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from operator import attrgetter
 from typing import TYPE_CHECKING
 
 from bigcrawl.exceptions import BigcrawlError, ConfigError
@@ -11,6 +12,7 @@ from bigcrawl.redisdb.reply_errors import RedisRefusedError
 from bigcrawl.scheduler.crawl.close_rate import CloseRate
 from bigcrawl.scheduler.node.loops.loop import RETRY_S, Haste, Loop, rest_until
 from bigcrawl.scheduler.node.loops.steer import look_at_snoozed
+from bigcrawl.scheduler.node.progress import STALE_MS
 from bigcrawl.scheduler.owner.parking import tend_snoozed
 
 if TYPE_CHECKING:
@@ -20,8 +22,9 @@ logger = logging.getLogger(__name__)
 
 WATCH_S = 1.0
 WATCH_IDLE_S = 0.2  # while another node, or a start that goes on, may keep a small crawl from its end
-WATCH_FINISHED_MS = 10_000  # between two looks at a crawl that was found finished, if the node waits for more
+WATCH_FINISHED_MS = 10_000  # between two looks at a crawl that was found finished, or waits while nothing happens
 STUCK_LOOKS = 50  # in half a minute; another node may be reading a damaged partition that was repaired
+_number = attrgetter("keys.partition")
 
 
 class Watch(Loop):
@@ -52,9 +55,11 @@ class Watch(Loop):
         self._speed = parts.speed
         self._membership = parts.membership
         self._close_rate = CloseRate(parts.config.crawl.close_rate)
+        self._activity = parts.activity
+        self._activity_then: tuple[object, ...] = ()
+        self._looked_ms = -STALE_MS  # for the end, on the monotonic clock
         self._haste = Haste()
         self._looked_after = -1  # moves of the node's workload before it last looked for the end; -1 if it was not idle
-        self._finished_until_ms = 0  # a finished crawl is not looked at again before, on the monotonic clock
         self._closes_when_empty = parts.config.crawl.close_when_empty
 
     async def turn(self) -> float:
@@ -67,7 +72,7 @@ class Watch(Loop):
         await self._progress.count_pages()
         await self._failed.send_if_due()
         await self._shared_tallies.send_if_due()
-        await self._samples.take_if_due()
+        await self._samples.take_if_due(self._progress.survey_lately)
         await self._look_at_rate()
         await self._look_for_end()
         self._end_held_up()
@@ -83,11 +88,19 @@ class Watch(Loop):
                 return
 
     def _is_idle(self) -> bool:
-        return self._workload.is_idle(self._ownership.owned.values())
+        return self._workload.is_idle(self._ownership)
 
-    def _is_known_finished(self) -> bool:
-        """Whether a look has lately found the crawl finished, and no URL has come up since."""
-        return self._progress.is_finished and self._clock.monotonic_ms() < self._finished_until_ms
+    def _may_have_ended(self) -> bool:
+        """Whether to look for the end. If nothing has happened since the last look, that may wait."""
+        now_ms, mark = self._clock.monotonic_ms(), self._activity.mark
+        is_same = mark == self._activity_then
+        if self._progress.is_finished:
+            if now_ms < self._looked_ms + (STALE_MS if is_same else WATCH_FINISHED_MS):
+                return False
+        elif is_same and self._finish.has_found_work and now_ms < self._looked_ms + WATCH_FINISHED_MS:
+            return False
+        self._looked_ms, self._activity_then = now_ms, mark
+        return True
 
     def _is_quiet(self) -> bool:
         """Whether neither links nor start requests are under way on this node."""
@@ -95,10 +108,21 @@ class Watch(Loop):
 
     async def _look_after_partitions(self) -> None:
         await self._ownership.rebalance()
-        owned = list(self._ownership.owned.values())
-        await tend_snoozed(self._client, owned, self._clock.monotonic_ms(), self._aside.blacklist)
+        await self._tend_snoozed()
         await self.refresh_budgets()
         await self._last_hosts.look(is_quiet=self._is_quiet())
+
+    async def _tend_snoozed(self) -> None:
+        """Tend the partitions to which something has happened, and those with hosts that are away."""
+        table = self._ownership.table
+        told = sorted(filter(table.has, table.news.to_tend), key=_number)
+        table.news.to_tend.clear()
+        try:
+            await tend_snoozed(self._client, told, self._clock.monotonic_ms(), self._aside.blacklist)
+        except BaseException:
+            table.news.to_tend.update(told)
+            raise
+        table.news.to_tend.update(owned for owned in told if owned.away.hot_max)
 
     async def refresh_budgets(self) -> None:
         """Give the partitions the budgets that follow from what all of them count, if it is time to.
@@ -138,9 +162,8 @@ class Watch(Loop):
         self._looked_after = self._workload.moves if self._is_idle() else -1
         # Orders may free withheld URLs: a crawl is not finished before they were read.
         if self._is_idle() and (await self._control.read() or self._reputation.is_told):
-            look_at_snoozed(self._ownership.owned.values())
-        elif self._is_idle() and not self._is_known_finished() and await self._has_finished():
-            self._finished_until_ms = self._clock.monotonic_ms() + WATCH_FINISHED_MS
+            look_at_snoozed(self._ownership)
+        elif self._is_idle() and self._may_have_ended() and await self._has_finished():
             self._progress.note_end(is_certain=offered == self._outbox.offered)
             self._handout.wake_engine()
 

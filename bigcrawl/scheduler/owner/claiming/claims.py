@@ -23,7 +23,7 @@ from bigcrawl.scheduler.owner.damaged import is_damage
 from bigcrawl.scheduler.partition.manifest import NO_INBOX_ID
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from bigcrawl.config import Config
     from bigcrawl.redisdb.client import RedisClient
@@ -93,16 +93,14 @@ class Claims:
         """Whether Redis was restarted, and some partitions are not claimed again yet."""
         return bool(self._stale)
 
-    def leases(self, *, is_brief: bool) -> tuple[list[OwnedPartition], list[scripts.Call[scripts.PartitionView]]]:
-        """The owned partitions, and the calls that look at them, briefly or not, and renew their leases.
+    def current(self, owned: Iterable[OwnedPartition]) -> set[OwnedPartition]:
+        """Those that are owned, but for those that are to be claimed again."""
+        return {each for each in owned if each not in self._stale and self._table.has(each)}
 
-        More calls follow for partitions that are claimed but not open yet, because opening many takes long.
-        """
-        held = [owned for owned in self._table.by_number.values() if owned not in self._stale]
-        opening = [(partition_keys(self._config.crawl.name, p), identity) for p, identity in self._opening.items()]
-        named = [(owned.keys, owned.identity) for owned in held] + opening
-        lease_ms = self._config.frontier.lease_ms
-        return held, [scripts.look_partition(*names, lease_ms, is_brief=is_brief) for names in named]
+    @property
+    def opening(self) -> Mapping[int, Identity]:
+        """The partitions that are claimed but not open yet. Opening many takes long, and their leases are renewed."""
+        return self._opening
 
     async def reclaim_all(self) -> None:
         """Claim every owned partition again after a restart of Redis. Raises what `claim` raises."""

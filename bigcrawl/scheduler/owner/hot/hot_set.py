@@ -83,8 +83,16 @@ class HotSet:
         extra_divisor: at most 1/`extra_divisor` of `urls_max` may be extra URLs, which are beyond their PLD's budget.
     """
 
-    def __init__(self, urls_max: int, away: AwayHosts, by_host: Mapping[str, int] | None = None) -> None:
+    def __init__(
+        self,
+        urls_max: int,
+        away: AwayHosts,
+        by_host: Mapping[str, int] | None = None,
+        tell: Callable[[], None] = lambda: None,
+    ) -> None:
+        """`tell` is called when there is more room."""
         self._away = away
+        self._tell = tell
         self.by_host: Counter[str] = Counter(by_host)
         self.urls = self.by_host.total()
         self.urls_max = max(HOT_URLS_MIN, urls_max)
@@ -150,6 +158,7 @@ class HotSet:
         self.urls -= count > 0
         if count > 1:
             self.by_host[host] = count - 1
+        self._tell()
 
     def note_parked(self, host: str, urls: int) -> None:
         """Subtract URLs of the host, which were moved from its back queue to the inbox."""
@@ -157,6 +166,7 @@ class HotSet:
         if not self.by_host[host]:
             del self.by_host[host]
         self.urls -= urls
+        self._tell()
 
     def settle(self, reply: Reconciled, taken: Iterable[str]) -> None:
         """Start a new count after a comparison with Redis.

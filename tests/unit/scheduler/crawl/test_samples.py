@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import itertools
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -16,7 +17,7 @@ from bigcrawl.redisdb.keys import CrawlKeys
 from bigcrawl.redisdb.reply_errors import RedisRefusedError
 from bigcrawl.scheduler.crawl.history import EVERY_MS, TIME_S, packed, read_history
 from bigcrawl.scheduler.crawl.samples import FRESH, OLD_MAX, ROWS_MAX, Samples, thinned_out
-from bigcrawl.scheduler.crawl.survey import Survey
+from bigcrawl.scheduler.crawl.survey import Survey, survey
 from tests.support.redis_servers.redis_server import PrivateRedis
 from tests.support.sizes import examples
 from tests.unit.scheduler.crawl.test_history import sample_of
@@ -144,14 +145,14 @@ async def test_one_of_two_nodes_takes_the_samples_and_the_other_goes_on(
         count_samples(first, writers["first"])
         count_samples(second, writers["second"])
         clock.advance(EVERY_MS)
-        await second.parts.samples.take_if_due()
-        await first.parts.samples.take_if_due()
-        await first.parts.samples.take_if_due()
+        await second.parts.samples.take_if_due(second.progress.survey_lately)
+        await first.parts.samples.take_if_due(first.progress.survey_lately)
+        await first.parts.samples.take_if_due(first.progress.survey_lately)
         assert [len(surveys) for surveys in writers.values()] == [1, 0]
         await first.membership.leave(first.parts.client)
         await second.beat.turn()
         clock.advance(EVERY_MS)
-        await second.parts.samples.take_if_due()
+        await second.parts.samples.take_if_due(second.progress.survey_lately)
         assert [len(surveys) for surveys in writers.values()] == [1, 1]
 
 
@@ -175,10 +176,10 @@ async def test_sample_of_the_begin_is_not_replaced_by_one_of_the_same_seconds(
         node = await w.joined()
         surveys: list[Survey] = []
         count_samples(node, surveys)
-        await node.parts.samples.take_if_due()
+        await node.parts.samples.take_if_due(node.progress.survey_lately)
         assert not surveys
         w.clock.advance(EVERY_MS)
-        await node.parts.samples.take_if_due()
+        await node.parts.samples.take_if_due(node.progress.survey_lately)
         assert len(surveys) == 1
 
 
@@ -211,13 +212,13 @@ def test_sample_that_failed_is_left_out() -> None:
     """It is not tried again: the next one comes in ten seconds."""
     client: Any = Client(TransientStoreError("away"))
     membership: Any = type("Alone", (), {"reports": {}, "node": "n"})
-    samples = Samples(client, "crawl", 1, membership)
+    samples = Samples(client, "crawl", membership)
 
     async def scenario() -> None:
         with pytest.raises(TransientStoreError):
-            await samples.take_if_due()
+            await samples.take_if_due(partial(survey, client, "crawl", 1))
         asked = client.asked
-        await samples.take_if_due()
+        await samples.take_if_due(partial(survey, client, "crawl", 1))
         assert client.asked == asked > 0
         client.error = RedisRefusedError("full")
         await samples.keep(Survey(1), {})
@@ -252,7 +253,7 @@ async def test_rows_in_redis_are_thinned_out(crawl_name: str, redis_url: str) ->
         before = range(now - 4_000, now)
         rows = [("HSET", key, str(number), packed(sample_of({}), number * EVERY_MS)) for number in before]
         await client.commands(rows)
-        await Samples(client, crawl_name, 1, membership).keep(Survey(1), {})
+        await Samples(client, crawl_name, membership).keep(Survey(1), {})
         left = sorted(int(name) for name in await client.command("HKEYS", key))
         assert len(left) <= ROWS_MAX
         assert left[0] == before[0]

@@ -96,7 +96,16 @@ class Gates:
         """All hosts are of partition 0."""
         gaps = HostGaps(self.clock, self.paces, self.tallies, 1)
         return RobotsRedirects(
-            self.config, self.client, self.clock, starts, fetch, lambda host: 0, self.shared_hosts, gaps, self.tallies
+            self.config,
+            self.client,
+            self.clock,
+            starts,
+            fetch,
+            lambda host: 0,
+            self.shared_hosts,
+            gaps,
+            self.tallies,
+            lambda _partition: None,
         )
 
 

@@ -239,6 +239,7 @@ def test_hosts_of_all_partitions_are_taken_as_they_fell_due(tmp_path: Path, craw
             await taking_on(w, node, *second)
             for mine in node.ownership.owned.values():
                 mine.note_due(NEVER_MS)
+                node.ownership.table.news.note(mine)
             await node.parts.leases.renew()  # as Redis has it, whose clock is no manual one
             taken: list[str] = []
             for _ in urls[:24]:

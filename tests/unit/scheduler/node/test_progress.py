@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from bigcrawl.clock import ManualClock
 from bigcrawl.scheduler.crawl.survey import Survey
 from bigcrawl.scheduler.node.progress import CrawlProgress
 from tests.unit.scheduler.world import make_config
@@ -34,7 +35,8 @@ def progress_of(tmp_path: Path, pages_max: int = 0) -> tuple[Any, Any, Finish]:
     crawl = make_config(tmp_path, "crawl", max_pages=pages_max).crawl
     exchange, finish, client = SimpleNamespace(pages=0), Finish(), SimpleNamespace()
     made: Any = CrawlProgress
-    return made(crawl, client, exchange, finish), exchange, finish
+    activity = SimpleNamespace(mark=())
+    return made(crawl, client, ManualClock(), exchange, finish, activity), exchange, finish
 
 
 def survey_of(pages: int, urls_disk: int = 0) -> Survey:

@@ -52,25 +52,12 @@ def test_merges_may_rest_while_there_is_enough_to_fetch(tmp_path: Path, held: in
 
 
 @pytest.mark.parametrize(
-    ("held", "waiting", "inbox", "on_disk", "is_idle"),
-    [
-        (0, 0, "", 0, True),
-        (1, 0, "", 0, False),
-        (0, 1, "", 0, False),
-        (0, 0, "urls", 0, False),
-        (0, 0, "others", 0, False),
-        (0, 0, "", 1, False),
-    ],
+    ("held", "waiting", "has_waiting", "is_idle"),
+    [(0, 0, False, True), (1, 0, False, False), (0, 1, False, False), (0, 0, True, False)],
 )
 def test_node_is_idle_when_nothing_is_anywhere(
-    tmp_path: Path, held: int, waiting: int, inbox: str, on_disk: int, *, is_idle: bool
+    tmp_path: Path, held: int, waiting: int, *, has_waiting: bool, is_idle: bool
 ) -> None:
-    """In process, in the outbox, in its inboxes or on its disk."""
-    owned: Any = [
-        SimpleNamespace(
-            inbox=SimpleNamespace(has_urls=has == "urls", has_others=has == "others"),
-            schedule=SimpleNamespace(waiting=urls),
-        )
-        for has, urls in (("", 0), (inbox, on_disk))
-    ]
-    assert workload_of(tmp_path, held, waiting=waiting).is_idle(owned) is is_idle
+    """In process, in the outbox, or in its partitions."""
+    ownership: Any = SimpleNamespace(has_waiting=has_waiting)
+    assert workload_of(tmp_path, held, waiting=waiting).is_idle(ownership) is is_idle

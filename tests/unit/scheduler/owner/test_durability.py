@@ -19,14 +19,14 @@ def test_files_are_forced_in_time_and_sooner_when_much_was_folded(tmp_path: Path
     """Nothing is due where nothing has changed; Redis must not hold much of an inbox."""
     disk = Partition.open(tmp_path / "p", 1, PartitionLimits())
     durability = Durability(disk.committed, loss_ms=0, now_ms=1_000)
-    assert not durability.is_due(1_000 + DURABLE_MS - 1, DURABLE_MS)
-    assert durability.is_due(1_000 + DURABLE_MS, DURABLE_MS)
+    assert durability.due_ms(DURABLE_MS) > 1_000 + DURABLE_MS - 1
+    assert durability.due_ms(DURABLE_MS) <= 1_000 + DURABLE_MS
     durability.force(20_000, 20_000)
     assert durability.forced_ms == 20_000
-    assert not durability.is_due(90_000, DURABLE_MS)
+    assert durability.due_ms(DURABLE_MS) > 90_000
     disk.step([("1-0", encode_batch(queued(*(f"http://a.example/{i}" for i in range(FOLDED_URLS_MAX)))))], 0, {})
-    assert not durability.is_due(20_000 + PERSISTED_MS - 1, DURABLE_MS)
-    assert durability.is_due(20_000 + PERSISTED_MS, DURABLE_MS)
+    assert durability.due_ms(DURABLE_MS) > 20_000 + PERSISTED_MS - 1
+    assert durability.due_ms(DURABLE_MS) <= 20_000 + PERSISTED_MS
 
 
 def test_trimming_is_owed_until_a_later_point(tmp_path: Path) -> None:
@@ -36,22 +36,22 @@ def test_trimming_is_owed_until_a_later_point(tmp_path: Path) -> None:
     disk.step([("1-0", encode_batch(queued("http://a.example/")))], 1, {})
     durability.force(0, 0)
     assert durability.trim == ("0-0", 0)
-    assert durability.is_due(DURABLE_MS, DURABLE_MS)
+    assert durability.due_ms(DURABLE_MS) <= DURABLE_MS
     durability.force(DURABLE_MS, DURABLE_MS)
     assert durability.trim == ("1-0", 1)
-    assert not durability.is_due(5 * DURABLE_MS, DURABLE_MS)
+    assert durability.due_ms(DURABLE_MS) > 5 * DURABLE_MS
 
 
 def test_order_for_a_checkpoint_is_carried_out_once(tmp_path: Path) -> None:
     """Whether anything is new or not, and not sooner than Redis has persisted what is trimmed then."""
     disk = Partition.open(tmp_path / "p", 1, PartitionLimits())
     durability = Durability(disk.committed, loss_ms=0, now_ms=0)
-    assert not durability.is_due(PERSISTED_MS - 1, DURABLE_MS, checkpoint=7)
-    assert durability.is_due(PERSISTED_MS, DURABLE_MS, checkpoint=7)
+    assert durability.due_ms(DURABLE_MS, checkpoint=7) > PERSISTED_MS - 1
+    assert durability.due_ms(DURABLE_MS, checkpoint=7) <= PERSISTED_MS
     durability.force(PERSISTED_MS, PERSISTED_MS, 7)
     assert durability.checkpoint == 7
-    assert not durability.is_due(5 * DURABLE_MS, DURABLE_MS, checkpoint=7)
-    assert durability.is_due(5 * DURABLE_MS, DURABLE_MS, checkpoint=8)
+    assert durability.due_ms(DURABLE_MS, checkpoint=7) > 5 * DURABLE_MS
+    assert durability.due_ms(DURABLE_MS, checkpoint=8) <= 5 * DURABLE_MS
 
 
 def test_batches_are_kept_until_redis_will_not_forget_them() -> None:

@@ -16,7 +16,7 @@ from bigcrawl.revisiting.policies import PERIODIC, RevisitPolicy, WaitBounds
 from bigcrawl.revisiting.visit import Answer, Visit, next_visit
 from bigcrawl.scheduler.owner.claiming.bring_up import bring_up, inbox_looks
 from bigcrawl.scheduler.owner.hot.admit_calls import pack_keys, unpack_keys
-from bigcrawl.scheduler.owner.hot.due_heap import DueHeap
+from bigcrawl.scheduler.owner.hot.due_heap import NEVER_MS, DueHeap
 from bigcrawl.scheduler.owner.hot.hot_set import AwayHosts, HotSet
 from bigcrawl.scheduler.owner.inbox import InboxReader
 from bigcrawl.scheduler.owner.owned_partition import OwnedPartition
@@ -343,7 +343,7 @@ def test_inbox_is_trimmed_only_behind_the_durable_point_before(tmp_path: Path, c
                 await o.client.run([mine.publish()])
                 lengths.append(await o.client.command("XLEN", o.keys.inbox))
             assert lengths == [1, 0, 0]
-            assert not mine.durability.is_due(now_ms=60_000, durable_ms=10_000)
+            assert mine.durability.due_ms(durable_ms=10_000) == NEVER_MS
 
     asyncio.run(scenario())
 

@@ -151,6 +151,7 @@ def test_leases_are_renewed_while_many_partitions_are_opened(
                 if partition != 2:
                     return await opened(partition, *claimed)
                 await w.client.commands([("HSET", owner, "lease_ms", 1) for owner in owners])
+                w.clock.advance(node.config.frontier.lease_ms)
                 for _ in range(2_000):
                     leases = await w.client.commands([("HGET", owner, "lease_ms") for owner in owners])
                     if b"1" not in leases:
@@ -508,10 +509,12 @@ def test_urls_are_counted_that_wait_in_a_redis_that_is_new(tmp_path: Path, crawl
             assert (await node.ownership.folding.step_due(starved=False)).admitted == len(PAGES)
             [mine] = node.ownership.owned.values()
             await w.client.commands([("HDEL", mine.keys.state, "appended_urls")])  # as a new one would have it
+            node.fold.note_inboxes()
             await node.parts.leases.renew()
             assert mine.inbox.unfolded_urls == 0
             node.offer(queued("http://late.example/")[0])
             await node.pump.flush()
+            node.fold.note_inboxes()
             await node.parts.leases.renew()
             assert mine.inbox.unfolded_urls == 1
 

@@ -11,6 +11,7 @@ import pytest
 from bigcrawl.exceptions import TransientStoreError
 from bigcrawl.redisdb import scripts
 from bigcrawl.redisdb.scripts import RETIRED_MS
+from bigcrawl.scheduler.crawl.arrivals import Arrivals
 from bigcrawl.scheduler.owner import parking as snoozed
 from bigcrawl.scheduler.owner.hot.hot_set import LOOK_MS
 from tests.unit.scheduler.world import queued, world
@@ -78,6 +79,7 @@ async def awaken(w: World, node: Node, host: str = DEAD) -> bool:
     """As by hand, long after the host's last failure."""
     await w.client.command("HDEL", w.keys(node, host).host + host, "failed")
     [answer] = await w.client.run([scripts.awaken_host(w.keys(node, host), host)])
+    await Arrivals(w.client, w.config.crawl.name).tell([w.keys(node, host).partition])
     return bool(answer)
 
 
