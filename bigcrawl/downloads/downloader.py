@@ -116,6 +116,7 @@ class LimitedHandlers:
         frontier = frontier_of(self._crawler)
         if frontier is None:
             return await self._handlers.download_request_async(request)  # type: ignore[no-any-return]
+        await frontier.started.until_due(request)
         started = monotonic()
         try:
             response = await self._limited(frontier, request)

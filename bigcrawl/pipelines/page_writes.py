@@ -91,6 +91,10 @@ class PageWrites:
         """How many of them, counted from the first, are safe."""
         return self._disk.safe
 
+    def hurry(self) -> None:
+        """Let the next sync begin now."""
+        self._disk.hurry()
+
     @property
     def unwritten_count(self) -> int:
         """How many exchanges wait for room on the disk."""

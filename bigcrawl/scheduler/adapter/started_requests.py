@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import asyncio
+from typing import TYPE_CHECKING, Final
 
 from scrapy.http import TextResponse
 
@@ -23,6 +24,8 @@ if TYPE_CHECKING:
     from bigcrawl.scheduler.handout.revisits import Visited
     from bigcrawl.scheduler.node.node import Node
     from bigcrawl.scheduler.records.held import HeldUrl
+
+TURNS_US: Final = 500
 
 
 class StartedRequests:
@@ -90,6 +93,17 @@ class StartedRequests:
         if node is None or (held is None and not _is_under_lease(request)):
             return True
         return node.handout.lease.is_valid and (held is None or held.stage is not Stage.ENDED)
+
+    async def until_due(self, request: Request) -> None:
+        """Wait for the start of a handed-out request, which may be some milliseconds ahead. Cost: 0.4 us if it is not.
+
+        An event loop rounds its timers up to milliseconds. So the last half of one is spent in turns of the loop.
+        """
+        held = self._held.get(request)
+        if held is not None and not held.refusal:
+            due_us = held.due_us or 1_000 * held.due_ms
+            while (left_us := due_us - self._clock.monotonic_us()) > 0:  # noqa: ASYNC110 - for the time alone
+                await asyncio.sleep(max(0, left_us - TURNS_US) / 1_000_000)
 
     def is_bound(self, request: Request) -> bool:
         """Whether a request must be given up when the lease is over."""

@@ -19,6 +19,9 @@ class PageStorage(Protocol):
     def safe_pages(self) -> int:
         """How many of them, counted from the first, are safe. A URL that ended before that may be acknowledged."""
 
+    def hurry(self) -> None:
+        """Make those safe now that wait for others to become safe with them."""
+
 
 class Feeds(Protocol):
     """Stores the crawl's items."""

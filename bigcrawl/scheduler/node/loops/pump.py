@@ -75,6 +75,8 @@ class Pump(Loop):
             await self._ownership.reconciliation.settle_doubts()
         if self._trials.have_news:
             await self._trials.flush()
+        if self._handout.lanes.are_open:
+            self._held.hurry_pages(self._batch_urls // 2)
         if not self._pays():
             return PUMP_BUSY_S if len(self._handout.in_process) or self._held.unacknowledged else PUMP_WAITING_S
         self._is_hungry = False
@@ -133,7 +135,12 @@ class Pump(Loop):
         nothing to do.
         """
         exchange, room = self._exchange, self._room
-        moved = await exchange.run(acknowledge=self._engine.may_acknowledge(), urls_max=room.urls())
+        urls_max = room.urls()
+        moved = await exchange.run(
+            acknowledge=self._engine.may_acknowledge(),
+            urls_max=urls_max,
+            places_max=room.urls(ending=self._held.unacknowledged) - urls_max,
+        )
         for _ in range(TAKES_MAX):
             if self._handout.buffer.waiting or not exchange.has_more_due or not (urls := room.urls()):
                 break
