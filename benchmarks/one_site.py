@@ -111,16 +111,16 @@ def _run(side: str, case: Case, seconds: float, more: dict[str, str]) -> Found:
 def _bare(case: Case, seconds: float) -> float:
     with tempfile.TemporaryDirectory(prefix="bigcrawl-one-site-") as directory:
         ask_again_and_again(Path(directory), case.hosts, case.delay_s, seconds + STARTING_MS / 1000)
-        return _kept(Path(directory) / "access.log", case)
+        return _kept(Path(directory) / "access.log", case, lines_before=0)
 
 
-def _kept(log: Path, case: Case) -> float:
+def _kept(log: Path, case: Case, lines_before: int = SAMPLE_PAGES) -> float:
     """The share of the pages that the delay allows: the delay and the answers' own time, of all the time.
 
     The origin logs times rounded down to milliseconds.
     """
     by_host: dict[str, list[tuple[int, int]]] = {}
-    lines = sorted(read_log(log))[SAMPLE_PAGES:]
+    lines = sorted(read_log(log))[lines_before:]
     for line in lines:
         by_host.setdefault(line.host, []).append((line.start_ms, line.end_ms))
     lost_ms = all_ms = 0.0

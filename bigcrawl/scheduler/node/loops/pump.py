@@ -76,7 +76,7 @@ class Pump(Loop):
         if self._trials.have_news:
             await self._trials.flush()
         if self._handout.lanes.are_open:
-            self._held.hurry_pages(self._batch_urls // 2)
+            self._held.hurry_pages(max(1, self._batch_urls // 2))
         if not self._pays():
             return PUMP_BUSY_S if len(self._handout.in_process) or self._held.unacknowledged else PUMP_WAITING_S
         self._is_hungry = False

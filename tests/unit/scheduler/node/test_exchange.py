@@ -516,13 +516,15 @@ def test_a_fast_host_leaves_places_of_its_own_to_others(tmp_path: Path, crawl_na
                 while (held := node.handout.buffer.pop()) is not None:
                     answer(node, held)
             await taking_on(w, node, "http://b.example/")
+            fetched = set()
             for _ in range(8):
                 for held in [held for held in node.handout.held if held.stage is Stage.STARTED][:2]:
                     node.handout.fetches.end(held)
                 await node.pump.end_and_take()
                 while (found := node.handout.buffer.pop()) is not None:
                     answer(node, found)
-            assert any(held.host == "b.example" for held in node.handout.held)
+                    fetched.add(found.host)
+            assert fetched == {"a.example", "b.example"}
 
     asyncio.run(scenario())
 
