@@ -34,6 +34,9 @@ class Clock(Protocol):
     def monotonic_ms(self) -> int:
         """Milliseconds of the boot clock, which never goes back and runs while the machine sleeps."""
 
+    def monotonic_us(self) -> int:
+        """Microseconds of the same clock."""
+
 
 class SystemClock:
     """The machine's clocks."""
@@ -43,6 +46,9 @@ class SystemClock:
 
     def monotonic_ms(self) -> int:
         return time.clock_gettime_ns(time.CLOCK_BOOTTIME) // 1_000_000
+
+    def monotonic_us(self) -> int:
+        return time.clock_gettime_ns(time.CLOCK_BOOTTIME) // 1_000
 
 
 class ManualClock:
@@ -57,6 +63,9 @@ class ManualClock:
 
     def monotonic_ms(self) -> int:
         return self._monotonic_ms
+
+    def monotonic_us(self) -> int:
+        return 1_000 * self._monotonic_ms
 
     def advance(self, ms: int) -> None:
         self._now_ms += ms

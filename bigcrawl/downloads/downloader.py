@@ -122,8 +122,8 @@ class LimitedHandlers:
         started = monotonic()
         try:
             with self._giving_up(request):
-                while wait_ms := frontier.started.try_send(request):  # noqa: ASYNC110 - what was sent meanwhile counts
-                    await asyncio.sleep(wait_ms / 1000)
+                while wait_us := frontier.started.try_send(request):  # noqa: ASYNC110 - what was sent meanwhile counts
+                    await asyncio.sleep(wait_us / 1_000_000)
                 started = monotonic()
                 response = await self._limited(frontier, request)
         except BaseException as error:

@@ -86,13 +86,14 @@ class PageWrites:
         """How many pages, and notes on pages, there were so far."""
         return self._disk.written + len(self._unwritten)
 
-    def hasten(self) -> None:
-        self._disk.hasten()
-
     @property
     def safe_pages(self) -> int:
         """How many of them, counted from the first, are safe."""
         return self._disk.safe
+
+    def hurry(self) -> None:
+        """Let the next sync begin now."""
+        self._disk.hurry()
 
     @property
     def unwritten_count(self) -> int:

@@ -1,6 +1,6 @@
 """Group commit: forces written pages to the medium, many at a time, in a thread of its own.
 
-    written --> (at most `interval_s` after the previous sync, or `hasten`) --> sync --> safe
+    written --> (`interval_s` after the previous sync, or when somebody hurries) --> sync --> safe
 
 One sync covers everything written when it began. While the disk hangs, `safe` does not advance; callers see that in
 `late_ms`. If the disk fails, `safe` does not advance until `begin_again`, and pages that were not safe must be written
@@ -52,7 +52,7 @@ class GroupCommit:
         self._work: deque[Callable[[], bool]] = deque()
         self._wake = threading.Event()
         self._is_ending = False
-        self._hurry = threading.Event()
+        self._in_a_hurry = threading.Event()
         self.error: OSError | None = None
         self._waiting_since_ms = -1  # start of the current sync or work; -1: none
         self._thread = threading.Thread(target=self._run, name="warc-disk", daemon=True)
@@ -82,9 +82,9 @@ class GroupCommit:
             self._due = self.written, self._syncing()
             self._rouse()
 
-    def hasten(self) -> None:
-        """Sync what is written without waiting for more: none comes before this is safe."""
-        self._hurry.set()
+    def hurry(self) -> None:
+        """Let the next sync begin now, whenever the last one was."""
+        self._in_a_hurry.set()
 
     def submit(self, work: Callable[[], bool]) -> None:
         """Run `work` in the thread before the next sync. If it returns False, that counts as a failed sync."""
@@ -109,7 +109,7 @@ class GroupCommit:
         """
         if not self._is_ending:
             self._is_ending = True
-            self._hurry.set()
+            self._in_a_hurry.set()
             self._rouse()
         self._thread.join(within_s)
         return not self._thread.is_alive() and self.error is None
@@ -127,10 +127,10 @@ class GroupCommit:
             self._wake.wait()
             self._wake.clear()
             began_s = time.monotonic()
+            self._in_a_hurry.clear()
             self._do_all()
-            if self.interval_s is not None:
-                self._hurry.wait(max(0.0, began_s + self.interval_s - time.monotonic()))
-                self._hurry.clear()
+            if self.interval_s is not None and not self._is_ending:
+                self._in_a_hurry.wait(max(0.0, began_s + self.interval_s - time.monotonic()))
         self._do_all()
 
     def _do_all(self) -> None:

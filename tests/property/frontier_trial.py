@@ -66,6 +66,9 @@ class Sites:
 MANY_HOSTS = Sites(hosts=5, plds=3, delay_ms=1_000, in_process_max=6)
 FEW_HOSTS = Sites(hosts=2, plds=1, delay_ms=100, in_process_max=16)
 """Their URLs are taken ahead of their turns, see `handout.lanes`."""
+NO_DELAY = Sites(hosts=2, plds=1, delay_ms=0, in_process_max=16)
+SITES = [MANY_HOSTS, FEW_HOSTS, NO_DELAY]
+SITES_IDS = ["many hosts", "few hosts", "no delay"]
 
 
 class LeapingLoop(asyncio.SelectorEventLoop):
@@ -224,7 +227,7 @@ class Trial(World):
     # --- the web
 
     def _note_start(self, node: Node, held: HeldUrl) -> None:
-        now_ms = self.now_ms
+        now_ms = max(self.now_ms, held.due_ms)  # the downloader waits for the last milliseconds
         epoch = node.ownership.owned[held.partition].identity.epoch
         for other in self.fetches:
             if other.host == held.host:
@@ -246,7 +249,7 @@ class Trial(World):
 
     async def end_one(self, node: Node, *, again: bool = False) -> None:
         """The node's oldest fetch is over: its links are offered, or it is to be tried again."""
-        if not self.under_way[node]:
+        if not self.under_way[node] or self.under_way[node][0].start_ms > self.now_ms:
             return
         fetch = self.under_way[node].pop(0)
         held, fetch.end_ms = fetch.held, self.now_ms

@@ -24,7 +24,16 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, rule, run_sta
 from bigcrawl.redisdb.running_time import FORGETTABLE_MS
 from bigcrawl.revisiting.visit import Answer, digest_of
 from bigcrawl.scheduler.node.link_graph import Ballot
-from tests.property.frontier_trial import FEW_HOSTS, MANY_HOSTS, PAGES, TURN_MS, LeapingLoop, Sites, Trial
+from tests.property.frontier_trial import (
+    MANY_HOSTS,
+    PAGES,
+    SITES,
+    SITES_IDS,
+    TURN_MS,
+    LeapingLoop,
+    Sites,
+    Trial,
+)
 from tests.support.keys import url_key
 from tests.support.redis_servers.unreliable_redis import Fault, Plan
 from tests.support.sizes import examples
@@ -181,7 +190,7 @@ async def _made(directory: Path, crawl: str, redis_url: str, sites: Sites) -> Fo
     return ForgetfulTrial(directory, crawl, redis_url, sites)
 
 
-@pytest.mark.parametrize("sites", [MANY_HOSTS, FEW_HOSTS], ids=["many hosts", "few hosts"])
+@pytest.mark.parametrize("sites", SITES, ids=SITES_IDS)
 def test_nothing_is_lost_and_nothing_fetched_again_when_redis_forgets_and_stays_away(
     redis_url: str, sites: Sites
 ) -> None:

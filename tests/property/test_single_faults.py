@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.property.frontier_trial import FEW_HOSTS, MANY_HOSTS, Sites
+from tests.property.frontier_trial import SITES, SITES_IDS, Sites
 from tests.property.single_faults import count_round_trips, run_with, singles
 
 EVERY = (  # primes, so that all kinds and all messages have their turn
@@ -13,7 +13,7 @@ EVERY = (  # primes, so that all kinds and all messages have their turn
 )
 
 
-@pytest.mark.parametrize("sites", [MANY_HOSTS, FEW_HOSTS], ids=["many hosts", "few hosts"])
+@pytest.mark.parametrize("sites", SITES, ids=SITES_IDS)
 @pytest.mark.parametrize("every", EVERY)
 def test_a_single_fault_of_the_network_costs_nothing(redis_url: str, crawl_name: str, every: int, sites: Sites) -> None:
     """Refused, unheard, unsent, cut short or late: the crawl is complete, polite, and fetches nothing twice."""

@@ -19,7 +19,18 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, precondition, rule, run_state_machine_as_test
 
-from tests.property.frontier_trial import FEW_HOSTS, MANY_HOSTS, TURN_MS, LeapingLoop, Sites, Trial
+from tests.property.frontier_trial import (
+    FEW_HOSTS,
+    MANY_HOSTS,
+    NO_DELAY,
+    PAGES,
+    SITES,
+    SITES_IDS,
+    TURN_MS,
+    LeapingLoop,
+    Sites,
+    Trial,
+)
 from tests.support.redis_servers.unreliable_redis import Fault, Plan
 from tests.support.sizes import examples
 
@@ -124,7 +135,7 @@ async def _made(directory: Path, crawl: str, redis_url: str, sites: Sites) -> Tr
     return Trial(directory, crawl, redis_url, sites)
 
 
-@pytest.mark.parametrize("sites", [MANY_HOSTS, FEW_HOSTS], ids=["many hosts", "few hosts"])
+@pytest.mark.parametrize("sites", SITES, ids=SITES_IDS)
 def test_nothing_is_lost_and_nothing_comes_twice_but_within_its_bound(redis_url: str, sites: Sites) -> None:
     """Random faults of all kinds."""
     run_state_machine_as_test(partial(UnreliableMachine, redis_url, sites), settings=SETTINGS)  # type: ignore[arg-type]
@@ -214,4 +225,37 @@ def test_partitions_of_a_node_that_does_not_come_back_are_claimed(redis_url: str
         machine.do(machine.trial.pass_time(TURN_MS))
         machine.do(machine.trial.turn_node(second))
     assert set(second.ownership.owned) == set(range(4))
+    machine.teardown()
+
+
+def begun_with_a_line(redis_url: str, sites: Sites) -> tuple[UnreliableMachine, int]:
+    """Two nodes, one of which has URLs of a host that were taken ahead, and wait; and its number."""
+    machine = UnreliableMachine(redis_url, sites)
+    machine.begin()
+    machine.a_node_starts()
+    for _ in range(PAGES):
+        for number, node in enumerate(machine.trial.nodes):
+            if node.handout.lanes.waiting > 1:
+                return machine, number
+            for _ in range(4):
+                machine.do(machine.trial.end_one(node))
+        machine.time_passes(1)
+    raise AssertionError("no URL is taken ahead")
+
+
+@pytest.mark.parametrize("sites", [FEW_HOSTS, NO_DELAY], ids=["few hosts", "no delay"])
+@pytest.mark.parametrize("fault", ["killed", "stopped", "forgets", "unheard", "refused", "cut short", "late"])
+def test_a_line_that_waits_is_lost_and_repeated_as_little_as_any_url(redis_url: str, fault: str, sites: Sites) -> None:
+    """Its node dies or stands still until another one has claimed, Redis forgets two seconds, replies are lost."""
+    machine, number = begun_with_a_line(redis_url, sites)
+    if fault == "killed":
+        machine.a_node_is_killed(number)
+    elif fault == "stopped":
+        machine.a_node_is_stopped(number, turns=40)
+    elif fault == "forgets":
+        machine.redis_forgets(2_000, away_turns=2)
+    else:
+        machine.the_network_is_unwell([Plan(Fault(fault)), None] * 8)
+        machine.pages_come(number, ends=2, again=False, turns=3)
+        machine.a_late_request_arrives()
     machine.teardown()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from scrapy.http import TextResponse
 
@@ -23,6 +23,8 @@ if TYPE_CHECKING:
     from bigcrawl.scheduler.handout.revisits import Visited
     from bigcrawl.scheduler.node.node import Node
     from bigcrawl.scheduler.records.held import HeldUrl
+
+TURNS_US: Final = 500
 
 
 class StartedRequests:
@@ -78,11 +80,20 @@ class StartedRequests:
         return request in self._held
 
     def try_send(self, request: Request) -> int:
-        """Send a request now if that keeps its gaps to others that were sent. Return 0, or how many ms it must wait."""
+        """Send a request now if it is due, and keeps its gaps to others that were sent. Return 0, or the us to wait.
+
+        An event loop rounds its timers up to milliseconds. So the last half of one is spent in turns of the loop, if
+        this node counts the turns of the host in microseconds.
+        """
         held = self._held.get(request)
         if self._node is None or (held is None and not _is_under_lease(request)):
             return 0
-        return self._node.handout.start_gaps.try_send(request.meta[UNDER_LEASE] if held is None else held.gaps)
+        if held is not None and not held.refusal:
+            left_us = (held.due_us or 1_000 * held.due_ms) - self._clock.monotonic_us()
+            if left_us > 0:
+                return max(1, left_us - TURNS_US) if held.due_us else left_us
+        gaps = request.meta[UNDER_LEASE] if held is None else held.gaps
+        return 1_000 * self._node.handout.start_gaps.try_send(gaps)
 
     def may_send(self, request: Request) -> bool:
         """Whether a request may be sent now; this is asked some microseconds before.

@@ -8,7 +8,8 @@
     3 address    refused, or no such name: the URL ends, and its host's URLs in Redis too; unknown: tried again later;
                  another crawl has the host: the URL returns
     4 gates      its spaces and its server grant a start; if that is far ahead, the URL returns until then
-    5 due        it waits here, at most a second, so that a host that must wait holds no fetch slot
+    5 due        it waits here, at most a second, so that a host that must wait holds no fetch slot; if no gate has
+                 granted its start, the last `EARLY_MS` in the downloader, so that the way there costs its host nothing
 
 Most URLs need to wait for none of these: then a decision is a few dictionary look-ups.
 """
@@ -40,6 +41,7 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
+EARLY_MS = 5
 STORE_RETRY_MS = 1_000
 FAILURES_MAX = 3  # of deciding about a URL, by errors that nobody foresaw
 FAILURES_KEPT = 1_000
@@ -226,13 +228,13 @@ class Gatekeeper:
         self._has_warned = True
 
     def _pace(self, held: HeldUrl) -> None:
-        if held.due_ms <= self._clock.monotonic_ms():
+        if held.due_ms <= self._clock.monotonic_ms() + EARLY_MS:
             self._outlet.admit(held)
         else:
             self._spawn(self._admit_when_due, held)
 
     async def _admit_when_due(self, held: HeldUrl) -> None:
-        await asyncio.sleep(max(0, held.due_ms - self._clock.monotonic_ms()) / 1000)
+        await asyncio.sleep(max(0, held.due_ms - EARLY_MS - self._clock.monotonic_ms()) / 1000)
         self._outlet.admit(held)
 
     def _spawn(self, work: Callable[[HeldUrl], Awaitable[None]], held: HeldUrl) -> None:

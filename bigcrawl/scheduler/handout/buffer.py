@@ -133,5 +133,5 @@ class Buffer:
                 continue
             if speed.limits:
                 speed.note_start()
-            return self._fetches.start(held, now_ms)
+            return self._fetches.start(held, max(now_ms, held.due_ms))
         return None

@@ -134,6 +134,7 @@ class Ends:
             member, place = moved_member(held.fields, priority), moved(held.next_order)
         news = place
         if held.host_report:
+            held.note_report_time(self._clock.monotonic_ms())
             news = self.health.news_of(held, held.host_report)
             delay_ms = max(delay_ms, self.health.rest_ms(held.host))
         self.held.end(held, Ended(held.seq, delay_ms, member, counter, 0, news), 0)

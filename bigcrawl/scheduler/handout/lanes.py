@@ -36,7 +36,7 @@ WAIT_MS_MAX: Final = 2_000
 """A URL that waits longer in its lane is given back: the host has become slow, or this node."""
 
 HOSTS_SHARE: Final = 4
-"""With more hosts than one in so many of the URLs that the node may hold, there is always one to fetch from."""
+"""If hosts may fill the node with one URL for each connection, or with so many each, there is always one to fetch."""
 
 LOOK_MS: Final = 250  # how often the hosts are counted
 
@@ -45,24 +45,28 @@ LINES_SHARE: Final = 2
 
 
 class Ahead(NamedTuple):
-    """What a lane lacks: URLs of this host. `held` are here already, those in their ends too."""
+    """What a lane lacks: URLs of this host, which uses one up in `each_ms`.
+
+    `held` are here already, those in their ends too.
+    """
 
     partition: int
     host: str
     urls: int
     held: int
+    each_ms: float
 
 
 class _Lane:
     """A host that is being used."""
 
-    __slots__ = ("cycle_ms", "has_more", "is_open", "is_starting", "line", "next_ms", "partition", "rest_ms", "using")
+    __slots__ = ("cycle_ms", "has_more", "is_open", "is_starting", "line", "next_us", "partition", "rest_ms", "using")
 
     def __init__(self, held: HeldUrl) -> None:
         self.partition = held.partition
         self.using: set[HeldUrl] = {held}
         self.line: deque[HeldUrl] = deque()
-        self.next_ms = 0
+        self.next_us = 0  # the rest of a host counts from the end of its fetch to the microsecond
         self.rest_ms = self.cycle_ms = 0  # after the last fetch; from its turn to the end of that rest
         self.is_open = False
         self.is_starting = False
@@ -136,6 +140,11 @@ class Lanes:
         """How many URLs wait in lines. Cost: O(open lanes)."""
         return sum(len(lane.line) for lane in self._open.values())
 
+    @property
+    def are_open(self) -> bool:
+        """Whether this node paces any host."""
+        return bool(self._open)
+
     # --- arrival
 
     def put(self, held: HeldUrl) -> None:
@@ -149,7 +158,8 @@ class Lanes:
             return
         else:
             lane.using.add(held)
-        self._offer(held)
+        if self._connections == 1 or self._follow_others(held, lane):
+            self._offer(held)
 
     def put_ahead(self, held: HeldUrl) -> None:
         """A URL was taken ahead of its host's turn. It goes back if its lane is no more."""
@@ -177,8 +187,7 @@ class Lanes:
             return
         lane.using.discard(held)
         lane.rest_ms = self._ends.free_host(held)
-        # One millisecond more, because the clock is rounded down.
-        lane.next_ms = max(lane.next_ms, held.answered_ms + lane.rest_ms + (lane.rest_ms > 0))
+        lane.next_us = max(lane.next_us, self._clock.monotonic_us() + 1_000 * lane.rest_ms)
         lane.cycle_ms = held.answered_ms - held.due_ms + lane.rest_ms
         if lane.is_open:
             self._start(host, lane)
@@ -189,7 +198,7 @@ class Lanes:
             self._open[host] = lane
             self._wake()
         elif not lane.using:
-            del self._lanes[host]
+            self._leave(host, lane)
 
     def note_left(self, held: HeldUrl, *, is_back: bool = False) -> None:
         """A URL has ended, or goes back to its queue. If it still used its host, it does so no more."""
@@ -198,11 +207,13 @@ class Lanes:
             return
         lane.using.discard(held)
         if is_back or held.rest_after_head_ms >= 0 or held.robots_failure:  # then Redis is told of a rest
+            if held.end is not None:
+                lane.next_us = max(lane.next_us, self._clock.monotonic_us() + 1_000 * held.end.delay_ms)
             self._shut(held.host, lane)
         if lane.is_open:
             self._start(held.host, lane)
         elif not lane.using:
-            del self._lanes[held.host]
+            self._leave(held.host, lane)
 
     def _went_well(self, held: HeldUrl) -> bool:
         outcome, health = held.outcome, self._ends.health
@@ -219,22 +230,45 @@ class Lanes:
             lane.using = {held for held in lane.using if held.stage is not Stage.ENDED}
         while lane.line and len(lane.using) < self._connections:
             held = lane.line[0]
-            due_ms = max(held.due_ms, lane.next_ms, self._clock.monotonic_ms())
-            if due_ms - held.due_ms > WAIT_MS_MAX:  # also of a claim: it would take the fetch for one that is over
+            due_us = max(1_000 * held.due_ms, lane.next_us, self._clock.monotonic_us())
+            # Also of a claim: it would take the fetch for one that is over.
+            if due_us - 1_000 * held.due_ms > 1_000 * WAIT_MS_MAX:
                 self._shut(host, lane)
                 break
             lane.line.popleft()
             if held.stage is not Stage.ENDED:
-                held.await_turn(due_ms)
-                if self._connections > 1:
-                    lane.next_ms = held.due_ms + self._paces.host_delay_ms(host)
+                self._begin(held, lane, due_us)
                 lane.using.add(held)
                 self._offer(held)
         lane.is_starting = False
         if not (lane.is_open or lane.using):
-            self._lanes.pop(host, None)
+            self._leave(host, lane)
         elif lane.has_more and 2 * len(lane.line) < self._most(lane):
             self._wake()
+
+    def _follow_others(self, held: HeldUrl, lane: _Lane) -> bool:
+        """Let a URL that Redis gave start a delay after the last one, of which Redis may not know yet.
+
+        Returns:
+            Whether that is soon; otherwise it goes back.
+        """
+        if (left_ms := self._left_ms(lane)) > AHEAD_MS:
+            lane.using.discard(held)
+            self._give_back(held, left_ms)
+            return False
+        self._begin(held, lane, max(lane.next_us, 1_000 * held.due_ms))
+        return True
+
+    def _begin(self, held: HeldUrl, lane: _Lane, due_us: int) -> None:
+        """A URL starts then, and the next one on another connection a delay later."""
+        held.await_turn(due_us)
+        if self._connections > 1:
+            lane.next_us = due_us + 1_000 * self._paces.host_delay_ms(held.host)
+
+    def _leave(self, host: str, lane: _Lane) -> None:
+        """Forget a host that nothing uses; with several connections not before its rest is over, see `put`."""
+        if self._connections == 1 or lane.next_us <= self._clock.monotonic_us():
+            self._lanes.pop(host, None)
 
     # --- what is lacking
 
@@ -243,8 +277,9 @@ class Lanes:
         now_ms = self._clock.monotonic_ms()
         if now_ms - self._looked_ms >= LOOK_MS:
             self._looked_ms = now_ms
-            self._may_open = 0 < self._hosts() * HOSTS_SHARE <= self._urls_max and self._is_alone()
-            if len(self._lanes) > len(self._ends.held):
+            each = min(self._connections, HOSTS_SHARE)
+            self._may_open = 0 < self._hosts() * each <= self._urls_max and self._is_alone()
+            if self._connections > 1 or len(self._lanes) > len(self._ends.held):
                 self._forget_left()
         if not self._open:
             return
@@ -260,13 +295,14 @@ class Lanes:
                 self._start(host, lane)  # a URL may have been set aside, which tells nobody
             most = self._most(lane)
             if 2 * len(lane.line) < most:
-                yield Ahead(lane.partition, host, most - len(lane.line), counts[host])
+                each_ms = max(lane.cycle_ms / self._connections, lane.rest_ms)
+                yield Ahead(lane.partition, host, most - len(lane.line), counts[host], each_ms)
 
     def _forget_left(self) -> None:
         """Forget hosts whose URLs were set aside, or lost with their partition, which tells nobody."""
         for host, lane in list(self._lanes.items()):
             if not lane.is_open and all(held.stage is Stage.ENDED for held in lane.using):
-                del self._lanes[host]
+                self._leave(host, lane)
 
     def note_more(self, host: str, *, has_more: bool) -> None:
         """Whether Redis may have more URLs of a host that lacks some."""
@@ -280,7 +316,7 @@ class Lanes:
         if lane is not None:
             self._shut(host, lane)
             if not lane.using:
-                del self._lanes[host]
+                self._leave(host, lane)
 
     def _shut(self, host: str, lane: _Lane) -> None:
         if lane.is_open:
@@ -293,13 +329,17 @@ class Lanes:
 
     def _left_ms(self, lane: _Lane) -> int:
         """How long the host must still rest. Redis does not know when its last fetch in the lane started."""
-        return max(0, lane.next_ms - self._clock.monotonic_ms())
+        return max(0, -(-lane.next_us // 1_000) - self._clock.monotonic_ms())
+
+    def shut_all(self) -> None:
+        """Give back all lines."""
+        for host in list(self._open):
+            self.shut(host)
 
     def close(self) -> None:
         """Give back all lines, and open none any more."""
         self._may_open, self._looked_ms = False, 1 << 62
-        for host in list(self._open):
-            self.shut(host)
+        self.shut_all()
 
     def _most(self, lane: _Lane) -> int:
         """How many URLs its line may have."""

@@ -79,22 +79,24 @@ class UrlExchange:
     def __repr__(self) -> str:
         return f"<UrlExchange pages={self.pages}>"
 
-    async def run(self, *, acknowledge: bool, urls_max: int) -> bool:
+    async def run(self, *, acknowledge: bool, urls_max: int, places_max: int = 0) -> bool:
         """Acknowledge ended URLs and take new ones, in one round trip. True if there was anything to do.
 
         Args:
             acknowledge: whether pages are safe, so that ended URLs may be acknowledged.
             urls_max: how many URLs may be taken, over all partitions.
+            places_max: how many more may be taken ahead in the places of URLs that end in the same call.
 
         Raises:
             TransientStoreError: Redis is away; what it did not receive is sent again.
         """
         now_ms = self._clock.monotonic_ms()
         # Before ends make partitions due. Hosts whose turn it is have half of the room, however fast others are.
-        ahead_max = urls_max // 2 if self.has_more_due else urls_max
+        share = 2 if self.has_more_due else 1
         ends = self._ends(now_ms) if acknowledge else {}
-        ahead = self._ahead(ahead_max)
-        urls_max -= sum(urls for rows in ahead.values() for _, urls in rows)
+        free = {owned: len(ended) // share for owned, ended in ends.items()}
+        ahead, taken = self._ahead(urls_max // share, places_max, free)
+        urls_max -= taken
         shares = self._shares(urls_max, now_ms) if urls_max > 0 else {}
         partitions = [*dict.fromkeys((*ends, *ahead, *shares))]
         if not partitions:
@@ -143,21 +145,30 @@ class UrlExchange:
                 owned.note_due_by(now_ms + left_ms - TOGETHER_MS)
         return by_partition
 
-    def _ahead(self, room: int) -> dict[OwnedPartition, list[tuple[str, int]]]:
-        """How many URLs to take ahead of their hosts' turns; at most `room`. Without room, lines may go back."""
-        by_number, lanes = self._ownership.owned, self._handout.lanes
+    def _ahead(
+        self, room: int, places: int, free: dict[OwnedPartition, int]
+    ) -> tuple[dict[OwnedPartition, list[tuple[str, int]]], int]:
+        """How many URLs to take ahead of their hosts' turns, and how much of `room` they need.
+
+        At most so many of `places` need none: the `free` ones of each partition, whose URLs end, all or none, with the
+        same call. Without room, lines may go back.
+        """
+        by_number, lanes, room_before = self._ownership.owned, self._handout.lanes, room
         found: dict[OwnedPartition, list[tuple[str, int]]] = {}
-        for partition, host, urls, held in lanes.lacking():
-            owned = by_number.get(partition)
+        for lacking in lanes.lacking():
+            owned = by_number.get(lacking.partition)
             if owned is None or owned.draining:
-                lanes.shut(host)
+                lanes.shut(lacking.host)
                 continue
-            more = owned.hot.by_host[host] - held
-            lanes.note_more(host, has_more=more > 0)
-            if (most := min(urls, more, room)) > 0:
-                found.setdefault(owned, []).append((host, most))
-                room -= most
-        return found
+            more = owned.hot.by_host[lacking.host] - lacking.held
+            lanes.note_more(lacking.host, has_more=more > 0)
+            owned.schedule.note_use(more * lacking.each_ms)
+            free_here = min(free.get(owned, 0), places)
+            if (most := min(lacking.urls, more, free_here + room)) > 0:
+                found.setdefault(owned, []).append((lacking.host, most))
+                used = min(most, free_here)
+                free[owned], places, room = free.get(owned, 0) - used, places - used, room - (most - used)
+        return found, room_before - room
 
     def _shares(self, room: int, now_ms: int) -> dict[OwnedPartition, int]:
         """How many URLs to take from each partition with a due host; together at most `room`."""

@@ -46,6 +46,7 @@ if TYPE_CHECKING:
     from bigcrawl.scheduler.crawl.membership import Membership
     from bigcrawl.scheduler.gates.delays import Paces
     from bigcrawl.scheduler.owner.crawl_budgets import CrawlBudgets
+    from bigcrawl.scheduler.owner.owned_partition import OwnedPartition
     from bigcrawl.scheduler.partition.file_work import FileWork
     from bigcrawl.scheduler.records.contents import ContentRow
     from bigcrawl.scheduler.records.held_urls import HeldUrls

@@ -45,6 +45,7 @@ class StepSchedule:
         self.next_revisit_s = NEVER_S
         self._has_only_extra = False  # all URLs that come next are beyond their PLD's budget
         self.stepped_ms = 0
+        self._is_in_use = False  # the hot URLs of one of its hosts do not last a second
         self._stalled_at: int | None = None  # the number of hot URLs when the last step found nothing to do
 
     def __repr__(self) -> str:
@@ -59,12 +60,13 @@ class StepSchedule:
         """Whether a step is due: keys wait, or the hot set runs low while URLs wait on disk.
 
         A step costs about the same for ten keys as for a thousand, so it waits for keys to gather. It waits `step_ms`
-        if the hot set is well filled, one second if the hot set is low or many keys have gathered, and 20 ms if the
-        node is `starved` and this partition has almost nothing to fetch. If only extra URLs wait on disk, a smaller
-        hot set counts as well filled. URLs whose next visit is due at `now_s` count as waiting.
+        if the hot set is well filled, one second if it is low or many keys have gathered, and 20 ms if it is low and a
+        host uses its URLs up within a second, or if it is almost empty and the node `starved`. If only extra URLs wait
+        on disk, a smaller hot set counts as well filled. URLs whose next visit is due at `now_s` count as waiting.
         """
         waited_ms, inbox = now_ms - self.stepped_ms, self._inbox
-        if waited_ms < step_ms and waited_ms < (STARVED_STEP_MS if starved else LOW_STEP_MS):
+        in_haste = starved or self._is_in_use
+        if waited_ms < step_ms and waited_ms < (STARVED_STEP_MS if in_haste else LOW_STEP_MS):
             return False
         has_due = self.next_revisit_s <= now_s
         if not (inbox.has_urls or self.waiting > 0 or has_due):
@@ -75,7 +77,7 @@ class StepSchedule:
         runs_low = hot <= hot_max // 2
         if not (inbox.has_urls or (runs_low and (has_due or self._may_admit(hot)))):
             return False
-        if starved and hot < max(1, hot_max // 8):
+        if (self._is_in_use and runs_low) or (starved and hot < max(1, hot_max // 8)):
             step_ms = min(step_ms, STARVED_STEP_MS)
         elif runs_low or inbox.unfolded_urls >= UNFOLDED_URLS_MAX:
             step_ms = min(step_ms, LOW_STEP_MS)
@@ -125,6 +127,10 @@ class StepSchedule:
         self.revisits, self.overdue_revisits, self.next_revisit_s = len(revisits), revisits.overdue, revisits.next_s
         self._has_only_extra = state.turns.front.has_only_extra and not len(state.parked)
 
+    def note_use(self, lasting_ms: float) -> None:
+        """Record for how long the hot URLs of a host last that is being used at its full speed."""
+        self._is_in_use = self._is_in_use or lasting_ms < LOW_STEP_MS
+
     def note_fold(self, hot_urls: int, *, is_vain: bool) -> None:
         """Record that a step has run with `hot_urls` in Redis. `is_vain` says that it found nothing to do."""
         self._stalled_at = hot_urls if is_vain else None
@@ -132,6 +138,7 @@ class StepSchedule:
     def note_step(self, now_ms: int) -> None:
         """Record the end of a step."""
         self.stepped_ms = now_ms
+        self._is_in_use = False
 
     def end_stall(self) -> None:
         """Allow another step: URLs that the last one could not admit may be admitted now."""

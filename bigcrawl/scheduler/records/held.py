@@ -35,12 +35,13 @@ class HeldUrl:
 
     partition: int
     host: str
-    due_ms: int  # monotonic clock
+    due_ms: int  # monotonic clock; with `due_us` rounded up
     member: bytes
     fields: Member
     url: str
     authority: str
     has_errback: bool = False
+    due_us: int = 0  # the same as its lane knows it; 0: not so exactly
 
     stage: Stage = Stage.WAITING
     # What the gates found.
@@ -123,6 +124,10 @@ class HeldUrl:
         """Something else than the URL itself was asked of its host, which answered or failed."""
         self.host_report = report
 
+    def note_report_time(self, now_ms: int) -> None:
+        """What was asked of its host instead of it is over: a page that was answered before says nothing new."""
+        self.answered_ms = now_ms
+
     def hold_host(self, start: Start) -> None:
         """Its host is held above the crawls, so that it may start."""
         self.passage = self.passage._replace(of_host=start)
@@ -138,12 +143,12 @@ class HeldUrl:
     def grant_start(self, passage: Passage, gaps: tuple[Space, ...]) -> None:
         """The gates of its spaces and its server grant a start, and it is due then; its host is held as before."""
         self.passage = passage._replace(of_host=self.passage.of_host)
-        self.due_ms = passage.at_ms
+        self.due_ms, self.due_us = passage.at_ms, 0
         self.gaps = gaps
 
-    def await_turn(self, due_ms: int) -> None:
+    def await_turn(self, due_us: int) -> None:
         """Its host's next turn is its own, and comes then."""
-        self.due_ms = due_ms
+        self.due_ms, self.due_us = -(-due_us // 1_000), due_us
 
     # --- between the gates and the engine
 
@@ -158,7 +163,7 @@ class HeldUrl:
     def ask_again(self, now_ms: int) -> None:
         """It has missed its start, and asks its gates for another one from now on."""
         self.stage = Stage.WAITING
-        self.due_ms = now_ms
+        self.due_ms, self.due_us = now_ms, 0
 
     def refuse(self, why: str) -> None:
         """It is not fetched; the engine gets it all the same, for its errback."""

@@ -77,6 +77,11 @@ class HeldUrls:
             return False
         return self._storage is None or self._ended[count - 1].pages_at_end <= self._storage.safe_pages
 
+    def hurry_pages(self, count: int) -> None:
+        """If so many ended URLs wait for their pages, have these made safe now."""
+        if self._storage is not None and self.unacknowledged >= count and not self.has_safe(count):
+            self._storage.hurry()
+
     def add(self, held: HeldUrl) -> None:
         self._held[held.partition, held.seq] = held
 

@@ -19,8 +19,8 @@ class PageStorage(Protocol):
     def safe_pages(self) -> int:
         """How many of them, counted from the first, are safe. A URL that ended before that may be acknowledged."""
 
-    def hasten(self) -> None:
-        """Make safe what it was given without waiting for more."""
+    def hurry(self) -> None:
+        """Make those safe now that wait for others to become safe with them."""
 
 
 class Feeds(Protocol):

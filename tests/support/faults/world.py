@@ -52,6 +52,7 @@ _CRAWL = CrawlKeys(NAME).crawl
 SETTINGS: dict[str, Any] = {
     "BIGCRAWL_PARTITIONS": PARTITIONS,
     "BIGCRAWL_HOST_DELAY": DELAY_MS / 1000,
+    "BIGCRAWL_IN_PROCESS_MAX": 4 * 40,  # a node's hosts are few then, and have lanes
     "BIGCRAWL_STEP_SECONDS": 0.5,
     "BIGCRAWL_DURABLE_SECONDS": 1,
     "BIGCRAWL_LEASE_SECONDS": LEASE_S,

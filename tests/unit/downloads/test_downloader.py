@@ -13,6 +13,7 @@ from scrapy.exceptions import DownloadTimeoutError, IgnoreRequest
 from scrapy.http import Response
 from scrapy.utils.defer import maybe_deferred_to_future
 
+from bigcrawl.clock import SystemClock
 from bigcrawl.downloads.downloader import Downloader
 from bigcrawl.scheduler.adapter.fetch_errors import UNDER_LEASE, FetchAbortedError, UrlRefusedError
 from bigcrawl.scheduler.records.held import Stage
@@ -240,6 +241,30 @@ def test_gap_of_a_server_begins_when_the_fetch_before_was_sent(tmp_path: Path) -
     *of_server, other = NotingHandler.times_ms
     assert of_server == [130, 630, 1_130]
     assert other < 1_630, "it waits for nothing"
+
+
+@pytest.mark.parametrize("late_us", [400, 20_700])
+def test_request_is_not_sent_before_it_is_due(tmp_path: Path, late_us: int) -> None:
+    """To the microsecond, however the loop rounds its timers. The time it waits is none that the server took."""
+
+    async def scenario() -> None:
+        clock = SystemClock()
+        sent_us = []
+
+        async def answer(path: str, writer: asyncio.StreamWriter) -> None:
+            sent_us.append(clock.monotonic_us())
+            await sends(ok())(path, writer)
+
+        async with serving(answer) as server, crawling(tmp_path) as crawl:
+            await crawl.fetch(crawl.hand_out(server.url("/first"))[0])  # what is loaded for it takes longer
+            request, held = crawl.hand_out(server.url("/"))
+            due_us = clock.monotonic_us() + late_us
+            held.await_turn(due_us)
+            await crawl.fetch(request)
+            assert sent_us[1] >= due_us
+            assert 1_000 * held.download_ms <= clock.monotonic_us() - due_us + 1_000
+
+    asyncio.run(scenario())
 
 
 @pytest.mark.parametrize("kept", [False, True], ids=["new connection", "kept connection"])

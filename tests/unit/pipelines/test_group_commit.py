@@ -112,7 +112,7 @@ def test_page_that_nothing_comes_behind_is_synced_at_once(tmp_path: Path, monkey
         at = Desk(tmp_path, monkeypatch, sync_s=3_600)
         for number in range(3):
             at.store(number)
-            at.pipeline.writes.hasten()
+            at.pipeline.writes.hurry()
             await at.until(lambda number=number: at.pipeline.writes.safe_pages == number + 1)
         at.store(3)
         await at.pipeline.close_spider()

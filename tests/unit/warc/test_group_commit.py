@@ -177,3 +177,19 @@ def test_a_disk_that_fails_takes_no_original_from_a_copy(tmp_path: Path) -> None
     records = [record for path in tmp_path.glob("*.gz") for record in read_checked(path)]
     originals = {record.headers["WARC-Record-ID"] for record in records if record.type == "response"}
     assert {record.headers["WARC-Refers-To"] for record in records if record.type == "revisit"} <= originals
+
+
+def test_somebody_in_a_hurry_does_not_wait_for_the_next_sync(tmp_path: Path) -> None:
+    """However long it is until then; also if it is said while a sync is under way."""
+    store = Store(tmp_path, interval_s=3_600)
+    store.disk.may_sync.clear()
+    store.write(0)
+    assert store.disk.is_syncing.wait(60)
+    store.write(1)
+    store.commit.hurry()
+    store.disk.may_sync.set()
+    wait_until(lambda: store.commit.safe == 2, "the second is safe")
+    store.write(2)
+    store.commit.hurry()
+    wait_until(lambda: store.commit.safe == 3, "the third is safe")
+    assert store.end()

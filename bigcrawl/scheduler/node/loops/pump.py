@@ -77,7 +77,9 @@ class Pump(Loop):
         if self._trials.have_news:
             await self._trials.flush()
         if self._handout.is_idle and self._held.unacknowledged and self._engine.storage is not None:
-            self._engine.storage.hasten()  # hosts may be waiting for this alone, or the crawl's end
+            self._engine.storage.hurry()  # hosts may be waiting for this alone, or the crawl's end
+        if self._handout.lanes.are_open:
+            self._held.hurry_pages(max(1, self._batch_urls // 2))
         if not self._pays():
             return self._until_it_may_pay_s()
         self._is_hungry = False
@@ -149,7 +151,12 @@ class Pump(Loop):
         nothing to do.
         """
         exchange, room = self._exchange, self._room
-        moved = await exchange.run(acknowledge=self._engine.may_acknowledge(), urls_max=room.urls())
+        urls_max = room.urls()
+        moved = await exchange.run(
+            acknowledge=self._engine.may_acknowledge(),
+            urls_max=urls_max,
+            places_max=room.urls(ending=self._held.unacknowledged) - urls_max,
+        )
         for _ in range(TAKES_MAX):
             if self._handout.buffer.waiting or not exchange.has_more_due or not (urls := room.urls()):
                 break

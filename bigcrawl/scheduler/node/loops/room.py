@@ -29,8 +29,11 @@ class TakeRoom:
         self._in_process_max = parts.config.frontier.in_process_max
         self._pages_max = parts.config.crawl.pages_max
 
-    def urls(self) -> int:
-        """How many URLs may be taken now; 0 if the node stops, or has no room for what their pages bring."""
+    def urls(self, *, ending: int = 0) -> int:
+        """How many URLs may be taken now; 0 if the node stops, or has no room for what their pages bring.
+
+        With `ending`: how many once so many of those held are acknowledged.
+        """
         if self._workload.is_stopping or not self._shared_hosts.may_take:
             return 0
         if not self._may_take() or self._clock.monotonic_ms() >= self._handout.lease.ends_ms:
@@ -39,7 +42,7 @@ class TakeRoom:
             return 0  # if folding fails, on a full disk for instance, links must not pile up in Redis
         if self._file_work.stands_still:
             return 0
-        room = self._in_process_max - len(self._handout.held)
+        room = self._in_process_max - len(self._handout.held) + ending
         if self._speed.limits:
             waiting = self._handout.buffer.waiting + self._handout.lanes.waiting + self._gatekeeper.waiting
             room = min(room, self._speed.room(waiting))

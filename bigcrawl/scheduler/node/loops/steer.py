@@ -47,6 +47,9 @@ class Steer(Loop):
         if await self._control.read_if_due():
             look_at_snoozed(self._ownership)
             self._wake_pump()
+        if speed.speed.is_paused and handout.lanes.are_open:
+            handout.lanes.shut_all()
+            self._wake_pump()
         if speed.wants(handout.buffer.waiting):
             await speed.ask(handout.buffer.waiting, len(self._membership.reports))
         if speed.limits and not speed.is_refused:

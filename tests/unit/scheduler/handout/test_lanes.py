@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from bigcrawl.redisdb.scripts import ANSWERS
-from bigcrawl.scheduler.handout.lanes import HOSTS_SHARE, LOOK_MS, WAIT_MS_MAX, Ahead
+from bigcrawl.scheduler.handout.lanes import LOOK_MS, WAIT_MS_MAX, Ahead
 from bigcrawl.scheduler.records.held import Stage
 from tests.unit.scheduler.handout.desk import Desk
 
@@ -80,7 +80,7 @@ def test_a_host_is_free_when_its_fetch_is_over(tmp_path: Path) -> None:
     first = pace.open(urls=3)
     assert first.stage is Stage.STARTED, "the spider still has it"
     for seq in (2, 3, 4):
-        pace.clock.advance(DELAY_MS)
+        pace.clock.advance(DELAY_MS - 1)
         assert pace.start() == []
         pace.clock.advance(1)
         [held] = pace.start()
@@ -94,7 +94,7 @@ def test_connections_of_a_host_start_apart(tmp_path: Path) -> None:
     """As many at a time as it may have, their starts one delay from each other."""
     pace = Pace(tmp_path, host_connections=2)
     pace.open(urls=4)
-    pace.clock.advance(DELAY_MS + 1)
+    pace.clock.advance(DELAY_MS)
     [second] = pace.start()
     pace.clock.advance(DELAY_MS - 1)
     assert pace.start() == []
@@ -113,7 +113,7 @@ def test_a_lane_asks_for_half_a_second(tmp_path: Path) -> None:
     pace = Pace(tmp_path)
     pace.open()
     [lacking] = pace.lanes.lacking()
-    assert lacking == Ahead(0, HOST, 500 // (DELAY_MS + FETCH_MS), 1)
+    assert lacking == Ahead(0, HOST, 500 // (DELAY_MS + FETCH_MS), 1, DELAY_MS + FETCH_MS)
     for seq in range(2, 2 + lacking.urls):
         pace.put(seq, ahead=True)
     assert not list(pace.lanes.lacking())
@@ -135,20 +135,22 @@ def test_a_slow_host_has_no_lane(tmp_path: Path) -> None:
     assert pace.given_back() == [2]
 
 
-def test_many_hosts_have_no_lanes(tmp_path: Path) -> None:
-    """Others are fetched while one waits for Redis."""
-    pace = Pace(tmp_path)
-    pace.hosts = 40 // HOSTS_SHARE + 1
-    pace.open(urls=1)
-    assert not list(pace.lanes.lacking())
-    assert pace.given_back() == [2]
+@pytest.mark.parametrize(("connections", "hosts"), [(1, 40), (2, 20), (4, 10), (8, 10)])
+def test_many_hosts_have_no_lanes(tmp_path: Path, connections: int, hosts: int) -> None:
+    """Those that fill the node without: others are fetched while one waits for Redis."""
+    for more in (0, 1):
+        pace = Pace(tmp_path / str(more), host_connections=connections)
+        pace.hosts = hosts + more
+        pace.open(urls=1)
+        assert len(list(pace.lanes.lacking())) == 1 - more
+        assert pace.given_back() == [2] * more
 
 
 def test_a_line_goes_back_when_hosts_become_many(tmp_path: Path) -> None:
     """A crawl that begins with one site finds others."""
     pace = Pace(tmp_path)
     pace.open(urls=3)
-    pace.hosts = 40 // HOSTS_SHARE + 1
+    pace.hosts = 41
     pace.clock.advance(LOOK_MS)
     assert not list(pace.lanes.lacking())
     assert pace.given_back() == [3, 4]
@@ -404,7 +406,7 @@ def test_redis_learns_when_the_next_connection_may_start(tmp_path: Path) -> None
     """It does not know of starts in a lane. What comes when the lane is shut tells it, too."""
     pace = Pace(tmp_path, host_connections=2)
     pace.open(urls=1)
-    pace.clock.advance(DELAY_MS + 1)
+    pace.clock.advance(DELAY_MS)
     pace.start()
     pace.clock.advance(10)
     for seq in (3, 4):
@@ -413,3 +415,83 @@ def test_redis_learns_when_the_next_connection_may_start(tmp_path: Path) -> None
     pace.lanes.shut(HOST)
     pace.put(5, ahead=True)
     assert [(end.seq, end.delay_ms) for end in pace.ended()] == [(seq, 2 * DELAY_MS - 10) for seq in (4, 5)]
+
+
+def test_a_rest_counts_to_the_microsecond(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """From the end of the fetch. What goes by whole milliseconds is told the next one."""
+    pace = Pace(tmp_path)
+    monkeypatch.setattr(pace.clock, "monotonic_us", lambda: 1_000 * pace.clock.monotonic_ms() + 700)
+    pace.open(urls=1)
+    [second] = pace.offered
+    assert (second.due_us, second.due_ms) == (1_000 * (FETCH_MS + DELAY_MS) + 700, FETCH_MS + DELAY_MS + 1)
+
+
+def test_what_redis_gives_starts_a_delay_after_the_last_start_in_a_lane(tmp_path: Path) -> None:
+    """Its line was empty when it was shut, so that nothing told Redis; other connections may be in use or not."""
+    pace = Pace(tmp_path, host_connections=3)
+    first = pace.open(urls=2)
+    pace.clock.advance(DELAY_MS)
+    [second] = pace.start()
+    pace.clock.advance(DELAY_MS)
+    [third] = pace.start()
+    pace.lanes.shut(HOST)
+    for held in (first, second, third):
+        pace.handout.fetches.end(held)
+    pace.clock.advance(10)
+    fourth, fifth = pace.put(4), pace.put(5)
+    assert [held.due_ms - pace.clock.monotonic_ms() for held in (fourth, fifth)] == [DELAY_MS - 10, 2 * DELAY_MS - 10]
+    pace.clock.advance(60_000)
+    assert not list(pace.lanes.lacking())
+    assert pace.start() == [fourth, fifth]
+
+
+def test_a_lane_waits_for_what_redis_gave_to_start_later(tmp_path: Path) -> None:
+    """A URL is taken up to half a second before it is due."""
+    pace = Pace(tmp_path, host_connections=2)
+    first, second = pace.taken(1), pace.taken(2)
+    second.due_ms += 400
+    for held in (first, second):
+        held.host = HOST
+        pace.lanes.put(held)
+    assert not list(pace.lanes.lacking())
+    [first] = pace.start()
+    pace.answer(first)
+    third = pace.put(3, ahead=True)
+    assert (second.due_ms, third.due_ms) == (400, 400 + DELAY_MS)
+
+
+def test_what_comes_while_its_host_must_rest_goes_back(tmp_path: Path) -> None:
+    """The host was asked by HEAD, and wants a long rest, of which Redis has not heard."""
+    pace = Pace(tmp_path, host_connections=2)
+    pace.open(urls=1)
+    [second] = pace.offered
+    second.note_asked(30_000)
+    pace.handout.give_back(second, 30_000, "heads")
+    pace.put(3)
+    assert pace.given_back() == [3]
+    assert [end.delay_ms for end in pace.ended()] == [30_000, 30_000]
+
+
+def test_all_lines_go_back_at_once(tmp_path: Path) -> None:
+    """Lanes open again afterwards."""
+    pace = Pace(tmp_path)
+    pace.open(urls=3)
+    pace.lanes.shut_all()
+    assert pace.given_back() == [3, 4]
+    assert not pace.lanes.are_open
+
+
+def test_a_report_is_no_older_than_the_answers_before_it(tmp_path: Path) -> None:
+    """A robots.txt that fails begins a back-off, which a page that was answered before does not end."""
+    pace = Pace(tmp_path, host_connections=2)
+    first = pace.open(urls=1)
+    [second] = pace.offered
+    pace.clock.advance(DELAY_MS)
+    second.begin_robots_fetch()
+    second.note_host_report("dns")
+    pace.handout.give_back(second, 0, "robots")
+    assert pace.handout.health.fails(HOST)
+    pace.handout.fetches.end(first)
+    assert first.end is not None
+    assert first.end.news.health != ANSWERS
+    assert pace.handout.health.fails(HOST)

@@ -11,10 +11,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bigcrawl.exceptions import TransientStoreError
+from bigcrawl.redisdb.keys import CrawlKeys
 from bigcrawl.redisdb.scripts import Ended
+from bigcrawl.scheduler.node.control import PAUSED
 from bigcrawl.scheduler.node.exchange import TOGETHER_MS, _end_row
 from bigcrawl.scheduler.owner.hot.due_heap import NEVER_MS
 from bigcrawl.scheduler.owner.hot.taking import TAKE_MAX
+from bigcrawl.scheduler.records.held import Stage
 from bigcrawl.url.canonical import host_of
 from tests.support.redis_servers.lost_replies import LostReplies, once
 from tests.support.redis_servers.one_clock import ask_no_more
@@ -462,6 +465,27 @@ def test_a_line_goes_back_when_its_partition_moves(tmp_path: Path, crawl_name: s
     asyncio.run(scenario())
 
 
+def test_a_pause_gives_lines_back_at_once(tmp_path: Path, crawl_name: str, redis_url: str) -> None:
+    """Nothing is waited for; a line that the fetch under way opens again stays empty."""
+
+    async def scenario() -> None:
+        async with world(tmp_path, crawl_name, redis_url, partitions=1, host_delay=0) as w:
+            node = await w.joined()
+            await in_lane(w, node, *pages(9))
+            assert len(await taken_now(node, 5)) == 5
+            held = node.handout.buffer.pop()
+            assert held is not None
+            await w.client.command("HSET", CrawlKeys(crawl_name).control, PAUSED, "1")
+            await node.parts.control.read()
+            await node.steer.turn()
+            assert not node.handout.lanes.waiting
+            answer(node, held)
+            await node.pump.end_and_take()
+            assert [held.url for held in node.handout.held] == pages(2)
+
+    asyncio.run(scenario())
+
+
 def test_a_lost_reply_gives_back_what_was_taken_ahead(tmp_path: Path, crawl_name: str, redis_url: str) -> None:
     """Both sides are compared, and the host goes on."""
 
@@ -477,5 +501,64 @@ def test_a_lost_reply_gives_back_what_was_taken_ahead(tmp_path: Path, crawl_name
             await node.ownership.reconciliation.settle_doubts()
             assert await w.client.command("HLEN", w.keys(node, "a.example").taken) == 1
             assert [held.url for held in await taken_now(node, 6)] == pages(4)[1:]
+
+    asyncio.run(scenario())
+
+
+def test_a_fast_host_leaves_places_of_its_own_to_others(tmp_path: Path, crawl_name: str, redis_url: str) -> None:
+    """A node that is full of its URLs has no other room."""
+
+    async def scenario() -> None:
+        settings: dict[str, Any] = {"partitions": 1, "host_delay": 0, "in_process_max": 8}
+        async with world(tmp_path, crawl_name, redis_url, **settings) as w:
+            node = await w.joined()
+            await in_lane(w, node, *pages(60))
+            while await take(node, 8 - len(node.handout.held)):
+                while (held := node.handout.buffer.pop()) is not None:
+                    answer(node, held)
+            await taking_on(w, node, "http://b.example/")
+            fetched = set()
+            for _ in range(8):
+                for held in [held for held in node.handout.held if held.stage is Stage.STARTED][:2]:
+                    node.handout.fetches.end(held)
+                await node.pump.end_and_take()
+                while (found := node.handout.buffer.pop()) is not None:
+                    answer(node, found)
+                    fetched.add(found.host)
+            assert fetched == {"a.example", "b.example"}
+
+    asyncio.run(scenario())
+
+
+def test_a_line_is_filled_in_the_places_of_what_ends_with_the_same_call(
+    tmp_path: Path, crawl_name: str, redis_url: str
+) -> None:
+    """Not of what ends in another partition, whose call may fail alone: Redis never has too many taken."""
+
+    async def scenario() -> None:
+        settings: dict[str, Any] = {"partitions": 2, "host_delay": 0, "in_process_max": 8}
+        async with world(tmp_path, crawl_name, redis_url, **settings) as w:
+            node = await w.joined()
+            exchange, table = node.parts.exchange, node.handout.held
+            at = node.crawl.partition_of_host
+            other = next(host_of(url) for url in hosts(20) if at(host_of(url)) != at("a.example"))
+            await in_lane(w, node, *pages(20))
+            await taking_on(w, node, *(f"http://{other}/{page}" for page in range(20)))
+            while await take(node, 8 - len(table)):
+                while (held := node.handout.buffer.pop()) is not None:
+                    answer(node, held)
+            before = {held for held in table if held.host == "a.example"}
+            assert 0 < len(before) < len(table) == 8
+            for held in set(table) - before:
+                node.handout.fetches.end(held)
+            await exchange.run(acknowledge=True, urls_max=0, places_max=8)
+            assert {held for held in table if held.host == "a.example"} == before
+            assert len(before) < len(table) <= 8
+            for held in before:
+                node.handout.fetches.end(held)
+            await exchange.run(acknowledge=True, urls_max=0, places_max=1)
+            assert sum(held.host == "a.example" for held in table) == 1
+            keys = [owned.keys for owned in node.ownership.owned.values()]
+            assert sum([await w.client.command("HLEN", each.taken) for each in keys]) == len(table)
 
     asyncio.run(scenario())

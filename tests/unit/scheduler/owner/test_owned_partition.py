@@ -447,6 +447,10 @@ def test_keys_survive_packing() -> None:
         ({"has_urls": True, "urls": 1, "starved": True, "extra_divisor": 16, "_has_only_extra": True}, 1_000),
         ({"waiting": 1, "urls": HOT // 2}, 1_000),
         ({"waiting": 1, "urls": 0, "starved": True}, 20),
+        ({"waiting": 1, "urls": HOT // 2, "lasting_ms": 999}, 20),
+        ({"waiting": 1, "urls": HOT // 2, "lasting_ms": 1_000}, 1_000),
+        ({"has_urls": True, "urls": HOT // 2 + 1, "lasting_ms": 0}, 30_000),
+        ({"waiting": 1, "urls": 5, "_stalled_at": 5, "lasting_ms": 0}, None),
         ({"waiting": 1, "urls": 5, "_stalled_at": 6}, 1_000),
         ({"has_urls": True, "urls": 5, "_stalled_at": 5}, 1_000),
         ({"waiting": 1, "urls": 5, "_stalled_at": 5}, None),
@@ -467,7 +471,9 @@ def test_steps_rest_by_how_much_they_would_bring(state: dict[str, Any], rest_ms:
     inbox, hot = InboxReader("inbox"), HotSet(HOT, AwayHosts())
     inbox.has_urls = False
     schedule = StepSchedule(inbox, hot)
+    schedule.note_use(0)  # what was used before the last step says nothing
     schedule.note_step(7_000)
+    schedule.note_use(state.pop("lasting_ms", 1_000))
     options = {"step_ms": state.pop("step_ms", 30_000), "starved": state.pop("starved", False)}
     for name, value in state.items():
         [piece] = [piece for piece in (inbox, hot, schedule) if hasattr(piece, name)]

@@ -56,6 +56,24 @@ def test_ended_url_waits_for_the_pages_stored_before_its_end() -> None:
     assert table.has_safe(2)
 
 
+def test_pages_are_hurried_when_so_many_urls_wait_for_them() -> None:
+    """Not for fewer, nor if theirs are safe."""
+    hurried: list[int] = []
+    first, second = held_url(1), held_url(2)
+    table = holding(first, second)
+    storage = SimpleNamespace(pages=2, safe_pages=0, hurry=lambda: hurried.append(len(table)))
+    table.store_pages_in(storage)
+    for held in (first, second):
+        table.hurry_pages(2)
+        table.end(held, Ended(held.seq, 0), offered=0)
+    assert hurried == []
+    table.hurry_pages(2)
+    assert hurried == [2]
+    storage.safe_pages = 2
+    table.hurry_pages(2)
+    assert hurried == [2]
+
+
 def test_url_ends_once() -> None:
     """The second word on an ended URL is ignored: the first is on its way to Redis."""
     url = held_url(1)

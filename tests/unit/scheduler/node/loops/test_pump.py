@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from types import SimpleNamespace
 from typing import TYPE_CHECKING
 
 from scrapy import Request, Spider
@@ -94,6 +95,29 @@ def test_hungry_engine_is_not_kept_waiting(tmp_path: Path, crawl_name: str, redi
             assert await trips(node) == 2
             assert (node.outbox.waiting, node.handout.held.unacknowledged) == (0, 0)
             assert await trips(node) == 0
+
+    asyncio.run(scenario())
+
+
+def test_a_pump_of_a_node_with_room_for_one_hurries_no_page(tmp_path: Path, crawl_name: str, redis_url: str) -> None:
+    """Its host has a lane, and nothing has ended yet."""
+
+    async def scenario() -> None:
+        async with world(tmp_path, crawl_name, redis_url, in_process_max=1, partitions=1) as w:
+            node = await w.joined()
+            node.handout.held.store_pages_in(SimpleNamespace(pages=1, safe_pages=0, hurry=lambda: None))
+            for url in queued("http://h0.example/", "http://h0.example/1"):
+                node.offer(url)
+            [held] = await w.take(node, turns=12)
+            held.outcome = "status:200"
+            held.await_turn(w.clock.monotonic_us())
+            list(node.handout.lanes.lacking())
+            node.handout.fetches.note_answered(held)
+            assert node.handout.lanes.are_open
+            await node.pump.turn()
+            node.handout.fetches.end(held)
+            await node.pump.turn()
+            assert node.handout.held.unacknowledged == 1
 
     asyncio.run(scenario())
 
