@@ -247,9 +247,13 @@ class Trial(World):
         rested_ms = now_ms - end_ms
         assert rested_ms >= self.sites.delay_ms, f"{held.host} after {rested_ms} ms: {other.url}, {held.url}"
 
+    def may_end(self, node: Node) -> bool:
+        """Whether the node fetches anything by now."""
+        return bool(self.under_way[node]) and self.under_way[node][0].start_ms <= self.now_ms
+
     async def end_one(self, node: Node, *, again: bool = False) -> None:
         """The node's oldest fetch is over: its links are offered, or it is to be tried again."""
-        if not self.under_way[node] or self.under_way[node][0].start_ms > self.now_ms:
+        if not self.may_end(node):
             return
         fetch = self.under_way[node].pop(0)
         held, fetch.end_ms = fetch.held, self.now_ms

@@ -77,7 +77,7 @@ class ForgetfulTrial(Trial):
         super()._note_start(node, held)
 
     async def end_one(self, node: Node, *, again: bool = False) -> None:
-        if self.under_way[node] and not again:
+        if self.may_end(node) and not again:
             held, parts = self.under_way[node][0].held, node.parts
             body = body_of(held.url)
             held.note_download("status:200", 10, len(body))
