@@ -1159,6 +1159,28 @@ TABLE: tuple[Setting | str, ...] = (
         "method of the spider, old= drops them, and ?= drops those that cannot be decoded. All others wait.",
     ),
     Setting(
+        "BIGCRAWL_STORED_PACKAGES",
+        None,
+        list,
+        "Packages and modules whose classes and functions requests may hold, which are stored by name. Unset: the "
+        "packages of the spider and of SPIDER_MODULES.",
+    ),
+    Setting(
+        "BIGCRAWL_STORED_TYPES",
+        None,
+        list,
+        "Further types that requests may hold: a list of class=pair, two import paths. The pair is a tuple of two "
+        "functions, object -> storable values and back.",
+    ),
+    Setting(
+        "BIGCRAWL_NOT_STORABLE",
+        "refuse",
+        str,
+        "What becomes of a request with a value that cannot be stored: refuse, with an error for its errback; or "
+        "memory, where the value waits in this process and is lost with it.",
+        choices=("refuse", "memory"),
+    ),
+    Setting(
         "BIGCRAWL_STANDSTILL_SECONDS",
         20.0,
         float,

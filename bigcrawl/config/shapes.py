@@ -144,6 +144,9 @@ class FrontierConfig:
     deaths_max: int
     standstill_ms: int
     callbacks: tuple[str, ...]
+    stored_packages: tuple[str, ...] | None
+    stored_types: tuple[str, ...]
+    keeps_in_memory: bool
 
 
 @dataclass(frozen=True, slots=True)

@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from scrapy.crawler import Crawler
 
     from bigcrawl.scheduler.adapter.frontier import Frontier
+    from bigcrawl.scheduler.adapter.started_requests import StartedRequests
 
 
 class Downloader(ScrapyDownloader):
@@ -53,12 +54,16 @@ class Downloader(ScrapyDownloader):
     def fetch(self, request: Request, spider: Spider | None = None) -> Deferred[Response | Request]:
         """Download through the middlewares; fires with a response, or with a request that replaces it."""
         self._frontier = self._frontier or frontier_of(self._crawler)
-        if self._frontier is None or not self._frontier.started.is_handed_out(request):
+        if self._frontier is None or not self._is_frontiers(self._frontier.started, request):
             return super().fetch(request)
         self.active.add(request)  # now, not when the task starts: the engine may hand out more in this turn
         task = asyncio.ensure_future(self._fetch_now(self._frontier, request))
         task.add_done_callback(lambda _: self.active.discard(request))
         return Deferred.fromFuture(task)
+
+    @staticmethod
+    def _is_frontiers(started: StartedRequests, request: Request) -> bool:
+        return started.is_handed_out(request) or started.is_refused(request)
 
     def abort(self) -> int:
         """Abort all running fetches; return how many there were."""

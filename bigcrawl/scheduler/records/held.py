@@ -165,6 +165,10 @@ class HeldUrl:
         self.stage = Stage.WAITING
         self.refusal = why
 
+    def lose(self, why: str) -> None:
+        """The engine takes it, but its request has been lost, and only its errback is left to run."""
+        self.refusal = why
+
     def forbid(self, rule: str) -> None:
         """It ends unfetched, because of this line of robots.txt; empty if it is for another reason."""
         self.detail = rule_hash(rule) if rule else 0

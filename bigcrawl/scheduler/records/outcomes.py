@@ -60,6 +60,7 @@ CODES: Final[dict[str, int]] = {
     "dropped:elsewhere": 1208,
     "dropped:media-type": 1209,
     "dropped:size": 1210,
+    "dropped:lost-from-memory": 1211,
 }
 """Code of each counter that is not an HTTP status. A status from 100 to 999 is its own code."""
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from tests.integration.stock.case import ANYTHING, Case
 
 _OWN = "tests.integration.stock.spiders.OwnPipeline"
+_HANDLES = "tests.integration.stock.holding.HandleMiddleware"
 _UNDER_WAY = {"items": ANYTHING, "signals": ANYTHING, "stats": ANYTHING}
 
 CASES = (
@@ -43,4 +44,7 @@ CASES = (
     Case("hold", {"CLOSESPIDER_TIMEOUT": 6, "DOWNLOAD_TIMEOUT": 9, "RETRY_ENABLED": False}, name="closespider-timeout"),
     Case("retries", {"RETRY_TIMES": 1}),
     Case("redirects"),
+    Case("handled", {"RETRY_TIMES": 2, "DOWNLOADER_MIDDLEWARES": {_HANDLES: 10}}),
+    Case("kept", {"DOWNLOADER_MIDDLEWARES": {_HANDLES: 10}, "BIGCRAWL_NOT_STORABLE": "memory"}),
+    Case("values"),
 )
