@@ -880,6 +880,20 @@ TABLE: tuple[Setting | str, ...] = (
         alike=True,
     ),
     Setting(
+        "BIGCRAWL_CONNECTION_KEYS",
+        [
+            "proxy",
+            "bindaddress",
+            "impersonate",
+            "impersonate_args",
+            "impersonate_curl_options",
+            "curl_cffi_options",
+        ],
+        list,
+        "Keys of meta that decide how a request connects. robots.txt is fetched with those of the request for which it "
+        "is fetched.",
+    ),
+    Setting(
         "BIGCRAWL_ROBOTS_KEPT_MIN",
         3_600.0,
         float,

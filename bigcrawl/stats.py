@@ -95,6 +95,13 @@ SCRAPY_STATS: tuple[Stat, ...] = (
         ),
     ),
     Stat(
+        "bigcrawl/handler_errors",
+        "counter",
+        "downloads",
+        "Downloads, of robots.txt too, that failed by an error of their handler which says nothing of the host.",
+        "downloads/own_errors.py",
+    ),
+    Stat(
         "bigcrawl/memory/{what}",
         "counter",
         "requests",

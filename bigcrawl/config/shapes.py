@@ -194,6 +194,7 @@ class PolitenessConfig:
     slow_after_ms: int
     contact: str
     mail: str
+    connection_keys: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

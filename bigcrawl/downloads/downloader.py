@@ -23,6 +23,7 @@ from twisted.internet.defer import Deferred
 
 from bigcrawl.config import read_config
 from bigcrawl.downloads.middleware import MiddlewareChain
+from bigcrawl.downloads.own_errors import OwnErrors
 from bigcrawl.downloads.signalling import Signalling
 from bigcrawl.scheduler.adapter.fetch_errors import FetchAbortedError
 from bigcrawl.scheduler.adapter.registry import frontier_of, note_proxy
@@ -113,6 +114,7 @@ class LimitedHandlers:
         self._running: dict[asyncio.Task[Any], Request] = {}
         self._given_up: dict[asyncio.Task[Any], Exception] = {}  # fetches that were aborted, and why
         self._aborted = False
+        self._own_errors = OwnErrors(crawler)
 
     async def download_request_async(self, request: Request) -> Response:
         """Download unless the frontier refuses, and report the result to the frontier."""
@@ -125,6 +127,8 @@ class LimitedHandlers:
         try:
             response = await self._limited(frontier, request)
         except BaseException as error:
+            if not frontier.started.refusal_of(request):
+                self._own_errors.note(error, request)
             frontier.started.note_failure(request, error, round((monotonic() - started) * 1000))
             raise
         frontier.started.note_response(request, response, round((monotonic() - started) * 1000))

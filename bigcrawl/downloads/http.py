@@ -27,6 +27,7 @@ from scrapy.exceptions import (
 from scrapy.settings import Settings
 from scrapy.utils.httpobj import urlparse_cached
 from scrapy.utils.misc import build_from_crawler
+from scrapy.utils.reactor import is_asyncio_reactor_installed, is_reactor_installed
 from twisted.internet.ssl import Certificate
 
 from bigcrawl.config import read_config
@@ -106,10 +107,9 @@ class HttpDownloadHandler:
         self._lost: OrderedDict[str, None] = OrderedDict()  # servers whose next request needs a new connection
         self._odd: OrderedDict[str, None] = OrderedDict()  # servers that libcurl cannot read
         self._certificates: OrderedDict[str, Certificate] = OrderedDict()
-        try:
-            self._transfers = Transfers()
-        except RuntimeError as error:
-            raise NotConfigured("bigcrawl needs the asyncio reactor: unset TWISTED_REACTOR") from error
+        self._transfers: Transfers | None = None  # made with the first request: a plug-in may make this before the loop
+        if is_reactor_installed() and not is_asyncio_reactor_installed():
+            raise NotConfigured("bigcrawl needs the asyncio reactor: unset TWISTED_REACTOR")
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
@@ -117,7 +117,8 @@ class HttpDownloadHandler:
 
     async def close(self) -> None:
         """Close all connections."""
-        self._transfers.close()
+        if self._transfers is not None:
+            self._transfers.close()
         if self._scrapys is not None:
             await self._scrapys.close()
 
@@ -216,6 +217,8 @@ class HttpDownloadHandler:
         curl.setopt(pycurl.PREREQFUNCTION, builder.sending)
         error: pycurl.error | None = None
         try:
+            if self._transfers is None:
+                self._transfers = Transfers()
             await self._transfers.run(curl, url.netloc)
         except pycurl.error as failed:
             error = failed

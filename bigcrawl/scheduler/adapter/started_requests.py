@@ -144,7 +144,7 @@ class StartedRequests:
         held = self._held.get(request)
         if held is None:
             return self._refusals.get(request)
-        return refusal_error(request.url, held.refusal) if held.refusal else None
+        return held.refusal_error or (refusal_error(request.url, held.refusal) if held.refusal else None)
 
     def was_answered(self, request: Request) -> bool:
         """Whether a handed-out request has a usable answer."""

@@ -146,12 +146,12 @@ class SpeedControl:
     def paced(self, fetch: Fetch) -> Fetch:
         """Have fetches of robots.txt and heads use permits: after a `turn` one has it, a redirect takes the next."""
 
-        async def paced_fetch(url: str, method: str = "GET") -> Fetched:
+        async def paced_fetch(url: str, method: str = "GET", like: bytes = b"") -> Fetched:
             if self._paid:
                 self._paid -= 1
             elif self.limits:
                 self._permits.owe()
-            fetched = await fetch(url, method)
+            fetched = await fetch(url, method, like)
             if self.limits:
                 self._permits.note_ended(len(fetched.body))
             return fetched

@@ -193,13 +193,13 @@ class Handout:
         self.lanes.note_left(held)
         self._wake_for_missed(held)
 
-    def fail(self, held: HeldUrl, error: str) -> None:
-        """The URL's host has failed before the fetch. The URL goes to the engine all the same, and fails there."""
+    def fail(self, held: HeldUrl, outcome: str, error: Exception | None = None) -> None:
+        """The URL fails before its fetch. It goes to the engine all the same, and fails there."""
         self.fetches.leave(held)
-        self._refuse(held, error)
+        self._refuse(held, outcome, error)
 
-    def _refuse(self, held: HeldUrl, why: str) -> None:
-        held.refuse(why)
+    def _refuse(self, held: HeldUrl, why: str, error: Exception | None = None) -> None:
+        held.refuse(why, error)
         self.admit(held)
 
     def _wake_for_missed(self, held: HeldUrl) -> None:
