@@ -134,7 +134,8 @@ class SpiderIntake:
         try:
             return self.take_request(request)
         except UrlError as error:
-            self._drops.count_dropped(f"url-{error.reason}", str(error))
+            about = f"url-{error.reason} {request.url.partition(':')[0][:30]}"
+            self._drops.count_dropped(f"url-{error.reason}", str(error), about, is_fault=False)
             self._started.refuse(request, error)
         except RequestNotStorableError as error:
             self._drops.count_dropped("not-storable", str(error), about=f"{error.key_path} {error.kind}")

@@ -39,6 +39,8 @@ if TYPE_CHECKING:
     from bigcrawl.scheduler.records.held import HeldUrl
 
 
+UNTOLD = frozenset({"elsewhere"})
+"""Why URLs end as duplicates do: their errbacks are not called."""
 SILENT_MS = 2_000  # a slower fetch may take minutes; near BIGCRAWL_MAX_PAGES others are taken instead
 
 
@@ -183,10 +185,10 @@ class Handout:
         self._wake_for_missed(held)
 
     def give_up(self, held: HeldUrl, reason: str, rule: str = "") -> None:
-        """End the URL unfetched, and count it. With an errback it goes to the engine first, which refuses it."""
+        """End the URL unfetched, and count it. With an errback it goes to the engine first, unless it is `UNTOLD`."""
         self.fetches.leave(held)
         held.forbid(rule)
-        if held.has_errback and held.stage in (Stage.WAITING, Stage.ROBOTS):
+        if held.has_errback and reason not in UNTOLD and held.stage in (Stage.WAITING, Stage.ROBOTS):
             self._refuse(held, reason)
             return
         self.ends.drop(held, reason)

@@ -243,3 +243,22 @@ def test_lost_request_gets_to_its_errback(frontier: Any) -> None:
     helpful.fields = helpful.fields._replace(body=body_of(other, request, plain_body(other)))
     assert frontier.started.refusal_of(frontier._build(frontier.node, helpful)) is None
     assert not helpful.refusal
+
+
+def test_keys_of_meta_without_effect_are_warned_of_once(frontier: Any, caplog: pytest.LogCaptureFixture) -> None:
+    """If a spider sets them; meta that it copied from a page has the slot of that page."""
+    copied = {"download_slot": "a.example", "download_latency": 0.1}
+    for meta in ({"depth": 1}, copied, {"download_slot": "mine"}, {"download_slot": "mine"}):
+        frontier.enqueue_request(Request(URL, meta=dict(meta)))
+    frontier.enqueue_request(Request(URL, meta={"autothrottle_dont_adjust_delay": True}))
+    said = [record.getMessage().partition(" ")[0] for record in caplog.records if record.levelname == "WARNING"]
+    assert said == ["download_slot", "autothrottle_dont_adjust_delay"]
+
+
+def test_first_request_of_each_scheme_is_in_the_log(frontier: Any, caplog: pytest.LogCaptureFixture) -> None:
+    """As a warning: links may lead anywhere."""
+    for url in ("data:,a", "data:,b", "ftp://a.example/"):
+        frontier.enqueue_request(Request(url))
+    said = [record.getMessage() for record in caplog.records if record.levelname == "WARNING"]
+    assert ["data:" in line for line in said] == [True, False]
+    assert "ftp" in said[1]
