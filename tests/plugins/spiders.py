@@ -8,10 +8,10 @@ from tests.integration.stock.spiders import Base
 
 
 def poet():
-    from scrapy_poet import DynamicDeps
-    from web_poet import WebPage
+    from scrapy_poet import DynamicDeps  # type: ignore[import-not-found, unused-ignore]
+    from web_poet import WebPage  # type: ignore[import-not-found, unused-ignore]
 
-    class TitlePage(WebPage):
+    class TitlePage(WebPage):  # type: ignore[misc, unused-ignore]
         @property
         def title(self):
             return self.css("title::text").get()
@@ -57,7 +57,7 @@ class ImpersonatingSpider(Base):
 
 
 def playwright():
-    from scrapy_playwright.page import PageMethod
+    from scrapy_playwright.page import PageMethod  # type: ignore[import-not-found, unused-ignore]
 
     class MethodsSpider(Base):
         """What scrapy-playwright's README has in meta, without the browser."""
