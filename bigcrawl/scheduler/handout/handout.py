@@ -196,9 +196,10 @@ class Handout:
         self._wake_for_missed(held)
 
     def fail(self, held: HeldUrl, outcome: str, error: Exception | None = None) -> None:
-        """The URL fails before its fetch. It goes to the engine all the same, and fails there."""
+        """The URL fails before its fetch. It goes to the engine all the same, and fails there, unless it has left."""
         self.fetches.leave(held)
-        self._refuse(held, outcome, error)
+        if held.stage in (Stage.WAITING, Stage.ROBOTS):
+            self._refuse(held, outcome, error)
 
     def _refuse(self, held: HeldUrl, why: str, error: Exception | None = None) -> None:
         held.refuse(why, error)

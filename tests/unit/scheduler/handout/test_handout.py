@@ -94,6 +94,17 @@ def test_errback_of_a_url_that_was_fetched_elsewhere_is_not_called(desk: Desk) -
     assert held.end.counter == "dropped:elsewhere"
 
 
+def test_url_that_has_left_does_not_come_back_by_a_failure(desk: Desk) -> None:
+    """Another node may own it by the time its robots.txt has failed."""
+    held = desk.taken()
+    held.begin_robots_fetch()
+    desk.handout.return_all()
+    assert held.stage is Stage.ENDED
+    desk.handout.fail(held, "error:timeout")
+    assert held.stage is Stage.ENDED
+    assert desk.handout.buffer.pop() is None
+
+
 def test_end_waits_for_links_offered_before_it(desk: Desk) -> None:
     """The barrier of an ended URL is what the outbox had been offered by then."""
     held = desk.started()
