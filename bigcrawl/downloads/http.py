@@ -21,13 +21,12 @@ from scrapy.exceptions import (
     DownloadConnectionRefusedError,
     DownloadFailedError,
     DownloadTimeoutError,
-    NotConfigured,
+    NotSupported,
     ResponseDataLossError,
 )
 from scrapy.settings import Settings
 from scrapy.utils.httpobj import urlparse_cached
 from scrapy.utils.misc import build_from_crawler
-from scrapy.utils.reactor import is_asyncio_reactor_installed, is_reactor_installed
 from twisted.internet.ssl import Certificate
 
 from bigcrawl.config import read_config
@@ -108,8 +107,6 @@ class HttpDownloadHandler:
         self._odd: OrderedDict[str, None] = OrderedDict()  # servers that libcurl cannot read
         self._certificates: OrderedDict[str, Certificate] = OrderedDict()
         self._transfers: Transfers | None = None  # made with the first request: a plug-in may make this before the loop
-        if is_reactor_installed() and not is_asyncio_reactor_installed():
-            raise NotConfigured("bigcrawl needs the asyncio reactor: unset TWISTED_REACTOR")
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
@@ -217,8 +214,7 @@ class HttpDownloadHandler:
         curl.setopt(pycurl.PREREQFUNCTION, builder.sending)
         error: pycurl.error | None = None
         try:
-            if self._transfers is None:
-                self._transfers = Transfers()
+            self._transfers = self._transfers or _new_transfers()
             await self._transfers.run(curl, url.netloc)
         except pycurl.error as failed:
             error = failed
@@ -295,6 +291,13 @@ class HttpDownloadHandler:
             if len(self._certificates) > CERTIFICATES_MAX:
                 self._certificates.popitem(last=False)
         return self._certificates.get(netloc)
+
+
+def _new_transfers() -> Transfers:
+    try:
+        return Transfers()
+    except RuntimeError as error:
+        raise NotSupported("bigcrawl needs the asyncio reactor: unset TWISTED_REACTOR") from error
 
 
 def _new_curl(connection_age_s: float) -> Any:
