@@ -124,7 +124,7 @@ class Scheduler(BaseScheduler):
         self._watchdog.start(asyncio.get_running_loop())
         self._shutdown.look_out()
         await warn_if_edited(node.parts.client, self.config.crawl.name, spider)
-        if node.progress.is_finished:
+        if node.progress.is_finished and not hasattr(spider, "redis_key"):  # such a spider's list may have more
             logger.info(
                 "crawl %(name)s is finished: %(pages)d pages, which are not fetched again; -s BIGCRAWL_FRESH=1 begins "
                 "it anew, another BIGCRAWL_CRAWL begins another",
