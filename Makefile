@@ -12,6 +12,7 @@
 #   make docs         the reference pages, written from the tables of settings, stats, keys and commands
 #   make site         docs/ as a site in build/site; a link that leads nowhere is an error
 #   make test-scrapy  unit tests and those of other people's spiders with the lowest and the latest Scrapy
+#   make test-plugins spiders with real plug-ins of Scrapy, on stock Scrapy and on bigcrawl, in an environment of their own
 #   make dist         source archive and wheel in dist/, each tried in an empty environment
 #   make unused       what nothing in the package uses; pyproject.toml says what may stay, and why
 #   make coverage     the tests, or TESTS of them, and which lines and branches they did not run: build/coverage/html
@@ -196,6 +197,13 @@ SCRAPY_TESTS := tests/unit tests/integration/scrapy_compat tests/integration/tes
 .PHONY: test-scrapy
 test-scrapy:
 	@$(IN_MEMORY) scripts/test_scrapy $(PYTHON) $(WITH_LONG) $(WORKERS) $(PYTEST_ARGS) $(or $(TESTS),$(SCRAPY_TESTS))
+
+PLUGINS := scrapy-poet scrapy-impersonate scrapy-playwright
+.PHONY: test-plugins
+test-plugins: $(STAMP)
+	@test -x .venvs/plugins/bin/python || $(PYTHON) -m venv .venvs/plugins
+	@.venvs/plugins/bin/python $(INSTALL) '.[embedded,fast]' $(PLUGINS)
+	@$(IN_MEMORY) BIGCRAWL_PLUGINS_PYTHON=$(CURDIR)/.venvs/plugins/bin/python $(PY) -m pytest -q $(PYTEST_ARGS) $(or $(TESTS),tests/plugins)
 
 .PHONY: unused coverage
 unused: $(STAMP)

@@ -54,7 +54,7 @@ def rss_mb() -> float:
     return pages_resident * os.sysconf("SC_PAGE_SIZE") / 1e6
 
 
-async def fetch_nothing(url: str, method: str = "GET", gaps: object = ()) -> Fetched:
+async def fetch_nothing(url: str, method: str = "GET", gaps: object = (), like: bytes = b"") -> Fetched:
     raise AssertionError(f"{url} must not be fetched: nothing is taken here")
 
 

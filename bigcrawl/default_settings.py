@@ -880,6 +880,20 @@ TABLE: tuple[Setting | str, ...] = (
         alike=True,
     ),
     Setting(
+        "BIGCRAWL_CONNECTION_KEYS",
+        [
+            "proxy",
+            "bindaddress",
+            "impersonate",
+            "impersonate_args",
+            "impersonate_curl_options",
+            "curl_cffi_options",
+        ],
+        list,
+        "Keys of meta that decide how a request connects. robots.txt is fetched with those of the request for which it "
+        "is fetched.",
+    ),
+    Setting(
         "BIGCRAWL_ROBOTS_KEPT_MIN",
         3_600.0,
         float,
@@ -1157,6 +1171,28 @@ TABLE: tuple[Setting | str, ...] = (
         list,
         "For stored requests whose callback or errback was renamed or removed: a list of old=new gives them to another "
         "method of the spider, old= drops them, and ?= drops those that cannot be decoded. All others wait.",
+    ),
+    Setting(
+        "BIGCRAWL_STORED_PACKAGES",
+        None,
+        list,
+        "Packages and modules whose classes and functions requests may hold, which are stored by name. Unset: the "
+        "packages of the spider and of SPIDER_MODULES.",
+    ),
+    Setting(
+        "BIGCRAWL_STORED_TYPES",
+        None,
+        list,
+        "Further types that requests may hold: a list of class=pair, two import paths. The pair is a tuple of two "
+        "functions, object -> storable values and back.",
+    ),
+    Setting(
+        "BIGCRAWL_NOT_STORABLE",
+        "refuse",
+        str,
+        "What becomes of a request with a value that cannot be stored: refuse, with an error for its errback; or "
+        "memory, where the value waits in this process and is lost with it.",
+        choices=("refuse", "memory"),
     ),
     Setting(
         "BIGCRAWL_STANDSTILL_SECONDS",

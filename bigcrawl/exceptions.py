@@ -41,12 +41,13 @@ class ContractError(BigcrawlError):
 
 
 class RequestNotStorableError(BigcrawlError):
-    """A request holds a value that cannot be stored; `key_path` says where."""
+    """A request holds a value that cannot be stored; `key_path` says where, `kind` of what type."""
 
-    def __init__(self, url: str, key_path: str, reason: str) -> None:
+    def __init__(self, url: str, key_path: str, reason: str, kind: str = "") -> None:
         super().__init__(f"request {url} cannot be stored: {key_path} {reason}")
         self.url = url
         self.key_path = key_path
+        self.kind = kind
 
 
 class CorruptionError(BigcrawlError):

@@ -40,6 +40,7 @@ from bigcrawl.project_settings import crawl_name_of, is_set, speak_of_delay, spe
 from bigcrawl.revisiting.policies import NEVER
 from bigcrawl.scheduler.adapter.early_server import plan_server
 from bigcrawl.scheduler.adapter.registry import mark_failed
+from bigcrawl.scheduler.adapter.values.taught_types import taught_types
 from bigcrawl.scheduler.budgets.in_degrees import EMPTY_COUNTS
 from bigcrawl.scheduler.budgets.policies import make_policy
 from bigcrawl.scheduler.gates.spaces import group_function
@@ -155,6 +156,7 @@ def _check(config: Config, delay_rules: Mapping[str, Mapping[str, object]]) -> N
     parse_entries(config.pace.blacklist)
     parse_delays(delay_rules)
     group_function(config.pace.group)
+    taught_types(config.frontier.stored_types)
     parse_speed(config.pace.speed, config.pace.time_zone)
     if config.crawl.warc_dir is not None and not config.source.pattern:
         usable_directory(config.crawl.warc_dir)

@@ -90,8 +90,26 @@ SCRAPY_STATS: tuple[Stat, ...] = (
             ("url-scheme", "a request with a scheme other than http and https"),
             ("url-syntax", "a request with an unreadable host or port"),
             ("url-empty-host", "a request for a URL without a host"),
-            ("not-storable", "a request with a value that cannot be stored; the log names each such key once"),
+            ("not-storable", "a request with a value that cannot be stored; the log names each such key and type once"),
             ("error", "a request on which bigcrawl raised an error; the log has the traceback"),
+        ),
+    ),
+    Stat(
+        "bigcrawl/handler_errors",
+        "counter",
+        "downloads",
+        "Downloads, of robots.txt too, that failed by an error of their handler which says nothing of the host.",
+        "downloads/own_errors.py",
+    ),
+    Stat(
+        "bigcrawl/memory/{what}",
+        "counter",
+        "requests",
+        "Requests with values that cannot be stored, which this process keeps in memory.",
+        "scheduler/adapter/live_requests.py",
+        (
+            ("kept", "with BIGCRAWL_NOT_STORABLE = memory, or tried again with what a middleware or handler added"),
+            ("lost", "taken when their process had ended or was another: not fetched, and their errbacks called"),
         ),
     ),
     Stat(
@@ -590,6 +608,10 @@ CRAWL_COUNTERS: tuple[Stat, ...] = (
             ("elsewhere", "met by the crawler from which the crawl was imported"),
             ("media-type", "by the answer to its HEAD, BIGCRAWL_FILTER_MEDIA_TYPES does not take it"),
             ("size", "by the answer to its HEAD, it is larger than DOWNLOAD_MAXSIZE"),
+            (
+                "lost-from-memory",
+                "it held what cannot be stored, and the process that kept it has ended or is another",
+            ),
             ("poison", "it was in process at too many node deaths: a dead letter"),
         ),
     ),

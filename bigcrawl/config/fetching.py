@@ -52,6 +52,7 @@ def read_politeness(settings: Mapping[str, Any], value: Mapping[str, Any]) -> Po
         agent=(agent := str(settings.get("USER_AGENT") or "bigcrawl")),
         contact=(contact := _contact(value["BIGCRAWL_CONTACT"], agent)),
         mail=find_mail(contact, agent),
+        connection_keys=tuple(value["BIGCRAWL_CONNECTION_KEYS"] or ()),
     )
 
 

@@ -46,6 +46,7 @@ def read_revisits(value: Mapping[str, Any]) -> RevisitConfig:
 
 
 def read_frontier(value: Mapping[str, Any], concurrency: int) -> FrontierConfig:
+    packages = value["BIGCRAWL_STORED_PACKAGES"]
     return FrontierConfig(
         url_bytes_max=value["BIGCRAWL_URL_BYTES_MAX"],
         outbox_urls_max=value["BIGCRAWL_OUTBOX_URLS_MAX"],
@@ -66,6 +67,9 @@ def read_frontier(value: Mapping[str, Any], concurrency: int) -> FrontierConfig:
         deaths_max=value["BIGCRAWL_DEATHS_MAX"],
         standstill_ms=to_ms(value["BIGCRAWL_STANDSTILL_SECONDS"]),
         callbacks=tuple(value["BIGCRAWL_CALLBACKS"] or ()),
+        stored_packages=None if packages is None else tuple(packages),
+        stored_types=tuple(value["BIGCRAWL_STORED_TYPES"] or ()),
+        keeps_in_memory=value["BIGCRAWL_NOT_STORABLE"] == "memory",
     )
 
 

@@ -144,6 +144,9 @@ class FrontierConfig:
     deaths_max: int
     standstill_ms: int
     callbacks: tuple[str, ...]
+    stored_packages: tuple[str, ...] | None
+    stored_types: tuple[str, ...]
+    keeps_in_memory: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -191,6 +194,7 @@ class PolitenessConfig:
     slow_after_ms: int
     contact: str
     mail: str
+    connection_keys: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

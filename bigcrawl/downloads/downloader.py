@@ -24,6 +24,7 @@ from twisted.internet.defer import Deferred
 
 from bigcrawl.config import read_config
 from bigcrawl.downloads.middleware import MiddlewareChain
+from bigcrawl.downloads.own_errors import OwnErrors
 from bigcrawl.downloads.signalling import Signalling
 from bigcrawl.scheduler.adapter.early_server import begin_server
 from bigcrawl.scheduler.adapter.fetch_errors import FetchAbortedError
@@ -37,6 +38,7 @@ if TYPE_CHECKING:
     from scrapy.crawler import Crawler
 
     from bigcrawl.scheduler.adapter.frontier import Frontier
+    from bigcrawl.scheduler.adapter.started_requests import StartedRequests
 
 
 class Downloader(ScrapyDownloader):
@@ -56,12 +58,16 @@ class Downloader(ScrapyDownloader):
     def fetch(self, request: Request, spider: Spider | None = None) -> Deferred[Response | Request]:
         """Download through the middlewares; fires with a response, or with a request that replaces it."""
         self._frontier = self._frontier or frontier_of(self._crawler)
-        if self._frontier is None or not self._frontier.started.is_handed_out(request):
+        if self._frontier is None or not self._is_frontiers(self._frontier.started, request):
             return super().fetch(request)
         self.active.add(request)  # now, not when the task starts: the engine may hand out more in this turn
         task = asyncio.ensure_future(self._fetch_now(self._frontier, request))
         task.add_done_callback(lambda _: self.active.discard(request))
         return Deferred.fromFuture(task)
+
+    @staticmethod
+    def _is_frontiers(started: StartedRequests, request: Request) -> bool:
+        return started.is_handed_out(request) or started.is_refused(request)
 
     def abort(self) -> int:
         """Abort all running fetches; return how many there were."""
@@ -111,6 +117,7 @@ class LimitedHandlers:
         self._running: dict[asyncio.Task[Any], Request] = {}
         self._given_up: dict[asyncio.Task[Any], Exception] = {}  # fetches that were aborted, and why
         self._aborted = False
+        self._own_errors = OwnErrors(crawler)
 
     async def download_request_async(self, request: Request) -> Response:
         """Download unless the frontier refuses, and report the result to the frontier."""
@@ -127,6 +134,8 @@ class LimitedHandlers:
                 started = monotonic()
                 response = await self._limited(frontier, request)
         except BaseException as error:
+            if not frontier.started.refusal_of(request):
+                self._own_errors.note(error, request)
             frontier.started.note_failure(request, error, round((monotonic() - started) * 1000))
             raise
         frontier.started.note_response(request, response, round((monotonic() - started) * 1000))

@@ -20,7 +20,7 @@ from scrapy.exceptions import (
     DownloadConnectionRefusedError,
     DownloadFailedError,
     DownloadTimeoutError,
-    NotConfigured,
+    NotSupported,
     ResponseDataLossError,
 )
 from scrapy.settings import Settings
@@ -106,10 +106,7 @@ class HttpDownloadHandler:
         self._lost: OrderedDict[str, None] = OrderedDict()  # servers whose next request needs a new connection
         self._odd: OrderedDict[str, None] = OrderedDict()  # servers that libcurl cannot read
         self._certificates: OrderedDict[str, Certificate] = OrderedDict()
-        try:
-            self._transfers = Transfers()
-        except RuntimeError as error:
-            raise NotConfigured("bigcrawl needs the asyncio reactor: unset TWISTED_REACTOR") from error
+        self._transfers: Transfers | None = None  # made with the first request: a plug-in may make this before the loop
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
@@ -117,7 +114,8 @@ class HttpDownloadHandler:
 
     async def close(self) -> None:
         """Close all connections."""
-        self._transfers.close()
+        if self._transfers is not None:
+            self._transfers.close()
         if self._scrapys is not None:
             await self._scrapys.close()
 
@@ -218,6 +216,7 @@ class HttpDownloadHandler:
         curl.setopt(pycurl.PREREQFUNCTION, builder.sending)
         error: pycurl.error | None = None
         try:
+            self._transfers = self._transfers or _new_transfers()
             await self._transfers.run(curl, url.netloc)
         except pycurl.error as failed:
             error = failed
@@ -294,6 +293,13 @@ class HttpDownloadHandler:
             if len(self._certificates) > CERTIFICATES_MAX:
                 self._certificates.popitem(last=False)
         return self._certificates.get(netloc)
+
+
+def _new_transfers() -> Transfers:
+    try:
+        return Transfers()
+    except RuntimeError as error:
+        raise NotSupported("bigcrawl needs the asyncio reactor: unset TWISTED_REACTOR") from error
 
 
 def _new_curl(connection_age_s: float) -> Any:

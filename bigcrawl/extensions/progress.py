@@ -92,7 +92,9 @@ class Progress:
             return
         # If items go to standard output, nothing else may.
         has_items = any(str(uri).startswith("stdout:") for uri in self._crawler.settings.getdict("FEEDS"))
-        table = summary_table(frontier, seen, self._reason, self._seconds, self._first_pages)
+        assert self._crawler.stats is not None
+        refused = self._crawler.stats.get_value("bigcrawl/dropped/not-storable", 0)
+        table = summary_table(frontier, seen, self._reason, self._seconds, self._first_pages, refused)
         if installed() is not None:  # every line is an object
             logger.info("%(table)s", {"table": table})
             return

@@ -14,19 +14,25 @@ if TYPE_CHECKING:
 Row = tuple[str, str]
 
 
-def summary_table(frontier: Frontier, seen: Survey, reason: str, seconds: float, pages_before: int) -> str:
-    """Return the figures of the whole crawl, with duration and rate of this run."""
+def summary_table(
+    frontier: Frontier, seen: Survey, reason: str, seconds: float, pages_before: int, refused: int = 0
+) -> str:
+    """Return the figures of the whole crawl, with duration and rate of this run.
+
+    `refused` is how many requests this node could not store.
+    """
     rows = [
         *_requests(seen),
         *_group(seen, "error", "errors"),
         *_group(seen, "dropped", "not fetched"),
+        *([("requests that this node could not store", f"{refused:,}")] if refused else []),
         *_statuses(seen),
         *_amounts(seen),
         *_this_run(frontier, seen, seconds, pages_before),
     ]
     width = max(len(label) for label, _ in rows) + 2
     lines = [f"{label:<{width}}{value:>14}" if value else label for label, value in rows]
-    title = f"crawl {frontier.config.crawl.name}: {_ending(reason, seen)}"
+    title = f"crawl {frontier.config.crawl.name}: {_ending(reason, seen)}{_refusals(refused)}"
     where = frontier.config.crawl.warc_dir
     footer = f"WARC files: {where}" if where else "pages were not stored (BIGCRAWL_WARC_DIR is empty)"
     return "\n".join(["", title, *lines, footer, *filter(None, [seen.waits_for_code]), ""])
@@ -41,6 +47,10 @@ def _ending(reason: str, seen: Survey) -> str:
         retired = f", or their host is one of the {seen.hosts_retired:,} retired ones" if seen.hosts_retired else ""
         return f"finished; {withheld:,} URLs are withheld: no budget lets them go{retired}{letters}"
     return f"stopped ({reason}), {seen.waiting + seen.urls_taken} URLs wait; the same command goes on"
+
+
+def _refusals(refused: int) -> str:
+    return f"; {refused:,} requests could not be stored and were refused, see the errors above" if refused else ""
 
 
 def _sum(seen: Survey, prefix: str) -> int:

@@ -3,7 +3,7 @@
 Scrapy decompresses a body up to DOWNLOAD_MAXSIZE, through all encodings that the answer names. Here the body may also
 not grow by more than BIGCRAWL_DECOMPRESSION_RATIO_MAX, nor have more encodings than BIGCRAWL_ENCODINGS_MAX. A refused
 body is counted by reason, its URL ends as `error:too-large`, and the spider does not see it; the WARC record has it as
-received. The same happens to a body that is not encoded as its header says, on which Scrapy's middleware raises.
+received. A body that is not encoded as its header says is counted, too; the error is Scrapy's.
 
 This overrides `_handle_encoding` and `_decode`, which Scrapy does not document. If a release renames them, Scrapy's own
 limit remains in force, and a test fails.
@@ -19,6 +19,7 @@ from scrapy.http import Response
 from scrapy.utils._compression import _DecompressionMaxSizeExceeded
 
 from bigcrawl.config import read_config
+from bigcrawl.scheduler.adapter.fetch_errors import UNPACKING
 from bigcrawl.scheduler.adapter.registry import frontier_of
 from bigcrawl.stats_buffer import StatsBuffer
 
@@ -64,7 +65,8 @@ class CompressionMiddleware(HttpCompressionMiddleware):
         """Decompress the body.
 
         Raises:
-            IgnoreRequest: the body exceeds a limit, or is not encoded as its header says.
+            IgnoreRequest: the body exceeds a limit.
+            Exception: what Scrapy raises on a body that is not encoded as its header says, with the note `UNPACKING`.
         """
         if b"Content-Encoding" not in response.headers or _is_cut_at_headers(response):
             return response
@@ -79,7 +81,8 @@ class CompressionMiddleware(HttpCompressionMiddleware):
             raise
         except Exception as error:
             self._stats_buffer.inc_value("bigcrawl/limits/packing")
-            raise IgnoreRequest(f"a body is not packed as its Content-Encoding says: {error}") from error
+            error.add_note(UNPACKING)
+            raise
         frontier = frontier_of(self._crawler)
         if frontier is not None and isinstance(unpacked, Response):
             frontier.started.note_unpacked(request, unpacked, len(response.body))

@@ -30,11 +30,13 @@ from bigcrawl.middlewares.standalone import canonical_of, claim_place, throttle_
 from bigcrawl.politeness.robots_cache import ATTEMPT_FIRST_MS, RobotsCache
 from bigcrawl.politeness.robots_policy import REDIRECTS_MAX, agent_token, kept_ms, robots_url
 from bigcrawl.scheduler.adapter.robots_fetch import RobotsFetch
+from bigcrawl.scheduler.gates.closed import Closed
 from bigcrawl.stats_buffer import StatsBuffer
 from bigcrawl.url.canonical import UrlError, authority_of, host_of, join
 
 if TYPE_CHECKING:
-    from typing import Self
+    from collections.abc import Mapping
+    from typing import Any, Self
 
     from scrapy import Request
     from scrapy.crawler import Crawler
@@ -64,7 +66,8 @@ class RobotsMiddleware:
         self._cache = RobotsCache(agent_token(policy.agent), attempt_first_ms=self.attempt_first_ms)
         # A private key that survives whatever other middlewares make of the request.
         self._mark = object()
-        self._fetch = RobotsFetch(crawler, {_MARK: self._mark})
+        self._fetch = RobotsFetch(crawler)
+        self._connection_keys = policy.connection_keys
         self._stats_buffer = StatsBuffer(crawler)
         self._asked: dict[str, asyncio.Task[KeptRules]] = {}
         self._kept_min_ms = policy.robots_kept_min_ms
@@ -98,7 +101,7 @@ class RobotsMiddleware:
         if request.meta.get("dont_obey_robotstxt"):
             self._tell_of_meta()
         authority = authority_of(canonical)
-        known = self._cache.known(authority, self._clock.monotonic_ms()) or await self._learned(authority)
+        known = self._cache.known(authority, self._clock.monotonic_ms()) or await self._learned(authority, request)
         self._tell_delay(host_of(canonical), known)
         if known.rules.is_allowed(request.url):
             return None
@@ -107,37 +110,41 @@ class RobotsMiddleware:
         self._stats_buffer.inc_value("bigcrawl/alone/forbidden")
         raise ForbiddenByRobotsError(f"{request.url} is forbidden by robots.txt")
 
-    async def _learned(self, authority: str) -> KeptRules:
+    async def _learned(self, authority: str, request: Request) -> KeptRules:
         """Fetch the rules, once for all requests that need them."""
         task = self._asked.get(authority)
         if task is None:
-            task = asyncio.ensure_future(self._ask(authority))
+            task = asyncio.ensure_future(self._ask(authority, request.meta))
             self._asked[authority] = task
         return await asyncio.shield(task)
 
-    async def _ask(self, authority: str) -> KeptRules:
+    async def _ask(self, authority: str, meta: Mapping[str, Any]) -> KeptRules:
+        connection = {key: meta[key] for key in self._connection_keys if key in meta}
         try:
-            fetched = await self._follow(robots_url(authority))
+            fetched = await self._follow(robots_url(authority), connection)
         finally:
             del self._asked[authority]
         expires_in_ms = kept_ms(fetched.cache_control, fetched.age, least_ms=self._kept_min_ms)
         now_ms = self._clock.monotonic_ms()
         return self._cache.put(authority, fetched.status, fetched.body, now_ms, random.random(), expires_in_ms)
 
-    async def _follow(self, url: str) -> Fetched:
+    async def _follow(self, url: str, connection: Mapping[str, Any]) -> Fetched:
         """Fetch a URL, following redirects."""
-        fetched = await self._fetched(url)
+        fetched = await self._fetched(url, connection)
         for _ in range(REDIRECTS_MAX):
             target = join(url, fetched.location) if fetched.location else None
             if fetched.status is None or not 300 <= fetched.status < 400 or target is None:
                 break
             url = target
-            fetched = await self._fetched(url)
+            fetched = await self._fetched(url, connection)
         return fetched
 
-    async def _fetched(self, url: str) -> Fetched:
+    async def _fetched(self, url: str, connection: Mapping[str, Any]) -> Fetched:
         self._stats_buffer.inc_value("bigcrawl/alone/robots_fetched")
-        return await self._fetch(url)
+        try:
+            return await self._fetch.fetch(url, more_meta={_MARK: self._mark, **connection})
+        except Closed as closed:
+            raise closed.error or closed from None
 
     def _put_off(self, request: Request, host: str, known: KeptRules) -> Request:
         """Retry a request later if its robots.txt cannot be fetched, or end it."""

@@ -33,15 +33,17 @@ from bigcrawl.scheduler.adapter.digests import warn_if_edited
 from bigcrawl.scheduler.adapter.drops import Drops
 from bigcrawl.scheduler.adapter.engine_probe import EngineProbe
 from bigcrawl.scheduler.adapter.joining import Joining
+from bigcrawl.scheduler.adapter.live_requests import LiveRequests
 from bigcrawl.scheduler.adapter.outputs import Outputs
 from bigcrawl.scheduler.adapter.registry import feeds_of, mark_failed, register, storage_of
-from bigcrawl.scheduler.adapter.request_codec import decode_request
+from bigcrawl.scheduler.adapter.request_codec import LostRequestError
 from bigcrawl.scheduler.adapter.shutdown import Shutdown
 from bigcrawl.scheduler.adapter.spider_flow import SpiderFlow
 from bigcrawl.scheduler.adapter.spider_intake import SpiderIntake
 from bigcrawl.scheduler.adapter.spider_start import SpiderStart
 from bigcrawl.scheduler.adapter.started_requests import StartedRequests
-from bigcrawl.scheduler.adapter.values import note_modules
+from bigcrawl.scheduler.adapter.values.known_names import note_modules
+from bigcrawl.scheduler.adapter.values.vocabulary import values_of
 from bigcrawl.scheduler.node.engine_side import EngineSide
 from bigcrawl.scheduler.node.loops.memory import tame_memory, untrack_async_generators
 from bigcrawl.scheduler.node.watchdog import Watchdog
@@ -61,6 +63,9 @@ if TYPE_CHECKING:
     from bigcrawl.scheduler.records.held import HeldUrl
 
 logger = logging.getLogger(__name__)
+
+LOST = "lost-from-memory"
+"""Why a request is not fetched whose process has ended; see `adapter.live_requests`."""
 
 
 class Scheduler(BaseScheduler):
@@ -82,7 +87,7 @@ class Scheduler(BaseScheduler):
         self._joining = Joining(crawler, self.config, clock)
         self._watchdog = Watchdog(self.config.frontier.standstill_ms / 1000, lambda: self.started.running_url)
         self._outputs = Outputs()
-        self._spider: Spider | None = None
+        self._live: LiveRequests | None = None
         self.node: Node | None = None
         self.last_survey: Survey | None = None
 
@@ -121,7 +126,7 @@ class Scheduler(BaseScheduler):
         self._shutdown.look_out()
         logger.info("%(delays)s", {"delays": delays_text(self.config, len(node.parts.paces.delays))})
         await warn_if_edited(node.parts.client, self.config.crawl.name, spider)
-        if node.progress.is_finished:
+        if node.progress.is_finished and not hasattr(spider, "redis_key"):  # such a spider's list may have more
             logger.info(
                 "crawl %(name)s is finished: %(pages)d pages, which are not fetched again; -s BIGCRAWL_FRESH=1 begins "
                 "it anew, another BIGCRAWL_CRAWL begins another",
@@ -130,9 +135,12 @@ class Scheduler(BaseScheduler):
 
     def attach(self, node: Node, spider: Spider) -> None:
         """The node has joined the crawl: it takes what the spider finds, and gives what the engine is to fetch."""
-        self.node, self._spider = node, spider
-        self.started.attach(node)
-        self.intake.attach(node, spider)
+        assert self._crawler.stats is not None
+        values = values_of(self.config, spider)
+        keeps = self.config.frontier.keeps_in_memory
+        self.node, self._live = node, LiveRequests(spider, values, self._crawler.stats, keeps=keeps)
+        self.started.attach(node, self._live)
+        self.intake.attach(node, self._live)
         self.flow.attach(node)
         self.start.attach(node, spider)
         self._shutdown.attach(node)
@@ -172,6 +180,8 @@ class Scheduler(BaseScheduler):
     async def _close(self) -> None:
         self._shutdown.end()
         self._watchdog.stop()
+        if self._live is not None:
+            self._live.close()
         if self.node is not None:
             self.last_survey = await self.node.departure.close(self._shutdown.has_time)
         await leave_dns()
@@ -186,7 +196,11 @@ class Scheduler(BaseScheduler):
     def has_pending_requests(self) -> bool:
         if self.node is None or self._shutdown.has_failed:
             return False
-        return bool(self.started) or not (self.node.progress.is_finished and self.config.crawl.close_when_empty)
+        return (
+            bool(self.started)
+            or self.started.has_refused
+            or not (self.node.progress.is_finished and self.config.crawl.close_when_empty)
+        )
 
     def enqueue_request(self, request: Request) -> bool:
         return self.intake.enqueue(request)
@@ -195,6 +209,8 @@ class Scheduler(BaseScheduler):
         node = self.node
         if node is None:
             return None
+        if (refused := self.started.next_refused()) is not None:
+            return refused
         try:
             if node.handout.suspects:
                 self._poll_ended()  # what waits for their end has waited enough
@@ -212,10 +228,14 @@ class Scheduler(BaseScheduler):
 
     def _build(self, node: Node, held: HeldUrl) -> Request | None:
         """The request of a held URL; None when the spider cannot run it, which the exchange has not seen."""
-        assert self._spider is not None
+        assert self._live is not None
         callbacks = node.parts.engine.callbacks
         try:
-            return decode_request(held.fields.body, self._spider, callbacks.instead_of)
+            return self._live.decode(held.fields.body, callbacks.instead_of)
+        except LostRequestError as error:
+            held.lose(LOST)
+            self._drops.report_once(LOST, str(error))
+            return error.request
         except Exception as error:  # noqa: BLE001 - a spider's class or methods may raise anything
             if callbacks.drops(DAMAGED):
                 node.handout.give_up(held, "undecodable")

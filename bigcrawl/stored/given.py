@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from scrapy import Request
 
     from bigcrawl.scheduler.adapter.engine_probe import EngineProbe
+    from bigcrawl.scheduler.adapter.live_requests import LiveRequests
 
 
 class GivenRequests(StartedRequests):
@@ -19,12 +20,17 @@ class GivenRequests(StartedRequests):
     def __init__(self, probe: EngineProbe) -> None:
         super().__init__(probe, SystemClock(), 0)
         self._given: dict[Request, None] = {}
+        self._live: LiveRequests | None = None
 
     def __repr__(self) -> str:
         return f"<GivenRequests {len(self._given)}>"
 
     def __len__(self) -> int:
         return len(self._given)
+
+    def open(self, live: LiveRequests) -> None:
+        """Requests that end are forgotten there."""
+        self._live = live
 
     @property
     def requests(self) -> list[Request]:
@@ -39,6 +45,8 @@ class GivenRequests(StartedRequests):
         """Forget the requests that the engine has finished."""
         for request in [request for request in self._given if self._probe.has_ended(request)]:
             del self._given[request]
+            if self._live is not None:
+                self._live.end(request, comes_back=False)
 
     def is_handed_out(self, request: Request) -> bool:
         """Whether a request was given to the engine and has not ended."""

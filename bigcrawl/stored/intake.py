@@ -5,7 +5,7 @@ from __future__ import annotations
 from time import monotonic
 from typing import TYPE_CHECKING, Any, Final
 
-from bigcrawl.scheduler.adapter.request_codec import ONCE, encode_request, jar_bytes, links_tail, tail_of
+from bigcrawl.scheduler.adapter.request_codec import ONCE, jar_bytes, links_tail, tail_of
 from bigcrawl.scheduler.adapter.spider_intake import SpiderIntake
 from bigcrawl.stats_buffer import StatsBuffer
 from bigcrawl.stored.catalogue import ROBOTS_PATH
@@ -14,12 +14,13 @@ from bigcrawl.url.canonical import authority_of, canonicalize
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from scrapy import Request, Spider
+    from scrapy import Request
     from scrapy.crawler import Crawler
 
     from bigcrawl.config import Config
     from bigcrawl.links import Links
     from bigcrawl.scheduler.adapter.drops import Drops
+    from bigcrawl.scheduler.adapter.live_requests import LiveRequests
     from bigcrawl.scheduler.node.link_graph import Ballot
     from bigcrawl.stored.catalogue import Catalogue
     from bigcrawl.stored.given import GivenRequests
@@ -48,9 +49,9 @@ class StoredIntake(SpiderIntake):
         self._authorities: set[str] = set()
         self.asked_at = monotonic()
 
-    def open(self, catalogue: Catalogue, wanted: WantedPages) -> None:
+    def open(self, catalogue: Catalogue, wanted: WantedPages, live: LiveRequests) -> None:
         """Take links and requests from now on."""
-        self._catalogue, self._wanted = catalogue, wanted
+        self._catalogue, self._wanted, self._live = catalogue, wanted, live
         self.asked_at = monotonic()
 
     def offer_links(
@@ -64,26 +65,26 @@ class StoredIntake(SpiderIntake):
         ballot: Ballot | None = None,
     ) -> int:
         """Ask for a batch of canonical URLs. Return how many are stored, and were not asked for before."""
-        catalogue, wanted = self._catalogue, self._wanted
-        if catalogue is None or wanted is None:
+        catalogue, wanted, live = self._catalogue, self._wanted, self._live
+        if catalogue is None or wanted is None or live is None:
             return 0
         self.asked_at = monotonic()
         if links.callback or links.errback:
-            links.check_methods(self._crawler.spider)
+            links.check_methods(live.spider)
         urls = list(dict.fromkeys(urls))
         self._ask_robots(urls)
         ranks = catalogue.ranks(urls)
         found = ranks[ranks >= 0].tolist()
         self._count_missing(len(urls) - len(found))
-        return wanted.ask(found, links_tail(links, depth))
+        return wanted.ask(found, links_tail(links, depth, live.values))
 
     def take_request(self, request: Request) -> bool:
         """Ask for the page of a request. Return False if it is not stored or was asked for before.
 
         Raises what `SpiderIntake.take_request` raises.
         """
-        catalogue, wanted, spider = self._catalogue, self._wanted, self._crawler.spider
-        if catalogue is None or wanted is None or spider is None:
+        catalogue, wanted, live = self._catalogue, self._wanted, self._live
+        if catalogue is None or wanted is None or live is None:
             return False
         self.asked_at = monotonic()
         is_start = request in self._start_requests
@@ -97,7 +98,7 @@ class StoredIntake(SpiderIntake):
         meta = request._meta or {}
         is_checked = is_start or not request.dont_filter or self._is_redirect(meta) or meta.get(ONCE) is not None
         jar = meta.get(ONCE) or (meta.get("cookiejar") if is_start else None)
-        template = self._template(request, spider, canonical)
+        template = self._template(request, live, canonical)
         if is_checked and request.method == "GET" and not request.body and jar is None:
             return bool(wanted.ask((rank,), template))
         key = catalogue.keys.of_request(canonical, request.method, request.body, jar_bytes(jar))
@@ -108,11 +109,9 @@ class StoredIntake(SpiderIntake):
         wanted.ask_besides(rank, template)
         return True
 
-    def _template(self, request: Request, spider: Spider, canonical: str) -> bytes:
+    def _template(self, request: Request, live: LiveRequests, canonical: str) -> bytes:
         """Return the bytes of the request without its URL, or with it if its URL is not spelled canonically."""
-        queued, _ = encode_request(
-            request, spider, key_of=self._key_of_nothing, checked=True, url_bytes_max=self._url_bytes
-        )
+        queued, _ = live.encode(request, key_of=self._key_of_nothing, checked=True, url_bytes_max=self._url_bytes)
         return tail_of(queued.body, request.url) if request.url == canonical else queued.body
 
     @staticmethod

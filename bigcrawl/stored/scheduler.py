@@ -30,10 +30,12 @@ from bigcrawl.exceptions import BigcrawlError, ConfigError
 from bigcrawl.politeness.addresses import AddressGuard
 from bigcrawl.scheduler.adapter.drops import Drops
 from bigcrawl.scheduler.adapter.engine_probe import EngineProbe
+from bigcrawl.scheduler.adapter.live_requests import LiveRequests
 from bigcrawl.scheduler.adapter.registry import feeds_of, mark_failed, register, register_notes
-from bigcrawl.scheduler.adapter.request_codec import decode_request, with_url
+from bigcrawl.scheduler.adapter.request_codec import with_url
 from bigcrawl.scheduler.adapter.shutdown import Shutdown
 from bigcrawl.scheduler.adapter.spider_flow import SpiderFlow
+from bigcrawl.scheduler.adapter.values.vocabulary import values_of
 from bigcrawl.scheduler.node.loops.memory import tame_memory, untrack_async_generators
 from bigcrawl.stats_buffer import StatsBuffer
 from bigcrawl.stored.catalogue import URL_BYTES_MAX, read_catalogue
@@ -103,6 +105,7 @@ class StoredScheduler(BaseScheduler):
         self._suffixes: PublicSuffixes | None = None
         self._catalogue: Catalogue | None = None
         self._reader: PageReader | None = None
+        self._live: LiveRequests | None = None
         self._wanted = WantedPages(0)
         self._pages: WeakKeyDictionary[Request, StoredPage] = WeakKeyDictionary()
         self._reported: set[str] = set()
@@ -147,7 +150,11 @@ class StoredScheduler(BaseScheduler):
         self._wanted = WantedPages(len(self._catalogue))
         if source.has_all:
             self._wanted.want_all(self._catalogue.pages_but_robots(), UNASKED)
-        self._asked.open(self._catalogue, self._wanted)
+        assert self._crawler.stats is not None
+        keeps = self.config.frontier.keeps_in_memory
+        self._live = LiveRequests(spider, values_of(self.config, spider), self._crawler.stats, keeps=keeps)
+        self._engines.open(self._live)
+        self._asked.open(self._catalogue, self._wanted, self._live)
         self._start.begin()
         logger.info(
             "%(pages)d stored pages in %(files)d files; nothing is fetched",
@@ -206,7 +213,7 @@ class StoredScheduler(BaseScheduler):
         if not self.is_open or self._shutdown.has_failed:
             return False
         is_more_to_come = self._given < self._pages_max and (bool(self._wanted) or self._telling.is_under_way)
-        return is_more_to_come or bool(self._engines) or self._is_stuck()
+        return is_more_to_come or bool(self._engines) or self._engines.has_refused or self._is_stuck()
 
     def enqueue_request(self, request: Request) -> bool:
         return self.intake.enqueue(request)
@@ -220,6 +227,8 @@ class StoredScheduler(BaseScheduler):
 
     def _next(self) -> Request | None:
         self._engines.forget_ended()
+        if (refused := self._engines.next_refused()) is not None:
+            return refused
         if len(self._engines) >= self._limit or self._telling.is_under_way or self._probe.is_closing():
             return None
         if self._given >= self._pages_max or self._waits_for_start() or self._is_stuck():
@@ -266,14 +275,13 @@ class StoredScheduler(BaseScheduler):
 
     def _request_of(self, wanted: Wanted) -> Request | None:
         """Read a page, and return the request for it. None, which is counted, if one of the two cannot be decoded."""
-        page = self._read(wanted.rank)
-        spider = self._crawler.spider
-        if page is None or spider is None:
+        page, live = self._read(wanted.rank), self._live
+        if page is None or live is None:
             return None
         try:
-            request = _decoded(wanted.template, page, spider)
+            request = _decoded(wanted.template, page, live)
             if wanted.others and not agrees(request, page):
-                others = (_decoded(template, page, spider) for template in wanted.others)
+                others = (_decoded(template, page, live) for template in wanted.others)
                 request = next((other for other in others if agrees(other, page)), request)
         except Exception as error:  # noqa: BLE001 - a spider's class or methods may raise anything
             self._drops.report_once("undecodable", f"{page.url} cannot be run by this spider: {error}")
@@ -335,11 +343,11 @@ def agrees(request: Request, page: StoredPage) -> bool:
     return request.url.partition("#")[0] == page.url and request.meta.get("depth", 0) == page.depth and led == page.via
 
 
-def _decoded(template: bytes, page: StoredPage, spider: Spider) -> Request:
+def _decoded(template: bytes, page: StoredPage, live: LiveRequests) -> Request:
     """The request that a template makes for a stored page. Raises ValueError, and what the spider's classes raise."""
     if template == UNASKED:
         url = canonicalize(page.url, URL_BYTES_MAX)
         return Request(url, meta={"depth": page.depth or 0, "verbatim_url": True})
     if template.startswith(_BODY):
-        return decode_request(template, spider)
-    return decode_request(with_url(canonicalize(page.url, URL_BYTES_MAX), template), spider)
+        return live.decode(template)
+    return live.decode(with_url(canonicalize(page.url, URL_BYTES_MAX), template))

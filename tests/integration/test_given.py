@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -14,10 +15,10 @@ from tests.support.crawling.plain_project import Answer, NotedSite
 from tests.support.running.processes import no_strays_below, wait_until
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
 SPIDER = """
-import datetime, enum, os
+import datetime, enum, os, threading
 from dataclasses import dataclass, field
 from decimal import Decimal
 
@@ -81,8 +82,35 @@ class Given(BroadSpider):
     def parse_jar(self, response):
         self.tell(response.meta.get("cookiejar"), response.url.rpartition("/")[2])
 
+    async def start_handles(self):
+        yield Request(self.urls, self.parse_handle, meta={"given": 1}, errback=self.failed)
+
+    def parse_handle(self, response):
+        meta = response.meta
+        self.tell(meta["given"], meta.get("retry_times"), type(meta["handle"]).__name__, meta["handle"].uses)
+
+    async def start_objects(self):
+        for url in self.urls.split():
+            yield Request(url, self.parse_object, meta={"lock": threading.Lock()}, errback=self.failed)
+
+    def parse_object(self, response):
+        self.tell(type(response.meta["lock"]).__name__)
+
+    def failed(self, failure):
+        self.tell("failed", type(failure.value).__name__, failure.request.url.rpartition("/")[2])
+
     def parse(self, response):
         pass
+
+
+class Handle:
+    def __init__(self):
+        self.lock, self.uses = threading.Lock(), 0
+
+
+class AddsHandle:
+    def process_request(self, request):
+        request.meta.setdefault("handle", Handle()).uses += 1
 """
 
 
@@ -175,3 +203,51 @@ def test_crawl_with_an_entry_that_cannot_be_read_says_so_until_it_is_dropped(
             assert crawl.status()["rejected"]["entries"] == 0
             assert crawl.run() == 0, crawl.log.read_text()
             assert crawl.status()["finished"]
+
+
+def test_try_keeps_its_handle_and_after_a_kill_the_stored_one_serves(tmp_path: Path) -> None:
+    """What a middleware adds to meta lives with the process; the next one adds it anew to the stored try."""
+    adds = {"DOWNLOADER_MIDDLEWARES": '{"given_spider.AddsHandle": 10}', "BIGCRAWL_BACKOFF": 0}
+    answers: dict[str, Answer | Callable[[int], Answer]] = {"/down": Answer(503)}
+    answers["/flaky"] = lambda visits: Answer(200 if visits else 503)
+    with no_strays_below(tmp_path), NotedSite(answers) as site:
+        with crawl_of(tmp_path / "one", "handles", [site.url("127.0.0.2", "/flaky")], **adds) as crawl:
+            assert crawl.run() == 0, crawl.log.read_text()
+            assert crawl.told == ["1 1 Handle 2"]
+        crawl = crawl_of(tmp_path / "two", "handles", [site.url("127.0.0.3", "/down")], **adds, RETRY_TIMES=1_000)
+        with crawl as first, second_process_of(first) as second:
+            first.start()
+            wait_until(lambda: site.paths("127.0.0.3").count("/down") > 2, "it was tried again")
+            first.kill()
+            site.answers["/down"] = Answer()
+            second.arguments = first.arguments
+            assert second.run() == 0, second.log.read_text()
+            assert isinstance(second, GivenCrawl)
+            [[given, retries, kind, uses]] = [line.split() for line in second.told]
+            assert (given, int(retries) > 0, kind, uses) == ("1", True, "Handle", "1")
+
+
+def test_what_cannot_be_stored_is_refused_to_its_errback_or_kept(tmp_path: Path) -> None:
+    """The summary counts refusals, and so does its first line. Kept ones are lost at a death, and said to be."""
+    with no_strays_below(tmp_path), NotedSite({"/slow": Answer(seconds=120)}) as site:
+        urls = [site.url("127.0.0.2", "/a"), site.url("127.0.0.2", "/b")]
+        with crawl_of(tmp_path / "refused", "objects", urls) as crawl:
+            assert crawl.run() == 0, crawl.log.read_text()
+            assert sorted(crawl.told) == ["failed UrlRefusedError a", "failed UrlRefusedError b"]
+            said = crawl.log.read_text()
+            assert "finished; 2 requests could not be stored and were refused, see the errors above" in said
+            assert "BIGCRAWL_NOT_STORABLE" in said
+            assert site.paths("127.0.0.2") == []
+        url = site.url("127.0.0.3", "/slow")
+        kept = crawl_of(tmp_path / "kept", "objects", [url], BIGCRAWL_NOT_STORABLE="memory")
+        with kept as first, second_process_of(first) as second:
+            first.start()
+            wait_until(lambda: first.taken() == [url], "the request is in process")
+            first.kill()
+            site.answers["/slow"] = Answer()
+            second.arguments = first.arguments
+            assert second.run() == 0, second.log.read_text()
+            assert isinstance(second, GivenCrawl)
+            assert second.told == ["failed UrlRefusedError slow"]
+            assert "held what only the memory of a process had" in second.log.read_text()
+            assert re.search(r"  lost-from-memory +1\n", second.log.read_text())

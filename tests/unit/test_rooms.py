@@ -28,6 +28,7 @@ ROOMS = {
     "scheduler": (
         "records", "rules", "budgets", "queues", "partition", "crawl", "gates", "handout", "owner", "node", "adapter",
     ),
+    "scheduler/adapter": ("values",),
     "scheduler/node": ("loops", "life"),
     "scheduler/owner": ("hot", "claiming"),
     "scheduler/partition": ("fold",),

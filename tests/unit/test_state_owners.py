@@ -41,7 +41,7 @@ EXCEPTIONS: dict[tuple[str, str], str] = {
     ("listings/feeds.py", "parser.StartElementHandler"): "expat's parser, made there, which has no setters",
     ("listings/feeds.py", "parser.buffer_text"): "expat's parser, made there, which has no setters",
     ("pipelines/engine_pause.py", "engine.paused"): "Scrapy's engine does not tell who has paused it",
-    ("scheduler/adapter/values.py", "record"): "a stored record is filled in without running code of its class",
+    ("scheduler/adapter/values/records.py", "record"): "a stored record is filled in without running code of its class",
     ("scheduler/budgets/in_degrees.py", "self._counts.flags.writeable"): "numpy's way to make an array immutable",
     ("scheduler/partition/takeover.py", "error.__cause__"): "Python's own, of an error that somebody else raises",
     ("stored/handler.py", "stop.response"): "Scrapy's StopDownload is raised with its response",

@@ -9,7 +9,7 @@ from typing import Any, Final, Self
 
 from bigcrawl.commands.foreign.unpickling import ENTRY_SECONDS, LENGTH, MEMORY_BYTES
 from bigcrawl.exceptions import BigcrawlError
-from bigcrawl.scheduler.adapter.values import NOT_STORABLE, unpacked
+from bigcrawl.scheduler.adapter.values.codec import NOT_STORABLE, PLAIN
 
 _MODULE: Final = "bigcrawl.commands.foreign.unpickling"
 ANSWER_BYTES_MAX: Final = 16 << 20
@@ -61,7 +61,7 @@ class PickledRequests:
         if not answer[0]:
             raise UnreadableError(answer[1:].decode("utf-8", "replace"))
         try:
-            fields: dict[str, Any] = unpacked(answer[1:])
+            fields: dict[str, Any] = PLAIN.unpacked(answer[1:])
         except NOT_STORABLE as error:
             raise UnreadableError(str(error)) from error
         return fields

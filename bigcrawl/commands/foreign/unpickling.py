@@ -5,7 +5,7 @@ the types of an entry are limited. An entry that goes beyond is an error, or the
 notices.
 
 Each entry comes as its length (u32, little-endian) and its bytes, and is answered by a length and bytes: a u8, which is
-1 before a dict as `adapter.values` packs it, or 0 before a reason.
+1 before a dict as `adapter.values.codec` packs it, or 0 before a reason.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from decimal import Decimal
 from pathlib import Path
 from typing import Any, BinaryIO, Final
 
-from bigcrawl.scheduler.adapter.values import NOT_STORABLE, packed
+from bigcrawl.scheduler.adapter.values.codec import NOT_STORABLE, PLAIN
 
 LENGTH: Final = struct.Struct("<I")
 ENTRY_SECONDS: Final = 5
@@ -62,7 +62,7 @@ def read_entry(data: bytes) -> bytes:
         if type(fields) is not dict:
             raise ValueError(f"it is a {type(fields).__name__}, and no request")
         _check_size(fields)
-        return b"\x01" + packed(fields)
+        return b"\x01" + PLAIN.packed(fields)
     except (*NOT_STORABLE, pickle.UnpicklingError, EOFError, LookupError, ArithmeticError) as error:
         reason = str(error) or type(error).__name__
         return b"\x00" + reason[:200].encode("utf-8", "replace")

@@ -13,6 +13,9 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
+REPORTS_MAX = 1_000  # key paths may be as many as pages
+_WITHOUT_EFFECT = frozenset({"download_slot", "autothrottle_dont_adjust_delay"})
+
 
 class Drops:
     """A crawler's counters, and what was reported already."""
@@ -25,11 +28,13 @@ class Drops:
     def __repr__(self) -> str:
         return f"<Drops reported={sorted(self._reported)}>"
 
-    def count_dropped(self, reason: str, message: str, about: str = "") -> None:
-        """Count a request that is not queued. If `about` names a fault of the project's, report it once."""
+    def count_dropped(self, reason: str, message: str, about: str = "", *, is_fault: bool = True) -> None:
+        """Count a request that is not queued. `about` names what is reported once, as an error if it is a fault."""
         assert self._crawler.stats is not None
         self._crawler.stats.inc_value(f"bigcrawl/dropped/{reason}")
-        if about:
+        if about and not is_fault:
+            self._warn_once(about, f"dropped: {message}")
+        elif about:
             self.report_once(about, message)
         elif message:
             logger.debug("dropped: %(message)s", {"message": message})
@@ -49,9 +54,21 @@ class Drops:
         """Report once that a key of Scrapy's meta has no effect here."""
         if meta.get("dont_obey_robotstxt") and self._obeys_robots:
             self.report_once("dont_obey_robotstxt", "dont_obey_robotstxt in meta has no effect: robots.txt is obeyed")
+        if not _WITHOUT_EFFECT.isdisjoint(meta) and "download_latency" not in meta:  # a page's meta that was copied
+            for key in _WITHOUT_EFFECT.intersection(meta):
+                self._warn_once(key, f"{key} in meta has no effect: docs/differences.md says what to set instead")
 
     def report_once(self, about: str, message: str) -> None:
-        """Log an error, but only once for each value of `about`."""
-        if about not in self._reported:
-            self._reported.add(about)
+        """Log an error, but only once for each value of `about`; after `REPORTS_MAX` of them none."""
+        if self._is_news(about):
             logger.error("%(message)s (reported once; later ones are counted)", {"message": message})
+
+    def _warn_once(self, about: str, message: str) -> None:
+        if self._is_news(about):
+            logger.warning("%(message)s (reported once)", {"message": message})
+
+    def _is_news(self, about: str) -> bool:
+        if about in self._reported or len(self._reported) >= REPORTS_MAX:
+            return False
+        self._reported.add(about)
+        return True

@@ -6,10 +6,14 @@ import asyncio
 
 from scrapy import exceptions as scrapy_errors
 
-from bigcrawl.scheduler.records.outcomes import ABORTED
+from bigcrawl.scheduler.records.outcomes import ABORTED, OWN_ERROR
 
 UNDER_LEASE = "under_lease"
 """The meta key of requests that were not handed out but also need the lease to be sent."""
+
+
+UNPACKING = "the body is not packed as its Content-Encoding says"
+"""The note of an error that a body raised which could not be unpacked."""
 
 
 class FetchAbortedError(scrapy_errors.IgnoreRequest):
@@ -70,4 +74,11 @@ def error_outcome(error: BaseException) -> str:
     """
     if isinstance(error, UrlRefusedError):
         return refusal_outcome(error.reason)
-    return next((slug for kind, slug in _KINDS if isinstance(error, kind)), "error:other")
+    if UNPACKING in getattr(error, "__notes__", ()):
+        return "error:dataloss"
+    return next((slug for kind, slug in _KINDS if isinstance(error, kind)), OWN_ERROR)
+
+
+def is_own(error: BaseException) -> bool:
+    """Whether an error says nothing of the host: it is that of a download handler, or of a middleware's code."""
+    return error_outcome(error) == OWN_ERROR and not isinstance(error, scrapy_errors.IgnoreRequest)

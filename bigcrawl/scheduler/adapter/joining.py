@@ -88,7 +88,8 @@ class Joining:
         if self._embedded is not None:
             engine = replace(engine, revive_server=self._embedded.ensure_running)
         self._client = client = RedisClient(url)
-        node = Node(Parts(self._config, client, shared_dns(), self._clock, RobotsFetch(self._crawler), engine))
+        fetch = RobotsFetch(self._crawler, self._config.politeness.connection_keys)
+        node = Node(Parts(self._config, client, shared_dns(), self._clock, fetch, engine))
         try:
             await self._unless_called_off(node.start())
         except BigcrawlError:

@@ -3,33 +3,33 @@
 A `QueuedUrl.body` is msgpack [url, depth, payload], and a fourth field if its page was visited before, which is not
 read here (`bigcrawl.scheduler.records.body`). The payload of a plain link is nil, or its priority if that is not
 0. Any other payload is what `Request.to_dict` returns beyond the defaults, with callbacks by name and values packed by
-`bigcrawl.scheduler.adapter.values`. What the user gave is checked here, before any of it is sent.
+`bigcrawl.scheduler.adapter.values.codec`. What the user gave is checked here, before any of it is sent.
 
 A *member* is how Redis holds an admitted URL: b"<seq>:" + msgpack [key, priority, flags, attempts, body].
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgpack
 from scrapy import Request
-from scrapy.utils.request import request_from_dict
 
 from bigcrawl.exceptions import RequestNotStorableError
 from bigcrawl.given import no_method, odd_name, whole_number
 from bigcrawl.revisiting.hints import CHANGEFREQS
-from bigcrawl.scheduler.adapter.values import NOT_STORABLE, culprit, packed, unpacked
+from bigcrawl.scheduler.adapter.values.codec import PLAIN, fields_of_request, request_of_fields
 from bigcrawl.scheduler.records.member import clamped
 from bigcrawl.scheduler.records.queued_url import LISTED_SHIFT, TRAP_SHIFT, UNCHECKED, QueuedUrl
 from bigcrawl.url.canonical import canonicalize, host_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, MutableMapping
 
     from scrapy import Spider
 
     from bigcrawl.links import Links
+    from bigcrawl.scheduler.adapter.values.codec import Values
     from bigcrawl.url.key import UrlKey
 
     Marks = Callable[[str, int], int]
@@ -46,10 +46,34 @@ ENTRY = "bigcrawl_entry"
 ONCE = "bigcrawl_once"
 """The key of meta by which a request is fetched once for each of its values, whatever was seen of its URL."""
 
+WHOLE = "the whole"
+"""The key path of a request that is too large."""
+_LIVE = "live"
+"""The field of a payload that names the request itself, which a process keeps: its token, and whether it is needed."""
+REMEDY = (
+    "store plain data instead, or teach the type (BIGCRAWL_STORED_TYPES), or keep such requests in memory "
+    "(BIGCRAWL_NOT_STORABLE): docs/requests.md"
+)
+
 BODY_BYTES_MAX = 4 << 20  # Redis holds thousands of requests, and dozens travel in one message, at most 512 MB
 _LIST_OF_3 = b"\x93"  # how msgpack begins a list of three
 _pack = msgpack.Packer().pack
 _new_tuple = tuple.__new__  # the named tuple's own constructor is Python
+
+
+class Mark(NamedTuple):
+    """How a body names the request that a process keeps."""
+
+    token: bytes
+    is_needed: bool
+
+
+class LostRequestError(ValueError):
+    """A stored request lacks what only the process had that made it; `request` is the rest."""
+
+    def __init__(self, request: Request) -> None:
+        super().__init__(f"{request.url} held what only the memory of a process had, which has ended or is another")
+        self.request = request
 
 
 def encode_request(
@@ -61,21 +85,25 @@ def encode_request(
     url_bytes_max: int,
     marks: Marks | None = None,
     jar: object = None,
+    values: Values = PLAIN,
+    live: Mark | None = None,
 ) -> tuple[QueuedUrl, str]:
     """Return the request as a queued URL, and its canonical URL; `key_of` is the crawl's `Keys.of_request`.
 
     `jar` tells the request apart from others to the same URL: the cookie jar of a start request, its entry, or the
-    value under which it is fetched once.
+    value under which it is fetched once. `live` names the request that this process keeps, if this is only the rest.
 
     Raises:
         UrlError: it has no http(s) URL, or one that is too long.
-        RequestNotStorableError: msgpack cannot hold one of its values; names the key path.
+        RequestNotStorableError: one of its values cannot be stored; names the key path.
     """
     canonical = canonicalize(request.url, url_bytes_max)
     priority = _whole(request, "priority", request.priority)
     depth = _whole(request, "meta['depth']", (request._meta or {}).get("depth", 0))
     payload = _payload(request, spider, priority)
-    body = _packed_body(request.url, depth, payload)
+    if live is not None:
+        payload[_LIVE] = [*live]
+    body = _packed_body(request.url, depth, payload, values)
     key = key_of(canonical, request.method, request.body, jar_bytes(jar))
     flags = (0 if checked else UNCHECKED) | (marks(canonical, depth) << TRAP_SHIFT if marks else 0)
     return QueuedUrl(key, host_of(canonical), clamped(priority), flags, body), canonical
@@ -137,17 +165,19 @@ _STORED: dict[str, tuple[type, ...]] = {
 
 def jar_bytes(jar: object) -> bytes:
     """Return the bytes that stand for a cookie jar, or an entry, in a key; empty for None, Scrapy's default jar."""
-    return b"" if jar is None else packed(jar)
+    return b"" if jar is None else PLAIN.packed(jar)
 
 
-def links_encoder(links: Links, depth: int, marks: Marks | None = None) -> Callable[[UrlKey, str], QueuedUrl]:
+def links_encoder(
+    links: Links, depth: int, marks: Marks | None = None, values: Values = PLAIN
+) -> Callable[[UrlKey, str], QueuedUrl]:
     """Return a function that turns keys and canonical URLs of a batch into queued URLs; `marks` says their shapes.
 
     Raises:
-        RequestNotStorableError: msgpack cannot hold a value of the batch, such as its meta. This is raised here, before
-            any of its URLs is noted anywhere.
+        RequestNotStorableError: a value of the batch, such as one in its meta, cannot be stored. This is raised here,
+            before any of its URLs is noted anywhere.
     """
-    after_url = links_tail(links, depth)
+    after_url = links_tail(links, depth, values)
     priority = clamped(links.priority)
     listed = CHANGEFREQS.index(links.changefreq) << LISTED_SHIFT
 
@@ -158,10 +188,10 @@ def links_encoder(links: Links, depth: int, marks: Marks | None = None) -> Calla
     return encode
 
 
-def links_tail(links: Links, depth: int) -> bytes:
+def links_tail(links: Links, depth: int, values: Values = PLAIN) -> bytes:
     """Return the part that the bodies of a batch's URLs have in common: everything after the URL. Raises as above."""
     source = next(iter(links.urls), "(no URL)")
-    return tail_of(_packed_body(source, depth, _links_payload(links)), source)
+    return tail_of(_packed_body(source, depth, _links_payload(links), values), source)
 
 
 def tail_of(body: bytes, url: str) -> bytes:
@@ -175,22 +205,40 @@ def with_url(url: str, tail: bytes) -> bytes:
     return _LIST_OF_3 + packed_url + tail
 
 
-def decode_body(body: bytes) -> tuple[str, int, dict[str, Any] | int | None]:
+def decode_body(body: bytes, values: Values = PLAIN) -> tuple[str, int, dict[str, Any] | int | None]:
     """Return the url, depth and payload of a body."""
-    url, depth, payload, *_ = unpacked(body)
+    url, depth, payload, *_ = values.unpacked(body)
     return url, depth, payload
 
 
-def decode_request(body: bytes, spider: Spider, instead_of: Callable[[str], str] = str) -> Request:
-    """Return the request in a body; `instead_of` returns the method that is called for the one that it names.
+def decode_request(
+    body: bytes,
+    spider: Spider,
+    instead_of: Callable[[str], str] = str,
+    *,
+    values: Values = PLAIN,
+    kept: Callable[[bytes, int], Request | None] | None = None,
+) -> Request:
+    """Return the request in a body.
+
+    Args:
+        body: as `encode_request` made it.
+        spider: has the methods that it names.
+        instead_of: returns the method that is called for the one that it names.
+        values: read its values.
+        kept: returns the request itself that a token names, given its depth; None if this process does not keep it.
 
     Raises:
+        LostRequestError: what it needs is not kept here.
         ValueError: the spider no longer has a method with the callback's name, or the body is damaged.
     """
-    url, depth, payload = decode_body(body)
+    url, depth, payload = decode_body(body, values)
     if payload is None or isinstance(payload, int):
         return Request(url, meta={"depth": depth, "verbatim_url": True}, priority=payload or 0)
     payload = dict(payload)
+    token, is_needed = payload.pop(_LIVE, (b"", False))
+    if token and kept is not None and (live := kept(token, depth)) is not None:
+        return live
     meta = dict(payload.pop("meta", None) or {})
     meta.setdefault("depth", depth)
     if "priority" in payload:
@@ -198,20 +246,29 @@ def decode_request(body: bytes, spider: Spider, instead_of: Callable[[str], str]
     for name in ("callback", "errback"):
         if payload.get(name):
             payload[name] = instead_of(payload[name])
-    return request_from_dict({**payload, "url": url, "meta": meta}, spider=spider)
+    request = request_of_fields({**payload, "url": url, "meta": meta}, spider)
+    if is_needed:
+        raise LostRequestError(request)
+    return request
 
 
-def _packed_body(url: str, depth: int, payload: dict[str, Any] | int | None) -> bytes:
+def without_transient(meta: MutableMapping[str, Any]) -> None:
+    """Delete what belongs to a fetch that is over."""
+    for name in _TRANSIENT_META:
+        meta.pop(name, None)
+
+
+def _packed_body(url: str, depth: int, payload: dict[str, Any] | int | None, values: Values = PLAIN) -> bytes:
     try:
-        body = packed([url, depth, payload])
-    except NOT_STORABLE as error:
-        values = payload if isinstance(payload, dict) else {"priority": payload}
-        path, reason = culprit(values, "") or ("request", str(error))
-        raise RequestNotStorableError(url, path, reason) from error
+        body = values.packed([url, depth, payload])
+    except Exception as error:
+        fields = payload if isinstance(payload, dict) else {"priority": payload}
+        path, reason, kind = values.culprit(fields, "") or ("request", str(error), type(error).__name__)
+        raise RequestNotStorableError(url, path, f"{reason}; {REMEDY}", kind) from error
     if len(body) > BODY_BYTES_MAX:
         bound = f"at most {BODY_BYTES_MAX} are allowed"
         size = f"is {len(body)} bytes; {bound}: keep large data elsewhere, and its name in meta"
-        raise RequestNotStorableError(url, "the whole", size)
+        raise RequestNotStorableError(url, WHOLE, size)
     return body
 
 
@@ -235,7 +292,9 @@ def _links_payload(links: Links) -> dict[str, Any] | int | None:
 def _payload(request: Request, spider: Spider, priority: int) -> dict[str, Any]:
     """Return what the request holds beyond the defaults of a plain GET."""
     try:
-        whole = request.to_dict(spider=spider)
+        whole = fields_of_request(request, spider)
+    except TypeError as error:
+        raise RequestNotStorableError(request.url, "its class", f"is {type(request)!r}: {error}") from error
     except ValueError as error:
         raise _no_method(request, spider) from error
     return _payload_of(whole, request.url, priority)
@@ -260,9 +319,14 @@ def _no_method(request: Request, spider: Spider) -> RequestNotStorableError:
     """Return the error for a callback or errback that only this process has."""
     for path in ("callback", "errback"):
         function = getattr(request, path)
-        if function is not None and getattr(spider, getattr(function, "__name__", ""), None) != function:
+        if function is not None and not is_method_of(spider, function):
             break
     return RequestNotStorableError(request.url, path, no_method(path, function))
+
+
+def is_method_of(spider: Spider, function: Callable[..., Any]) -> bool:
+    """Whether another process finds a function as a method of its spider."""
+    return bool(getattr(spider, getattr(function, "__name__", ""), None) == function)
 
 
 def _check_cookies(url: str, cookies: Any) -> None:

@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import logging
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from scrapy import Request
 from scrapy.http.request import NO_CALLBACK
 
 from bigcrawl.politeness.backoff_policy import is_failure
-from bigcrawl.scheduler.adapter.fetch_errors import UNDER_LEASE, FetchAbortedError, error_outcome
+from bigcrawl.scheduler.adapter.fetch_errors import UNDER_LEASE, FetchAbortedError, error_outcome, is_own
+from bigcrawl.scheduler.adapter.values.codec import NOT_STORABLE, PLAIN
 from bigcrawl.scheduler.gates.closed import Closed
 from bigcrawl.scheduler.gates.fetched import Fetched
+from bigcrawl.scheduler.records.body import look_at_meta
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping
 
     from scrapy.crawler import Crawler
 
@@ -43,6 +45,7 @@ _META = {
     "handle_httpstatus_all": True,
     "dont_obey_robotstxt": True,
     "verbatim_url": True,
+    UNDER_LEASE: (),
     "fresh_connection": True,
     "download_maxsize": _BYTES_MAX,
     "download_warnsize": 0,
@@ -51,19 +54,30 @@ _META = {
 
 
 class RobotsFetch:
-    """A `Fetch` by a crawler's engine. `more_meta` is added to the meta of each request."""
+    """A `Fetch` by a crawler's engine.
 
-    def __init__(self, crawler: Crawler, more_meta: Mapping[str, object] | None = None) -> None:
+    Args:
+        crawler: has the engine.
+        connection_keys: the keys of meta that decide how one connects.
+    """
+
+    def __init__(self, crawler: Crawler, connection_keys: Iterable[str] = ()) -> None:
         self._crawler = crawler
-        self._more_meta = more_meta or {}
+        self._connection_keys = tuple(connection_keys)
 
-    async def __call__(self, url: str, method: str = "GET", gaps: tuple[Space, ...] = ()) -> Fetched:
-        """Fetch a URL once, by GET or HEAD, keeping gaps. The status is None if there was no answer.
+    async def __call__(self, url: str, method: str = "GET", gaps: tuple[Space, ...] = (), like: bytes = b"") -> Fetched:
+        """Fetch a URL once, by GET or HEAD, keeping gaps, as the request in the body `like` would connect.
+
+        The status is None if there was no answer.
 
         Raises:
-            Closed: this node gave up the fetch, which says nothing about the host.
+            Closed: this node gave up the fetch, or failed by itself, which says nothing about the host.
         """
-        meta = {**_META, **self._more_meta, UNDER_LEASE: gaps}
+        return await self.fetch(url, method, {**self._connection_meta(like), UNDER_LEASE: gaps})
+
+    async def fetch(self, url: str, method: str = "GET", more_meta: Mapping[str, object] | None = None) -> Fetched:
+        """Do the same with this meta besides."""
+        meta = {**_META, **(more_meta or {})}
         if method == HEAD:
             meta["download_maxsize"] = 0  # the size that it tells is of a body that does not come
         request = Request(url, method=method, callback=NO_CALLBACK, meta=meta, priority=1000)
@@ -71,7 +85,9 @@ class RobotsFetch:
             response = await self._crawler.engine.download_async(request)
         except FetchAbortedError as error:
             raise Closed(retry_ms=GIVEN_UP_MS) from error
-        except Exception as error:  # noqa: BLE001 - whatever the error, there was no answer
+        except Exception as error:
+            if is_own(error):
+                raise Closed(error=error) from error
             logger.debug("no answer for %(url)s: %(error)r", {"url": url, "error": error})
             outcome = error_outcome(error)
             return Fetched(None, failure=outcome if is_failure(outcome) else "")
@@ -95,3 +111,12 @@ class RobotsFetch:
             content_type=kind,
             content_length=length,
         )
+
+    def _connection_meta(self, body: bytes) -> dict[str, Any]:
+        if not body or not self._connection_keys:
+            return {}
+        try:
+            meta = look_at_meta(body, self._connection_keys)
+            return {key: PLAIN.unpacked(value) for key, value in meta.items()}
+        except NOT_STORABLE:
+            return {}  # who decodes the whole reports the damage

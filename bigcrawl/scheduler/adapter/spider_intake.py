@@ -10,7 +10,7 @@ from weakref import WeakKeyDictionary, WeakSet
 
 from bigcrawl.exceptions import RequestNotStorableError
 from bigcrawl.revisiting.policies import NEVER
-from bigcrawl.scheduler.adapter.request_codec import ENTRY, ONCE, encode_request, links_encoder
+from bigcrawl.scheduler.adapter.request_codec import ENTRY, ONCE, links_encoder
 from bigcrawl.scheduler.adapter.tries import Tries
 from bigcrawl.scheduler.node.link_graph import Ballot
 from bigcrawl.scheduler.records.votes import received_of
@@ -20,11 +20,12 @@ from bigcrawl.url.shape import Shapes
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from scrapy import Request, Spider
+    from scrapy import Request
 
     from bigcrawl.config import Config
     from bigcrawl.links import Links
     from bigcrawl.scheduler.adapter.drops import Drops
+    from bigcrawl.scheduler.adapter.live_requests import LiveRequests
     from bigcrawl.scheduler.adapter.started_requests import StartedRequests
     from bigcrawl.scheduler.node.node import Node
     from bigcrawl.url.key import UrlKey
@@ -45,14 +46,14 @@ class SpiderIntake:
         self._start_requests: WeakSet[Request] = WeakSet()
         self._pages: WeakKeyDictionary[Request, str] = WeakKeyDictionary()  # the pages on which requests were found
         self._node: Node | None = None
-        self._spider: Spider | None = None
+        self._live: LiveRequests | None = None
 
     def __repr__(self) -> str:
         return f"<SpiderIntake start_requests={len(self._start_requests)} {self._tries!r}>"
 
-    def attach(self, node: Node, spider: Spider) -> None:
+    def attach(self, node: Node, live: LiveRequests) -> None:
         """Pass the spider's URLs to this node, which has joined its crawl."""
-        self._node, self._spider = node, spider
+        self._node, self._live = node, live
 
     def _key_of(self, canonical: str, method: str, body: bytes, jar: bytes) -> UrlKey:
         assert self._node is not None
@@ -75,15 +76,15 @@ class SpiderIntake:
         `ballot` is the page's, if votes are counted. None is taken while discovery is off, unless they are where the
         spider `starts`.
         """
-        node = self._node
-        if node is None:
+        node, live = self._node, self._live
+        if node is None or live is None:
             return 0
         if not (starts or node.parts.control.discovers):
             self._drops.count_undiscovered(sum(1 for _ in urls))
             return 0
         if links.callback or links.errback:
-            links.check_methods(self._spider)
-        encode = links_encoder(links, depth, self._marks)
+            links.check_methods(live.spider)
+        encode = links_encoder(links, depth, self._marks, live.values)
         if links.meta:
             self._drops.heed_meta(links.meta)
         urls = list(dict.fromkeys(urls))
@@ -127,17 +128,22 @@ class SpiderIntake:
     def enqueue(self, request: Request) -> bool:
         """Take a request from the engine, as `take_request` does. Raises nothing: one that cannot be taken is counted.
 
-        An exception that reached the engine could hang it so that even SIGTERM would not end it.
+        An exception that reached the engine could hang it so that even SIGTERM would not end it. The errback is called
+        with the error of what was not taken.
         """
         try:
             return self.take_request(request)
         except UrlError as error:
-            self._drops.count_dropped(f"url-{error.reason}", str(error))
+            about = f"url-{error.reason} {request.url.partition(':')[0][:30]}"
+            self._drops.count_dropped(f"url-{error.reason}", str(error), about, is_fault=False)
+            self._started.refuse(request, error)
         except RequestNotStorableError as error:
-            self._drops.count_dropped("not-storable", str(error), about=error.key_path)
-        except Exception:
+            self._drops.count_dropped("not-storable", str(error), about=f"{error.key_path} {error.kind}")
+            self._started.refuse(request, error)
+        except Exception as error:
             logger.exception("a request could not be queued: %(request)s", {"request": request})
             self._drops.count_dropped("error", "")
+            self._started.refuse(request, error)
         return False
 
     def take_request(self, request: Request) -> bool:
@@ -151,8 +157,8 @@ class SpiderIntake:
             UrlError: it has no http(s) URL, or one that is too long.
             RequestNotStorableError: one of its values cannot be stored.
         """
-        node, spider = self._node, self._spider
-        if node is None or spider is None:
+        node, live = self._node, self._live
+        if node is None or live is None:
             return False
         is_start = request in self._start_requests
         self._start_requests.discard(request)
@@ -161,17 +167,18 @@ class SpiderIntake:
             self._drops.heed_meta(meta)
         held = self._tries.tried_again(request, meta)
         if held is not None:
-            self._tries.try_again(held, request, spider, node.handout)
+            self._tries.try_again(held, request, live, node.handout)
             return True
-        is_redirect = self._tries.is_redirect(meta)
+        origin = self._tries.redirected_from(meta)
+        is_redirect = origin is not None
         if not (is_start or is_redirect or node.parts.control.discovers):
             self._drops.count_undiscovered(1)
             return False
         checked = is_start or not request.dont_filter or is_redirect or meta.get(ONCE) is not None
         jar = self._jar_of(request, meta, is_start=is_start, is_redirect=is_redirect)
-        url, canonical = encode_request(
+        url, canonical = live.encode(
             request,
-            spider,
+            origin.fields.body if origin is not None else None,
             key_of=node.crawl.keys.of_request,
             checked=checked,
             url_bytes_max=self._url_bytes_max,

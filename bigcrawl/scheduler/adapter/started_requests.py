@@ -2,13 +2,22 @@
 
 from __future__ import annotations
 
+from collections import deque
 from typing import TYPE_CHECKING, Final
+from weakref import WeakKeyDictionary
 
 from scrapy.http import TextResponse
 
 from bigcrawl.politeness.backoff_policy import OVERLOADED, retry_after_ms
-from bigcrawl.scheduler.adapter.fetch_errors import UNDER_LEASE, error_outcome, refusal_error, refusal_outcome
+from bigcrawl.scheduler.adapter.fetch_errors import (
+    UNDER_LEASE,
+    UrlRefusedError,
+    error_outcome,
+    refusal_error,
+    refusal_outcome,
+)
 from bigcrawl.scheduler.records.held import Stage
+from bigcrawl.scheduler.records.outcomes import ABORTED
 from bigcrawl.scheduler.rules.page_rules import number_of
 
 if TYPE_CHECKING:
@@ -20,6 +29,7 @@ if TYPE_CHECKING:
     from bigcrawl.clock import Clock
     from bigcrawl.revisiting.visit import Answer, Visit
     from bigcrawl.scheduler.adapter.engine_probe import EngineProbe
+    from bigcrawl.scheduler.adapter.live_requests import LiveRequests
     from bigcrawl.scheduler.handout.revisits import Visited
     from bigcrawl.scheduler.node.node import Node
     from bigcrawl.scheduler.records.held import HeldUrl
@@ -37,6 +47,9 @@ class StartedRequests:
         self._held: dict[Request, HeldUrl] = {}
         self._running: HeldUrl | None = None
         self._node: Node | None = None
+        self._live: LiveRequests | None = None
+        self._refused: deque[Request] = deque()
+        self._refusals: WeakKeyDictionary[Request, Exception] = WeakKeyDictionary()
 
     def __repr__(self) -> str:
         return f"<StartedRequests {len(self._held)}>"
@@ -48,9 +61,9 @@ class StartedRequests:
         """The requests, each with its URL."""
         return self._held.items()
 
-    def attach(self, node: Node) -> None:
+    def attach(self, node: Node, live: LiveRequests) -> None:
         """The requests come from this node, which has joined its crawl."""
-        self._node = node
+        self._node, self._live = node, live
 
     # --- starts and ends
 
@@ -62,7 +75,33 @@ class StartedRequests:
         """End the URLs of the requests that the engine is done with."""
         ended = [request for request in self._held if self._probe.has_ended(request)]
         for request in ended:
-            node.handout.fetches.end(self._held.pop(request))
+            held = self._held.pop(request)
+            node.handout.fetches.end(held)
+            if self._live is not None:
+                self._live.end(request, comes_back=held.outcome == ABORTED or held.revisit is not None)
+
+    # --- requests that were not taken
+
+    def refuse(self, request: Request, why: Exception) -> None:
+        """A request was not taken. If it has an errback, the engine gets it, and the error as the only answer."""
+        if request.errback is not None:
+            self._refusals[request] = UrlRefusedError(request.url, str(why))
+            self._refused.append(request)
+
+    def next_refused(self) -> Request | None:
+        """The next refused request for the engine, if there is one."""
+        return self._refused.popleft() if self._refused else None
+
+    @property
+    def has_refused(self) -> bool:
+        """Whether refused requests wait for the engine."""
+        return bool(self._refused)
+
+    def is_refused(self, request: Request) -> bool:
+        """Whether this request was not taken."""
+        return request in self._refusals
+
+    # --- what the spider is given
 
     @property
     def running_url(self) -> str:
@@ -119,9 +158,11 @@ class StartedRequests:
         return held.address if held is not None else ""
 
     def refusal_of(self, request: Request) -> Exception | None:
-        """The error if a handed-out request must not be fetched; None if it may."""
+        """The error if a handed-out request must not be fetched, or was not taken; None if it may."""
         held = self._held.get(request)
-        return refusal_error(request.url, held.refusal) if held is not None and held.refusal else None
+        if held is None:
+            return self._refusals.get(request)
+        return held.refusal_error or (refusal_error(request.url, held.refusal) if held.refusal else None)
 
     def was_answered(self, request: Request) -> bool:
         """Whether a handed-out request has a usable answer."""

@@ -10,14 +10,15 @@ from operator import itemgetter
 from typing import TYPE_CHECKING, Any
 
 from bigcrawl.politeness.backoff_policy import FREE_TRIES_MAX, is_failure
-from bigcrawl.scheduler.adapter.request_codec import ENTRY, ONCE, encode_request, jar_bytes
+from bigcrawl.scheduler.adapter.request_codec import ENTRY, ONCE, jar_bytes
 from bigcrawl.scheduler.records.body import as_next_try
 from bigcrawl.scheduler.records.member import order_of, pack_member, priority_after_failure
 from bigcrawl.url.canonical import canonicalize
 
 if TYPE_CHECKING:
-    from scrapy import Request, Spider
+    from scrapy import Request
 
+    from bigcrawl.scheduler.adapter.live_requests import LiveRequests
     from bigcrawl.scheduler.adapter.request_codec import KeyOf
     from bigcrawl.scheduler.adapter.started_requests import StartedRequests
     from bigcrawl.scheduler.handout.handout import Handout
@@ -42,15 +43,15 @@ class Tries:
     def __repr__(self) -> str:
         return f"<Tries of {len(self._started)}>"
 
-    def is_redirect(self, meta: dict[str, Any]) -> bool:
-        """Whether a request with this meta is the redirect of a URL in process, and does not only copy old meta."""
+    def redirected_from(self, meta: dict[str, Any]) -> HeldUrl | None:
+        """The URL in process of which a request with this meta is the redirect; None if it only copies old meta."""
         came_from = meta.get("redirect_urls")
         if not meta.get("redirect_times") or not came_from:
-            return False
-        return any(request.url == came_from[-1] for request, _ in self._started.items())
+            return None
+        return next((held for request, held in self._started.items() if request.url == came_from[-1]), None)
 
     def is_redirect_in_jar(self, meta: dict[str, Any], jar: object) -> bool:
-        """Whether the jar is part of the key of the URL in process that redirects; see `is_redirect`."""
+        """Whether the jar is part of the key of the URL in process that redirects; see `redirected_from`."""
         for request, held in self._started.items():
             before = request._meta or {}
             if request.url == meta["redirect_urls"][-1] and jar in (before.get("cookiejar"), before.get(ENTRY)):
@@ -80,14 +81,16 @@ class Tries:
                 return held
         return None
 
-    def try_again(self, held: HeldUrl, request: Request, spider: Spider, handout: Handout) -> None:
+    def try_again(self, held: HeldUrl, request: Request, live: LiveRequests, handout: Handout) -> None:
         """Send a URL back to its host's queue as this request, which is its retry or its redirect to itself."""
         is_redirect = held.outcome in REDIRECTED
         attempts = held.fields.attempts + (not is_redirect)
         goes_behind = not is_redirect and (is_failure(held.outcome) or "retry_times" in (request._meta or {}))
         if is_failure(held.outcome) and handout.health.is_failing(held.host, held.fields.key):
             self._give_try_back(held, request)
-        url, _ = encode_request(request, spider, key_of=self._key_of, checked=True, url_bytes_max=self._url_bytes_max)
+        url, _ = live.encode(
+            request, held.fields.body, key_of=self._key_of, checked=True, url_bytes_max=self._url_bytes_max
+        )
         # A redirect keeps its place in Redis, where it was admitted. A failed URL goes behind its host's others, which
         # should not wait for it; the next one shows whether the host failed or the page.
         priority = priority_after_failure(held.fields.priority) if goes_behind else held.fields.priority

@@ -30,10 +30,13 @@ class Fetched:
 class Fetch(Protocol):
     """Fetches one URL through Scrapy's downloader, and keeps `gaps`. It follows no redirects and does not retry.
 
-    It raises only `Closed`: this node may not fetch, or had to give up.
+    It connects as the request in the body `like` would. It raises only `Closed`: this node may not fetch, had to give
+    up, or fails by itself.
     """
 
-    async def __call__(self, url: str, method: str = "GET", gaps: tuple[Space, ...] = ()) -> Fetched: ...
+    async def __call__(
+        self, url: str, method: str = "GET", gaps: tuple[Space, ...] = (), like: bytes = b""
+    ) -> Fetched: ...
 
 
 def asked_rest_ms(fetched: Fetched, now_ms: int, longest_ms: int) -> int:

@@ -24,6 +24,7 @@ from bigcrawl.exceptions import TransientStoreError
 from bigcrawl.scheduler.gates.closed import Closed
 from bigcrawl.scheduler.records.body import is_seed
 from bigcrawl.scheduler.records.held import Stage
+from bigcrawl.scheduler.records.outcomes import OWN_ERROR
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Coroutine
@@ -204,6 +205,9 @@ class Gatekeeper:
             self._start(self._sweeper.sweep(held.partition, held.host, reason))
 
     def _turn_away(self, held: HeldUrl, closed: Closed) -> None:
+        if closed.error is not None:
+            self._outlet.fail(held, OWN_ERROR, closed.error)
+            return
         waits = closed.is_aside and (not closed.reason or is_seed(held.fields.body))
         if waits and closed.reason:
             self._warn_closed(held, closed)

@@ -162,7 +162,7 @@ class Robots:
         gaps = await self._starts.wait(held.host, held.due_ms, url)
         if held.stage is Stage.ENDED:
             raise Closed(retry_ms=0)  # another node has its host by now
-        fetched = await self._redirects.fetch(url, held.host, gaps)
+        fetched = await self._redirects.fetch(url, held.host, gaps, held.fields.body)
         held.note_retry_after(asked_rest_ms(fetched, self._clock.now_ms(), self._policy.retry_after_max_ms))
         earlier = self._rules.get(held.authority)
         attempts = (earlier.attempts if earlier else 0) + 1

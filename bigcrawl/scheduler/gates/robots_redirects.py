@@ -84,32 +84,32 @@ class RobotsRedirects:
     def __repr__(self) -> str:
         return f"<RobotsRedirects fetched={self.fetched}>"
 
-    async def fetch(self, url: str, host: str, gaps: tuple[Space, ...]) -> Fetched:
-        """Fetch a URL of a host that this node holds and may ask, keeping gaps, and what it redirects to.
+    async def fetch(self, url: str, host: str, gaps: tuple[Space, ...], like: bytes = b"") -> Fetched:
+        """Fetch a URL of a host that this node holds and may ask, and what it redirects to, as `Fetch` says.
 
         Raises:
-            Closed: this node may not fetch, or a gate of the host opens later.
+            Closed: this node may not fetch, or a gate of the host opens later, or the fetch failed by itself.
             TransientStoreError: Redis is away.
         """
         for hop in range(REDIRECTS_MAX + 1):
-            fetched = await self._ask(url, gaps)
+            fetched = await self._ask(url, gaps, like)
             target = _target_of(fetched, url)
             if target is None or hop == REDIRECTS_MAX:
                 break
             url = target
             if host_of(url) != host:
-                return await self._follow_elsewhere(url, REDIRECTS_MAX - hop - 1)
+                return await self._follow_elsewhere(url, REDIRECTS_MAX - hop - 1, like)
             hop_gaps = await self._wait_for_hop(host, url)
             if hop_gaps is None:
                 return Fetched(None)
             gaps = hop_gaps
         return fetched
 
-    async def _ask(self, url: str, gaps: tuple[Space, ...]) -> Fetched:
+    async def _ask(self, url: str, gaps: tuple[Space, ...], like: bytes) -> Fetched:
         since_ms = self._clock.monotonic_ms()
         self.fetched += 1
         with self._gaps.fetching(host_of(url)):
-            fetched = await self._fetch(url, "GET", gaps)
+            fetched = await self._fetch(url, "GET", gaps, like)
         self._tallies.note_robots(fetched.status, len(fetched.body))
         self.answered += fetched.status is not None
         self.times.note(self._clock.monotonic_ms() - since_ms)
@@ -126,20 +126,20 @@ class RobotsRedirects:
             await asyncio.sleep(closed.retry_ms / 1000)
             return await self._starts.wait(host, self._clock.monotonic_ms(), url)
 
-    async def _follow_elsewhere(self, url: str, hops: int) -> Fetched:
+    async def _follow_elsewhere(self, url: str, hops: int, like: bytes) -> Fetched:
         """Follow redirects to other hosts, at most `hops` of them.
 
         Each host is reserved in Redis for this one fetch, so that its delay is kept.
         """
         for _ in range(hops + 1):
-            fetched = await self._fetch_borrowed(url)
+            fetched = await self._fetch_borrowed(url, like)
             target = _target_of(fetched, url)
             if target is None:
                 break
             url = target
         return fetched
 
-    async def _fetch_borrowed(self, url: str) -> Fetched:
+    async def _fetch_borrowed(self, url: str, like: bytes) -> Fetched:
         host = host_of(url)
         keys = partition_keys(self._crawl, self._partition_of_host(host))
         ticket = f"{self._node}:{uuid.uuid4().hex}"  # two authorities may redirect to the same file
@@ -153,10 +153,14 @@ class RobotsRedirects:
                     await self._shared_hosts.hold_host(host)
                     is_held = True
                 gaps = await self._starts.wait(host, self._clock.monotonic_ms(), url)
-            fetched = await self._ask(url, gaps)
+            fetched = await self._ask(url, gaps, like)
             rest_ms = max(rest_ms, asked_rest_ms(fetched, self._clock.now_ms(), self._policy.retry_after_max_ms))
             return fetched
-        except (Closed, TimeoutError):
+        except Closed as closed:
+            if closed.error is not None:
+                raise
+            return Fetched(None)
+        except TimeoutError:
             return Fetched(None)
         finally:
             if is_held:

@@ -108,6 +108,6 @@ class HeadFirst:
         if held.stage is Stage.ENDED:
             raise Closed(retry_ms=0)  # another node has its host by now
         with self._gaps.fetching(held.host):
-            fetched = await self._fetch(held.url, "HEAD", gaps)
+            fetched = await self._fetch(held.url, "HEAD", gaps, held.fields.body)
         held.note_retry_after(asked_rest_ms(fetched, self._clock.now_ms(), self._retry_after_max_ms))
         return self._rules.against(fetched.status, fetched.content_type, fetched.content_length)

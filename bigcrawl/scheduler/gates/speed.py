@@ -150,12 +150,14 @@ class SpeedControl:
     def paced(self, fetch: Fetch) -> Fetch:
         """Have fetches of robots.txt and heads use permits: after a `turn` one has it, a redirect takes the next."""
 
-        async def paced_fetch(url: str, method: str = "GET", gaps: tuple[Space, ...] = ()) -> Fetched:
+        async def paced_fetch(
+            url: str, method: str = "GET", gaps: tuple[Space, ...] = (), like: bytes = b""
+        ) -> Fetched:
             if self._paid:
                 self._paid -= 1
             elif self.limits:
                 self._permits.owe()
-            fetched = await fetch(url, method, gaps)
+            fetched = await fetch(url, method, gaps, like)
             if self.limits:
                 self._permits.note_ended(len(fetched.body))
             return fetched

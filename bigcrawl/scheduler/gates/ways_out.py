@@ -26,8 +26,8 @@ class Outlet(Protocol):
     def give_up(self, held: HeldUrl, reason: str, rule: str = "") -> None:
         """The URL ends unfetched, counted under `reason`. `rule` is the line of robots.txt that forbids it."""
 
-    def fail(self, held: HeldUrl, error: str) -> None:
-        """The host has failed before the fetch (error:<kind>). The URL has an errback, so this counts as a try."""
+    def fail(self, held: HeldUrl, outcome: str, error: Exception | None = None) -> None:
+        """The URL fails before its fetch, by its host (error:<kind>) or by this error; this counts as a try."""
 
 
 class NotesFetches(Protocol):

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Protocol
 
 from bigcrawl.histogram import Histogram
-from bigcrawl.politeness.backoff_policy import BackoffPolicy, is_failure
+from bigcrawl.politeness.backoff_policy import BackoffPolicy
 from bigcrawl.redisdb.scripts import ANSWERS, NO_NEWS, Ended, moved
 from bigcrawl.scheduler.handout.host_health import HostHealth
 from bigcrawl.scheduler.handout.host_rests import RestsAfterFetches
@@ -111,7 +111,7 @@ class Ends:
             if not held.refusal:
                 self.fetch_times.note(held.download_ms)
             news = self.health.news_of_fetch(held)
-            is_refused = held.refusal and not is_failure(held.refusal)
+            is_refused = held.refusal and not held.refusal.startswith("error:")
             rest_ms = self._rest_after_head(held)
             if not is_refused:
                 rest_ms = held.rest_ms if held.rest_ms >= 0 else self._rests.after(held)

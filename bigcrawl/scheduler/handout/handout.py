@@ -39,6 +39,8 @@ if TYPE_CHECKING:
     from bigcrawl.scheduler.records.held import HeldUrl
 
 
+UNTOLD = frozenset({"elsewhere"})
+"""Why URLs end as duplicates do: their errbacks are not called."""
 SILENT_MS = 2_000  # a slower fetch may take minutes; near BIGCRAWL_MAX_PAGES others are taken instead
 
 
@@ -183,23 +185,24 @@ class Handout:
         self._wake_for_missed(held)
 
     def give_up(self, held: HeldUrl, reason: str, rule: str = "") -> None:
-        """End the URL unfetched, and count it. With an errback it goes to the engine first, which refuses it."""
+        """End the URL unfetched, and count it. With an errback it goes to the engine first, unless it is `UNTOLD`."""
         self.fetches.leave(held)
         held.forbid(rule)
-        if held.has_errback and held.stage in (Stage.WAITING, Stage.ROBOTS):
+        if held.has_errback and reason not in UNTOLD and held.stage in (Stage.WAITING, Stage.ROBOTS):
             self._refuse(held, reason)
             return
         self.ends.drop(held, reason)
         self.lanes.note_left(held)
         self._wake_for_missed(held)
 
-    def fail(self, held: HeldUrl, error: str) -> None:
-        """The URL's host has failed before the fetch. The URL goes to the engine all the same, and fails there."""
+    def fail(self, held: HeldUrl, outcome: str, error: Exception | None = None) -> None:
+        """The URL fails before its fetch. It goes to the engine all the same, and fails there, unless it has left."""
         self.fetches.leave(held)
-        self._refuse(held, error)
+        if held.stage in (Stage.WAITING, Stage.ROBOTS):
+            self._refuse(held, outcome, error)
 
-    def _refuse(self, held: HeldUrl, why: str) -> None:
-        held.refuse(why)
+    def _refuse(self, held: HeldUrl, why: str, error: Exception | None = None) -> None:
+        held.refuse(why, error)
         self.admit(held)
 
     def _wake_for_missed(self, held: HeldUrl) -> None:

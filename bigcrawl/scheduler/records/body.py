@@ -7,11 +7,14 @@ them. In a crawl that visits pages again there may be two more: what is known of
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgpack
 
 from bigcrawl.url.canonical import UrlError, canonicalize
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
 
 _PLAIN_FIELDS = 3
 _LIST_OF_3, _LIST_OF_4, _LIST_OF_5 = b"\x93", b"\x94", b"\x95"  # how msgpack begins lists of so many
@@ -119,6 +122,17 @@ def look_at_origin(body: bytes) -> tuple[int, str | None]:
     headers = payload.get("headers", {}) if isinstance(payload, dict) else {}
     referrer = next((values[0] for name, values in headers.items() if name in {b"Referer", "Referer"}), None)
     return depth, referrer.decode("latin-1") if isinstance(referrer, bytes) else referrer
+
+
+def look_at_meta(body: bytes, keys: Iterable[str]) -> dict[str, bytes]:
+    """Return what the meta of a body has under these keys, each value packed as it is there.
+
+    Raises:
+        ValueError: the body is damaged.
+    """
+    _, _, payload, _ = _fields(body)
+    meta = payload.get("meta") if isinstance(payload, dict) else None
+    return {key: msgpack.packb(meta[key]) for key in keys if key in meta} if isinstance(meta, dict) else {}
 
 
 def visit_in(body: bytes) -> bytes:

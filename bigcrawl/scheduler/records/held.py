@@ -53,6 +53,7 @@ class HeldUrl:
     robots_failure: str = ""  # error:<kind>, if the fetch of its robots.txt got no answer
     rest_after_head_ms: int = -1  # how long its host rests after the HEAD that was sent; -1: none was
     refusal: str = ""  # why it is not fetched, if only its errback is left to run: a reason, or error:<kind>
+    refusal_error: Exception | None = None  # the error by which it fails, if it is not that of the refusal
     suspicion: Suspicion | None = None  # set if it may have killed a node
     # Its fetch.
     fetching_since_ms: int = -1  # monotonic; -1: not being fetched, or already answered
@@ -165,9 +166,14 @@ class HeldUrl:
         self.stage = Stage.WAITING
         self.due_ms, self.due_us = now_ms, 0
 
-    def refuse(self, why: str) -> None:
-        """It is not fetched; the engine gets it all the same, for its errback."""
+    def refuse(self, why: str, error: Exception | None = None) -> None:
+        """It is not fetched; the engine gets it all the same, for its errback, which may be told this very error."""
         self.stage = Stage.WAITING
+        self.refusal = why
+        self.refusal_error = error
+
+    def lose(self, why: str) -> None:
+        """The engine takes it, but its request has been lost, and only its errback is left to run."""
         self.refusal = why
 
     def forbid(self, rule: str) -> None:

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from bigcrawl.drum.format import KeyArray
 
 
+OWN_ERROR = "error:other"  # the outcome of a fetch that failed by an error which says nothing of the host
 ABORTED = "aborted"  # the outcome of a fetch that was given up because the node stops
 
 
@@ -47,7 +48,7 @@ CODES: Final[dict[str, int]] = {
     "error:dataloss": 1103,
     "error:too-large": 1104,
     "error:connection": 1105,
-    "error:other": 1106,
+    OWN_ERROR: 1106,
     # not fetched
     "dropped:forbidden": 1200,
     "dropped:unreachable": 1201,
@@ -60,6 +61,7 @@ CODES: Final[dict[str, int]] = {
     "dropped:elsewhere": 1208,
     "dropped:media-type": 1209,
     "dropped:size": 1210,
+    "dropped:lost-from-memory": 1211,
 }
 """Code of each counter that is not an HTTP status. A status from 100 to 999 is its own code."""
 

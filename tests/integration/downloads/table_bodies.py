@@ -91,8 +91,6 @@ ENCODINGS = (
         name="coded-badly",
         answers=(answer(b"not gzip at all", _HTML, ("Content-Encoding", "gzip")),),
         request=_NO_RETRY,
-        ours={"record.0.error": "scrapy.exceptions.IgnoreRequest"},
-        why="a server's wrong header is counted, and no error of the crawl's with a traceback",
     ),
     Case(name="coded-empty", answers=(answer(b"", _HTML, ("Content-Encoding", "gzip")),), request=_NO_RETRY),
     Case(

@@ -41,9 +41,11 @@ def test_retry_waits_in_its_hosts_queue(alone: Seen) -> None:
 
 
 def test_other_schemes_are_dropped_and_counted(alone: Seen) -> None:
-    """The frontier queues http and https; a page of another scheme is had with `engine.download_async`."""
+    """The frontier queues http and https; errbacks hear of others, which `engine.download_async` fetches."""
     assert alone.stats["bigcrawl/dropped/url-scheme"] == 3
-    assert [name for name in alone.records if name.startswith("dropped")] == []
+    dropped = [rows for name, rows in alone.records.items() if name.startswith("dropped")]
+    assert sum(map(len, dropped)) == 3
+    assert {row["error"].rpartition(".")[2] for rows in dropped for row in rows} == {"UrlRefusedError"}
 
 
 def test_robots_are_obeyed_without_scrapys_middleware(alone: Seen) -> None:

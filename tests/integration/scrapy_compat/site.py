@@ -165,6 +165,11 @@ class _Handler(BaseHTTPRequestHandler):
                 self.server.site.released.wait(HOLD_S_MAX)
             case "release":
                 self.server.site.released.set()
+            case "unpacked":
+                return 200, b"it was never packed", [("Content-Type", "text/html"), ("Content-Encoding", "gzip")]
+            case "refresh":
+                refresh = '<meta http-equiv="refresh" content="0; url=/landed/refresh">'
+                return 200, f"<html><head>{refresh}</head></html>".encode(), [("Content-Type", "text/html")]
             case "redirect":
                 return _redirects(self.server.site)[rest]
             case "cookie-gate" if "gate=open" not in self.headers.get("Cookie", ""):

@@ -122,6 +122,7 @@ def test_spider_ends_when_told_and_names_what_is_wrong(tmp_path: Path, redis_url
         assert crawl.run() == 1
         assert re.search(r"ERROR: the key '.*' is a string: entries are taken from", crawl.log.read_text())
         assert "Traceback" not in crawl.log.read_text()
+        assert "is finished:" not in crawl.log.read_text(), "its list may have more"
         theirs = {
             "SCHEDULER": "scrapy_redis.scheduler.Scheduler",
             "DUPEFILTER_CLASS": "scrapy_redis.dupefilter.RFPDupeFilter",

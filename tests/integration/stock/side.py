@@ -18,7 +18,7 @@ from scrapy.utils.defer import deferred_f_from_coro_f
 from scrapy.utils.log import configure_logging
 from scrapy.utils.reactor import install_reactor
 
-from tests.integration.stock.spiders import SPIDERS
+from tests.integration.stock import failing, holding, spiders
 from tests.integration.stock.watch import TOLD
 from tests.support.offline import ATTEMPTS, cut_off
 
@@ -26,7 +26,8 @@ from tests.support.offline import ATTEMPTS, cut_off
 def main(order: dict[str, Any]) -> None:
     if order.get("is_offline"):
         cut_off()
-    crawls = [(SPIDERS[name], settings, order["arguments"]) for name, settings in order["crawls"]]
+    known = spiders.SPIDERS | holding.SPIDERS | failing.SPIDERS
+    crawls = [(known[name], settings, order["arguments"]) for name, settings in order["crawls"]]
     try:
         _RUNNERS[order["runner"]](crawls)
     finally:

@@ -5,6 +5,9 @@ from __future__ import annotations
 from tests.integration.stock.case import ANYTHING, Case
 
 _OWN = "tests.integration.stock.spiders.OwnPipeline"
+_HANDLES = "tests.integration.stock.holding.HandleMiddleware"
+_FAILING = "tests.integration.stock.failing"
+_ROBOTS_FIRST = "without a robots.txt no page is asked for, so each page asks for it in its place"
 _UNDER_WAY = {"items": ANYTHING, "signals": ANYTHING, "stats": ANYTHING}
 
 CASES = (
@@ -43,4 +46,29 @@ CASES = (
     Case("hold", {"CLOSESPIDER_TIMEOUT": 6, "DOWNLOAD_TIMEOUT": 9, "RETRY_ENABLED": False}, name="closespider-timeout"),
     Case("retries", {"RETRY_TIMES": 1}),
     Case("redirects"),
+    Case("handled", {"RETRY_TIMES": 2, "DOWNLOADER_MIDDLEWARES": {_HANDLES: 10}}),
+    Case("kept", {"DOWNLOADER_MIDDLEWARES": {_HANDLES: 10}, "BIGCRAWL_NOT_STORABLE": "memory"}),
+    Case("values"),
+    Case(
+        "failing",
+        {"DOWNLOAD_HANDLERS": {"http": f"{_FAILING}.RaisingHandler"}},
+        ours={"stats": ANYTHING},
+        why=_ROBOTS_FIRST,
+        name="handler-raises",
+    ),
+    Case(
+        "failing",
+        {"DOWNLOAD_HANDLERS": {"http": f"{_FAILING}.UnmadeHandler"}},
+        ours={"stats": ANYTHING},
+        why=_ROBOTS_FIRST,
+        name="handler-cannot-be-made",
+    ),
+    Case(
+        "failing",
+        {"DOWNLOAD_HANDLERS": {"http": f"{_FAILING}.ImpersonatingHandler"}, "RETRY_TIMES": 1},
+        ours={"stats": ANYTHING},
+        why="robots.txt is asked for as its page connects, and so is answered",
+        name="handler-impersonates",
+    ),
+    Case("unpacked"),
 )

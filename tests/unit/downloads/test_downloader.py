@@ -56,7 +56,8 @@ class Crawl:
     def transfers_running(self) -> int:
         """How many libcurl has begun."""
         handler = self.downloader.handlers._handlers._handlers.get("http")
-        return handler._transfers.running if handler is not None else 0
+        transfers = handler._transfers if handler is not None else None
+        return transfers.running if transfers is not None else 0
 
     async def fetch(self, request: Request) -> Response | Request:
         async with asyncio.timeout(60):

@@ -16,6 +16,7 @@ from scrapy.exceptions import IgnoreRequest
 from scrapy.http import HtmlResponse, Response
 
 from bigcrawl.middlewares.compression import FREE_BYTES, CompressionMiddleware
+from bigcrawl.scheduler.adapter.fetch_errors import error_outcome, is_own
 from bigcrawl.scheduler.scheduler import Scheduler
 from tests.unit.downloads.crawlers import new_crawler
 from tests.unit.downloads.test_limits import counts
@@ -110,10 +111,17 @@ def test_body_packed_too_often_is_refused(encoding: str) -> None:
 
 @pytest.mark.parametrize("encoding", PACKERS)
 def test_body_that_is_not_packed_as_it_says_is_counted(encoding: str) -> None:
-    """No error of ours with a traceback: no spider sees it, and that is told by reason."""
+    """No spider sees it, and its errback gets Scrapy's own error, which is a page's and not one of our code."""
     crawler = new_crawler()
-    with pytest.raises(IgnoreRequest, match="not packed as its Content-Encoding says"):
+    scrapys = HttpCompressionMiddleware(crawler=crawler)
+    page = Response(URL, body=b"<p>a page that was never packed</p>", headers={"Content-Encoding": encoding})
+    with pytest.raises(Exception, match=r".") as wanted:
+        scrapys.process_response(Request(URL), page)
+    with pytest.raises(type(wanted.value)) as caught:
         unpack(b"<p>a page that was never packed</p>", encoding, crawler)
+    assert str(caught.value) == str(wanted.value)
+    assert error_outcome(caught.value) == "error:dataloss"
+    assert not is_own(caught.value)
     assert counts(crawler) == {"packing": 1}
 
 

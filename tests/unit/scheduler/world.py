@@ -74,7 +74,7 @@ class Web:
         self.was_asked = asyncio.Event()
         self.gate: asyncio.Event | None = None  # when there is one, fetches wait for it
 
-    async def __call__(self, url: str, method: str = "GET", gaps: tuple[Space, ...] = ()) -> Fetched:
+    async def __call__(self, url: str, method: str = "GET", gaps: tuple[Space, ...] = (), like: bytes = b"") -> Fetched:
         url = url if method == "GET" else f"{method} {url}"
         self.asked.append(url)
         self.was_asked.set()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime
 import enum
 import io
+import sys
 from dataclasses import InitVar, dataclass, field
 from decimal import Decimal
 from typing import Any, ClassVar, NamedTuple
@@ -444,8 +445,28 @@ def test_message_can_make_only_records(module: str, name: str, spider: ShopSpide
     """No message makes anything be called but an Item, dataclass or named tuple that is imported already."""
     record = msgpack.ExtType(5, msgpack.packb([module, name, {}]))
     body = msgpack.packb((URL, 0, {"meta": {"value": record}}))
-    with pytest.raises(ValueError, match="is not among those that this spider uses"):
+    with pytest.raises(ValueError, match="is not among the records that this spider uses"):
         decode_request(body, spider)
+
+
+@pytest.mark.parametrize("name", ["subprocess.Popen", "antigravity.Request", f"{__name__}.Point", "Request"])
+def test_message_names_no_class_but_an_imported_request(name: str, spider: ShopSpider) -> None:
+    """Neither as the class of the request itself, nor of one among its values; nothing is imported for it."""
+    inner = msgpack.ExtType(13, msgpack.packb({"url": URL, "_class": name}))
+    for payload in ({"_class": name, "meta": {}}, {"meta": {"later": inner}}):
+        with pytest.raises(ValueError, match="is not among the requests that this spider uses"):
+            decode_request(msgpack.packb((URL, 0, payload)), spider)
+    assert "antigravity" not in sys.modules
+
+
+def test_class_of_a_request_that_no_other_node_finds_is_refused(spider: ShopSpider) -> None:
+    """It is refused where it is made, and not where it is read."""
+
+    class Own(Request):
+        pass
+
+    with pytest.raises(RequestNotStorableError, match=r"its class .* move the class to the top level"):
+        stored(Own(URL), spider)
 
 
 def test_callback_that_is_gone_is_an_error(spider: ShopSpider) -> None:

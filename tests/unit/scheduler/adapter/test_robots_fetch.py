@@ -3,23 +3,32 @@
 from __future__ import annotations
 
 import asyncio
+import gzip
 from types import SimpleNamespace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
-from scrapy.exceptions import DownloadTimeoutError, IgnoreRequest
+from scrapy import Request, Spider
+from scrapy.exceptions import DownloadTimeoutError, IgnoreRequest, NotSupported
 from scrapy.http import Response
 
+from bigcrawl.links import Links
 from bigcrawl.politeness.robots_policy import BODY_BYTES_MAX
-from bigcrawl.scheduler.adapter.fetch_errors import FetchAbortedError
+from bigcrawl.scheduler.adapter.fetch_errors import UNPACKING, FetchAbortedError
+from bigcrawl.scheduler.adapter.request_codec import encode_request, links_encoder
 from bigcrawl.scheduler.adapter.robots_fetch import RobotsFetch
 from bigcrawl.scheduler.gates.closed import Closed
 from bigcrawl.scheduler.gates.fetched import Fetched
-
-if TYPE_CHECKING:
-    from scrapy import Request
+from tests.support.keys import request_key, url_key
 
 URL = "http://a.example/robots.txt"
+
+
+def not_packed() -> Exception:
+    """What a body raises that is not packed as it says."""
+    error = gzip.BadGzipFile("Not a gzipped file")
+    error.add_note(UNPACKING)
+    return error
 
 
 class Engine:
@@ -69,11 +78,37 @@ def test_file_that_was_cut_for_its_size_is_an_answer() -> None:
 
 @pytest.mark.parametrize(
     ("error", "failure"),
-    [(DownloadTimeoutError("slow"), "error:timeout"), (IgnoreRequest("too large"), ""), (ValueError("odd"), "")],
+    [(DownloadTimeoutError("slow"), "error:timeout"), (IgnoreRequest("too large"), ""), (not_packed(), "")],
 )
 def test_failure_is_no_answer(error: Exception, failure: str) -> None:
     """Whatever it is, nothing is raised; where the host has failed, it is told how."""
     assert fetched(error) == Fetched(None, failure=failure)
+
+
+@pytest.mark.parametrize("error", [ValueError("odd"), NotSupported("no handler"), OSError("of a library")])
+def test_error_that_says_nothing_of_the_host_is_handed_on(error: Exception) -> None:
+    """A handler that cannot be loaded, or raises errors of its own: the URL fails with this very error."""
+    with pytest.raises(Closed) as closed:
+        fetched(error)
+    assert closed.value.error is error
+    assert not closed.value.failure
+
+
+def test_file_is_asked_for_as_its_page_connects() -> None:
+    """With the keys that decide it, of whatever type, and no others; a damaged body has none."""
+    engine = Engine(Response(URL))
+    crawler: Any = SimpleNamespace(engine=engine)
+    fetch = RobotsFetch(crawler, ("proxy", "impersonate_args", "bindaddress"))
+    meta = {"proxy": "http://p.example/", "impersonate_args": {"a": (1, 2)}, "other": 1, "dont_retry": False}
+    page = Request("http://a.example/", meta=meta)
+    queued, _ = encode_request(page, Spider(name="x"), key_of=request_key, checked=True, url_bytes_max=8192)
+    for body in (queued.body, b"", b"damaged", links_encoder(Links([]), 0)(url_key(URL), URL).body):
+        asyncio.run(fetch(URL, like=body))
+    first, *others = (request.meta for request in engine.asked)
+    assert (first["proxy"], first["impersonate_args"]) == ("http://p.example/", {"a": (1, 2)})
+    assert first["dont_retry"] is True
+    assert not {"other", "bindaddress"} & first.keys()
+    assert not any("proxy" in meta for meta in others)
 
 
 def test_request_is_one_request_that_no_middleware_repeats_or_redirects() -> None:

@@ -46,8 +46,8 @@ class Answers:
     def give_up(self, held: HeldUrl, reason: str, rule: str = "") -> None:
         self.said.append(("up", held.seq, reason))
 
-    def fail(self, held: HeldUrl, error: str) -> None:
-        self.said.append(("fail", held.seq, error))
+    def fail(self, held: HeldUrl, outcome: str, error: Exception | None = None) -> None:
+        self.said.append(("fail", held.seq, error or outcome))
 
 
 def url_of(host: str, path: str = "/", seq: int = 1, due_ms: int = 0) -> HeldUrl:
@@ -261,6 +261,32 @@ def test_errback_hears_of_a_host_that_has_failed(tmp_path: Path, crawl_name: str
                 held = url_of(host)
                 held.has_errback = True
                 assert await g.ask(held) == [answer]
+
+    asyncio.run(scenario())
+
+
+@pytest.mark.parametrize("has_errback", [True, False])
+@pytest.mark.parametrize("way", ["robots", "redirect", "head"])
+def test_error_of_ours_is_the_urls_and_not_its_hosts(
+    tmp_path: Path, crawl_name: str, redis_url: str, way: str, *, has_errback: bool
+) -> None:
+    """A handler that fails by itself, over robots.txt, where that leads, or a head: this URL fails with that error."""
+    error = OSError("of a library")
+
+    async def scenario() -> None:
+        settings = HEADS if way == "head" else {}
+        async with gate(tmp_path, crawl_name, redis_url, **settings) as g:
+            answers = g.world.web.answers
+            elsewhere = "http://b.example/robots.txt"
+            answers["http://a.example/robots.txt"] = Fetched(301, location=elsewhere)
+            answers[{"robots": "http://a.example/robots.txt", "redirect": elsewhere}.get(way, "-")] = Closed(
+                error=error
+            )
+            answers["HEAD http://a.example/a.pdf"] = Closed(error=error)
+            held = asked_first("a.example", "/a.pdf") if way == "head" else url_of("a.example")
+            held.has_errback = has_errback
+            assert await g.ask(held) == [("fail", 1, error)]
+            assert (held.host_report, held.robots_failure) == ("", "")
 
     asyncio.run(scenario())
 

@@ -32,7 +32,9 @@ def test_cross_host_robots_redirect_borrows_the_host(tmp_path: Path, crawl_name:
             lent: list[Any] = []
             fetch = w.web
 
-            async def watched(url: str, method: str = "GET", gaps: tuple[Space, ...] = ()) -> Fetched:
+            async def watched(
+                url: str, method: str = "GET", gaps: tuple[Space, ...] = (), like: bytes = b""
+            ) -> Fetched:
                 lent.append(await w.client.command("HEXISTS", record, "lent"))
                 return await fetch(url, method, gaps)
 
@@ -89,7 +91,7 @@ def test_lent_host_is_held_against_other_crawls(tmp_path: Path, crawl_name: str,
         def leave_host(self, host: str, rest_ms: int) -> None:
             done.append(("leave", host))
 
-    async def fetch(url: str, method: str = "GET", gaps: tuple[Space, ...] = ()) -> Fetched:
+    async def fetch(url: str, method: str = "GET", gaps: tuple[Space, ...] = (), like: bytes = b"") -> Fetched:
         done.append(("fetch", url))
         return Fetched(301, location=f"http://{ELSEWHERE}/r") if url == FILE else Fetched(404)
 

@@ -73,7 +73,7 @@ class Crawler:
         self._origin = origin
         self._fetches: set[asyncio.Task[None]] = set()
 
-    async def _robots(self, url: str, method: str = "GET", gaps: tuple[Space, ...] = ()) -> Fetched:
+    async def _robots(self, url: str, method: str = "GET", gaps: tuple[Space, ...] = (), like: bytes = b"") -> Fetched:
         await self._origin.visit(self.name, url)
         return Fetched(404)
 

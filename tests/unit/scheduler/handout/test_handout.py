@@ -85,6 +85,26 @@ def test_a_url_that_its_head_drops_leaves_its_host_a_rest(desk: Desk, *, has_err
     assert desk.ended() == [Ended(1, 3_000, b"", "dropped:media-type")]
 
 
+def test_errback_of_a_url_that_was_fetched_elsewhere_is_not_called(desk: Desk) -> None:
+    """It is a duplicate like any other, which ends silently."""
+    held = desk.taken()
+    held.has_errback = True
+    desk.handout.give_up(held, "elsewhere")
+    assert held.end is not None
+    assert held.end.counter == "dropped:elsewhere"
+
+
+def test_url_that_has_left_does_not_come_back_by_a_failure(desk: Desk) -> None:
+    """Another node may own it by the time its robots.txt has failed."""
+    held = desk.taken()
+    held.begin_robots_fetch()
+    desk.handout.return_all()
+    assert held.stage is Stage.ENDED
+    desk.handout.fail(held, "error:timeout")
+    assert held.stage is Stage.ENDED
+    assert desk.handout.buffer.pop() is None
+
+
 def test_end_waits_for_links_offered_before_it(desk: Desk) -> None:
     """The barrier of an ended URL is what the outbox had been offered by then."""
     held = desk.started()

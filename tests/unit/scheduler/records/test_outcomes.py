@@ -71,6 +71,7 @@ def test_layout_is_that_of_the_crawls_that_exist() -> None:
         "dropped:elsewhere": 1208,
         "dropped:media-type": 1209,
         "dropped:size": 1210,
+        "dropped:lost-from-memory": 1211,
     }
 
 

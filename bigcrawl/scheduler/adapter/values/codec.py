@@ -1,0 +1,285 @@
+"""Turns values of meta and cb_kwargs into msgpack and back: plain values, and types that msgpack would lose.
+
+Tuples, sets, dates and times, decimals, paths, members of enumerations and records (`records`) keep their types:
+each is a msgpack extension type that holds a list, a text, [module, class, member] or [module, class, fields]. A
+Request holds what `Request.to_dict` returns. Classes and functions themselves are stored by name if they are of certain
+packages. Objects of other classes are what functions make of them that the project names (`taught_types`). Other
+subclasses of dict, str and the like come back as their base class, numpy's numbers as Python's.
+
+Reading a message imports nothing that the message names, and runs no code of its classes, but that of a Request's. A
+class is looked up among the modules that the process has imported. It is refused if it is neither an enumeration nor a
+record, and a record is filled in without its constructor.
+"""
+
+from __future__ import annotations
+
+import datetime
+import enum
+from decimal import Decimal
+from pathlib import Path, PurePath, PurePosixPath, PureWindowsPath
+from types import FunctionType
+from typing import TYPE_CHECKING, Any, Final
+
+import msgpack
+import numpy as np
+from scrapy import Item, Request
+from scrapy.utils.request import request_from_dict
+
+from bigcrawl.scheduler.adapter.values.known_names import class_found, found, is_within, name_of
+from bigcrawl.scheduler.adapter.values.records import kind_of
+from bigcrawl.scheduler.adapter.values.taught_types import dotted_name
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping
+
+    from scrapy import Spider
+
+    from bigcrawl.scheduler.adapter.values.taught_types import TaughtType
+
+# A number never gets another meaning, because stored requests contain it.
+_TUPLE, _SET, _FROZENSET, _DATETIME, _RECORD, _DATE, _TIME, _TIMEDELTA, _DECIMAL, _ENUM = range(1, 11)
+_PATH, _NAMED, _REQUEST, _TAUGHT = range(11, 15)
+_NESTED_MAX = 500  # msgpack itself stops at 511, and a value that contains itself never ends
+
+NOT_STORABLE = (TypeError, ValueError, OverflowError, RecursionError, AttributeError)
+"""What `Values.packed` raises for a value that cannot be stored. A function that a project names may raise anything."""
+
+
+class Values:
+    """Packs and reads values.
+
+    Args:
+        spider: its methods may be the callbacks of requests among the values; None: no request among them has one.
+        packages: their classes and functions may be values.
+        types: those that the project teaches.
+    """
+
+    def __init__(
+        self,
+        spider: Spider | None = None,
+        packages: Iterable[str] = (),
+        types: Mapping[str, TaughtType] | None = None,
+    ) -> None:
+        self._spider = spider
+        self._packages = frozenset(packages)
+        self._types = types or {}
+
+    def __repr__(self) -> str:
+        return f"<Values packages={sorted(self._packages)} types={sorted(self._types)}>"
+
+    def packed(self, value: object) -> bytes:
+        """Return a value as bytes.
+
+        Raises:
+            one of NOT_STORABLE: the value cannot be stored; `culprit` says which part of it.
+        """
+        data: bytes = msgpack.packb(value, default=self._to_ext, strict_types=True)
+        return data
+
+    def unpacked(self, data: bytes) -> Any:
+        """Return the value that `packed` was given.
+
+        Raises:
+            ValueError, or another of NOT_STORABLE: the bytes are damaged, or name a class that this process lacks.
+        """
+        return msgpack.unpackb(data, raw=False, strict_map_key=False, ext_hook=self._from_ext)
+
+    def culprit(self, value: object, path: str, depth: int = 0) -> tuple[str, str, str] | None:
+        """Return the first value that cannot be stored: key path, reason, type; None if there is none."""
+        if depth > _NESTED_MAX:
+            return f"{path[:100]}...", "is nested too deep, or holds itself", type(value).__name__
+        for inner_path, inner in _parts(value, path):
+            if culprit := self.culprit(inner, inner_path, depth + 1):
+                return culprit
+        if isinstance(value, _CONTAINERS):
+            return None
+        try:
+            self.packed(value)
+        except Exception as error:  # noqa: BLE001 - of a function that the project names
+            kind = type(value).__name__
+            return path, f"holds a {kind} ({error})", kind
+        return None
+
+    # --- to bytes
+
+    def _to_ext(self, value: Any) -> Any:
+        """Return an extension type for a value whose type msgpack would lose, or the plain value of a subclass."""
+        if self._types and (taught := self._types.get(name := dotted_name(type(value)))) is not None:
+            return msgpack.ExtType(_TAUGHT, self.packed([name, taught.to_plain(value)]))
+        if isinstance(value, enum.Enum):
+            return msgpack.ExtType(_ENUM, self.packed(_member(value)))
+        if isinstance(value, type | FunctionType):
+            return msgpack.ExtType(_NAMED, self.packed(self._named(value)))
+        if (kind := kind_of(type(value))) is not None:
+            fields = kind.fields_of(value)
+            return msgpack.ExtType(_RECORD, self.packed([*name_of(type(value)), fields]))
+        if isinstance(value, Request):
+            return msgpack.ExtType(_REQUEST, self.packed(fields_of_request(value, self._spider)))
+        return self._plain_ext(value)
+
+    def _plain_ext(self, value: Any) -> Any:
+        if isinstance(value, datetime.timedelta):
+            return msgpack.ExtType(_TIMEDELTA, self.packed([value.days, value.seconds, value.microseconds]))
+        if isinstance(value, PurePath):
+            flavour = next(kind for kind in _PATHS if isinstance(value, kind))
+            return msgpack.ExtType(_PATH, self.packed([flavour.__name__, str(value)]))
+        for kind, (code, text_of, _) in _TEXTS.items():
+            if isinstance(value, kind):
+                return msgpack.ExtType(code, text_of(value).encode())
+        for kind, code in _COLLECTIONS.items():
+            if isinstance(value, kind):
+                return msgpack.ExtType(code, self.packed([*value]))
+        for kind, plain in _PLAIN.items():
+            if isinstance(value, kind):
+                return plain(value)
+        raise TypeError(f"cannot store {type(value).__name__}")
+
+    def _named(self, value: type | FunctionType) -> tuple[str, str]:
+        if not is_within(value.__module__, self._packages):
+            raise TypeError(f"BIGCRAWL_STORED_PACKAGES does not list {value.__module__}")
+        return name_of(value)
+
+    # --- from bytes
+
+    def _from_ext(self, code: int, data: bytes) -> Any:
+        if code in _COLLECTION_OF_CODE:
+            return _COLLECTION_OF_CODE[code](self.unpacked(data))
+        if code in _TEXT_OF_CODE:
+            return _TEXT_OF_CODE[code](data.decode())
+        read = _READERS.get(code)
+        if read is None:
+            raise ValueError(f"unknown extension type {code}")
+        return read(self, *self.unpacked(data)) if code != _REQUEST else read(self, self.unpacked(data))
+
+    def _read_named(self, module: str, name: str) -> object:
+        there = found(module, name) if is_within(module, self._packages) else None
+        if there is None:
+            raise ValueError(f"{module}.{name} is no class or function of BIGCRAWL_STORED_PACKAGES that is imported")
+        return there
+
+    def _read_taught(self, name: str, plain: object) -> object:
+        if name not in self._types:
+            raise ValueError(f"objects of {name} cannot be read: BIGCRAWL_STORED_TYPES does not have it")
+        return self._types[name].from_plain(plain)
+
+    def _read_request(self, fields: dict[str, Any]) -> Request:
+        return request_of_fields(fields, self._spider)
+
+
+def _parts(value: object, path: str) -> Iterable[tuple[str, object]]:
+    """The values in a value, each with its key path."""
+    if isinstance(value, dict | Item):
+        for key, inner in value.items():
+            yield (f"{path}[{key!r}]" if path else str(key)), inner
+            yield f"{path} key {key!r}", key
+    elif isinstance(value, list | tuple | set | frozenset):
+        for index, inner in enumerate(value):
+            yield f"{path}[{index}]", inner
+
+
+_CONTAINERS: Final = (dict, Item, list, tuple, set, frozenset)
+_PATHS: Final = (Path, PurePosixPath, PureWindowsPath)
+_PATH_OF_NAME: Final = {kind.__name__: kind for kind in _PATHS}
+
+# A datetime is also a date, so it comes first.
+_TEXTS: dict[type, tuple[int, Callable[[Any], str], Callable[[str], Any]]] = {
+    datetime.datetime: (_DATETIME, datetime.datetime.isoformat, datetime.datetime.fromisoformat),
+    datetime.date: (_DATE, datetime.date.isoformat, datetime.date.fromisoformat),
+    datetime.time: (_TIME, datetime.time.isoformat, datetime.time.fromisoformat),
+    Decimal: (_DECIMAL, str, Decimal),
+}
+_COLLECTIONS: dict[type[Any], int] = {tuple: _TUPLE, frozenset: _FROZENSET, set: _SET}
+_PLAIN: dict[type, Callable[[Any], object]] = {
+    **{kind: kind for kind in (str, bytes, int, float, dict, list)},
+    np.integer: int,
+    np.floating: float,
+    np.bool_: bool,
+}
+_TEXT_OF_CODE = {code: read for code, _, read in _TEXTS.values()}
+_COLLECTION_OF_CODE = {code: kind for kind, code in _COLLECTIONS.items()}
+
+
+# --- requests
+
+
+def fields_of_request(request: Request, spider: Spider | None) -> dict[str, Any]:
+    """Return what `Request.to_dict` returns, with callbacks as names of the spider's methods.
+
+    Raises:
+        TypeError: no other process finds the request's class.
+        ValueError: a callback or errback is no method of the spider.
+    """
+    if type(request) is not Request:
+        name_of(type(request))
+    return request.to_dict(spider=spider)
+
+
+def request_of_fields(fields: dict[str, Any], spider: Spider | None) -> Request:
+    """Return the request that `fields_of_request` was given.
+
+    Raises:
+        ValueError: its class is not among those that are imported; the spider lacks a callback.
+    """
+    named = fields.get("_class")
+    if named is None:
+        return request_from_dict(fields, spider=spider)
+    module, _, name = str(named).rpartition(".")
+    kind = class_found(module, name)
+    if kind is None or not issubclass(kind, Request):
+        raise ValueError(f"the class {named} is not among the requests that this spider uses")
+    return request_from_dict({**fields, "_class": kind}, spider=spider)
+
+
+# --- objects by their class
+
+
+def _member(value: enum.Enum) -> tuple[str, str, str | int]:
+    kind = type(value)
+    # A combination of flags has no name to look up.
+    is_named = kind.__members__.get(value.name or "") is value
+    return (*name_of(kind), str(value.name) if is_named else int(value.value))
+
+
+def _read_path(_: Values, flavour: str, text: str) -> PurePath:
+    if flavour not in _PATH_OF_NAME:
+        raise ValueError(f"unknown kind of path {flavour}")
+    return _PATH_OF_NAME[flavour](text)
+
+
+def _read_member(_: Values, module: str, name: str, member: str | int) -> enum.Enum:
+    kind: Any = class_found(module, name)
+    if kind is None or not issubclass(kind, enum.Enum):
+        raise ValueError(f"the class {module}.{name} is not among the enumerations that this spider uses")
+    try:
+        found_member: enum.Enum = kind(member) if issubclass(kind, enum.Flag) and type(member) is int else kind[member]
+    except (KeyError, TypeError) as error:
+        raise ValueError(f"the class {module}.{name} has changed since: {error}") from error
+    return found_member
+
+
+def _read_record(_: Values, module: str, name: str, content: dict[str, Any]) -> object:
+    of_record = class_found(module, name)
+    kind = kind_of(of_record) if of_record is not None and not issubclass(of_record, enum.Enum) else None
+    if kind is None:
+        raise ValueError(f"the class {module}.{name} is not among the records that this spider uses")
+    try:
+        record = kind.filled_in(of_record, content)
+    except (KeyError, TypeError, AttributeError) as error:
+        raise ValueError(f"the class {module}.{name} has changed since: {error}") from error
+    if content:
+        raise ValueError(f"the class {module}.{name} has changed since: it lacks {', '.join(map(repr, content))}")
+    return record
+
+
+_READERS: Final[dict[int, Callable[..., Any]]] = {
+    _TIMEDELTA: lambda _, *parts: datetime.timedelta(*parts),
+    _PATH: _read_path,
+    _ENUM: _read_member,
+    _RECORD: _read_record,
+    _NAMED: Values._read_named,
+    _REQUEST: Values._read_request,
+    _TAUGHT: Values._read_taught,
+}
+
+PLAIN: Final = Values()
+"""Of a process without a spider: no classes, functions or taught types."""

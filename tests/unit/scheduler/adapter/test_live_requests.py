@@ -1,0 +1,264 @@
+"""Requests that hold what cannot be stored: this process hands them out as they are, another one what was stored."""
+
+from __future__ import annotations
+
+import threading
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from scrapy import Request, Spider
+from scrapy.utils.test import get_crawler
+
+from bigcrawl.exceptions import RequestNotStorableError
+from bigcrawl.scheduler.adapter import live_requests
+from bigcrawl.scheduler.adapter.fetch_errors import UrlRefusedError
+from bigcrawl.scheduler.adapter.live_requests import LiveRequests
+from bigcrawl.scheduler.adapter.request_codec import BODY_BYTES_MAX, LostRequestError
+from bigcrawl.scheduler.adapter.values.codec import Values
+from bigcrawl.scheduler.records.body import as_next_try, for_revisit
+from bigcrawl.scheduler.records.held import Stage
+from bigcrawl.scheduler.records.member import unpack_member
+from tests.support.keys import KEYS, request_key
+from tests.unit.scheduler.records.test_held_urls import held_url
+from tests.unit.scheduler.test_scheduler import new_scheduler
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+URL = "http://a.example/"
+
+
+def nested(_: Any) -> None:
+    """No method of a spider."""
+
+
+class HoldingSpider(Spider):
+    name = "holding"
+
+    def parse_page(self, response: Any) -> None:
+        """Names a callback."""
+
+    def failed(self, failure: Any) -> None:
+        """Names an errback."""
+
+
+def live_of(*, keeps: bool = False) -> LiveRequests:
+    """One of a process of its own."""
+    spider, stats = HoldingSpider(), get_crawler(HoldingSpider).stats
+    assert stats is not None
+    return LiveRequests(spider, Values(spider), stats, keeps=keeps)
+
+
+def body_of(live: LiveRequests, request: Request, before: bytes | None = None) -> bytes:
+    return live.encode(request, before, key_of=request_key, checked=True, url_bytes_max=8192)[0].body
+
+
+def plain_body(live: LiveRequests, **fields: Any) -> bytes:
+    return body_of(live, Request(URL, live.spider.parse_page, **fields))  # type: ignore[attr-defined]
+
+
+def test_try_keeps_what_was_added_and_another_process_has_the_stored_one() -> None:
+    """What the spider gave is stored; of a value that was replaced by one that cannot be, the stored one serves."""
+    here, there = live_of(), live_of()
+    before = plain_body(here, meta={"given": 1, "replaced": "old"}, cb_kwargs={"a": 1})
+    handle = threading.Lock()
+    meta = {"given": 1, "replaced": handle, "added": handle, "plain": 2, "retry_times": 1, "download_latency": 0.1}
+    tried = Request(URL, nested, meta=meta, cb_kwargs={"a": handle, "page": handle})
+    body = body_of(here, tried, before)
+    assert here.decode(body) is tried
+    assert "download_latency" not in tried.meta, "it belongs to the fetch before"
+    found = there.decode(body)
+    assert found.callback == there.spider.parse_page  # type: ignore[attr-defined]
+    assert found.cb_kwargs == {"a": 1}
+    assert found.meta == {"given": 1, "replaced": "old", "plain": 2, "retry_times": 1, "depth": 0}
+
+
+def test_request_is_kept_until_it_has_ended_for_good() -> None:
+    """A fetch that was given up comes back with the same body; nothing stays after the end."""
+    live = live_of()
+    body = body_of(live, Request(URL, meta={"added": threading.Lock()}), plain_body(live))
+    request = live.decode(body)
+    live.end(request, comes_back=True)
+    assert live.decode(body) is request
+    live.end(request, comes_back=False)
+    assert live.decode(body) is not request
+    assert "helpful=0 given=0" in repr(live)
+    live.end(Request(URL), comes_back=False)
+
+
+def test_spider_s_own_objects_are_refused_or_kept_and_lost() -> None:
+    """Refused by default. Kept, they are needed: without them the request is not run, in this try or the next."""
+    handle = threading.Lock()
+    request = Request(URL, nested, meta={"handle": handle})
+    with pytest.raises(RequestNotStorableError, match=r"BIGCRAWL_STORED_TYPES.*BIGCRAWL_NOT_STORABLE"):
+        body_of(live_of(), request.replace(callback=None))
+    here, there = live_of(keeps=True), live_of(keeps=True)
+    body = body_of(here, request)
+    tried = request.replace(meta={"handle": handle, "retry_times": 1})
+    again = body_of(here, tried, body)
+    for each, wanted in ((body, request), (again, tried)):
+        assert here.decode(each) is wanted
+        with pytest.raises(LostRequestError) as lost:
+            there.decode(each)
+        assert (lost.value.request.url, lost.value.request.callback) == (URL, None)
+
+
+def test_request_that_has_become_too_large_is_tried_again() -> None:
+    """Large values that were added are left out; those that were given, or large bodies, are refused as before."""
+    here, there = live_of(), live_of()
+    before = plain_body(here, meta={"given": "x"})
+    large = "x" * BODY_BYTES_MAX
+    tried = Request(URL, meta={"given": "x", "page": large, "retry_times": 1})
+    body = body_of(here, tried, before)
+    assert here.decode(body) is tried
+    assert there.decode(body).meta == {"given": "x", "retry_times": 1, "depth": 0}
+    for refused in (Request(URL, meta={"given": large}), Request(URL, method="POST", body=large)):
+        with pytest.raises(RequestNotStorableError, match="the whole is"):
+            body_of(here, refused, before)
+    assert "helpful=1" in repr(here), "what is refused is not kept"
+
+
+def test_oldest_makes_room(monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture) -> None:
+    """For URLs that were seen before, and never come back; those that were needed are counted when they are taken."""
+    monkeypatch.setattr(live_requests, "REQUESTS_MAX", 2)
+    live = live_of(keeps=True)
+    requests = [Request(f"{URL}{n}", meta={"handle": threading.Lock()}) for n in range(3)]
+    bodies = [body_of(live, request) for request in requests]
+    assert [live.decode(body) for body in bodies[1:]] == requests[1:]
+    with pytest.raises(LostRequestError):
+        live.decode(bodies[0])
+    live.close()
+    assert "2 requests were kept in memory" in caplog.text
+
+
+def test_bodies_of_tries_and_visits_keep_the_mark() -> None:
+    """Whatever else a body holds."""
+    live = live_of(keeps=True)
+    request = Request(URL, meta={"handle": threading.Lock()})
+    body = body_of(live, request)
+    assert live.decode(for_revisit(body, b"visit")) is request
+    tried = request.replace(meta={**request.meta, "retry_times": 1})
+    assert live.decode(as_next_try(body_of(live, tried, body), body)) is tried
+
+
+# --- in the frontier
+
+
+@pytest.fixture
+def frontier(tmp_path: Path) -> Any:
+    """A frontier whose node takes what it is offered; it has a URL in process."""
+    frontier = new_scheduler(tmp_path)
+    offered: list[Any] = []
+    node: Any = SimpleNamespace(
+        handout=SimpleNamespace(health=SimpleNamespace(is_failing=lambda *_: False), suspects=(), lanes=None),
+        crawl=SimpleNamespace(keys=KEYS),
+        outbox=SimpleNamespace(remember=lambda _key: True),
+        offer=offered.append,
+        offered=offered,
+        link_graph=None,
+        parts=SimpleNamespace(control=SimpleNamespace(discovers=True)),
+    )
+    frontier.attach(node, HoldingSpider())
+    return frontier
+
+
+def in_process(frontier: Any, request: Request) -> Any:
+    held = held_url(1)
+    body = body_of(frontier._live, request)
+    key = request_key(request.url, "GET", b"")
+    held.fields = held.fields._replace(key=key, body=body)
+    frontier.started.note_start(request, held)
+    return held
+
+
+def test_retry_and_redirects_of_a_request_with_a_handle_are_taken(frontier: Any) -> None:
+    """A page that a handler has put into meta made them vanish: no errback, and nothing counted."""
+    started = Request(URL, meta={"given": 1})
+    held = in_process(frontier, started)
+    started.meta["playwright_page"] = page = threading.Lock()
+    held.outcome = "status:503"
+    retry = started.replace(meta={**started.meta, "retry_times": 1}, dont_filter=True)
+    assert frontier.enqueue_request(retry)
+    assert frontier._live.decode(unpack_member(held.next_try).body) is retry
+    hop = {"redirect_times": 1, "redirect_urls": [URL]}
+    moved = Request("http://b.example/", meta={**started.meta, **hop}, dont_filter=True)
+    assert frontier.enqueue_request(moved)
+    assert frontier._live.decode(frontier.node.offered[0].body).meta["playwright_page"] is page
+    stored = live_of().decode(frontier.node.offered[0].body)
+    assert stored.meta == {"given": 1, "depth": 0, **hop}
+    copied = Request("http://c.example/", meta=dict(started.meta))
+    assert not frontier.enqueue_request(copied), "a link of the spider's"
+
+
+@pytest.mark.parametrize(
+    ("fields", "said"),
+    [
+        ({"url": "data:,x"}, "data:,x"),
+        ({"meta": {"x": threading.Lock()}}, "meta['x'] holds a lock"),
+        ({"callback": nested}, "callback is <function"),
+        ({"cookies": [1]}, "cookies is"),
+    ],
+)
+def test_errback_of_what_is_refused_is_called(frontier: Any, fields: dict[str, Any], said: str) -> None:
+    """The engine gets the request, and its error as the only answer, before anything else."""
+    request = Request(**{"url": URL, "errback": frontier._live.spider.failed, **fields})
+    assert not frontier.enqueue_request(request)
+    assert frontier.has_pending_requests()
+    assert frontier.next_request() is request
+    error = frontier.started.refusal_of(request)
+    assert isinstance(error, UrlRefusedError)
+    assert said in str(error)
+    assert frontier.started.is_refused(request)
+    assert frontier.started.next_refused() is None
+    assert not frontier.enqueue_request(Request(**{"url": URL, **fields}))
+    assert frontier.started.next_refused() is None, "it has no errback"
+
+
+def test_second_type_at_the_same_key_is_named(frontier: Any, caplog: pytest.LogCaptureFixture) -> None:
+    """Each once, with the remedy; all are counted."""
+    for value in (threading.Lock(), threading.Lock(), threading.Event(), threading.Event()):
+        frontier.enqueue_request(Request(URL, meta={"x": value}))
+    said = [record.getMessage() for record in caplog.records if "cannot be stored" in record.getMessage()]
+    assert [("holds a lock" in line, "holds a Event" in line) for line in said] == [(True, False), (False, True)]
+    assert all("docs/requests.md" in line for line in said)
+    assert frontier._crawler.stats.get_value("bigcrawl/dropped/not-storable") == 4
+
+
+def test_lost_request_gets_to_its_errback(frontier: Any) -> None:
+    """It is handed out as refused, and is not fetched; a stored one that lacks nothing needed is fetched."""
+    spider = frontier._live.spider
+    frontier.node.parts.engine = SimpleNamespace(callbacks=SimpleNamespace(instead_of=str))
+    other = live_of(keeps=True)
+    request = Request(URL, errback=other.spider.failed, meta={"handle": threading.Lock()})  # type: ignore[attr-defined]
+    held = held_url(1)
+    held.start(0)
+    held.fields = held.fields._replace(body=body_of(other, request))
+    built = frontier._build(frontier.node, held)
+    frontier.started.note_start(built, held)
+    assert (built.url, built.errback) == (URL, spider.failed)
+    assert "lost-from-memory" in str(frontier.started.refusal_of(built))
+    assert held.stage is Stage.STARTED
+    helpful = held_url(2)
+    helpful.fields = helpful.fields._replace(body=body_of(other, request, plain_body(other)))
+    assert frontier.started.refusal_of(frontier._build(frontier.node, helpful)) is None
+    assert not helpful.refusal
+
+
+def test_keys_of_meta_without_effect_are_warned_of_once(frontier: Any, caplog: pytest.LogCaptureFixture) -> None:
+    """If a spider sets them; meta that it copied from a page has the slot of that page."""
+    copied = {"download_slot": "a.example", "download_latency": 0.1}
+    for meta in ({"depth": 1}, copied, {"download_slot": "mine"}, {"download_slot": "mine"}):
+        frontier.enqueue_request(Request(URL, meta=dict(meta)))
+    frontier.enqueue_request(Request(URL, meta={"autothrottle_dont_adjust_delay": True}))
+    said = [record.getMessage().partition(" ")[0] for record in caplog.records if record.levelname == "WARNING"]
+    assert said == ["download_slot", "autothrottle_dont_adjust_delay"]
+
+
+def test_first_request_of_each_scheme_is_in_the_log(frontier: Any, caplog: pytest.LogCaptureFixture) -> None:
+    """As a warning: links may lead anywhere."""
+    for url in ("data:,a", "data:,b", "ftp://a.example/"):
+        frontier.enqueue_request(Request(url))
+    said = [record.getMessage() for record in caplog.records if record.levelname == "WARNING"]
+    assert ["data:" in line for line in said] == [True, False]
+    assert "ftp" in said[1]
