@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, BinaryIO, Final, NamedTuple
 
 from bigcrawl.page_index.search_key import search_key
 from bigcrawl.page_index.sorted_lines import SortedLines
+from bigcrawl.url.header import text_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -82,7 +83,7 @@ class CdxjIndex:
 def cdxj_line(page: PageRecord, filename: str) -> bytes:
     r"""Return the line of a capture, with its b"\n". Cost: 10 us."""
     url = page.fields[b"warc-target-uri"].strip(b"<>")
-    values = {"url": decoded(url), "mime": media_type(page)}
+    values = {"url": text_of(url), "mime": media_type(page)}
     if page.kind == b"response" and page.status:
         values["status"] = str(page.status)
     digest = decoded(page.fields.get(b"warc-payload-digest", b"")).removeprefix("sha1:")

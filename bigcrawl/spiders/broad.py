@@ -11,7 +11,7 @@ from scrapy.settings import Settings
 
 from bigcrawl.config import read_config
 from bigcrawl.exceptions import ConfigError
-from bigcrawl.links import Links
+from bigcrawl.links import Links, header_links
 from bigcrawl.spiders.seeds import Seeds
 from bigcrawl.spiders.sitemap_reading import sitemap_links
 from bigcrawl.url.canonical import UrlError, canonicalize
@@ -112,10 +112,13 @@ class BroadSpider(scrapy.Spider):
                 yield canonicalize(line)
 
     async def parse(self, response: Response, **kwargs: Any) -> AsyncIterator[Any]:
-        """Follow the links of an HTML page, and a sitemap among the seeds if it reads sitemaps."""
+        """Follow the links of an HTML page, a `Refresh` header, and a sitemap among the seeds if it reads those."""
         if isinstance(response, TextResponse) and is_html(response):
             yield Links.from_page(response)
-        elif hasattr(self, "parse_sitemap_urls") and is_seed(response):
+            return
+        if urls := header_links(response):
+            yield Links(urls, canonical=True)
+        if hasattr(self, "parse_sitemap_urls") and is_seed(response):
             async for links in self.parse_sitemap(response):
                 yield links
 

@@ -12,6 +12,7 @@ from bigcrawl.politeness.backoff_policy import is_failure
 from bigcrawl.scheduler.adapter.fetch_errors import UNDER_LEASE, FetchAbortedError, error_outcome
 from bigcrawl.scheduler.gates.closed import Closed
 from bigcrawl.scheduler.gates.fetched import Fetched
+from bigcrawl.url.header import url_in
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -77,16 +78,15 @@ class RobotsFetch:
         if method != HEAD and not _NOT_WHOLE.isdisjoint(response.flags):
             logger.debug("%(url)s did not arrive complete", {"url": url})
             return Fetched(None)
-        location, age, retry_after, date = (
-            (response.headers.get(name) or b"").decode("latin-1")
-            for name in (b"Location", b"Age", b"Retry-After", b"Date")
+        age, retry_after, date = (
+            (response.headers.get(name) or b"").decode("latin-1") for name in (b"Age", b"Retry-After", b"Date")
         )
         cache_control = b", ".join(response.headers.getlist(b"Cache-Control")).decode("latin-1")
         kind, length = (response.headers.get(name) or b"" for name in (b"Content-Type", b"Content-Length"))
         return Fetched(
             response.status,
             b"" if method == HEAD else response.body,
-            location,
+            url_in(response.headers.getlist(b"Location"), url) or "",
             cache_control,
             age,
             retry_after,
