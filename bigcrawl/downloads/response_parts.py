@@ -4,21 +4,34 @@ from __future__ import annotations
 
 import ipaddress
 from functools import lru_cache
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from scrapy.http import Headers
 from scrapy.responsetypes import responsetypes
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable
 
     from scrapy.http import Response
+
+
+LENGTH_DIGITS_MAX: Final = 18
 
 
 def response_class(headers: Headers, url: str, body: bytes) -> Callable[..., Response]:
     """Return the class of a response, as Scrapy chooses it."""
     kind = _kind_by_type(headers.get(b"Content-Type"), headers.get(b"Content-Encoding"))
     return responsetypes.from_args(headers=headers, url=url, body=body) if kind is None else kind
+
+
+def length_in(values: Iterable[bytes]) -> int | None:
+    """Return the length that Content-Length headers tell: one number. None: anything else, which tells nothing.
+
+    Source: Fetch, "extract a length". Values that differ are none here, where browsers give up.
+    """
+    told = {value.strip(b" \t") for header in values for value in header.split(b",")}
+    length = told.pop() if len(told) == 1 else b""
+    return int(length) if length.isdigit() and len(length) <= LENGTH_DIGITS_MAX else None
 
 
 @lru_cache(4_096)

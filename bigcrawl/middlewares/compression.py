@@ -3,10 +3,13 @@
 Scrapy decompresses a body up to DOWNLOAD_MAXSIZE, through all encodings that the answer names. Here the body may also
 not grow by more than BIGCRAWL_DECOMPRESSION_RATIO_MAX, nor have more encodings than BIGCRAWL_ENCODINGS_MAX. A refused
 body is counted by reason, its URL ends as `error:too-large`, and the spider does not see it; the WARC record has it as
-received. The same happens to a body that is not encoded as its header says, on which Scrapy's middleware raises.
+received. The same happens to a body that cannot be unpacked, on which Scrapy's middleware raises.
 
-This overrides `_handle_encoding` and `_decode`, which Scrapy does not document. If a release renames them, Scrapy's own
-limit remains in force, and a test fails.
+A body that is not encoded as its header says is read by its first bytes: as gzip, zlib or zstd, or as it is if it is
+text, as Chromium and Firefox do. Empty elements of Content-Encoding, and `identity`, say nothing.
+
+This overrides `_handle_encoding`, `_split_encodings` and `_decode`, which Scrapy does not document. If a release
+renames them, Scrapy's own limit remains in force, and a test fails.
 """
 
 from __future__ import annotations
@@ -19,6 +22,7 @@ from scrapy.http import Response
 from scrapy.utils._compression import _DecompressionMaxSizeExceeded
 
 from bigcrawl.config import read_config
+from bigcrawl.media_types import is_binary
 from bigcrawl.scheduler.adapter.registry import frontier_of
 from bigcrawl.stats_buffer import StatsBuffer
 
@@ -37,6 +41,10 @@ GZIP_MEMBERS_MAX: Final = 4_096
 
 GZIP_FREE_BYTES: Final = 64 << 10  # a smaller file cannot have more members
 _GZIP: Final = b"\x1f\x8b\x08"
+# First bytes that say more than a header; those of zlib say less, because a text or brotli may have them.
+_STARTS: Final = ((_GZIP, b"gzip"), (b"\x28\xb5\x2f\xfd", b"zstd"))
+_ZLIB: Final = (b"\x78\x01", b"\x78\x5e", b"\x78\x9c", b"\x78\xda")
+_NO_ENCODINGS: Final = frozenset({b"", b"identity"})
 
 
 class BodyRefusedError(IgnoreRequest):
@@ -101,10 +109,29 @@ class CompressionMiddleware(HttpCompressionMiddleware):
             raise BodyRefusedError(message) from error
 
     @staticmethod
+    def _split_encodings(content_encoding: list[bytes]) -> tuple[list[bytes], list[bytes]]:
+        named = [part.strip().lower() for header in content_encoding for part in header.split(b",")]
+        split: tuple[list[bytes], list[bytes]]
+        split = HttpCompressionMiddleware._split_encodings([name for name in named if name not in _NO_ENCODINGS])
+        return split
+
+    @staticmethod
     def _decode(body: bytes, encoding: bytes, max_size: int) -> bytes:
         if len(body) > GZIP_FREE_BYTES and body.startswith(_GZIP) and body.count(_GZIP) > GZIP_MEMBERS_MAX:
             raise ValueError(f"it has more than {GZIP_MEMBERS_MAX} parts")
-        unpacked: bytes = HttpCompressionMiddleware._decode(body, encoding, max_size)
+        encoding = next((by_bytes for start, by_bytes in _STARTS if body.startswith(start)), encoding)
+        if encoding == b"deflate" and body and not is_binary(body):
+            return body  # some texts are raw deflate of something
+        try:
+            unpacked: bytes = HttpCompressionMiddleware._decode(body, encoding, max_size)
+        except _DecompressionMaxSizeExceeded:
+            raise
+        except Exception:
+            if encoding != b"deflate" and body.startswith(_ZLIB):
+                return CompressionMiddleware._decode(body, b"deflate", max_size)
+            if not body or is_binary(body):
+                raise
+            return body
         return unpacked
 
 

@@ -17,7 +17,7 @@ LAYERS: tuple[frozenset[str], ...] = (
     frozenset(
         {
             *("bounded", "clock", "config", "contact", "default_settings", "exceptions", "given", "histogram"),
-            *("logs", "private_files", "revisiting", "scoring", "setting_values", "stats"),
+            *("logs", "media_types", "private_files", "revisiting", "scoring", "setting_values", "stats"),
         }
     ),
     frozenset(

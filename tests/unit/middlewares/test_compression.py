@@ -113,8 +113,15 @@ def test_body_that_is_not_packed_as_it_says_is_counted(encoding: str) -> None:
     """No error of ours with a traceback: no spider sees it, and that is told by reason."""
     crawler = new_crawler()
     with pytest.raises(IgnoreRequest, match="not packed as its Content-Encoding says"):
-        unpack(b"<p>a page that was never packed</p>", encoding, crawler)
+        unpack(b"\x00\x01 no text", encoding, crawler)
     assert counts(crawler) == {"packing": 1}
+
+
+@pytest.mark.parametrize("encoding", PACKERS)
+@pytest.mark.parametrize("body", [b"<p>a page that was never packed</p>", b"xylophone", "größe".encode("cp1252")])
+def test_text_that_is_not_packed_is_as_it_is(encoding: str, body: bytes) -> None:
+    """Servers add the header to pages that they do not pack; browsers show them."""
+    assert unpack(body, encoding, new_crawler()).body == body
 
 
 def test_refused_body_is_no_page_that_was_fetched() -> None:
