@@ -6,11 +6,13 @@ import ipaddress
 from functools import lru_cache
 from typing import TYPE_CHECKING, Final
 
-from scrapy.http import Headers
+from scrapy.http import Headers, HtmlResponse
 from scrapy.responsetypes import responsetypes
 
+from bigcrawl.media_types import HTML, type_of, type_told
+
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Iterable
 
     from scrapy.http import Response
 
@@ -18,9 +20,12 @@ if TYPE_CHECKING:
 LENGTH_DIGITS_MAX: Final = 18
 
 
-def response_class(headers: Headers, url: str, body: bytes) -> Callable[..., Response]:
-    """Return the class of a response, as Scrapy chooses it."""
-    kind = _kind_by_type(headers.get(b"Content-Type"), headers.get(b"Content-Encoding"))
+def response_class(headers: Headers, url: str, body: bytes) -> type[Response]:
+    """Return the class of a response, as Scrapy chooses it, but that of HTML for all that browsers show as HTML."""
+    told: list[bytes] = dict.get(headers, b"Content-Type") or []
+    kind = _kind_by_type(told[0] if len(told) == 1 else b",".join(told), headers.get(b"Content-Encoding"))
+    if kind is None and b"Content-Encoding" not in headers and type_of(told, body) in HTML:
+        return HtmlResponse
     return responsetypes.from_args(headers=headers, url=url, body=body) if kind is None else kind
 
 
@@ -47,11 +52,12 @@ def address(text: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address:
 
 
 @lru_cache(256)
-def _kind_by_type(content_type: bytes | None, content_encoding: bytes | None) -> Callable[..., Response] | None:
+def _kind_by_type(content_type: bytes, content_encoding: bytes | None) -> type[Response] | None:
     """Return the response class if the headers decide it; None if the URL or body must be inspected."""
-    if content_type is None:
+    told = type_told((content_type,))
+    if not told:
         return None
-    named = {b"Content-Type": content_type}
+    named = {b"Content-Type": told.encode()}
     if content_encoding is not None:
         named[b"Content-Encoding"] = content_encoding
     kind = responsetypes.from_args(headers=Headers(named))

@@ -22,6 +22,7 @@ from scrapy.http import Response
 from scrapy.utils._compression import _DecompressionMaxSizeExceeded
 
 from bigcrawl.config import read_config
+from bigcrawl.downloads.response_parts import response_class
 from bigcrawl.media_types import is_binary
 from bigcrawl.scheduler.adapter.registry import frontier_of
 from bigcrawl.stats_buffer import StatsBuffer
@@ -89,7 +90,11 @@ class CompressionMiddleware(HttpCompressionMiddleware):
             self._stats_buffer.inc_value("bigcrawl/limits/packing")
             raise IgnoreRequest(f"a body is not packed as its Content-Encoding says: {error}") from error
         frontier = frontier_of(self._crawler)
-        if frontier is not None and isinstance(unpacked, Response):
+        if not isinstance(unpacked, Response):
+            return unpacked
+        if not isinstance(unpacked, kind := response_class(unpacked.headers, unpacked.url, unpacked.body)):
+            unpacked = unpacked.replace(cls=kind, encoding=None)
+        if frontier is not None:
             frontier.started.note_unpacked(request, unpacked, len(response.body))
         return unpacked
 

@@ -26,7 +26,6 @@ if TYPE_CHECKING:
 SUFFIX: Final = ".cdxj"
 REVISIT: Final = "warc/revisit"
 _NO_DIGIT = re.compile(rb"[^0-9]+")
-_media_type = re.compile(rb"[^; ]*").match
 _STAMP_DIGITS: Final = 14
 
 
@@ -120,12 +119,10 @@ def read_line(line: bytes) -> Capture:
 
 
 def media_type(page: PageRecord) -> str:
-    """Return the media type of a capture without parameters: of its HTTP head, or of the record; ``unk`` if untold."""
+    """Return the media type of a capture; ``unk`` if its head, its record and its first bytes tell none."""
     if page.kind == b"revisit":
         return REVISIT
-    told = page.http.get(b"content-type") if page.status else page.fields.get(b"content-type")
-    found = _media_type(told) if told else None
-    return decoded(found[0]) if found else "unk"
+    return page.media_type or "unk"
 
 
 def decoded(value: bytes) -> str:

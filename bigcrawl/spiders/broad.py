@@ -12,6 +12,7 @@ from scrapy.settings import Settings
 from bigcrawl.config import read_config
 from bigcrawl.exceptions import ConfigError
 from bigcrawl.links import Links, header_links
+from bigcrawl.media_types import HTML, type_of
 from bigcrawl.spiders.seeds import Seeds
 from bigcrawl.spiders.sitemap_reading import sitemap_links
 from bigcrawl.url.canonical import UrlError, canonicalize
@@ -23,8 +24,6 @@ if TYPE_CHECKING:
 
     from scrapy.crawler import Crawler
     from scrapy.http import Response
-
-_HTML = (b"text/html", b"application/xhtml+xml")
 
 
 class BroadSpider(scrapy.Spider):
@@ -140,5 +139,5 @@ def is_seed(response: Response) -> bool:
 
 
 def is_html(response: Response) -> bool:
-    kind = (response.headers.get(b"Content-Type") or b"").partition(b";")[0].strip().lower()
-    return kind in _HTML or (not kind and b"<html" in response.body[:1024].lower())
+    """Whether browsers show it as HTML: by its headers, or by its first bytes if they tell no type."""
+    return type_of(dict.get(response.headers, b"Content-Type"), response.body) in HTML

@@ -82,7 +82,7 @@ class RobotsFetch:
             (response.headers.get(name) or b"").decode("latin-1") for name in (b"Age", b"Retry-After", b"Date")
         )
         cache_control = b", ".join(response.headers.getlist(b"Cache-Control")).decode("latin-1")
-        kind, length = (response.headers.get(name) or b"" for name in (b"Content-Type", b"Content-Length"))
+        length = response.headers.get(b"Content-Length") or b""
         return Fetched(
             response.status,
             b"" if method == HEAD else response.body,
@@ -91,6 +91,6 @@ class RobotsFetch:
             age,
             retry_after,
             date,
-            content_type=kind,
+            content_type=b",".join(response.headers.getlist(b"Content-Type")),
             content_length=length,
         )
