@@ -40,7 +40,7 @@ async def ask(
         DownloadFailedError: no connection, or no answer.
         DownloadConnectionRefusedError: no connection.
     """
-    sent = [b"GET %b HTTP/1.1" % target.encode("latin-1"), *_sent(lines)]
+    sent = [b"GET %b HTTP/1.1" % target.encode(), *_sent(lines)]
     if not any(line.lower().startswith(b"host:") for line in sent):
         sent.insert(1, b"Host: " + _host(url))
     try:
@@ -57,7 +57,7 @@ async def ask(
             return answer.loss, _certificate(writer)
     except ConnectionRefusedError as error:
         raise DownloadConnectionRefusedError(str(error)) from error
-    except OSError as error:
+    except (OSError, ValueError) as error:  # the latter for a name that TLS cannot have
         raise DownloadFailedError(f"{url.geturl()}: {error}") from error
 
 
@@ -78,7 +78,7 @@ def _sent(lines: Sequence[bytes]) -> list[bytes]:
 
 def _host(url: ParseResult) -> bytes:
     """Return the Host header, without the port that is the scheme's own."""
-    return url.netloc.removesuffix(f":{_PORTS[url.scheme]}").encode("latin-1")
+    return url.netloc.removesuffix(f":{_PORTS[url.scheme]}").encode()
 
 
 @asynccontextmanager

@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 
 UNPACKED_BYTES_MAX: Final = 64 << 20  # takes a fifth of a second; a longer body is not judged
 _STEP_BYTES: Final = 1 << 20
+_PIECE_BYTES: Final = 16 << 10
+_MEMBER_BYTES: Final = 16 << 10  # a member takes time, however small
 _GZIP: Final = b"\x1f\x8b"
 _ZSTD: Final = b"\x28\xb5\x2f\xfd"
 
@@ -60,14 +62,18 @@ def _gzip_ends(body: bytes) -> bool:
     at, left = 0, UNPACKED_BYTES_MAX
     while body.startswith(_GZIP, at):
         member = zlib.decompressobj(zlib.MAX_WBITS | 16)
-        data = memoryview(body)[at:]
-        while data and not member.eof and left > 0:
+        while not member.eof and left > 0:
+            data = member.unconsumed_tail
+            if not data:  # in small pieces, because what is left of one is copied for each member
+                data = body[at : at + _PIECE_BYTES]
+                at += len(data)
+            if not data:
+                break
             left -= len(member.decompress(data, _STEP_BYTES)) or 1
-            data = memoryview(member.unconsumed_tail)
         if not member.eof:
             return False
-        at = len(body) - len(member.unused_data)
-        left -= _STEP_BYTES // 64  # a member takes time, however small
+        at -= len(member.unused_data)
+        left -= _MEMBER_BYTES
     return True
 
 
