@@ -279,8 +279,10 @@ class ResponseBuilder:
 
     def _ends_with_connection(self) -> bool:
         """Whether the body ends with the connection, so that its completeness is unknown."""
-        codings = b",".join(self.headers.get(b"Transfer-Encoding", ())).lower()
-        framed = b"chunked" in codings or length_in(self.headers.get(b"Content-Length", ())) is not None
+        codings = self.headers.get(b"Transfer-Encoding")
+        framed = length_in(self.headers.get(b"Content-Length", ())) is not None
+        if codings is not None:
+            framed = framed or b"chunked" in b",".join(codings).lower()
         return not framed and self.status not in _BODYLESS and self.stopped is None and self.protocol < "HTTP/2"
 
 

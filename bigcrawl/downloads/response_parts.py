@@ -12,7 +12,7 @@ from scrapy.responsetypes import responsetypes
 from bigcrawl.media_types import HTML, type_of, type_told
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Sequence
 
     from scrapy.http import Response
 
@@ -23,18 +23,21 @@ LENGTH_DIGITS_MAX: Final = 18
 def response_class(headers: Headers, url: str, body: bytes) -> type[Response]:
     """Return the class of a response, as Scrapy chooses it, but that of HTML for all that browsers show as HTML."""
     told: list[bytes] = dict.get(headers, b"Content-Type") or []
-    kind = _kind_by_type(told[0] if len(told) == 1 else b",".join(told), headers.get(b"Content-Encoding"))
-    if kind is None and b"Content-Encoding" not in headers and type_of(told, body) in HTML:
+    encodings: list[bytes] = dict.get(headers, b"Content-Encoding") or []
+    kind = _kind_by_type(told[0] if len(told) == 1 else b",".join(told), encodings[-1] if encodings else None)
+    if kind is None and not encodings and type_of(told, body) in HTML:
         return HtmlResponse
     return responsetypes.from_args(headers=headers, url=url, body=body) if kind is None else kind
 
 
-def length_in(values: Iterable[bytes]) -> int | None:
+def length_in(values: Sequence[bytes]) -> int | None:
     """Return the length that Content-Length headers tell: one number. None: anything else, which tells nothing.
 
     Source: Fetch, "extract a length". Values that differ are none here, where browsers give up.
     """
-    told = {value.strip(b" \t") for header in values for value in header.split(b",")}
+    told = {*values}
+    if len(values) != 1 or not values[0].isdigit():
+        told = {value.strip(b" \t") for header in values for value in header.split(b",")}
     length = told.pop() if len(told) == 1 else b""
     return int(length) if length.isdigit() and len(length) <= LENGTH_DIGITS_MAX else None
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from functools import lru_cache
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from bigcrawl.links.encoding import Encoding, joiner_of
 from bigcrawl.links.limits import IN_FORCE
@@ -36,11 +36,10 @@ def header_links(page: Page) -> list[str]:
 
 def _in_header(page: Page) -> Led | None:
     """Return what a page's `Refresh` header says; it is joined with the page's own URL."""
-    headers = getattr(page, "headers", None)
-    value = headers.get("Refresh") if headers else None
+    value = _header(getattr(page, "headers", None))
     if not value:
         return None
-    value = value if isinstance(value, bytes) else value.encode()
+    value = value if isinstance(value, bytes) else str(value).encode()
     seconds, target = refresh_in(value.decode("latin-1"))
     return Led(seconds, url_in([target.encode("latin-1")], page.url)) if target else None
 
@@ -62,6 +61,14 @@ def refresh_of(page: Page, bytes_max: int, ignored: Sequence[str] = ()) -> Led |
                 joined = joiner.join_all([target], encoding.respell, LinkRoom()) if joiner else []
                 return Led(seconds, joined[0] if joined else None)
     return None
+
+
+def _header(headers: Any) -> Any:
+    """Return a page's `Refresh`. Scrapy's headers are a dict of lists by names in bytes, with a slow look-up."""
+    if isinstance(headers, dict):
+        values = dict.get(headers, b"Refresh")
+        return next(filter(None, values), None) if isinstance(values, list) else dict.get(headers, "Refresh")
+    return headers.get("Refresh") if headers else None
 
 
 @lru_cache(16)

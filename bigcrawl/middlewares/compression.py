@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Final
 
 from scrapy.downloadermiddlewares.httpcompression import HttpCompressionMiddleware
 from scrapy.exceptions import IgnoreRequest, NotConfigured
-from scrapy.http import Response
+from scrapy.http import HtmlResponse, Response
 from scrapy.utils._compression import _DecompressionMaxSizeExceeded
 
 from bigcrawl.config import read_config
@@ -42,9 +42,10 @@ GZIP_MEMBERS_MAX: Final = 4_096
 
 GZIP_FREE_BYTES: Final = 64 << 10  # a smaller file cannot have more members
 _GZIP: Final = b"\x1f\x8b\x08"
-# First bytes that say more than a header; those of zlib say less, because a text or brotli may have them.
-_STARTS: Final = ((_GZIP, b"gzip"), (b"\x28\xb5\x2f\xfd", b"zstd"))
+_ZSTD: Final = b"\x28\xb5\x2f\xfd"
+# Those of zlib say less than a header, because a text or brotli may have them.
 _ZLIB: Final = (b"\x78\x01", b"\x78\x5e", b"\x78\x9c", b"\x78\xda")
+_USUAL: Final = frozenset({b"gzip", b"br", b"zstd"})
 _NO_ENCODINGS: Final = frozenset({b"", b"identity"})
 
 
@@ -92,8 +93,9 @@ class CompressionMiddleware(HttpCompressionMiddleware):
         frontier = frontier_of(self._crawler)
         if not isinstance(unpacked, Response):
             return unpacked
-        if not isinstance(unpacked, kind := response_class(unpacked.headers, unpacked.url, unpacked.body)):
-            unpacked = unpacked.replace(cls=kind, encoding=None)
+        if not isinstance(unpacked, HtmlResponse):
+            kind = response_class(unpacked.headers, unpacked.url, unpacked.body)
+            unpacked = unpacked if isinstance(unpacked, kind) else unpacked.replace(cls=kind, encoding=None)
         if frontier is not None:
             frontier.started.note_unpacked(request, unpacked, len(response.body))
         return unpacked
@@ -115,6 +117,8 @@ class CompressionMiddleware(HttpCompressionMiddleware):
 
     @staticmethod
     def _split_encodings(content_encoding: list[bytes]) -> tuple[list[bytes], list[bytes]]:
+        if len(content_encoding) == 1 and content_encoding[0] in _USUAL:
+            return content_encoding, []
         named = [part.strip().lower() for header in content_encoding for part in header.split(b",")]
         split: tuple[list[bytes], list[bytes]]
         split = HttpCompressionMiddleware._split_encodings([name for name in named if name not in _NO_ENCODINGS])
@@ -124,7 +128,10 @@ class CompressionMiddleware(HttpCompressionMiddleware):
     def _decode(body: bytes, encoding: bytes, max_size: int) -> bytes:
         if len(body) > GZIP_FREE_BYTES and body.startswith(_GZIP) and body.count(_GZIP) > GZIP_MEMBERS_MAX:
             raise ValueError(f"it has more than {GZIP_MEMBERS_MAX} parts")
-        encoding = next((by_bytes for start, by_bytes in _STARTS if body.startswith(start)), encoding)
+        if body.startswith(_GZIP):
+            encoding = b"gzip"
+        elif body.startswith(_ZSTD):
+            encoding = b"zstd"
         if encoding == b"deflate" and body and not is_binary(body):
             return body  # some texts are raw deflate of something
         try:
