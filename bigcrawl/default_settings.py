@@ -343,7 +343,7 @@ TABLE: tuple[Setting | str, ...] = (
         None,
         list,
         "Media types whose bodies are received, such as text/html or image/*. Other answers end at their headers, and "
-        "no spider sees them. Unset: all. What names no type is received.",
+        "no spider sees them. Unset: all. An answer that names no type is received, and judged by its first bytes.",
         alike=True,
     ),
     Setting(

@@ -193,7 +193,7 @@ SCRAPY_STATS: tuple[Stat, ...] = (
                 "page-link-bytes",
                 "a page with more bytes of URLs than BIGCRAWL_PAGE_LINK_BYTES_MAX: the rest are dropped",
             ),
-            ("packing", "not encoded as its Content-Encoding says: the spider does not see it"),
+            ("packing", "not encoded as its Content-Encoding says, nor text: the spider does not see it"),
             ("connection-requests", "a connection closed after BIGCRAWL_CONNECTION_REQUESTS_MAX requests"),
             ("connection-age", "a connection not used again after BIGCRAWL_CONNECTION_AGE_MAX"),
         ),

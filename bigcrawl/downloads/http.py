@@ -1,13 +1,15 @@
 """The download handler for http and https: libcurl for direct GETs, Scrapy's own handler for the rest.
 
 With libcurl a direct GET takes a fifth of the CPU of Scrapy's default handler, and broken servers are read as browsers
-read them. The contract of a handler is kept (response_builder.py): signals with StopDownload, sizes, data loss,
-Scrapy's own exceptions. All other requests (another method, a body, a proxy, a bound address, credentials in the URL,
-the project's own TLS settings) go to Scrapy's default handler.
+read them, by our own reader (odd_servers.py) where libcurl refuses them. The contract of a handler is kept
+(response_builder.py): signals with StopDownload, sizes, data loss, Scrapy's own exceptions. All other requests (another
+method, a body, a proxy, a bound address, credentials in the URL, the project's own TLS settings) go to Scrapy's default
+handler.
 """
 
 from __future__ import annotations
 
+import asyncio
 import errno
 import logging
 import math
@@ -29,6 +31,7 @@ from scrapy.utils.misc import build_from_crawler
 from twisted.internet.ssl import Certificate
 
 from bigcrawl.config import read_config
+from bigcrawl.downloads import odd_servers
 from bigcrawl.downloads.connection_limits import ConnectionLimits
 from bigcrawl.downloads.resolution import address_of
 from bigcrawl.downloads.response_builder import ResponseBuilder
@@ -73,9 +76,11 @@ _SPELLINGS: Final = {
 _PROXY_AUTHORIZATION: Final = b"Proxy-Authorization"
 _NOT_BY_ITSELF: Final = (b"Accept", b"User-Agent")  # sent by libcurl by default
 _BROKEN_CHUNK: Final = "chunk"  # in libcurl's message about a badly framed body
+_LONG_SIZE: Final = "longer than"  # and about a size with zeros in front
 CERTIFICATES_MAX: Final = 4_096
 SERVERS_REMEMBERED: Final = 4_096
-E_WEIRD_SERVER_REPLY: Final = 8  # libcurl cannot parse the head
+# libcurl cannot parse the head: no HTTP/1, a wrong length or line, a coding that nobody asked for.
+_ODD: Final = frozenset({pycurl.E_UNSUPPORTED_PROTOCOL, 8, pycurl.E_BAD_CONTENT_ENCODING})
 
 
 class HttpDownloadHandler:
@@ -135,8 +140,7 @@ class HttpDownloadHandler:
             and not meta.get("bindaddress")
             and self._is_direct
             and (url.startswith("http://") or self._has_default_tls)
-            and "@" not in (netloc := urlparse_cached(request).netloc)
-            and netloc not in self._odd
+            and "@" not in urlparse_cached(request).netloc
         )
 
     def _can_return(self, request: Request) -> bool:
@@ -186,10 +190,23 @@ class HttpDownloadHandler:
         return None if b"\n" in joined or b"\r" in joined or b"\0" in joined else lines
 
     async def _exchange(self, request: Request, lines: list[bytes]) -> Response:
+        builder, url = self._new_builder(request), urlparse_cached(request)
+        address = self._checked_address(request) or await address_of(url.hostname or "")
+        if self._is_nameless and is_crawling() and addresses.refusal(address) is None:
+            raise UrlRefusedError(request.url, UNIDENTIFIED)
+        try:
+            if url.netloc in self._odd:
+                return await self._ask_odd(builder, address, lines)
+            return await self._transfer(builder, address, lines)
+        finally:
+            if builder.limit:
+                self._count_limit(builder.limit)
+
+    def _new_builder(self, request: Request) -> ResponseBuilder:
         meta = request.meta
         maxsize = meta.get("download_maxsize", self._maxsize)
         warnsize = meta.get("download_warnsize", self._warnsize)
-        builder = ResponseBuilder(
+        return ResponseBuilder(
             request,
             self._signalling,
             self._crawler.spider,
@@ -200,10 +217,27 @@ class HttpDownloadHandler:
             may_send=self._may_send,
             truncates=self._truncates(request),
         )
+
+    async def _ask_odd(self, builder: ResponseBuilder, address: str, lines: list[bytes]) -> Response:
+        """Fetch from a server that libcurl cannot read."""
+        request, url = builder.request, urlparse_cached(builder.request)
+        target = _target(request.url.partition("#")[0])
+        certificate, loss = None, ""
+        try:
+            async with asyncio.timeout(request.meta.get("download_timeout", self._timeout_s)):
+                loss, certificate = await odd_servers.ask(url, target, address, lines, builder)
+        except TimeoutError as error:
+            self._run_out_of_time(builder, error)
+        if builder.stopped is None and not builder.is_truncated:
+            self._raise_own_error(builder)
+            if loss:
+                self._lose(builder, ResponseDataLossError(loss))
+        return builder.response(address, certificate)
+
+    async def _transfer(self, builder: ResponseBuilder, address: str, lines: list[bytes]) -> Response:
+        """Fetch by libcurl."""
+        request, meta = builder.request, builder.request.meta
         url = urlparse_cached(request)
-        address = self._checked_address(request) or await address_of(url.hostname or "")
-        if self._is_nameless and is_crawling() and addresses.refusal(address) is None:
-            raise UrlRefusedError(request.url, UNIDENTIFIED)
         curl = self._idle.pop() if self._idle else _new_curl(self._limits.connection_age_s)
         _aim(curl, request.url.partition("#")[0], address, lines)
         curl.setopt(pycurl.FRESH_CONNECT, url.netloc in self._lost or "fresh_connection" in meta)
@@ -227,13 +261,11 @@ class HttpDownloadHandler:
         system_error = curl.getinfo(pycurl.OS_ERRNO) if error else 0
         _forget(curl)
         self._idle.append(curl)
-        try:
-            if error is not None and builder.stopped is None and not builder.is_truncated:
-                self._judge(error, system_error, builder, is_new)
-            return builder.response(peer, certificate)
-        finally:
-            if builder.limit:
-                self._count_limit(builder.limit)
+        if error is not None and builder.stopped is None and not builder.is_truncated:
+            self._judge(error, system_error, builder, is_new)
+        elif error is None and not builder.is_head_whole:
+            raise DownloadFailedError(f"{request.url}: the connection ended before an answer")
+        return builder.response(peer, certificate)
 
     def _judge(self, error: pycurl.error, system_error: int, builder: ResponseBuilder, is_new: bool) -> None:
         """Raise Scrapy's exception for a failed transfer; return if the answer counts anyway.
@@ -246,35 +278,50 @@ class HttpDownloadHandler:
         """
         code, message = error.args
         request = builder.request
-        if builder.error is not None:
-            raise builder.error
-        if builder.is_late:
-            raise FetchAbortedError(f"{request.url}: this node had no lease any more when it was to be sent")
         if builder.is_lost:
             _remember(self._lost, urlparse_cached(request).netloc)
-            raise FetchAbortedError(f"{request.url}: its connection was lost, and its host's turn is over")
-        is_cut = code == pycurl.E_PARTIAL_FILE or (code == pycurl.E_RECV_ERROR and _BROKEN_CHUNK in message)
-        if is_cut and builder.is_head_whole:
-            builder.flags.append(self._dataloss(request, error))
+        self._raise_own_error(builder)
+        is_misread = code == pycurl.E_RECV_ERROR and _BROKEN_CHUNK in message
+        if code in _ODD or (is_misread and _LONG_SIZE in message):
+            # Over a new connection, it is the server's own answer, and all later requests to this server are read by
+            # `odd_servers`. Over an old one, it may be what was left of the answer before it.
+            _remember(self._odd if is_new else self._lost, urlparse_cached(request).netloc)
+        if (code == pycurl.E_PARTIAL_FILE or is_misread) and builder.is_head_whole:
+            self._lose(builder, ResponseDataLossError(message))
             return
         if code == pycurl.E_COULDNT_CONNECT and system_error == errno.ECONNREFUSED:
             raise DownloadConnectionRefusedError(message) from error
         if code == pycurl.E_OPERATION_TIMEDOUT:
-            if builder.cut_off():
-                return
-            raise DownloadTimeoutError(f"Getting {request.url} took too long: {message}") from error
+            self._run_out_of_time(builder, error)
+            return
         if code == pycurl.E_COULDNT_RESOLVE_HOST:
             raise CannotResolveHostError(message) from error
-        if code == E_WEIRD_SERVER_REPLY:
-            # Over a new connection, it is the server's own answer: the next try and all later requests to this server
-            # use Scrapy's handler. Over an old one, it may be what was left of the answer before it.
-            _remember(self._odd if is_new else self._lost, urlparse_cached(request).netloc)
         raise DownloadFailedError(f"{message} (libcurl's error {code})") from error
 
-    def _dataloss(self, request: Request, error: pycurl.error) -> str:
-        """Return the flag of an incomplete response; raise if it counts as failed."""
+    def _raise_own_error(self, builder: ResponseBuilder) -> None:
+        """Raise what the builder, or the frontier, has against the transfer."""
+        if builder.error is not None:
+            raise builder.error
+        url = builder.request.url
+        if builder.is_late:
+            raise FetchAbortedError(f"{url}: this node had no lease any more when it was to be sent")
+        if builder.is_lost:
+            raise FetchAbortedError(f"{url}: its connection was lost, and its host's turn is over")
+
+    def _run_out_of_time(self, builder: ResponseBuilder, error: Exception) -> None:
+        """Cut the answer off, unless its packing has ended. Raises DownloadTimeoutError if it may not be cut."""
+        self._raise_own_error(builder)
+        if not builder.is_unpackable() and not builder.cut_off():
+            raise DownloadTimeoutError(f"Getting {builder.request.url} took too long: {error}") from error
+
+    def _lose(self, builder: ResponseBuilder, error: ResponseDataLossError) -> None:
+        """Flag an incomplete response, unless its packing has ended; raise the error if it counts as failed."""
+        if builder.is_unpackable():
+            return
+        request = builder.request
         if not request.meta.get("download_fail_on_dataloss", self._fails_on_dataloss):
-            return "dataloss"
+            builder.flags.append("dataloss")
+            return
         if not self._has_warned_of_dataloss:
             self._has_warned_of_dataloss = True
             logger.warning(
@@ -282,7 +329,7 @@ class HttpDownloadHandler:
                 "DOWNLOAD_FAIL_ON_DATALOSS = False -- This message won't be shown in further requests",
                 {"url": request.url},
             )
-        raise ResponseDataLossError(error.args[1]) from error
+        raise error
 
     def _certificate(self, curl: pycurl.Curl, netloc: str) -> Certificate | None:
         """Return the server's certificate. libcurl reports it for new connections only, so it is cached."""

@@ -16,7 +16,8 @@ from scrapy.exceptions import DownloadCancelledError, DownloadFailedError, Ignor
 from scrapy.http import Headers
 from twisted.python.failure import Failure
 
-from bigcrawl.downloads.response_parts import address, response_class, title
+from bigcrawl.downloads.packing import is_whole
+from bigcrawl.downloads.response_parts import address, length_in, response_class, title
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -102,6 +103,10 @@ class ResponseBuilder:
         self._sent = True
         return _DO_NOT_SEND if self.is_lost or self.is_late else _SEND
 
+    def may_send(self, peer: str) -> bool:
+        """Whether the request may be sent, now that the connection is open."""
+        return self.sending(peer) == _SEND
+
     def header(self, line: bytes) -> int | None:
         """Receive a header line, line end included."""
         try:
@@ -128,6 +133,10 @@ class ResponseBuilder:
             return False
         self.flags.append(TRUNCATED_BY_TIME)
         return True
+
+    def is_unpackable(self) -> bool:
+        """Whether the body is packed and has come as far as its packing goes."""
+        return self.is_head_whole and is_whole(self.headers.get(b"Content-Encoding", ()), b"".join(self._chunks))
 
     @property
     def is_truncated(self) -> bool:
@@ -194,9 +203,9 @@ class ResponseBuilder:
         raise HeadRefusedError(message)
 
     def _take_line(self, line: bytes) -> int | None:
-        if line.startswith(b"HTTP/"):
-            version, _, rest = line.partition(b" ")
-            self.protocol = version.decode("latin-1")
+        if line.startswith((b"HTTP/", b"http/", b"Http/")):
+            version, _, rest = line.replace(b"\t", b" ").partition(b" ")
+            self.protocol = version.upper().decode("latin-1")
             self.status = self._status_in(rest)
             self.headers = {}
         elif line:
@@ -210,15 +219,14 @@ class ResponseBuilder:
         return None
 
     def _status_in(self, rest: bytes) -> int:
-        """Parse the status of a status line: three digits."""
-        written = rest.lstrip(b" ").partition(b" ")[0]
-        if len(written) != 3 or not written.isdigit() or written < b"100":
-            raise DownloadFailedError(f"{self.request.url} answers with an invalid status: {written[:20]!r}")
-        return int(written)
+        """Parse the status of a status line: three digits, whatever follows, but for more digits."""
+        written = rest.lstrip(b" ")[:4]
+        if not written[:3].isdigit() or len(written) < 3 or written[3:].isdigit() or written < b"100":
+            raise DownloadFailedError(f"{self.request.url} answers with an invalid status: {rest[:20]!r}")
+        return int(written[:3])
 
     def _look_at_head(self) -> int | None:
-        length = b"" if b"Transfer-Encoding" in self.headers else self.headers.get(b"Content-Length", (b"",))[-1]
-        expected = int(length) if length.isdigit() else None
+        expected = None if b"Transfer-Encoding" in self.headers else length_in(self.headers.get(b"Content-Length", ()))
         if self._signalling.is_heard(signals.headers_received):
             headers = self._shown_headers()
             if self._ask_receivers(signals.headers_received, headers=headers, body_length=expected):
@@ -271,7 +279,10 @@ class ResponseBuilder:
 
     def _ends_with_connection(self) -> bool:
         """Whether the body ends with the connection, so that its completeness is unknown."""
-        framed = b"Content-Length" in self.headers or b"Transfer-Encoding" in self.headers
+        codings = self.headers.get(b"Transfer-Encoding")
+        framed = length_in(self.headers.get(b"Content-Length", ())) is not None
+        if codings is not None:
+            framed = framed or b"chunked" in b",".join(codings).lower()
         return not framed and self.status not in _BODYLESS and self.stopped is None and self.protocol < "HTTP/2"
 
 

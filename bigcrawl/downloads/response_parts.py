@@ -4,21 +4,42 @@ from __future__ import annotations
 
 import ipaddress
 from functools import lru_cache
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
-from scrapy.http import Headers
+from scrapy.http import Headers, HtmlResponse
 from scrapy.responsetypes import responsetypes
 
+from bigcrawl.media_types import HTML, type_of, type_told
+
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Sequence
 
     from scrapy.http import Response
 
 
-def response_class(headers: Headers, url: str, body: bytes) -> Callable[..., Response]:
-    """Return the class of a response, as Scrapy chooses it."""
-    kind = _kind_by_type(headers.get(b"Content-Type"), headers.get(b"Content-Encoding"))
+LENGTH_DIGITS_MAX: Final = 18
+
+
+def response_class(headers: Headers, url: str, body: bytes) -> type[Response]:
+    """Return the class of a response, as Scrapy chooses it, but that of HTML for all that browsers show as HTML."""
+    told: list[bytes] = dict.get(headers, b"Content-Type") or []
+    encodings: list[bytes] = dict.get(headers, b"Content-Encoding") or []
+    kind = _kind_by_type(told[0] if len(told) == 1 else b",".join(told), encodings[-1] if encodings else None)
+    if kind is None and not encodings and type_of(told, body) in HTML:
+        return HtmlResponse
     return responsetypes.from_args(headers=headers, url=url, body=body) if kind is None else kind
+
+
+def length_in(values: Sequence[bytes]) -> int | None:
+    """Return the length that Content-Length headers tell: one number. None: anything else, which tells nothing.
+
+    Source: Fetch, "extract a length". Values that differ are none here, where browsers give up.
+    """
+    told = {*values}
+    if len(values) != 1 or not values[0].isdigit():
+        told = {value.strip(b" \t") for header in values for value in header.split(b",")}
+    length = told.pop() if len(told) == 1 else b""
+    return int(length) if length.isdigit() and len(length) <= LENGTH_DIGITS_MAX else None
 
 
 @lru_cache(4_096)
@@ -34,11 +55,12 @@ def address(text: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address:
 
 
 @lru_cache(256)
-def _kind_by_type(content_type: bytes | None, content_encoding: bytes | None) -> Callable[..., Response] | None:
+def _kind_by_type(content_type: bytes, content_encoding: bytes | None) -> type[Response] | None:
     """Return the response class if the headers decide it; None if the URL or body must be inspected."""
-    if content_type is None:
+    told = type_told((content_type,))
+    if not told:
         return None
-    named = {b"Content-Type": content_type}
+    named = {b"Content-Type": told.encode()}
     if content_encoding is not None:
         named[b"Content-Encoding"] = content_encoding
     kind = responsetypes.from_args(headers=Headers(named))

@@ -6,11 +6,11 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from bigcrawl.directives import NOFOLLOW, directives_for
-from bigcrawl.links import read_page
+from bigcrawl.links import PageLinks, header_links, read_page
 from bigcrawl.middlewares.compression import CompressionMiddleware
 from bigcrawl.spiders.broad import is_html
 from bigcrawl.stored.responses import response_of
-from bigcrawl.url.canonical import join
+from bigcrawl.url.header import url_in
 
 if TYPE_CHECKING:
     from bigcrawl.stored.pages import StoredPage
@@ -39,13 +39,10 @@ class LinkReader:
     def links(self, page: StoredPage, url: str) -> list[str]:
         """Return the canonical URLs to which a page leads, each once. Cost: 0.3 ms for a page of 21 KB."""
         if page.status in _REDIRECTS:
-            target = page.headers.get(b"Location", [b""])[0].decode("latin-1")
-            joined = join(url, target) if target else None
-            return [] if joined is None else [joined]
+            target = url_in(page.headers.get(b"Location"), url)
+            return [] if target is None else [target]
         response = response_of(self._unpacked(page), url)
-        if not is_html(response):
-            return []
-        found = read_page(response)
+        found = read_page(response) if is_html(response) else PageLinks(header_links(response), (), (), None)
         if not self._obeys_nofollow:
             return [*found.urls, *found.nofollow]
         tags = page.headers.get(b"X-Robots-Tag", ())

@@ -9,6 +9,7 @@ parsing. Ordinary Requests work too, in addition or instead.
 batch      what a spider yields: `Links`
 page       reads a page
 tags       what its tags say
+refresh    where it leads by itself
 encoding   how its bytes are to be read
 limits     how much of it is read
 """
@@ -27,6 +28,7 @@ from bigcrawl.links.page import (
     page_text,
     read_page,
 )
+from bigcrawl.links.refresh import header_links, refresh_of
 from bigcrawl.links.tags import LINK_ATTRIBUTES, METAS_MAX
 
 __all__ = [
@@ -42,7 +44,9 @@ __all__ = [
     "PageLinks",
     "decoded_start",
     "extract_links",
+    "header_links",
     "page_text",
     "read_page",
+    "refresh_of",
     "set_page_limits",
 ]

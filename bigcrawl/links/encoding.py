@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 from w3lib.encoding import html_body_declared_encoding, http_content_type_encoding, read_bom
 
 from bigcrawl.links.limits import IN_FORCE
+from bigcrawl.url.canonical import Joiner, UrlError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -117,6 +118,17 @@ class Encoding:
         headers = getattr(self._page, "headers", None)
         value = headers.get("Content-Type") if headers else None
         return http_content_type_encoding(value.decode("latin-1") if isinstance(value, bytes) else value)
+
+
+def joiner_of(page_url: str, base_href: str | None) -> Joiner | None:
+    """Return a function that joins a page's references; None if neither base nor page has a web URL."""
+    try:
+        joiner = Joiner(page_url)
+    except UrlError:
+        return None
+    # A base that is not a web URL (data:, javascript:, junk) is ignored.
+    base = None if base_href is None else joiner(base_href)
+    return joiner if base is None else Joiner(base)
 
 
 def _in_encoding(reference: str, encoding: Encoding) -> str:

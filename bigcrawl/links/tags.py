@@ -9,7 +9,7 @@ from bigcrawl.directives import NOFOLLOW, is_directive
 from bigcrawl.exceptions import ContractError
 from bigcrawl.markup import TagEnds, anchor_text, attributes_of
 from bigcrawl.markup import tags as tags_of
-from bigcrawl.url.refresh import refresh_target
+from bigcrawl.url.refresh import refresh_in
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -99,7 +99,7 @@ class PageTags:
         if name and name not in _NO_ROBOTS and len(self.metas) < METAS_MAX and is_directive(content):
             self.metas.append((name, content))
         is_refresh = self._reads_meta and attributes.get("http-equiv", "").lower() == "refresh"
-        return refresh_target(content) if is_refresh else None
+        return refresh_in(content).target if is_refresh else None
 
 
 @lru_cache(64)

@@ -3,10 +3,13 @@
 Scrapy decompresses a body up to DOWNLOAD_MAXSIZE, through all encodings that the answer names. Here the body may also
 not grow by more than BIGCRAWL_DECOMPRESSION_RATIO_MAX, nor have more encodings than BIGCRAWL_ENCODINGS_MAX. A refused
 body is counted by reason, its URL ends as `error:too-large`, and the spider does not see it; the WARC record has it as
-received. A body that is not encoded as its header says is counted, too; the error is Scrapy's.
+received. A body that cannot be unpacked is counted, too; the error is Scrapy's.
 
-This overrides `_handle_encoding` and `_decode`, which Scrapy does not document. If a release renames them, Scrapy's own
-limit remains in force, and a test fails.
+A body that is not encoded as its header says is read by its first bytes: as gzip, zlib or zstd, or as it is if it is
+text, as Chromium and Firefox do. Empty elements of Content-Encoding, and `identity`, say nothing.
+
+This overrides `_handle_encoding`, `_split_encodings` and `_decode`, which Scrapy does not document. If a release
+renames them, Scrapy's own limit remains in force, and a test fails.
 """
 
 from __future__ import annotations
@@ -15,10 +18,12 @@ from typing import TYPE_CHECKING, Final
 
 from scrapy.downloadermiddlewares.httpcompression import HttpCompressionMiddleware
 from scrapy.exceptions import IgnoreRequest, NotConfigured
-from scrapy.http import Response
+from scrapy.http import HtmlResponse, Response
 from scrapy.utils._compression import _DecompressionMaxSizeExceeded
 
 from bigcrawl.config import read_config
+from bigcrawl.downloads.response_parts import response_class
+from bigcrawl.media_types import is_binary
 from bigcrawl.scheduler.adapter.fetch_errors import UNPACKING
 from bigcrawl.scheduler.adapter.registry import frontier_of
 from bigcrawl.stats_buffer import StatsBuffer
@@ -38,6 +43,11 @@ GZIP_MEMBERS_MAX: Final = 4_096
 
 GZIP_FREE_BYTES: Final = 64 << 10  # a smaller file cannot have more members
 _GZIP: Final = b"\x1f\x8b\x08"
+_ZSTD: Final = b"\x28\xb5\x2f\xfd"
+# Those of zlib say less than a header, because a text or brotli may have them.
+_ZLIB: Final = (b"\x78\x01", b"\x78\x5e", b"\x78\x9c", b"\x78\xda")
+_USUAL: Final = frozenset({b"gzip", b"br", b"zstd"})
+_NO_ENCODINGS: Final = frozenset({b"", b"identity"})
 
 
 class BodyRefusedError(IgnoreRequest):
@@ -84,7 +94,12 @@ class CompressionMiddleware(HttpCompressionMiddleware):
             error.add_note(UNPACKING)
             raise
         frontier = frontier_of(self._crawler)
-        if frontier is not None and isinstance(unpacked, Response):
+        if not isinstance(unpacked, Response):
+            return unpacked
+        if not isinstance(unpacked, HtmlResponse):
+            kind = response_class(unpacked.headers, unpacked.url, unpacked.body)
+            unpacked = unpacked if isinstance(unpacked, kind) else unpacked.replace(cls=kind, encoding=None)
+        if frontier is not None:
             frontier.started.note_unpacked(request, unpacked, len(response.body))
         return unpacked
 
@@ -104,10 +119,34 @@ class CompressionMiddleware(HttpCompressionMiddleware):
             raise BodyRefusedError(message) from error
 
     @staticmethod
+    def _split_encodings(content_encoding: list[bytes]) -> tuple[list[bytes], list[bytes]]:
+        if len(content_encoding) == 1 and content_encoding[0] in _USUAL:
+            return content_encoding, []
+        named = [part.strip().lower() for header in content_encoding for part in header.split(b",")]
+        split: tuple[list[bytes], list[bytes]]
+        split = HttpCompressionMiddleware._split_encodings([name for name in named if name not in _NO_ENCODINGS])
+        return split
+
+    @staticmethod
     def _decode(body: bytes, encoding: bytes, max_size: int) -> bytes:
         if len(body) > GZIP_FREE_BYTES and body.startswith(_GZIP) and body.count(_GZIP) > GZIP_MEMBERS_MAX:
             raise ValueError(f"it has more than {GZIP_MEMBERS_MAX} parts")
-        unpacked: bytes = HttpCompressionMiddleware._decode(body, encoding, max_size)
+        if body.startswith(_GZIP):
+            encoding = b"gzip"
+        elif body.startswith(_ZSTD):
+            encoding = b"zstd"
+        if encoding == b"deflate" and body and not is_binary(body):
+            return body  # some texts are raw deflate of something
+        try:
+            unpacked: bytes = HttpCompressionMiddleware._decode(body, encoding, max_size)
+        except _DecompressionMaxSizeExceeded:
+            raise
+        except Exception:
+            if encoding != b"deflate" and body.startswith(_ZLIB):
+                return CompressionMiddleware._decode(body, b"deflate", max_size)
+            if not body or is_binary(body):
+                raise
+            return body
         return unpacked
 
 

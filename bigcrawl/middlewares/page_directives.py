@@ -7,13 +7,15 @@ spider builds itself (a search, a POST, an API call) are not links of the page a
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+import re
+from typing import TYPE_CHECKING
 
 from scrapy.http import TextResponse
 
 from bigcrawl.directives import NOFOLLOW, directives_for
 from bigcrawl.links import read_page
 from bigcrawl.url.canonical import UrlError, canonicalize
+from bigcrawl.url.header import url_in
 
 if TYPE_CHECKING:
     from scrapy import Request
@@ -22,6 +24,9 @@ if TYPE_CHECKING:
     from bigcrawl.links import Links, PageLinks
 
 _TAG, _LINK = b"X-Robots-Tag", b"Link"
+# RFC 8288, appendix B: targets may have commas, and so may quoted parameters; the first `rel` counts.
+_links_in = re.compile(rb'<([^<>]*+)>((?:[^,"<]|"[^"]*+"?+)*+)').findall
+_parameters_in = re.compile(rb';[ \t]*+([^=;"\s]*+)[ \t]*+(?:=[ \t]*+(?:"([^"]*+)"?+|([^;]*+)))?+').findall
 
 
 class PageDirectives:
@@ -39,7 +44,8 @@ class PageDirectives:
         tags: list[bytes] | None = dict.get(response.headers, _TAG)
         self._words = directives_for(agent, tags, ()) if tags else frozenset()
         self._closed: frozenset[str] | None = None
-        self.page_canonical = _canonical_in(dict.get(response.headers, _LINK))
+        links = dict.get(response.headers, _LINK)
+        self.page_canonical = _canonical_in(links, response.url) if links else None
 
     def note(self, links: Links | PageLinks) -> None:
         """Add the directives that a batch of the page's links brings."""
@@ -89,17 +95,12 @@ class PageDirectives:
         return frozenset((*found.urls, *found.nofollow) if self.closes_all else found.nofollow)
 
 
-def _canonical_in(headers: Any) -> str | None:
-    """The absolute target of a Link header with `rel="canonical"` (RFC 6596), if any."""
-    if not headers:
-        return None
-    for header in headers:
-        for part in header.decode("latin-1").split(","):
-            target, _, parameters = part.strip().partition(">")
-            relations = parameters.lower().replace('"', "").replace(" ", "").split(";")
-            if target.startswith("<") and "rel=canonical" in relations:
-                try:
-                    return canonicalize(target[1:], 1 << 16)
-                except UrlError:
-                    return None
+def _canonical_in(headers: list[bytes], page_url: str) -> str | None:
+    """The target of a Link header with `rel="canonical"` (RFC 6596), if any."""
+    for target, parameters in _links_in(b",".join(headers)):
+        relations = next(
+            (quoted or bare for name, quoted, bare in _parameters_in(parameters) if name.lower() == b"rel"), b""
+        )
+        if b"canonical" in relations.lower().split():
+            return url_in([target], page_url)
     return None

@@ -15,6 +15,7 @@ from scrapy.http import TextResponse
 
 from bigcrawl.config import read_config
 from bigcrawl.links import decoded_start
+from bigcrawl.media_types import sniffed, type_told
 from bigcrawl.scheduler.adapter.registry import frontier_of
 from bigcrawl.scheduler.rules.page_rules import MEDIA_TYPE, PageRules
 from bigcrawl.stats_buffer import StatsBuffer
@@ -75,7 +76,7 @@ class PageFilter:
         frontier, request = frontier_of(self._crawler), response.request
         if frontier is None or request is None or not frontier.started.is_handed_out(request):
             return
-        if not self._takes(response.headers):
+        if not self._takes(response.headers, response.body):
             rule = MEDIA_TYPE
         elif isinstance(response, TextResponse):
             rule = self._rules.against(partial(decoded_start, response))
@@ -94,6 +95,7 @@ class PageFilter:
         """Count a page that a rule drops."""
         self._stats_buffer.inc_value(f"bigcrawl/filtered/{rule}")
 
-    def _takes(self, headers: Headers) -> bool:
-        types = dict.get(headers, _TYPE)
-        return not types or _LOCATION in headers or self._rules.takes(types[0])
+    def _takes(self, headers: Headers, body: bytes | None = None) -> bool:
+        """Whether the media type is wanted; without a body, one that the headers do not tell may be."""
+        told = type_told(dict.get(headers, _TYPE)) or (sniffed(body) if body else "")
+        return not told or _LOCATION in headers or self._rules.takes(told)

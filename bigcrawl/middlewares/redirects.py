@@ -1,7 +1,10 @@
-"""Scrapy's two redirect middlewares, for targets that lead nowhere: `mailto:`, `http://[::`, the same URL again.
+"""Scrapy's two redirect middlewares, with targets read and spelled as links are: `bigcrawl.url.header`.
 
-Scrapy's raise an exception at what is no web address, and the page is lost. Here the redirect is counted and not
-followed, and the answer goes to the spider. So it does if scope or filters drop the target.
+Scrapy joins with `urljoin`, which drops empty segments, and it escapes more than browsers do: a page would be fetched
+under two URLs. So its middlewares are given the canonical target, and the request that they make is given it again.
+
+Scrapy's raise an exception at what is no web address, `mailto:` or `http://[::`, and the page is lost. Here the
+redirect is counted and not followed, and the answer goes to the spider. So it does if scope or filters drop the target.
 
 A redirect to itself is followed if the next request differs from this one: the answer sets a cookie that this request
 did not carry. Sites that want a cookie before they show a page do that once, or twice if they try cookies first. Other
@@ -12,24 +15,28 @@ page that refreshes itself goes to the spider.
 from __future__ import annotations
 
 import re
+from functools import partial
+from html import escape
 from typing import TYPE_CHECKING, Final
 
 from scrapy.downloadermiddlewares.redirect import MetaRefreshMiddleware as ScrapyMetaRefresh
 from scrapy.downloadermiddlewares.redirect import RedirectMiddleware as ScrapyRedirect
 from scrapy.exceptions import IgnoreRequest
-from scrapy.http import HtmlResponse, Request
+from scrapy.http import HtmlResponse, Request, Response
 
+from bigcrawl.links import refresh_of
 from bigcrawl.middlewares.link_checks import link_checks_of
 from bigcrawl.url.canonical import UrlError, canonicalize
+from bigcrawl.url.header import text_of, url_in
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from scrapy import Spider
     from scrapy.crawler import Crawler
-    from scrapy.http import Response
 
-
-LOCATION_BYTES_MAX: Final = 16 << 10  # longer than any URL that is fetched; a long host name takes long to encode
-HEAD_BYTES: Final = 16 << 10  # of a page: Scrapy looks for a refresh in its first 4,096 characters
+HEAD_BYTES: Final = 16 << 10  # of a page, in which a refresh is looked for
+_NOWHERE: Final = "nowhere:"  # Scrapy makes no request for it
 
 SELF_REDIRECTS_MAX: Final = 3  # in a row, each with a new cookie; a server may invent one for each request
 
@@ -46,19 +53,22 @@ class RedirectMiddleware(ScrapyRedirect):
         """Return the request for the target, or the answer itself."""
         if response.status not in _REDIRECTS:  # nearly all answers; Scrapy's middleware would do nothing
             return response
-        if len(response.headers.get("Location") or b"") > LOCATION_BYTES_MAX:
-            return _led_nowhere(self.crawler, response)
-        try:
-            target = super().process_response(request, response)
-        except ValueError:
-            return _led_nowhere(self.crawler, response)
+        locations = response.headers.getlist("Location")
+        if not any(locations):
+            return response
+        url = url_in(locations, request.url)
+        headers = response.headers.copy()
+        _, *fragment = text_of(next(filter(None, locations))).partition("#")
+        headers["Location"] = "".join((url or _NOWHERE, *fragment))
+        shown = Response(response.url, response.status, headers)
+        target = _followed(self.crawler, request, response, url, partial(super().process_response, request, shown))
         if _is_in_vain(self.crawler, request, response, target):
             raise IgnoreRequest("it redirects to itself, and sets no new cookie")
-        return response if _is_dropped(self.crawler, request, target) else target
+        return target
 
 
 class MetaRefreshMiddleware(ScrapyMetaRefresh):
-    """Follows a page's meta refresh.
+    """Follows a page's meta refresh, or that of its header.
 
     Scrapy's decodes the whole page to look at its first characters, and guesses the encoding if it is not UTF-8: up to
     a second for a page of 6 MB. This one decodes only the beginning, and only if the page may contain a refresh.
@@ -68,21 +78,36 @@ class MetaRefreshMiddleware(ScrapyMetaRefresh):
         self, request: Request, response: Response, spider: Spider | None = None
     ) -> Request | Response:
         """Return the request for the target, or the page itself."""
-        if not isinstance(response, HtmlResponse) or not _names_refresh(head := response.body[:HEAD_BYTES]):
+        head = response.body[:HEAD_BYTES] if isinstance(response, HtmlResponse) else b""
+        if not _names_refresh(head) and not dict.get(response.headers, b"Refresh"):
             return response
-        # Do not split a character. `replace` would determine the encoding of the whole page.
-        begin = HtmlResponse(response.url, response.status, response.headers, head[: head.rfind(b">") + 1])
-        try:
-            answer = super().process_response(request, begin)
-        except ValueError:
-            return _led_nowhere(self.crawler, response)
-        if answer is begin or _is_in_vain(self.crawler, request, response, answer):
+        # Do not split a character, which in UTF-16 ends with a NUL.
+        end = head.rfind(b">") + 1
+        begin = Response(response.url, response.status, response.headers, head[: end + (head[end : end + 1] == b"\0")])
+        led = refresh_of(begin, HEAD_BYTES, self._ignore_tags)
+        if led is None:
             return response
-        return response if _is_dropped(self.crawler, request, answer) else answer
+        content = f"{led.seconds};url={escape(led.url or _NOWHERE)}"
+        body = f'<meta http-equiv="refresh" content="{content}">'
+        shown = HtmlResponse(response.url, response.status, response.headers, body.encode(), encoding="utf-8")
+        target = _followed(self.crawler, request, response, led.url, partial(super().process_response, request, shown))
+        return response if _is_in_vain(self.crawler, request, response, target) else target
 
 
-def _is_dropped(crawler: Crawler, request: Request, target: Request | Response) -> bool:
-    return isinstance(target, Request) and link_checks_of(crawler).drops_redirect(request, target.url)
+def _followed(
+    crawler: Crawler, request: Request, response: Response, url: str | None, follow: Callable[[], Request | Response]
+) -> Request | Response:
+    """Return the request that Scrapy makes for a target, with the target's URL; the answer if it is not followed."""
+    try:
+        target = follow()
+    except ValueError:
+        return _led_nowhere(crawler, response)
+    if not isinstance(target, Request) or link_checks_of(crawler).drops_redirect(request, url or target.url):
+        return response
+    spelled, *fragment = target.url.partition("#")
+    if url is None or spelled == url:
+        return target
+    return target.replace(url="".join((url, *fragment)), meta={**target.meta, "verbatim_url": True})
 
 
 def _is_in_vain(crawler: Crawler, request: Request, response: Response, target: Request | Response) -> bool:

@@ -32,7 +32,7 @@ from bigcrawl.politeness.robots_policy import REDIRECTS_MAX, agent_token, kept_m
 from bigcrawl.scheduler.adapter.robots_fetch import RobotsFetch
 from bigcrawl.scheduler.gates.closed import Closed
 from bigcrawl.stats_buffer import StatsBuffer
-from bigcrawl.url.canonical import UrlError, authority_of, host_of, join
+from bigcrawl.url.canonical import UrlError, authority_of, host_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -132,11 +132,9 @@ class RobotsMiddleware:
         """Fetch a URL, following redirects."""
         fetched = await self._fetched(url, connection)
         for _ in range(REDIRECTS_MAX):
-            target = join(url, fetched.location) if fetched.location else None
-            if fetched.status is None or not 300 <= fetched.status < 400 or target is None:
+            if fetched.status is None or not 300 <= fetched.status < 400 or not fetched.location:
                 break
-            url = target
-            fetched = await self._fetched(url, connection)
+            fetched = await self._fetched(fetched.location, connection)
         return fetched
 
     async def _fetched(self, url: str, connection: Mapping[str, Any]) -> Fetched:

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, BinaryIO, Final, NamedTuple
 from bigcrawl.json_text import read_json
 from bigcrawl.page_index.search_key import search_key
 from bigcrawl.page_index.sorted_lines import SortedLines
+from bigcrawl.url.header import text_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -26,7 +27,6 @@ if TYPE_CHECKING:
 SUFFIX: Final = ".cdxj"
 REVISIT: Final = "warc/revisit"
 _NO_DIGIT = re.compile(rb"[^0-9]+")
-_media_type = re.compile(rb"[^; ]*").match
 _STAMP_DIGITS: Final = 14
 
 
@@ -83,7 +83,7 @@ class CdxjIndex:
 def cdxj_line(page: PageRecord, filename: str) -> bytes:
     r"""Return the line of a capture, with its b"\n". Cost: 10 us."""
     url = page.fields[b"warc-target-uri"].strip(b"<>")
-    values = {"url": decoded(url), "mime": media_type(page)}
+    values = {"url": text_of(url), "mime": media_type(page)}
     if page.kind == b"response" and page.status:
         values["status"] = str(page.status)
     digest = decoded(page.fields.get(b"warc-payload-digest", b"")).removeprefix("sha1:")
@@ -120,12 +120,10 @@ def read_line(line: bytes) -> Capture:
 
 
 def media_type(page: PageRecord) -> str:
-    """Return the media type of a capture without parameters: of its HTTP head, or of the record; ``unk`` if untold."""
+    """Return the media type of a capture; ``unk`` if its head, its record and its first bytes tell none."""
     if page.kind == b"revisit":
         return REVISIT
-    told = page.http.get(b"content-type") if page.status else page.fields.get(b"content-type")
-    found = _media_type(told) if told else None
-    return decoded(found[0]) if found else "unk"
+    return page.media_type or "unk"
 
 
 def decoded(value: bytes) -> str:

@@ -6,6 +6,7 @@ import re
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from bigcrawl.exceptions import CorruptionError
+from bigcrawl.media_types import BINARY, sniffed, type_told
 from bigcrawl.warc.record_heads import head_fields, record_heads
 
 if TYPE_CHECKING:
@@ -18,6 +19,8 @@ CAPTURES: Final = frozenset({b"response", b"revisit", b"resource"})
 _HEAD: Final = b"HEAD "
 _HEAD_END: Final = b"\r\n\r\n"
 _DIGITS_MAX: Final = 18  # of a number of 64 bits
+_PACKINGS: Final = frozenset({b"content-encoding", b"transfer-encoding"})
+_find_types = re.compile(rb"^content-type[ \t]*+:([^\r\n]*+)", re.IGNORECASE | re.MULTILINE).findall
 _status_of = re.compile(rb"HTTP/[0-9.]+ +([0-9]{3})(?![0-9])").match
 
 
@@ -47,6 +50,8 @@ class PageRecord(NamedTuple):
     request: dict[bytes, bytes]
     notes: dict[bytes, bytes]
     body: bytes = b""
+    media_type: str = ""
+    """As told, or by the first bytes if it is not; empty if neither says more than text or binary."""
 
 
 def page_records(path: Path, *, has_bodies: bool = False) -> Iterator[PageRecord]:
@@ -89,4 +94,10 @@ def _begun(kind: bytes, record: RecordHead) -> PageRecord:
     body_bytes = -1
     if told.isdigit() and len(told) <= _DIGITS_MAX and (end or not status):
         body_bytes = int(told) - (len(head) + len(end) if status else 0)
-    return PageRecord(kind, record.offset, record.size, record.fields, status, body_bytes, http, {}, {}, record.body)
+    media_type = type_told(_find_types(head) if status else [record.fields.get(b"content-type", b"")])
+    if status and not media_type and not http.keys() & _PACKINGS:
+        by_bytes = sniffed(record.block[len(head) + len(end) :])
+        media_type = "" if by_bytes in ("text/plain", BINARY) else by_bytes
+    return PageRecord(
+        kind, record.offset, record.size, record.fields, status, body_bytes, http, {}, {}, record.body, media_type
+    )

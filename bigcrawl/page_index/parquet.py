@@ -19,6 +19,7 @@ from bigcrawl.page_index.cdxj import decoded, media_type
 from bigcrawl.page_index.moments import to_ms
 from bigcrawl.url.canonical import host_of
 from bigcrawl.url.domain import PublicSuffixes
+from bigcrawl.url.header import text_of
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -115,7 +116,7 @@ class ParquetIndex:
 def row_of(page: PageRecord, suffixes: PublicSuffixes, filename: str) -> tuple[object, ...]:
     """Return the values of a capture, in the order of `SCHEMA`. Cost: 10 us."""
     fields, http, notes = page.fields, page.http, page.notes
-    url = decoded(fields[b"warc-target-uri"].strip(b"<>"))
+    url = text_of(fields[b"warc-target-uri"].strip(b"<>"))
     host = _host(url)
     parent = notes.get(b"via") or page.request.get(b"referer")
     return (

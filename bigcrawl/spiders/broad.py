@@ -11,7 +11,8 @@ from scrapy.settings import Settings
 
 from bigcrawl.config import read_config
 from bigcrawl.exceptions import ConfigError
-from bigcrawl.links import Links
+from bigcrawl.links import Links, header_links
+from bigcrawl.media_types import HTML, type_of
 from bigcrawl.spiders.seeds import Seeds
 from bigcrawl.spiders.sitemap_reading import sitemap_links
 from bigcrawl.url.canonical import UrlError, canonicalize
@@ -23,8 +24,6 @@ if TYPE_CHECKING:
 
     from scrapy.crawler import Crawler
     from scrapy.http import Response
-
-_HTML = (b"text/html", b"application/xhtml+xml")
 
 
 class BroadSpider(scrapy.Spider):
@@ -112,10 +111,13 @@ class BroadSpider(scrapy.Spider):
                 yield canonicalize(line)
 
     async def parse(self, response: Response, **kwargs: Any) -> AsyncIterator[Any]:
-        """Follow the links of an HTML page, and a sitemap among the seeds if it reads sitemaps."""
+        """Follow the links of an HTML page, a `Refresh` header, and a sitemap among the seeds if it reads those."""
         if isinstance(response, TextResponse) and is_html(response):
             yield Links.from_page(response)
-        elif hasattr(self, "parse_sitemap_urls") and is_seed(response):
+            return
+        if urls := header_links(response):
+            yield Links(urls, canonical=True)
+        if hasattr(self, "parse_sitemap_urls") and is_seed(response):
             async for links in self.parse_sitemap(response):
                 yield links
 
@@ -137,5 +139,5 @@ def is_seed(response: Response) -> bool:
 
 
 def is_html(response: Response) -> bool:
-    kind = (response.headers.get(b"Content-Type") or b"").partition(b";")[0].strip().lower()
-    return kind in _HTML or (not kind and b"<html" in response.body[:1024].lower())
+    """Whether browsers show it as HTML: by its headers, or by its first bytes if they tell no type."""
+    return type_of(dict.get(response.headers, b"Content-Type"), response.body) in HTML

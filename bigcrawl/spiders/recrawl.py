@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from bigcrawl.links import Links
 from bigcrawl.spiders.broad import BroadSpider
+from bigcrawl.url.header import url_in
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterable
@@ -71,7 +72,8 @@ class RecrawlSpider(BroadSpider):
         visit = response.meta.get("bigcrawl_visit")
         if visit is not None and self._gives_changes:
             yield {"url": response.url, **visit}
-            if response.status in (301, 308) and (moved := response.headers.get("Location")):
-                yield Links([moved.decode("latin-1")], base=response.url)
+            moved = url_in(response.headers.getlist("Location"), response.url)
+            if moved is not None and response.status in (301, 308):
+                yield Links([moved], canonical=True)
         async for found in super().parse(response, **kwargs):
             yield found

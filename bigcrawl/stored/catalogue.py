@@ -22,6 +22,7 @@ from bigcrawl.page_index.cdxj import REVISIT, decoded, read_line
 from bigcrawl.page_index.index_files import index_path
 from bigcrawl.page_index.page_records import page_records
 from bigcrawl.url.canonical import UrlError, canonicalize
+from bigcrawl.url.header import text_of
 from bigcrawl.url.key import SECRET_BYTES, Keys
 
 if TYPE_CHECKING:
@@ -212,7 +213,7 @@ def _read(path: Path) -> Iterator[_Row]:
     logger.info("%(path)s has no index and is read: scrapy frontier warc index makes one", {"path": path})
     try:
         for page in page_records(path):
-            url = decoded(page.fields[b"warc-target-uri"].strip(b"<>"))
+            url = text_of(page.fields[b"warc-target-uri"].strip(b"<>"))
             stamp = stamp_of(page.fields.get(b"warc-date", b""))
             yield _Row(url, stamp, page.offset, page.size, page.status, page.kind == b"revisit")
     except CorruptionError as error:

@@ -16,6 +16,7 @@ from bigcrawl.page_index.cdxj import decoded
 from bigcrawl.stored.catalogue import stamp_of
 from bigcrawl.stored.chunks import without_chunks
 from bigcrawl.url.canonical import UrlError, canonicalize
+from bigcrawl.url.header import text_of
 from bigcrawl.warc.record_heads import head_fields
 
 if TYPE_CHECKING:
@@ -141,7 +142,7 @@ class PageReader:
             page.original_url = original.url
 
     def _original(self, page: StoredPage, fields: dict[bytes, bytes], copy: Place) -> StoredPage:
-        target = decoded(fields.get(b"warc-refers-to-target-uri", b"").strip(b"<>")) or page.url
+        target = text_of(fields.get(b"warc-refers-to-target-uri", b"").strip(b"<>")) or page.url
         try:
             canonical = canonicalize(target, _URL_BYTES_MAX)
         except UrlError as error:
@@ -222,7 +223,7 @@ def _divided(record: bytes, place: Place) -> tuple[dict[bytes, bytes], bytes]:
 
 
 def _page(fields: dict[bytes, bytes], block: bytes, place: Place) -> StoredPage:
-    url, ip = decoded(fields.get(b"warc-target-uri", b"").strip(b"<>")), decoded(fields.get(b"warc-ip-address", b""))
+    url, ip = text_of(fields.get(b"warc-target-uri", b"").strip(b"<>")), decoded(fields.get(b"warc-ip-address", b""))
     if not fields.get(b"content-type", b"").startswith(b"application/http"):
         is_copy = fields.get(b"warc-type") == b"revisit"
         headers = {b"Content-Type": [fields[b"content-type"]]} if b"content-type" in fields and not is_copy else {}

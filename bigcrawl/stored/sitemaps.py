@@ -55,13 +55,11 @@ class SitemapTelling:
 
     async def _run(self, robots_url: str, tell: Telling) -> None:
         try:
-            url = robots_url
-            fetched = await self._fetch(url)
+            fetched = await self._fetch(robots_url)
             for _ in range(REDIRECTS_MAX):
-                target = join(url, fetched.location) if fetched.status in _REDIRECT and fetched.location else None
-                if target is None:
+                if fetched.status not in _REDIRECT or not fetched.location:
                     break
-                url, fetched = target, await self._fetch(target)
+                fetched = await self._fetch(fetched.location)
             found = decide(fetched.status, fetched.body, self._agent).sitemaps
             urls = [url for url in (join(robots_url, sitemap) for sitemap in found) if url is not None]
             if urls:

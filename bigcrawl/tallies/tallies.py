@@ -13,6 +13,7 @@ import msgpack
 from isal import isal_zlib
 
 from bigcrawl.exceptions import BigcrawlError
+from bigcrawl.media_types import type_told
 from bigcrawl.tallies.distinct import Distinct
 from bigcrawl.tallies.frequent import Frequent, FrequentName
 from bigcrawl.tallies.gaps import Gaps, NamedGap
@@ -38,7 +39,7 @@ NO_TYPE: Final = "(none)"
 MALFORMED: Final = "(malformed)"
 NOT_PACKED: Final = "identity"
 
-_MEDIA_TYPE: Final = re.compile(rb"[a-z0-9!#$&^_.+-]{1,60}/[a-z0-9!#$&^_.+-]{1,60}")
+_MEDIA_TYPE: Final = re.compile(r"[a-z0-9!#$&^_.+-]{1,60}/[a-z0-9!#$&^_.+-]{1,60}")
 _ENCODING: Final = re.compile(rb"[a-z0-9-]{1,20}(, ?[a-z0-9-]{1,20}){0,3}")
 
 
@@ -230,8 +231,8 @@ def media_type_of(header: bytes | None) -> str:
     """Return the media type that a Content-Type header claims, without parameters; of at most 121 characters."""
     if not header or not header.strip():
         return NO_TYPE
-    name = header[:1_000].partition(b";")[0].strip().lower()
-    return name.decode("ascii") if _MEDIA_TYPE.fullmatch(name) else MALFORMED
+    name = type_told((header,))
+    return name if _MEDIA_TYPE.fullmatch(name) else MALFORMED
 
 
 @lru_cache(256)

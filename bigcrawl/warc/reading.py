@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from contextlib import suppress
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -14,6 +15,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 _PAGES = (b"response", b"revisit")
+_find_locations = re.compile(rb"^location:[ \t]*+([^\r\n]*)", re.IGNORECASE | re.MULTILINE).findall
 _MARGIN_S = 2.0  # file times come from the kernel's clock, outcomes from the node's
 
 
@@ -25,7 +27,7 @@ class StoredPage(NamedTuple):
         offset: of its gzip member.
         size: bytes of the member.
         date: when it was fetched, as in the record.
-        location: the Location header; empty if there is none.
+        locations: the Location headers.
         referrer: the request's Referer; empty if there is none, or the request is not in the file.
     """
 
@@ -33,11 +35,11 @@ class StoredPage(NamedTuple):
     offset: int
     size: int
     date: str
-    location: str
+    locations: list[bytes]
     referrer: str
 
 
-def find_page(directory: Path, is_wanted: Callable[[str], bool], ended_s: float) -> StoredPage | None:
+def find_page(directory: Path, is_wanted: Callable[[bytes], bool], ended_s: float) -> StoredPage | None:
     """Return the last stored response of a URL whose fetch ended at `ended_s` (Unix time), or None.
 
     Cost: reads all files written to since then, some 3 s a gibibyte; 64 KiB of memory.
@@ -48,7 +50,7 @@ def find_page(directory: Path, is_wanted: Callable[[str], bool], ended_s: float)
     return max(filter(None, pages), key=lambda page: page.date, default=None)
 
 
-def _last_in(path: Path, is_wanted: Callable[[str], bool], since_s: float) -> StoredPage | None:
+def _last_in(path: Path, is_wanted: Callable[[bytes], bool], since_s: float) -> StoredPage | None:
     """Return the last wanted page of a file that was written to since some time; None if an uploader has moved it."""
     found, found_id = None, b""
     with suppress(CorruptionError, FileNotFoundError):  # what comes before the damage is read
@@ -56,12 +58,13 @@ def _last_in(path: Path, is_wanted: Callable[[str], bool], since_s: float) -> St
             return None
         for record in record_heads(path):
             fields = record.fields
-            http = head_fields(record.block.partition(b"\r\n\r\n")[0])
+            head = record.block.partition(b"\r\n\r\n")[0]
+            http = head_fields(head)
             if found is not None and fields.get(b"warc-concurrent-to") == found_id:
                 found = found._replace(referrer=http.get(b"referer", b"").decode("latin-1"))
             is_page = fields.get(b"warc-type") in _PAGES
-            if is_page and is_wanted(fields.get(b"warc-target-uri", b"").decode("latin-1")):
+            if is_page and is_wanted(fields.get(b"warc-target-uri", b"").strip(b"<>")):
                 found_id = fields.get(b"warc-record-id", b"")
-                date, location = fields[b"warc-date"].decode("latin-1"), http.get(b"location", b"").decode("latin-1")
-                found = StoredPage(path, record.offset, record.size, date, location, "")
+                date = fields[b"warc-date"].decode("latin-1")
+                found = StoredPage(path, record.offset, record.size, date, _find_locations(head), "")
     return found

@@ -26,7 +26,7 @@ DROPPED = {
 }
 PAGES = {
     "/": "".join(
-        f'<a href="{path}">.</a>' for path in (*DROPPED.values(), "/film", "/german", "/closed", "/out", "/2/")
+        f'<a href="{path}">.</a>' for path in (*DROPPED.values(), "/film", "/pdf", "/german", "/closed", "/out", "/2/")
     ),
     "/german": GERMAN + '<a href="/behind-german">.</a>',
     "/closed": 'This site is UNDER construction. <a href="/behind-closed">.</a>',
@@ -63,6 +63,8 @@ class Site(BaseHTTPRequestHandler):
             self.answer(302, "", Location=f"{self.elsewhere}/by-redirect")
         elif self.path == "/":
             self.answer(200, f'{ENGLISH}{PAGES["/"]}<a href="{self.elsewhere}/by-link">.</a>')
+        elif self.path == "/pdf":
+            self.answer(200, f"%PDF-1.4 {ENGLISH}", **{"Content-Type": "no type"})
         elif self.path in PAGES:
             self.answer(200, PAGES[self.path])
         else:
@@ -116,15 +118,15 @@ def test_scope_and_filters_decide_what_is_fetched_and_say_so(tmp_path: Path) -> 
         Crawl(tmp_path / "crawl", [f"{url}/"], SETTINGS, arguments=arguments) as crawl,
     ):
         assert crawl.run(300) == 0
-        fetched = {"/", "/robots.txt", "/film", "/german", "/closed", "/out", "/2/", "/calendar/open"}
+        fetched = {"/", "/robots.txt", "/film", "/pdf", "/german", "/closed", "/out", "/2/", "/calendar/open"}
         assert sorted(Site.asked) == sorted(fetched)
         assert Site.sent[0] < CHUNKS // 2, "what the system's buffers hold, at most"
         log = crawl.log.read_text()
         assert "Traceback" not in log
         for key, count in {**dict.fromkeys(DROPPED, 1), "scope": 2}.items():
             assert f"'bigcrawl/dropped/{key}': {count}," in log, key
-        for rule, path in {"media-type": "/film", "string": "/closed", "language": "/german"}.items():
-            assert f"'bigcrawl/filtered/{rule}': 1," in log, rule
+        for rule, path in {"media-type": "/pdf", "string": "/closed", "language": "/german"}.items():
+            assert f"'bigcrawl/filtered/{rule}': {1 + (rule == 'media-type')}," in log, rule
             outcome = crawl.asked("explain", url + path)["outcome"]
             assert (outcome["name"], outcome["filter"]) == ("status:200", rule)
         found = crawl.frontier("explain", url + DROPPED["path"]).stdout

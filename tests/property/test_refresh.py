@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bigcrawl.url.refresh import refresh_target
+from bigcrawl.url.refresh import refresh_in
 
 BLANKS = "\t\n\f\r "
 PIECES = ["0", "5", ".", ";", ",", " ", "\n", "\v", "\u00a0", "url", "URL", "u", "Ur", "=", "'", '"', "/x", "é", "٣"]
@@ -67,4 +67,4 @@ def target_by_the_steps(content: str) -> str:
 @given(st.one_of(CONTENTS, CONTENTS.map("0;".__add__), CONTENTS.map("0;url=".__add__), st.text(max_size=20)))
 def test_target_is_what_the_standards_steps_give(content: str) -> None:
     """Whatever the content is, both ways read the same reference, or none."""
-    assert refresh_target(content) == target_by_the_steps(content)
+    assert refresh_in(content).target == target_by_the_steps(content)

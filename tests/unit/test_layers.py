@@ -17,7 +17,7 @@ LAYERS: tuple[frozenset[str], ...] = (
     frozenset(
         {
             *("bounded", "clock", "config", "contact", "default_settings", "exceptions", "given", "histogram"),
-            *("json_text", "logs", "private_files", "revisiting", "scoring", "setting_values", "stats"),
+            *("json_text", "logs", "media_types", "private_files", "revisiting", "scoring", "setting_values", "stats"),
         }
     ),
     frozenset(

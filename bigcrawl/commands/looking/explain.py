@@ -9,7 +9,6 @@ from __future__ import annotations
 import asyncio
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, NamedTuple
-from urllib.parse import urljoin
 
 from bigcrawl.commands.looking.explanation import explanation_text
 from bigcrawl.commands.looking.filters import filters_data
@@ -32,7 +31,7 @@ from bigcrawl.scheduler.records.inbox_entry import id_order
 from bigcrawl.scheduler.records.outcomes import AGAIN, read_outcome, rule_hash
 from bigcrawl.scheduler.rules.blacklist import Blacklist
 from bigcrawl.scheduler.rules.page_rules import rule_of
-from bigcrawl.url.canonical import UrlError, canonicalize
+from bigcrawl.url.header import url_in
 from bigcrawl.url.shape import Shapes, kinds_of
 from bigcrawl.warc.reading import find_page
 
@@ -171,13 +170,10 @@ def _page(config: Config, data: dict[str, Any]) -> dict[str, Any] | None:
     outcome = data["outcome"]
     if config.crawl.warc_dir is None or outcome is None or not outcome["name"].startswith("status:"):
         return None
-    ended_s = datetime.fromisoformat(outcome["time"]).timestamp()
+    ended_s, url = datetime.fromisoformat(outcome["time"]).timestamp(), str(data["url"])
 
-    def is_wanted(url: str) -> bool:
-        try:
-            return data["host"] in url.lower() and canonicalize(url) == data["url"]
-        except UrlError:
-            return False
+    def is_wanted(target: bytes) -> bool:
+        return url_in([target], url) == url
 
     page = find_page(config.crawl.warc_dir, is_wanted, ended_s)
     if page is None:
@@ -187,7 +183,7 @@ def _page(config: Config, data: dict[str, Any]) -> dict[str, Any] | None:
         "offset": page.offset,
         "bytes": page.size,
         "fetched": page.date,
-        "redirects_to": urljoin(data["url"], page.location) if page.location else None,
+        "redirects_to": url_in(page.locations, url),
         "referrer": page.referrer or None,
     }
 

@@ -16,6 +16,7 @@ from bigcrawl.page_index.lookup import captures
 from bigcrawl.page_index.search_key import search_key
 from bigcrawl.private_files import name_part
 from bigcrawl.url.canonical import UrlError, canonicalize
+from bigcrawl.url.header import text_of
 from bigcrawl.warc.extraction import Extracted, extract
 
 if TYPE_CHECKING:
@@ -93,7 +94,7 @@ def _chosen(directory: Path, url: str, until: str, store_url: str | None) -> Cap
 
 def _original(directory: Path, copy: Extracted) -> Capture:
     """Return the capture whose payload a revisit has not repeated."""
-    url = decoded(copy.fields.get(b"warc-refers-to-target-uri", copy.fields.get(b"warc-target-uri", b"")))
+    url = text_of(copy.fields.get(b"warc-refers-to-target-uri", copy.fields.get(b"warc-target-uri", b"")).strip(b"<>"))
     digest = decoded(copy.fields.get(b"warc-payload-digest", b"")).removeprefix("sha1:")
     found = [one for one in captures(directory, url) if one.digest == digest and one.mime != REVISIT]
     if not found:

@@ -14,6 +14,7 @@ from bigcrawl.scheduler.adapter.values.codec import NOT_STORABLE, PLAIN
 from bigcrawl.scheduler.gates.closed import Closed
 from bigcrawl.scheduler.gates.fetched import Fetched
 from bigcrawl.scheduler.records.body import look_at_meta
+from bigcrawl.url.header import url_in
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -94,21 +95,20 @@ class RobotsFetch:
         if method != HEAD and not _NOT_WHOLE.isdisjoint(response.flags):
             logger.debug("%(url)s did not arrive complete", {"url": url})
             return Fetched(None)
-        location, age, retry_after, date = (
-            (response.headers.get(name) or b"").decode("latin-1")
-            for name in (b"Location", b"Age", b"Retry-After", b"Date")
+        age, retry_after, date = (
+            (response.headers.get(name) or b"").decode("latin-1") for name in (b"Age", b"Retry-After", b"Date")
         )
         cache_control = b", ".join(response.headers.getlist(b"Cache-Control")).decode("latin-1")
-        kind, length = (response.headers.get(name) or b"" for name in (b"Content-Type", b"Content-Length"))
+        length = response.headers.get(b"Content-Length") or b""
         return Fetched(
             response.status,
             b"" if method == HEAD else response.body,
-            location,
+            url_in(response.headers.getlist(b"Location"), url) or "",
             cache_control,
             age,
             retry_after,
             date,
-            content_type=kind,
+            content_type=b",".join(response.headers.getlist(b"Content-Type")),
             content_length=length,
         )
 

@@ -18,6 +18,8 @@ class Fetched:
     status: int | None
     body: bytes = b""
     location: str = ""
+    """Where it leads, as a canonical URL; empty: nowhere."""
+
     cache_control: str = ""
     age: str = ""
     retry_after: str = ""

@@ -16,7 +16,7 @@ from bigcrawl.redisdb import scripts
 from bigcrawl.redisdb.keys import partition_keys
 from bigcrawl.scheduler.gates.closed import Closed
 from bigcrawl.scheduler.gates.fetched import Fetched, asked_rest_ms
-from bigcrawl.url.canonical import host_of, join
+from bigcrawl.url.canonical import host_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -93,8 +93,8 @@ class RobotsRedirects:
         """
         for hop in range(REDIRECTS_MAX + 1):
             fetched = await self._ask(url, gaps, like)
-            target = _target_of(fetched, url)
-            if target is None or hop == REDIRECTS_MAX:
+            target = _target_of(fetched)
+            if not target or hop == REDIRECTS_MAX:
                 break
             url = target
             if host_of(url) != host:
@@ -133,8 +133,8 @@ class RobotsRedirects:
         """
         for _ in range(hops + 1):
             fetched = await self._fetch_borrowed(url, like)
-            target = _target_of(fetched, url)
-            if target is None:
+            target = _target_of(fetched)
+            if not target:
                 break
             url = target
         return fetched
@@ -181,7 +181,7 @@ class RobotsRedirects:
         return False
 
 
-def _target_of(fetched: Fetched, url: str) -> str | None:
-    """Where a redirect leads; None if this is no redirect, or its target cannot be fetched."""
+def _target_of(fetched: Fetched) -> str:
+    """Return where a redirect leads; empty if this is no redirect, or its target cannot be fetched."""
     is_redirect = fetched.status is not None and 300 <= fetched.status < 400
-    return join(url, fetched.location) if is_redirect and fetched.location else None
+    return fetched.location if is_redirect else ""

@@ -16,6 +16,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from bigcrawl.exceptions import ConfigError
+from bigcrawl.media_types import type_told
 from bigcrawl.politeness.robots_match import DISALLOW, Matcher
 from bigcrawl.scheduler.rules.page_rules import MEDIA_TYPE, PageRules
 
@@ -62,7 +63,8 @@ class HeadRules:
         """Return the rule that drops a URL, by the answer to its HEAD; empty if none does."""
         if status != _OK:
             return ""
-        if content_type and not self._types.takes(content_type):
+        told = type_told((content_type,))
+        if told and not self._types.takes(told):
             return MEDIA_TYPE
         is_number = _read_length(content_length.strip())
         return SIZE if is_number and int(content_length) > self._bytes_max > 0 else ""

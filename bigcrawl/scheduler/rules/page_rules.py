@@ -1,11 +1,11 @@
 """Rules that drop pages by what their servers answer (steps 11 and 13): their syntax and checks.
 
-    media-type   its Content-Type is none of those that are taken: the fetch ends at its headers
+    media-type   its type is none of those that are taken: the fetch ends at its headers, if they tell the type
     string       it contains a reserved text: it is stored, and no spider sees it
     language     it is in another language: likewise
 
-Answers without a Content-Type, and those with a Location, are taken. To add a rule, append its name to `RULES`, never
-in between: its number is stored with a URL's outcome.
+Answers whose headers tell no type are judged by their first bytes. Those with a Location are taken. To add a rule,
+append its name to `RULES`, never in between: its number is stored with a URL's outcome.
 
 Source: Nexplorer §2.2 (content type, reserved strings).
 """
@@ -32,7 +32,6 @@ TEXT_BYTES: Final = 1 << 20
 
 _STRINGS_MAX, _STRING_CHARACTERS_MAX = 100, 200
 _is_media_type = re.compile(r"[a-z0-9][a-z0-9!#$&^_.+-]*/(?:\*|[a-z0-9][a-z0-9!#$&^_.+-]*)").fullmatch
-_TYPE_BYTES: Final = 200
 
 
 def number_of(rule: str) -> int:
@@ -64,9 +63,9 @@ class PageRules:
     def __repr__(self) -> str:
         return f"<PageRules types={len(self._types)} strings={len(self._strings)} {self._languages!r}>"
 
-    def takes(self, content_type: bytes) -> bool:
-        """Whether an answer's body is received, by its Content-Type. Cost: 0.2 us."""
-        return not self._types or self._takes(content_type[:_TYPE_BYTES])
+    def takes(self, media_type: str) -> bool:
+        """Whether a body of a type is wanted. Cost: 0.2 us."""
+        return not self._types or self._takes(media_type)
 
     def against(self, text: Callable[[int], str]) -> str:
         """Return the rule that drops a page, by its text; empty if none does.
@@ -86,9 +85,8 @@ class PageRules:
                     return STRING
         return LANGUAGE if self._languages is not None and not self._languages.has(page) else ""
 
-    def _looks_up(self, content_type: bytes) -> bool:
-        kind = content_type.partition(b";")[0].strip().lower().decode("latin-1")
-        return kind in self._types or f"{kind.partition('/')[0]}/*" in self._types or "/" not in kind
+    def _looks_up(self, media_type: str) -> bool:
+        return media_type in self._types or f"{media_type.partition('/')[0]}/*" in self._types
 
 
 def _media_type(written: str) -> str:

@@ -5,7 +5,7 @@ tls             HTTPS with a certificate that signs itself
 named           HTTP under a name: localhost, on all its addresses
 proxy           answers requests in absolute form itself, and opens CONNECT tunnels
 flaky1..5       HTTP, for rows that must not rest each other's host
-odd1..3         HTTP, for rows after which bigcrawl leaves a server to Scrapy's handler
+odd1..4         HTTP, for rows after which bigcrawl reads a server by its own reader
 deaf            an address where connections are refused
 """
 
@@ -36,7 +36,7 @@ ADDRESSES = {
     "tls": "{net}.0.3",
     "proxy": "{net}.0.4",
     "named": "localhost",
-    **{f"odd{number}": f"{{net}}.3.{number}" for number in range(1, 4)},
+    **{f"odd{number}": f"{{net}}.3.{number}" for number in range(1, 5)},
     **{f"flaky{number}": f"{{net}}.2.{number}" for number in range(1, 6)},
 }
 _DEAF = "{net}.0.5"

@@ -24,7 +24,7 @@ LEADS = {**NOWHERE, **{f"hop{n}": b"/hop%d" % (n + 1) for n in range(5)}}
 PACKED = {
     "bomb": (b"gzip", gzip.compress(b" " * 5_000_000)),
     "packed": (b"gzip, gzip, gzip", gzip.compress(gzip.compress(gzip.compress(b".")))),
-    "unpacked": (b"gzip", b"not packed at all"),
+    "unpacked": (b"gzip", b"\0 not packed at all"),
 }
 PATHS = ("endless", "stalled", *PACKED, "heads", "hop0", "fine", *NOWHERE, "refresh")
 CLOSES = b"Connection: close\r\n"

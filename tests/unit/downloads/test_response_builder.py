@@ -169,12 +169,14 @@ def test_response_says_where_it_came_from() -> None:
     "kind", [None, b"text/html", b"text/plain", b"application/json", b"text/xml", b"image/png", b"odd", b"text/odd"]
 )
 def test_class_of_a_response_is_scrapys_choice(kind: bytes | None, coding: bytes | None, url: str) -> None:
-    """The shortcut for types that settle it decides no case otherwise than Scrapy's own function."""
+    """But for what tells no type and begins as HTML, wherever it is: browsers show it as HTML."""
     named = {b"Content-Type": kind, b"Content-Encoding": coding}
     headers = {name: value for name, value in named.items() if value is not None}
     lines = [name + b": " + value for name, value in headers.items()]
     for body in (b"", b"<!DOCTYPE html><p>page", b"\x89PNG\x00\x01", b"plain words"):
         wanted = responsetypes.from_args(headers=Headers(headers), url=url, body=body)
+        if kind in (None, b"odd") and coding is None and body.startswith(b"<!DOCTYPE"):
+            wanted = HtmlResponse
         assert type(received(b"HTTP/1.1 200 OK", *lines, url=url, body=body)) is wanted
 
 

@@ -114,15 +114,22 @@ def test_body_that_is_not_packed_as_it_says_is_counted(encoding: str) -> None:
     """No spider sees it, and its errback gets Scrapy's own error, which is a page's and not one of our code."""
     crawler = new_crawler()
     scrapys = HttpCompressionMiddleware(crawler=crawler)
-    page = Response(URL, body=b"<p>a page that was never packed</p>", headers={"Content-Encoding": encoding})
+    page = Response(URL, body=b"\x00\x01 no text", headers={"Content-Encoding": encoding})
     with pytest.raises(Exception, match=r".") as wanted:
         scrapys.process_response(Request(URL), page)
     with pytest.raises(type(wanted.value)) as caught:
-        unpack(b"<p>a page that was never packed</p>", encoding, crawler)
+        unpack(page.body, encoding, crawler)
     assert str(caught.value) == str(wanted.value)
     assert error_outcome(caught.value) == "error:dataloss"
     assert not is_own(caught.value)
     assert counts(crawler) == {"packing": 1}
+
+
+@pytest.mark.parametrize("encoding", PACKERS)
+@pytest.mark.parametrize("body", [b"<p>a page that was never packed</p>", b"xylophone", "größe".encode("cp1252")])
+def test_text_that_is_not_packed_is_as_it_is(encoding: str, body: bytes) -> None:
+    """Servers add the header to pages that they do not pack; browsers show them."""
+    assert unpack(body, encoding, new_crawler()).body == body
 
 
 def test_refused_body_is_no_page_that_was_fetched() -> None:

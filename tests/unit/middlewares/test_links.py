@@ -664,11 +664,15 @@ def test_canonical_url_of_a_header_counts() -> None:
         for link in (
             '<http://a.example/x.html>; rel="canonical"',
             "<http://a.example/x>; rel=next",
-            "<::>; rel=canonical",
+            "<http://[::>; rel=canonical",
+            '<?a,b>; title="a, b"; REL = "up Canonical"; rel=next, <http://a.example/y>; rel=canonical',
+            b"</caf\xe9>;rel=canonical",
+            '<http://a.example/x>; title="; rel=canonical',
         ):
             headers = {"Link": link}
             await crawled(desk, Response(PAGE, request=Request(PAGE), headers=headers))
-        assert storage.notes == [(PAGE, {"canonical": "http://a.example/x.html"})]
+        found = ["http://a.example/x.html", f"{PAGE}?a,b", "http://a.example/caf%E9"]
+        assert storage.notes == [(PAGE, {"canonical": url}) for url in found]
 
     asyncio.run(scenario())
 

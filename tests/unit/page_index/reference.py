@@ -39,7 +39,8 @@ def reference_lines(path: Path) -> list[tuple[bytes, str, dict[str, Any]]]:
             if kind not in {"response", "revisit"}:
                 continue
             url = head.get_header("WARC-Target-URI")
-            mime = (http.get_header("Content-Type") or "unk").partition(";")[0].partition(" ")[0]
+            told = [value for name, value in http.headers if name == "Content-Type"]
+            mime = (told or ["unk"])[-1].partition(";")[0]  # the last one counts (Fetch, extract a MIME type)
             fields = {"url": url, "mime": "warc/revisit" if kind == "revisit" else mime}
             if kind == "response":
                 fields["status"] = http.get_statuscode()

@@ -20,6 +20,7 @@ from bigcrawl.page_index.lookup import captures, lines_from
 from bigcrawl.warc.records import Note, new_record_id
 from bigcrawl.warc.segments import WarcWriter
 from bigcrawl.warc.verification import verify
+from tests.support.content_types import UNTOLD, Row
 from tests.unit.page_index.reference import reference_lines
 from tests.unit.warc.reading import exchange
 
@@ -69,6 +70,19 @@ def test_the_lines_are_those_of_warcio_and_surt(tmp_path: Path) -> None:
     assert told == [list(fields.items()) for _, _, fields in expected]
     with path.open("rb") as file:
         assert sum(1 for _ in ArchiveIterator(file, record_types=WarcRecordType.response)) == len(lines)
+
+
+@pytest.mark.parametrize("row", UNTOLD, ids=lambda row: row.name)
+def test_type_that_is_not_told_is_that_of_the_bytes(tmp_path: Path, row: Row) -> None:
+    """But for text and binary, which is what is left; a packed body says nothing."""
+    writer = WarcWriter(tmp_path, "c", "n")
+    for number, headers in enumerate(([], [(b"Content-Encoding", b"gzip")])):
+        writer.write(exchange(number, row.body, response_headers=headers))
+    writer.close()
+    [path] = tmp_path.glob("*.warc.gz")
+    index_file(path, ["cdxj"])
+    mimes = [read_line(line).mime for line in index_path(path).read_bytes().splitlines(keepends=True)]
+    assert mimes == ["unk" if row.type in ("text/plain", "application/octet-stream") else row.type, "unk"]
 
 
 def test_the_answer_to_a_head_is_no_capture(tmp_path: Path) -> None:

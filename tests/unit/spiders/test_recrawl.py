@@ -55,7 +55,7 @@ def test_a_page_that_has_moved_is_gone_and_followed(changes: str) -> None:
 
     if changes:
         item, links = asyncio.run(outputs())
-        assert (item["change"], links.urls, links.base) == ("gone", ["/y"], request.url)
+        assert (item["change"], links.urls, links.canonical) == ("gone", ["http://a.example/y"], True)
 
 
 def test_arguments_are_settings() -> None:

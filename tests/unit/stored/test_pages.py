@@ -231,3 +231,17 @@ def test_files_of_other_crawlers_are_read(tmp_path: Path) -> None:
 def test_chunks_are_removed_where_they_are(body: bytes, found: bytes) -> None:
     """A body without them is left as it is, whatever its header says."""
     assert without_chunks(body) == found
+
+
+@pytest.mark.parametrize("is_indexed", [True, False])
+def test_page_under_a_url_in_other_bytes_is_found(tmp_path: Path, *, is_indexed: bool) -> None:
+    """As other crawlers store it: raw bytes, in angle brackets. They are escaped one by one."""
+    path = stored(tmp_path, page(f"{A}c%61f%E9"), is_indexed=False)
+    record = gzip.decompress(path.read_bytes()).replace(
+        b"http://a.example/c%61f%E9\r\n", b"<http://a.example/c%61f\xe9>\r\n"
+    )
+    ends = [*record.split(b"WARC/1.1\r\n")[1:]]
+    path.write_bytes(b"".join(gzip.compress(b"WARC/1.1\r\n" + each) for each in ends))
+    if is_indexed:
+        index_file(path, ["cdxj"])
+    assert read(path, f"{A}c%61f%E9").url == f"{A}c%61f%E9"

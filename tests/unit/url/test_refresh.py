@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from bigcrawl.url.refresh import refresh_target
+from bigcrawl.url.refresh import refresh_in
 
 
 @pytest.mark.parametrize(
@@ -31,7 +31,7 @@ from bigcrawl.url.refresh import refresh_target
 )
 def test_target_is_what_browsers_go_to(content: str, target: str) -> None:
     """Blanks, quotes, the word url and the fraction of the delay may be there or not, in any case."""
-    assert refresh_target(content) == target
+    assert refresh_in(content).target == target
 
 
 @pytest.mark.parametrize(
@@ -39,4 +39,4 @@ def test_target_is_what_browsers_go_to(content: str, target: str) -> None:
 )
 def test_refresh_without_another_page_has_no_target(content: str) -> None:
     """No delay, no reference: the page itself is loaded again, or nothing happens."""
-    assert refresh_target(content) == ""
+    assert refresh_in(content).target == ""

@@ -19,7 +19,7 @@ def test_a_page_is_found_that_is_stored_by_reference(tmp_path: Path) -> None:
     for number in range(2):
         writer.write(exchange(number, b"%0600d" % 1, record_id=b"<urn:uuid:%d>" % number))
     writer.close()
-    found = find_page(tmp_path, lambda url: url.endswith("/1"), 0)
+    found = find_page(tmp_path, lambda url: url.endswith(b"/1"), 0)
     assert found is not None
     (member,) = gzip_members(found.path.read_bytes()[found.offset : found.offset + found.size])
     record = parse_record(member)
@@ -33,4 +33,4 @@ def test_a_file_that_is_moved_meanwhile_is_passed_over(tmp_path: Path) -> None:
     writer.close()
     for name in ("0.warc.gz", "x.warc.gz.open"):
         (tmp_path / name).symlink_to(tmp_path / "moved.warc.gz")
-    assert find_page(tmp_path, lambda url: url.endswith("/1"), 0) is not None
+    assert find_page(tmp_path, lambda url: url.endswith(b"/1"), 0) is not None

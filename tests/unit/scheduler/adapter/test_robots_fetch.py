@@ -60,7 +60,7 @@ def test_answer_is_told_with_what_decides_over_it() -> None:
         "Date": "now",
     }
     answer = Response(URL, status=301, body=b"moved", headers=headers)
-    assert fetched(answer) == Fetched(301, b"moved", "/x", "public, max-age=9", "3", "4", "now")
+    assert fetched(answer) == Fetched(301, b"moved", "http://a.example/x", "public, max-age=9", "3", "4", "now")
     assert fetched(Response(URL, status=404)) == Fetched(404)
 
 

@@ -113,9 +113,9 @@ def test_redirects_end(tmp_path: Path, crawl_name: str, redis_url: str) -> None:
     async def scenario() -> None:
         async with obeying(tmp_path, crawl_name, redis_url) as w:
             for i in range(20):
-                w.web.answers[f"http://{HOST}/{i}"] = Fetched(302, location=f"/{i + 1}")
+                w.web.answers[f"http://{HOST}/{i}"] = Fetched(302, location=f"http://{HOST}/{i + 1}")
                 w.web.answers[f"http://h{i}.example/r"] = Fetched(302, location=f"http://h{i + 1}.example/r")
-            w.web.answers[FILE] = Fetched(302, location="/0")
+            w.web.answers[FILE] = Fetched(302, location=f"http://{HOST}/0")
             await rules_of(w).fetch(url_of(HOST))
             assert len(w.web.asked) == 6
             w.web.answers[FILE] = Fetched(302, location="http://h0.example/r")

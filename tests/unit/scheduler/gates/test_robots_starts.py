@@ -21,7 +21,7 @@ def test_robots_starts_keep_the_gap_of_their_server_after_late_ones(
 
     async def scenario() -> None:
         async with obeying(tmp_path, crawl_name, redis_url, server_delay=0.01) as w:
-            w.web.answers[FILE] = Fetched(301, location="/rules.txt")
+            w.web.answers[FILE] = Fetched(301, location=f"http://{HOST}/rules.txt")
             asked: list[tuple[int, tuple[tuple[str, int], ...]]] = []
             until: list[int] = []
             waits = [30, MISSED, 20, 0, 0]

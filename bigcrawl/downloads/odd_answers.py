@@ -1,0 +1,226 @@
+"""Reads an answer that libcurl refuses, as browsers read it: odd status lines, header lines, lengths and codings.
+
+`OddAnswer` takes bytes and gives lines and pieces of the body to a `ResponseBuilder`, which has the limits.
+
+Head: up to four bytes of junk, and line ends, may precede the status line; a missing status is 200. NUL and CR within a
+line are blanks; a line without a proper name is skipped. Body: by chunks if they are named, else by a length that is
+one number, else until the connection ends. Transfer codings other than chunks become content codings. An answer without
+a head is HTTP/0.9 if it begins with a tag.
+
+Sources: RFC 9112 sections 2.2, 4, 5, 6.3 and 7; Fetch, "extract a length"; Chromium's HttpUtil, HttpResponseHeaders.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Final
+
+from scrapy.exceptions import DownloadFailedError
+
+from bigcrawl.downloads.response_parts import length_in
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from bigcrawl.downloads.response_builder import ResponseBuilder
+
+_SLOP: Final = 4  # bytes of junk before the status line
+_START_BYTES: Final = 16  # that tell what begins
+_LINE_BYTES_MAX: Final = 64 << 10
+CHUNKS_MAX: Final = 1 << 16  # of an answer; each takes 4 us, however small
+_BODILESS: Final = frozenset({101, 204, 304})
+CODINGS: Final = frozenset({b"gzip", b"x-gzip", b"deflate", b"br", b"zstd"})
+
+_find_start = re.compile(rb"http|icy ", re.IGNORECASE).search
+_parse_status_line = re.compile(rb"(?i:http|icy)(?:/(\d++)(?:\.(\d++))?+)?+\s*+(\d{3}(?!\d))?+(.*+)", re.DOTALL).match
+_has_name = re.compile(rb"[!#$%&'*+.^_`|~0-9A-Za-z-]++[ \t]*+:").match
+_parse_chunk_size = re.compile(rb"[ \t]*+0*+([0-9A-Fa-f]{0,15})[ \t]*+(?:;.*+)?+", re.DOTALL).fullmatch
+
+
+class OddAnswer:
+    """One answer, as far as it has come."""
+
+    def __init__(self, builder: ResponseBuilder) -> None:
+        self.is_over = False
+        self.loss = ""  # what is missing of the body, or wrong with it
+        self._builder = builder
+        self._data = bytearray()
+        self._looked = 0
+        self._slop = 0
+        self._chunks = 0
+        self._left = 0  # bytes of the chunk, or of the body
+        self._pending = b""  # a header line that the next one may continue
+        self._step: Callable[[], bool] = self._begin
+
+    def feed(self, data: bytes) -> bool:
+        """Take what has come; return whether the answer is over.
+
+        Raises:
+            DownloadFailedError: it is none.
+        """
+        self._data += data
+        while not self.is_over and self._step():
+            pass
+        return self.is_over
+
+    def end(self) -> None:
+        """Take the end of the connection. Raises DownloadFailedError if no head has come."""
+        if not self._builder.is_head_whole:
+            raise DownloadFailedError(f"{self._builder.request.url}: the connection ended before an answer")
+        if not self.is_over and self._step != self._take_rest:
+            self.loss = self.loss or "the connection ended before the body"
+        self.is_over = True
+
+    def _begin(self) -> bool:
+        """Find the status line."""
+        data = self._data
+        ends = len(data) - len(data.lstrip(b"\r\n"))
+        del data[:ends]
+        self._slop += ends
+        if self._slop > _LINE_BYTES_MAX:
+            raise DownloadFailedError(f"{self._builder.request.url} answers with empty lines")
+        if len(data) < _START_BYTES and b"\n" not in data:
+            return False
+        start = _find_start(data, 0, _SLOP + _START_BYTES)
+        if start is not None and start.start() <= _SLOP:
+            del data[: start.start()]
+            self._step = self._take_status
+        elif data[:1] == b"<":
+            self._tell(b"HTTP/0.9 200")
+            self._tell(b"")
+            self._step = self._take_rest
+        else:
+            raise DownloadFailedError(f"{self._builder.request.url} does not answer with HTTP: {bytes(data[:20])!r}")
+        return True
+
+    def _take_status(self) -> bool:
+        line = self._line()
+        if line is None:
+            return False
+        found = _parse_status_line(line)
+        assert found is not None, "a status line begins so"
+        major, minor, status, reason = found.groups()
+        version = b"1.1" if (int((major or b"1")[:4]), int((minor or b"0")[:4])) >= (1, 1) else b"1.0"
+        if status is None and reason[:1].isdigit():
+            raise DownloadFailedError(f"{self._builder.request.url} answers with an invalid status: {line[:40]!r}")
+        self._tell(b"HTTP/%b %b %b" % (version, status or b"200", reason.strip()))
+        self._step = self._take_header
+        return True
+
+    def _take_header(self) -> bool:
+        line = self._line()
+        if line is None:
+            return False
+        if line[:1] in (b" ", b"\t"):
+            self._pending += b" " + line.strip() if self._pending else b""
+            self._pass_over(line)
+            return True
+        if self._pending:
+            self._tell(self._pending)
+        self._pending = line if _has_name(line) else b""
+        if line and not self._pending:
+            self._pass_over(line)
+        if not line:
+            self._tell(b"")
+            self._step = self._frame if self._builder.is_head_whole else self._begin
+        return True
+
+    def _frame(self) -> bool:
+        """Decide how long the body is."""
+        headers = self._builder.headers
+        written = b",".join(headers.get(b"Transfer-Encoding", ())).lower().split(b",")
+        codings = [word.partition(b";")[0].strip() for word in written]
+        undone = [coding for coding in codings if coding in CODINGS]
+        if undone:
+            headers.setdefault(b"Content-Encoding", []).extend(undone)
+        length = None if undone else length_in(headers.get(b"Content-Length", ()))
+        if self._builder.status in _BODILESS or (length == 0 and b"chunked" not in codings):
+            self.is_over = True
+        elif b"chunked" in codings:
+            self._step = self._take_chunk_size
+        elif length is None:
+            self._step = self._take_rest
+        else:
+            self._left = length
+            self._step = self._take_body
+        return True
+
+    def _take_rest(self) -> bool:
+        self._left = len(self._data)
+        self._give()
+        return False
+
+    def _take_body(self) -> bool:
+        self._give()
+        self.is_over = self.is_over or not self._left
+        return False
+
+    def _take_chunk_size(self) -> bool:
+        line = self._line()
+        if line is None:
+            return False
+        found = _parse_chunk_size(line)
+        if found is None or not line.strip(b" \t;"):
+            return self._break(f"a chunk has no size: {line[:20]!r}")
+        self._left = int(found[1] or b"0", 16)
+        self._chunks += 1
+        if self._chunks > CHUNKS_MAX:
+            return self._break(f"it has more than {CHUNKS_MAX} chunks")
+        self._step = self._take_chunk if self._left else self._take_trailer
+        return True
+
+    def _take_chunk(self) -> bool:
+        self._give()
+        if self._left:
+            return False
+        self._step = self._end_chunk
+        return True
+
+    def _end_chunk(self) -> bool:
+        line = self._line()
+        if line is None:
+            return len(self._data) > 1 and self._break("a chunk is longer than its size")
+        if line.strip():
+            return self._break("a chunk is longer than its size")
+        self._step = self._take_chunk_size
+        return True
+
+    def _take_trailer(self) -> bool:
+        line = self._line()
+        if line is None:
+            return False
+        self._tell(line)
+        self.is_over = self.is_over or not line
+        return True
+
+    def _break(self, loss: str) -> bool:
+        self.loss, self.is_over = loss, True
+        return False
+
+    def _line(self) -> bytes | None:
+        """Return the next line without its end, NUL and CR within it as blanks; None if it has not come."""
+        end = self._data.find(b"\n", self._looked)
+        self._looked = len(self._data)
+        if end < 0 and len(self._data) <= _LINE_BYTES_MAX:
+            return None
+        line = bytes(self._data[: end if end >= 0 else None]).rstrip(b"\r")
+        del self._data[: end + 1 if end >= 0 else None]
+        self._looked = 0
+        return line.replace(b"\0", b" ").replace(b"\r", b" ")
+
+    def _pass_over(self, line: bytes) -> None:
+        """Let a line count, and say nothing."""
+        self._tell(b"-" + line.replace(b":", b" "))
+
+    def _tell(self, line: bytes) -> None:
+        if self._builder.header(line + b"\r\n") is not None:
+            self.is_over = True
+
+    def _give(self) -> None:
+        """Give the body what has come of the bytes that are left."""
+        piece = bytes(self._data[: self._left])
+        del self._data[: self._left]
+        self._looked = 0
+        self._left -= len(piece)
+        if piece and self._builder.body(piece) is not None:
+            self.is_over = True

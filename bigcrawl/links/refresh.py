@@ -1,0 +1,81 @@
+"""Where a page leads by itself: by its `Refresh` header, or else by its first meta refresh that names another page."""
+
+from __future__ import annotations
+
+import re
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+from bigcrawl.links.encoding import Encoding, joiner_of
+from bigcrawl.links.limits import IN_FORCE
+from bigcrawl.markup import attributes_of, tags
+from bigcrawl.url.canonical import LinkRoom
+from bigcrawl.url.header import url_in
+from bigcrawl.url.refresh import refresh_in
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from bigcrawl.links.encoding import Page
+
+_LOOKS: Final = 1_000  # tags; a refresh stands at the beginning of a page
+
+
+class Led(NamedTuple):
+    """A refresh to another URL: after how many seconds, and its canonical form; None: it cannot be crawled."""
+
+    seconds: int
+    url: str | None
+
+
+def header_links(page: Page) -> list[str]:
+    """Return the canonical URL to which a page's `Refresh` header leads, whatever kind of page it is, or nothing."""
+    led = _in_header(page)
+    return [led.url] if led and led.url and len(led.url) <= IN_FORCE.limits.url_bytes else []
+
+
+def _in_header(page: Page) -> Led | None:
+    """Return what a page's `Refresh` header says; it is joined with the page's own URL."""
+    value = _header(getattr(page, "headers", None))
+    if not value:
+        return None
+    value = value if isinstance(value, bytes) else str(value).encode()
+    seconds, target = refresh_in(value.decode("latin-1"))
+    return Led(seconds, url_in([target.encode("latin-1")], page.url)) if target else None
+
+
+def refresh_of(page: Page, bytes_max: int, ignored: Sequence[str] = ()) -> Led | None:
+    """Return where a page leads, by its header and its first bytes; a refresh in an `ignored` element is none."""
+    if (led := _in_header(page)) is not None:
+        return led
+    encoding = Encoding(page, bytes_max)
+    base_href = None
+    for name, _, written in tags(_without(tuple(ignored))("", encoding.text()), _LOOKS):
+        attributes = attributes_of(written) if name in ("base", "meta") else {}
+        if name == "base" and base_href is None:
+            base_href = attributes.get("href")
+        elif attributes.get("http-equiv", "").lower() == "refresh":
+            seconds, target = refresh_in(attributes.get("content", ""))
+            if target:
+                joiner = joiner_of(page.url, base_href)
+                joined = joiner.join_all([target], encoding.respell, LinkRoom()) if joiner else []
+                return Led(seconds, joined[0] if joined else None)
+    return None
+
+
+def _header(headers: Any) -> Any:
+    """Return a page's `Refresh`. Scrapy's headers are a dict of lists by names in bytes, with a slow look-up."""
+    if isinstance(headers, dict):
+        values = dict.get(headers, b"Refresh")
+        return next(filter(None, values), None) if isinstance(values, list) else dict.get(headers, "Refresh")
+    return headers.get("Refresh") if headers else None
+
+
+@lru_cache(16)
+def _without(names: tuple[str, ...]):  # type: ignore[no-untyped-def]
+    """Return a function that takes elements out of a text, and scripts and comments, which may speak of them."""
+    named = "|".join(map(re.escape, ("script", "style", *names)))
+    ends = r"(?=[\t\n\f\r />])"
+    return re.compile(
+        rf"<!--(?:[^-]++|-(?!->))*+|<(?P<name>(?ai:{named})){ends}(?:[^<]++|<(?!/(?ai:(?P=name)){ends}))*+"
+    ).sub
