@@ -9,6 +9,7 @@ from scrapy import Request
 from scrapy.http.request import NO_CALLBACK
 
 from bigcrawl.politeness.backoff_policy import is_failure
+from bigcrawl.scheduler.adapter.engine_probe import EngineProbe
 from bigcrawl.scheduler.adapter.fetch_errors import UNDER_LEASE, FetchAbortedError, error_outcome
 from bigcrawl.scheduler.gates.closed import Closed
 from bigcrawl.scheduler.gates.fetched import Fetched
@@ -55,6 +56,7 @@ class RobotsFetch:
 
     def __init__(self, crawler: Crawler, more_meta: Mapping[str, object] | None = None) -> None:
         self._crawler = crawler
+        self._probe = EngineProbe(crawler)
         self._more_meta = more_meta or {}
 
     async def __call__(self, url: str, method: str = "GET", gaps: tuple[Space, ...] = ()) -> Fetched:
@@ -67,6 +69,7 @@ class RobotsFetch:
         if method == HEAD:
             meta["download_maxsize"] = 0  # the size that it tells is of a body that does not come
         request = Request(url, method=method, callback=NO_CALLBACK, meta=meta, priority=1000)
+        await self._probe.until_opened()
         try:
             response = await self._crawler.engine.download_async(request)
         except FetchAbortedError as error:
