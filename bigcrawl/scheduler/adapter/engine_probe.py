@@ -5,6 +5,7 @@ has a request ended, with its pipelines?   engine._slot.inprogress       downloa
 ask the scheduler again now                engine._slot.nextcall         Scrapy's own 5 s heartbeat
 is the engine closing?                     engine._slot.closing          not engine.running
 can the spider be closed?                  engine._slot, scraper.slot    engine.running
+is the spider opening?                     engine._slot, scraper.slot    no
 """
 
 from __future__ import annotations
@@ -45,6 +46,16 @@ class EngineProbe:
         nextcall = getattr(slot, "nextcall", None)
         if nextcall is not None and getattr(slot, "closing", None) is None:
             nextcall.schedule()
+
+    async def until_opened(self) -> None:
+        """Wait while the spider opens: the engine fails if one of its downloads ends before."""
+        while self._is_opening():  # noqa: ASYNC110 - Scrapy announces nothing
+            await asyncio.sleep(LOOK_S)
+
+    def _is_opening(self) -> bool:
+        engine = self._engine()
+        slot = getattr(engine, "_slot", None)
+        return slot is not None and engine.scraper.slot is None and getattr(slot, "closing", None) is None
 
     def is_open(self) -> bool:
         """Whether the spider is open, so that it can be closed. As a fallback, whether the engine runs."""

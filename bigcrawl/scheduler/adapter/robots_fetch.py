@@ -9,6 +9,7 @@ from scrapy import Request
 from scrapy.http.request import NO_CALLBACK
 
 from bigcrawl.politeness.backoff_policy import is_failure
+from bigcrawl.scheduler.adapter.engine_probe import EngineProbe
 from bigcrawl.scheduler.adapter.fetch_errors import UNDER_LEASE, FetchAbortedError, error_outcome, is_own
 from bigcrawl.scheduler.adapter.values.codec import NOT_STORABLE, PLAIN
 from bigcrawl.scheduler.gates.closed import Closed
@@ -64,6 +65,7 @@ class RobotsFetch:
 
     def __init__(self, crawler: Crawler, connection_keys: Iterable[str] = ()) -> None:
         self._crawler = crawler
+        self._probe = EngineProbe(crawler)
         self._connection_keys = tuple(connection_keys)
 
     async def __call__(self, url: str, method: str = "GET", gaps: tuple[Space, ...] = (), like: bytes = b"") -> Fetched:
@@ -82,6 +84,7 @@ class RobotsFetch:
         if method == HEAD:
             meta["download_maxsize"] = 0  # the size that it tells is of a body that does not come
         request = Request(url, method=method, callback=NO_CALLBACK, meta=meta, priority=1000)
+        await self._probe.until_opened()
         try:
             response = await self._crawler.engine.download_async(request)
         except FetchAbortedError as error:

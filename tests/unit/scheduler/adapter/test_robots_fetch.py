@@ -137,3 +137,20 @@ def test_a_head_is_told_with_type_and_size() -> None:
     found = asyncio.run(RobotsFetch(crawler)(URL, "HEAD"))
     assert found == Fetched(200, content_type=b"application/pdf", content_length=b"99999999")
     assert (engine.asked[0].method, engine.asked[0].meta["download_maxsize"]) == ("HEAD", 0)
+
+
+def test_nothing_is_fetched_while_the_spider_opens() -> None:
+    """The engine fails if a download ends before it can ask for requests."""
+    engine: Any = Engine(Response(URL))
+    engine._slot, engine.scraper = SimpleNamespace(closing=None), SimpleNamespace(slot=None)
+    crawler: Any = SimpleNamespace(engine=engine)
+
+    async def scenario() -> None:
+        fetching = asyncio.ensure_future(RobotsFetch(crawler)(URL))
+        for _ in range(10):
+            await asyncio.sleep(0)
+        assert not engine.asked
+        engine.scraper.slot = object()
+        assert (await fetching).status == 200
+
+    asyncio.run(scenario())
