@@ -180,7 +180,9 @@ class EmbeddedServer:
             try:
                 self._socket = self.process.start_or_join()
             except BaseException:
-                if joined_now:  # after a failed start, this process does not use the server
+                # After a failed start, this process does not use the server. A start that `leave` has interrupted may
+                # have started one, which `leave` then ends with the use.
+                if joined_now and not self._leaving.is_set():
                     self._drop_use()
                 raise
         return _url(self._socket)

@@ -186,16 +186,17 @@ class ServerProcess:
         """
         record = ServerRecord.read(self._directory)
         socket_path = self._socket_path(record)
-        if not self._is_gone():
-            # The kernel knows which process listens on the socket, so that is more reliable than the record.
-            pid = ping(socket_path).pid or (record.live_pid() if record else None)
-            if pid:
-                os.kill(pid, signal.SIGTERM)
-                ask_to_end(socket_path)
-            while not self._is_gone():
-                if self._clock.monotonic_ms() > deadline_ms:
-                    raise TransientStoreError(f"process {pid} does not end; see {self.log_path}")
-                time.sleep(STOP_POLL_MS / 1000)
+        pid = None
+        while not self._is_gone():
+            if not pid:  # a server that has just been started has no socket yet
+                # The kernel knows which process listens on the socket, so that is more reliable than the record.
+                pid = ping(socket_path).pid or (record.live_pid() if record else None)
+                if pid:
+                    os.kill(pid, signal.SIGTERM)
+                    ask_to_end(socket_path)
+            if self._clock.monotonic_ms() > deadline_ms:
+                raise TransientStoreError(f"process {pid} does not end; see {self.log_path}")
+            time.sleep(STOP_POLL_MS / 1000)
         if socket_path.parent != self._directory:
             with contextlib.suppress(OSError):
                 socket_path.unlink(missing_ok=True)

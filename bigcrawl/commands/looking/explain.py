@@ -12,7 +12,14 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from bigcrawl.commands.looking.explanation import explanation_text
 from bigcrawl.commands.looking.filters import filters_data
-from bigcrawl.commands.looking.locate import find_hot, read_deaths, read_host, read_partition_view, trace_inbox
+from bigcrawl.commands.looking.locate import (
+    find_hot,
+    read_deaths,
+    read_disk,
+    read_host,
+    read_partition_view,
+    trace_inbox,
+)
 from bigcrawl.commands.looking.next_visit import find_next_visit, next_visit_data
 from bigcrawl.commands.newest_files import files_to_read, is_looked_at, said_of_files
 from bigcrawl.commands.opened_crawl import opened, server_of
@@ -24,7 +31,7 @@ from bigcrawl.exceptions import CorruptionError
 from bigcrawl.politeness.robots_policy import RobotsRules, read_record
 from bigcrawl.redisdb.keys import CrawlKeys
 from bigcrawl.scheduler.gates.dns_answers import SharedAnswers
-from bigcrawl.scheduler.partition.reader import find_waiting, read_partition
+from bigcrawl.scheduler.partition.reader import UNTOUCHED, find_waiting
 from bigcrawl.scheduler.queues.unrunnable import PREFIX
 from bigcrawl.scheduler.records.body import look_at_origin
 from bigcrawl.scheduler.records.inbox_entry import id_order
@@ -122,7 +129,7 @@ async def _explain(config: Config, server: str, url: str) -> dict[str, Any]:
             lacks = await asyncio.to_thread(_lacking, files.directory, place.key, state)
         said = {
             **said_of(state, crawl.partitions, config.traps),
-            **said_of_files(files, has_any=state.disk is not None),
+            **said_of_files(files, has_any=state.disk is not None and state.disk is not UNTOUCHED),
         }
         if visit is not None and visit.waits and said["where"] == "ended":
             said["where"] = "revisit"
@@ -198,11 +205,11 @@ async def look_up(crawl: OpenedCrawl, place: Place, files: FilesToRead | None = 
 
     Cost: some round trips, its inbox, and the few blocks of files that hold its key.
     """
-    view = await read_partition_view(crawl, place)
+    view = await read_partition_view(crawl, place.partition)
     hot = await find_hot(crawl, place)
     trace = await trace_inbox(crawl, place, view.state.get("folded", "0-0"))
     directory = crawl.directory(place.partition) if files is None else files.directory
-    disk = read_partition(directory, place.key, place.pld_key)
+    disk = await read_disk(crawl, place.partition, directory, place.key, place.pld_key)
     if files is not None and files.url and disk is not None:  # older than what was folded; the inbox has the rest
         trace = await trace_inbox(crawl, place, disk.inbox_id)
     suspicion, letter = await read_deaths(crawl, place, hot)

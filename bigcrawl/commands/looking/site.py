@@ -65,7 +65,7 @@ def _place_of(crawl: OpenedCrawl, word: str) -> Place:
 async def _host(config: Config, server: str, word: str) -> dict[str, Any]:
     async with opened(config, server) as crawl:
         place = _place_of(crawl, word)
-        view, state = await read_partition_view(crawl, place), await read_host(crawl, place)
+        view, state = await read_partition_view(crawl, place.partition), await read_host(crawl, place)
         delays = DelayBook(await rules_in_force(crawl), crawl.suffixes.pld).of_host(place.host)
         blacklist = Blacklist(await entries_of(crawl), crawl.suffixes.pld)
         addresses = await addresses_of(crawl, place.host)
@@ -124,7 +124,7 @@ async def _next_urls(crawl: OpenedCrawl, place: Place) -> list[str]:
 async def _pld(config: Config, server: str, word: str) -> dict[str, Any]:
     async with opened(config, server) as crawl:
         place = _place_of(crawl, word)
-        view = await read_partition_view(crawl, place)
+        view = await read_partition_view(crawl, place.partition)
         budget = await read_budget(crawl, place.pld)
         listed = await list_hosts(crawl, Wanted(place.pld, "", "waiting", 0, HOSTS))
         errors = [row for row in await read_errors(crawl) if row["pld"] == place.pld]

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from bigcrawl.commands.looking.locate import read_disk
 from bigcrawl.commands.newest_files import REMEDY, files_to_read, is_looked_at, said_of_files
 from bigcrawl.commands.opened_crawl import opened, server_of
 from bigcrawl.commands.result import Result
@@ -24,7 +25,7 @@ from bigcrawl.scheduler.budgets.policies import make_policy
 from bigcrawl.scheduler.budgets.traps import trap_verdict_text
 from bigcrawl.scheduler.crawl.survey import FinishCheck
 from bigcrawl.scheduler.node.control import BUDGETED
-from bigcrawl.scheduler.partition.reader import read_partition
+from bigcrawl.scheduler.partition.reader import UNTOUCHED
 from bigcrawl.scheduler.rules.budget_rules import (
     NO_RULE,
     Rule,
@@ -130,8 +131,9 @@ async def read_budget(crawl: OpenedCrawl, name: str) -> dict[str, Any]:
         return data
     pld = crawl.suffixes.pld(name)
     key = crawl.url_keys.of_pld(pld)
-    with files_to_read(crawl, crawl.url_keys.partition_of(pld, crawl.partitions), is_looked_at) as files:
-        disk = read_partition(files.directory, 0, key)
+    partition = crawl.url_keys.partition_of(pld, crawl.partitions)
+    with files_to_read(crawl, partition, is_looked_at) as files:
+        disk = await read_disk(crawl, partition, files.directory, 0, key)
     in_degree = disk.in_degree if disk is not None else None
     counts, _ = sum_published(await crawl.client.command("HVALS", _keys(crawl).in_degrees))
     ranks, policy = Ranks(counts), make_policy(crawl.config.budget, counts)
@@ -141,7 +143,7 @@ async def read_budget(crawl: OpenedCrawl, name: str) -> dict[str, Any]:
         **data,
         "pld": pld,
         "pld_key": f"{key:016x}",
-        **said_of_files(files, has_any=disk is not None),
+        **said_of_files(files, has_any=disk is not None and disk is not UNTOUCHED),
         "in_degree": in_degree,
         "rank_at_worst": int(ranks.worst(degrees)[0]) if in_degree and ranks.total else None,
         "ranked_plds": ranks.total,

@@ -71,6 +71,11 @@ class PartitionView:
         """The last inbox entry that a committed step has merged; "0-0" before the first."""
         return self.fields.get(b"folded", b"0-0").decode()
 
+    @property
+    def is_begun(self) -> bool:
+        """Whether Redis has heard of a step of the partition. Before that, its inbox has all that ever came."""
+        return bool(self.count("committed") or self.fields.get(b"trimmed") or self.count("manifest") > 1)
+
     def count(self, field: str) -> int:
         """Return a counter of the partition's state; 0 if it was never raised."""
         return int(self.fields.get(field.encode(), 0))

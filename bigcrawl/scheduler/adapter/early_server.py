@@ -16,8 +16,38 @@ if TYPE_CHECKING:
 
     from bigcrawl.config import CrawlConfig
 
+LOOK_S = 0.1
+
 _planned: WeakKeyDictionary[Crawler, EmbeddedServer] = WeakKeyDictionary()
-_begun: WeakKeyDictionary[Crawler, EmbeddedServer] = WeakKeyDictionary()
+_begun: WeakKeyDictionary[Crawler, _Start] = WeakKeyDictionary()
+
+
+class _Start:
+    """A server's start in a thread. It ends with the process, unless somebody takes the server."""
+
+    def __init__(self, server: EmbeddedServer) -> None:
+        self._server = server
+        self._thread = Thread(target=self._run, name="bigcrawl-server", daemon=True)
+        atexit.register(self._give_up)
+        self._thread.start()
+
+    def __repr__(self) -> str:
+        return f"<_Start {self._server!r}>"
+
+    def take(self) -> EmbeddedServer:
+        atexit.unregister(self._give_up)
+        return self._server
+
+    def _run(self) -> None:
+        with suppress(BigcrawlError):
+            self._server.start()
+
+    def _give_up(self) -> None:
+        """Leave the server. Only a start that has begun can be interrupted, so this is done until the start is over."""
+        while self._thread.is_alive():
+            self._server.leave()
+            self._thread.join(LOOK_S)
+        self._server.leave()
 
 
 def server_of(crawl: CrawlConfig) -> EmbeddedServer:
@@ -37,19 +67,10 @@ def begin_server(crawler: Crawler) -> None:
     """
     server = _planned.pop(crawler, None)
     if server is not None:
-        _begun[crawler] = server
-        atexit.register(server.leave)
-        Thread(target=_start, args=(server,), name="bigcrawl-server", daemon=True).start()
+        _begun[crawler] = _Start(server)
 
 
 def begun_server(crawler: Crawler) -> EmbeddedServer | None:
     """Hand over the server that was begun for the crawler; None if none was. The caller leaves it."""
-    server = _begun.pop(crawler, None)
-    if server is not None:
-        atexit.unregister(server.leave)
-    return server
-
-
-def _start(server: EmbeddedServer) -> None:
-    with suppress(BigcrawlError):
-        server.start()
+    start = _begun.pop(crawler, None)
+    return start.take() if start is not None else None

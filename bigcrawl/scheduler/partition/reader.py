@@ -8,7 +8,7 @@ everything is read again from the start.
 from __future__ import annotations
 
 import time
-from typing import TYPE_CHECKING, NamedTuple, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias, TypeVar
 
 import numpy as np
 
@@ -18,6 +18,7 @@ from bigcrawl.drum.format import KEY_TYPE
 from bigcrawl.exceptions import CorruptionError
 from bigcrawl.scheduler.budgets.mirrors import mirror_verdict_of
 from bigcrawl.scheduler.budgets.traps import trap_verdict_of
+from bigcrawl.scheduler.partition.manifest import NO_INBOX_ID
 from bigcrawl.scheduler.partition.manifest_log import decode_manifest
 from bigcrawl.scheduler.partition.tables import Tables
 from bigcrawl.scheduler.queues.epoch_directory import MANIFEST, EpochDirectory, epoch_path, list_committed
@@ -73,6 +74,10 @@ class UrlOnDisk(NamedTuple):
     trap: TrapVerdict | None = None
     visits: int = 0
     mirror: MirrorVerdict | None = None
+
+
+UNTOUCHED: Final = UrlOnDisk(NO_INBOX_ID, False, None, 0, 0, None, False)
+"""What a partition says of any URL before its first step, which makes its files."""
 
 
 def read_partition(

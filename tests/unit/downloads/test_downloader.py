@@ -257,6 +257,10 @@ def test_request_is_not_sent_before_it_is_due(tmp_path: Path, late_us: int) -> N
             await sends(ok())(path, writer)
 
         async with serving(answer) as server, crawling(tmp_path) as crawl:
+            handout = Desk(tmp_path).handout
+            crawl.frontier.attach(
+                cast("Any", SimpleNamespace(handout=handout, same_content=None, tallies=Tallies())), Spider("test")
+            )
             await crawl.fetch(crawl.hand_out(server.url("/first"))[0])  # what is loaded for it takes longer
             request, held = crawl.hand_out(server.url("/"))
             due_us = clock.monotonic_us() + late_us

@@ -6,15 +6,16 @@ import signal
 import stat
 import threading
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 import redis
 
 from bigcrawl.exceptions import ConfigError, ContractError, TransientStoreError
+from bigcrawl.redisdb import server_process
 from bigcrawl.redisdb.embedded import SILENT_MS_MAX, EmbeddedServer
 from bigcrawl.redisdb.server_process import SOCKET_PATH_BYTES_MAX
-from bigcrawl.redisdb.server_state import ServerRecord, is_free
+from bigcrawl.redisdb.server_state import PingAnswer, ServerRecord, ServerState, is_free, ping
 from tests.support.redis_servers.embedded_users import OtherUser, in_threads, servers_in
 from tests.support.running.processes import no_strays_below, wait_until
 
@@ -344,6 +345,34 @@ def test_leave_is_not_held_up_by_a_waiting_call(server: EmbeddedServer, director
             os.kill(pid, signal.SIGCONT)
         assert "the crawl ends" in str(gave_up[0])
         other.call("leave")
+
+
+def test_leave_ends_a_server_that_has_just_been_started(
+    server: EmbeddedServer, directory: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Another thread waits for its first answer, and gives up. It may have no socket yet when it is to be stopped."""
+    errors: list[TransientStoreError] = []
+    silent = PingAnswer(ServerState.SILENT, 0)
+    first = [silent]
+
+    def start() -> None:
+        try:
+            server.start()
+        except TransientStoreError as error:
+            errors.append(error)
+
+    def ping_early(*asked: Any) -> PingAnswer:
+        return silent if threading.current_thread() is starting else first.pop() if first else ping(*asked)
+
+    monkeypatch.setattr(server_process, "ping", ping_early)
+    starting = threading.Thread(target=start)
+    starting.start()
+    wait_until(lambda: servers_in(directory) != [], "the server")
+    server.leave()
+    starting.join(120)
+    assert "the crawl ends" in str(errors[0])
+    assert first == []
+    assert servers_in(directory) == []
 
 
 def test_server_of_another_machine_is_a_clear_error(directory: Path) -> None:

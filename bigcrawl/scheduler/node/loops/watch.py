@@ -90,8 +90,11 @@ class Watch(Loop):
     def _is_idle(self) -> bool:
         return self._workload.is_idle(self._ownership)
 
-    def _may_have_ended(self) -> bool:
-        """Whether to look for the end. If nothing has happened since the last look, that may wait."""
+    def _begin_look(self) -> bool:
+        """Begin to look for the end, if it is time to, and return whether it is.
+
+        If nothing has happened since the last look, that may wait.
+        """
         now_ms, mark = self._clock.monotonic_ms(), self._activity.mark
         is_same = mark == self._activity_then
         if self._progress.is_finished:
@@ -163,7 +166,7 @@ class Watch(Loop):
         # Orders may free withheld URLs: a crawl is not finished before they were read.
         if self._is_idle() and (await self._control.read() or self._reputation.is_told):
             look_at_snoozed(self._ownership)
-        elif self._is_idle() and self._may_have_ended() and await self._has_finished():
+        elif self._is_idle() and self._begin_look() and await self._has_finished():
             self._progress.note_end(is_certain=offered == self._outbox.offered)
             self._handout.wake_engine()
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import asyncio
+import shutil
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -12,9 +13,10 @@ from scrapy import Request, Spider
 
 from bigcrawl.commands.looking.explain import _explain, explain
 from bigcrawl.commands.looking.explanation import explanation_text
+from bigcrawl.commands.repairing.requeue import forget
 from bigcrawl.exceptions import ConfigError
 from bigcrawl.politeness.dns_cache import DnsAnswer
-from bigcrawl.redisdb.keys import CrawlKeys
+from bigcrawl.redisdb.keys import CrawlKeys, partition_keys
 from bigcrawl.scheduler.adapter.request_codec import encode_request
 from bigcrawl.scheduler.gates.dns_answers import SharedAnswers
 from bigcrawl.url.canonical import UrlError
@@ -24,7 +26,7 @@ from tests.unit.scheduler.world import World, make_config, queued, world
 if TYPE_CHECKING:
     from pathlib import Path
 
-URL = "http://a.example/1"
+URL, OTHER = "http://a.example/1", "http://a.example/2"
 
 
 async def asked(w: World, url: str = URL) -> dict[str, Any]:
@@ -115,15 +117,39 @@ def test_explanation_names_key_place_and_spelling(tmp_path: Path, crawl_name: st
 
 
 def test_without_its_files_what_redis_holds_is_told(tmp_path: Path, crawl_name: str, redis_url: str) -> None:
-    """From a machine that does not see the state directory: what waits in Redis, and that the rest is unknown."""
+    """From a machine that does not see the state directory, or after a disk is lost: what waits in Redis or the inbox.
+
+    The rest is unknown as soon as a step may have made files, also one that admitted nothing.
+    """
 
     async def scenario() -> None:
         async with world(tmp_path / "theirs", crawl_name, redis_url) as w:
-            await w.joined()
+            node = await w.joined()
             elsewhere = make_config(tmp_path / "ours", crawl_name, redis_url)
-            found = await _explain(elsewhere, redis_url, URL)
+
+            async def looked(url: str) -> dict[str, Any]:
+                return await _explain(elsewhere, redis_url, url)
+
+            found = await looked(URL)
+            assert (found["where"], found["seen"]) == ("nowhere", False), "no files can be lost before the first step"
+            assert found["files"] == {"directory": None, "store": None}
+            partition = node.crawl.partition_of_host("a.example")
+            await asyncio.to_thread(forget, w.config, [URL], argparse.Namespace())
+            assert (await looked(URL))["where"] == "nowhere", "nothing of its inbox was folded"
+            await w.turn(node, 1)
+            await node.ownership.table.run([(owned := node.ownership.owned[partition], owned.publish())])
+            state = await w.client.command("HMGET", partition_keys(crawl_name, partition).state, "committed", "trimmed")
+            assert state == [None, None]
+            found = await looked(URL)
             assert (found["where"], found["seen"]) == ("unknown", None)
             assert "files are not here" in explanation_text(found)
+            node.offer(queued(URL)[0])
+            await w.turn(node, 1)
+            assert (await looked(URL))["where"] == "queued"
+            assert (await asked(w, OTHER))["where"] == "nowhere"
+            assert (await looked(OTHER))["where"] == "unknown"
+            shutil.rmtree(tmp_path / "theirs")
+            assert (await asked(w, OTHER))["where"] == "unknown"
 
     asyncio.run(scenario())
 

@@ -110,6 +110,14 @@ def test_budget_follows_from_the_in_degree(config: Config) -> None:
     assert "proportional: 50 URLs a turn" in text
 
 
+def test_pld_of_a_partition_without_a_step_has_no_in_links(config: Config) -> None:
+    """Its files are made by the first step, so none can be elsewhere."""
+    found = ask(config, "new.example")
+    assert (found["in_degree"], found["budget_by_policy"]) == (0, 10)
+    assert found["files"] == {"directory": None, "store": None}
+    assert "files are not here" not in budget_text(found)
+
+
 def test_rule_is_set_changed_and_taken_away(config: Config) -> None:
     """Limit by limit, by any spelling of the name; nodes read the same."""
     assert ask(config, "a.example")["rule_by_hand"] is None

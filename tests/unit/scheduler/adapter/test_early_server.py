@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from threading import Event
 from typing import TYPE_CHECKING
 
 import pytest
@@ -11,6 +12,7 @@ from scrapy import Spider
 from scrapy.utils.test import get_crawler
 
 from bigcrawl.clock import SystemClock
+from bigcrawl.redisdb.embedded import EmbeddedServer
 from bigcrawl.scheduler.adapter import early_server
 from bigcrawl.scheduler.adapter.joining import Joining
 from tests.support.redis_servers.embedded_users import servers_in
@@ -47,6 +49,32 @@ def test_server_that_was_begun_is_joined_and_left(tmp_path: Path) -> None:
     assert server.process.pid == pid
     server.leave()
     assert servers_in(directory) == []
+
+
+def test_start_that_begins_after_it_was_given_up_leaves_no_server(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The process ends before the thread has had its turn."""
+    start, leave, was_left = EmbeddedServer.start, EmbeddedServer.leave, Event()
+
+    def start_late(server: EmbeddedServer) -> str:
+        assert was_left.wait(120)
+        return start(server)
+
+    def leave_first(server: EmbeddedServer) -> None:
+        leave(server)
+        was_left.set()
+
+    monkeypatch.setattr(EmbeddedServer, "start", start_late)
+    monkeypatch.setattr(EmbeddedServer, "leave", leave_first)
+    config, crawler = make_config(tmp_path, "c"), get_crawler(Spider)
+    early_server.plan_server(crawler, config.crawl)
+    early_server.begin_server(crawler)
+    begun = early_server._begun[crawler]
+    begun._give_up()
+    assert not begun._thread.is_alive()
+    assert servers_in(config.crawl.crawl_dir / "redis") == []
+    assert early_server.begun_server(crawler) is not None
 
 
 SCRIPT = """

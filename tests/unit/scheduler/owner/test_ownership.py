@@ -420,6 +420,7 @@ def test_manifests_are_made_durable_in_time_and_a_few_at_a_time(
             assert undurable() == 0, "nothing was written"
             for mine in node.ownership.owned.values():
                 mine.disk.committed.begin()
+                node.ownership.table.news.note(mine)  # as the step that begins it does
             await node.ownership.make_durable_due()
             assert undurable() == 80
             w.clock.advance(10_000)

@@ -1,7 +1,9 @@
 from __future__ import annotations
 
 import socket
+from contextlib import suppress
 from itertools import count
+from pathlib import Path
 
 import pytest
 
@@ -44,6 +46,15 @@ def test_socket_for_all_addresses_is_tied_to_the_loopback_device():
         close_all(sockets)
 
 
+def sockets_open() -> set[str]:
+    """The sockets of this process, as the kernel numbers them."""
+    found = set()
+    for descriptor in Path("/proc/self/fd").iterdir():
+        with suppress(OSError):  # the one that the list is read from
+            found.add(str(descriptor.readlink()))
+    return {name for name in found if name.startswith("socket:")}
+
+
 @pytest.mark.parametrize("device", ["lo", NO_DEVICE])
 @pytest.mark.parametrize("taken_at", ["127.16.0.1", "127.16.0.3"])
 def test_taken_port_is_a_clear_error(device: str, taken_at: str):
@@ -51,9 +62,10 @@ def test_taken_port_is_a_clear_error(device: str, taken_at: str):
     with socket.socket() as other:
         port = bind_lasting(other, taken_at)
         other.listen()
-        with pytest.raises(ConfigError, match=rf"port {port} of .* cannot be used: .*; stop what uses it"):
+        before = sockets_open()
+        with pytest.raises(ConfigError, match=rf"port {port} of .* cannot be used: .*; stop what uses it") as caught:
             open_listeners(ADDRESSES, port, device)
-    close_all(open_listeners(ADDRESSES, port, device))
+        assert sockets_open() <= before, caught.value.args  # while the error keeps alive what was not closed
 
 
 def test_addresses_of_a_large_web_are_not_looked_at_where_one_socket_does_for_all():
