@@ -12,7 +12,9 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 from bigcrawl.drum.files import DiskFiles
 from bigcrawl.exceptions import CorruptionError, TransientStoreError
 from bigcrawl.private_files import make_private_directory
+from bigcrawl.redisdb import scripts
 from bigcrawl.scheduler.partition.copies import newest_of, put_back
+from bigcrawl.scheduler.partition.reader import UNTOUCHED, read_partition
 from bigcrawl.scheduler.partition.tables import KINDS
 from bigcrawl.scheduler.queues.unrunnable import PREFIX as UNRUNNABLE
 from bigcrawl.store.objects import Objects
@@ -23,6 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from bigcrawl.commands.opened_crawl import OpenedCrawl
+    from bigcrawl.scheduler.partition.reader import UrlOnDisk
 
 REMEDY: Final = "call it on a machine that has them, or with the crawl's BIGCRAWL_STORE_URL"
 _LOOKED_AT: Final = tuple(f"{KINDS[table].prefix}-" for table in ("seen", "plds", "ends", "traps", "visits", "samples"))
@@ -51,6 +54,18 @@ def said_of_files(files: FilesToRead, *, has_any: bool) -> dict[str, Any]:
 def is_looked_at(name: str) -> bool:
     """Whether a file is of a table that `scheduler.partition.reader` asks about a URL or PLD, or of unrunnable URLs."""
     return name.startswith((*_LOOKED_AT, UNRUNNABLE))
+
+
+async def read_disk(crawl: OpenedCrawl, partition: int, directory: Path, key: int, pld_key: int) -> UrlOnDisk | None:
+    """Return what a partition's files say about a URL; `UNTOUCHED` before its first step, None if they are elsewhere.
+
+    Raises: as `read_partition`.
+    """
+    found = read_partition(directory, key, pld_key)
+    if found is not None:
+        return found
+    [view] = await crawl.client.run([scripts.look_partition(crawl.keys(partition))])
+    return None if view.is_begun else UNTOUCHED  # not even by now
 
 
 @contextmanager

@@ -13,16 +13,9 @@ from urllib.parse import urljoin
 
 from bigcrawl.commands.looking.explanation import explanation_text
 from bigcrawl.commands.looking.filters import filters_data
-from bigcrawl.commands.looking.locate import (
-    find_hot,
-    read_deaths,
-    read_disk,
-    read_host,
-    read_partition_view,
-    trace_inbox,
-)
+from bigcrawl.commands.looking.locate import find_hot, read_deaths, read_host, read_partition_view, trace_inbox
 from bigcrawl.commands.looking.next_visit import find_next_visit, next_visit_data
-from bigcrawl.commands.newest_files import files_to_read, is_looked_at, said_of_files
+from bigcrawl.commands.newest_files import files_to_read, is_looked_at, read_disk, said_of_files
 from bigcrawl.commands.opened_crawl import opened, server_of
 from bigcrawl.commands.result import Result
 from bigcrawl.commands.steering.blacklist import entries_of

@@ -14,7 +14,6 @@ from bigcrawl.exceptions import BigcrawlError
 from bigcrawl.redisdb import scripts
 from bigcrawl.redisdb.replies import pairs_of
 from bigcrawl.redisdb.scripts import RETIRED_MS
-from bigcrawl.scheduler.partition.reader import UNTOUCHED, read_partition
 from bigcrawl.scheduler.records.dead_letters import DeadLetter, unpack_letter
 from bigcrawl.scheduler.records.inbox_entry import BATCH, FORGOTTEN, OUTCOMES, REVISITS
 from bigcrawl.scheduler.records.member import unpack_member
@@ -24,12 +23,10 @@ from bigcrawl.scheduler.records.revisits import RevisitsFormatError, decode_revi
 from bigcrawl.scheduler.records.suspicion import Suspicion
 
 if TYPE_CHECKING:
-    from pathlib import Path
     from typing import Any
 
     from bigcrawl.commands.opened_crawl import OpenedCrawl, Place
     from bigcrawl.redisdb.scripts import PartitionView
-    from bigcrawl.scheduler.partition.reader import UrlOnDisk
     from bigcrawl.scheduler.records.member import Member
     from bigcrawl.scheduler.records.queued_url import QueuedUrl
 
@@ -124,17 +121,6 @@ async def read_partition_view(crawl: OpenedCrawl, partition: int) -> PartitionVi
     [view] = await crawl.client.run([scripts.look_partition(crawl.keys(partition))])
     seen: PartitionView = view
     return seen
-
-
-async def read_disk(crawl: OpenedCrawl, partition: int, directory: Path, key: int, pld_key: int) -> UrlOnDisk | None:
-    """Return what a partition's files say about a URL; `UNTOUCHED` before its first step, None if they are elsewhere.
-
-    Raises: as `read_partition`.
-    """
-    found = read_partition(directory, key, pld_key)
-    if found is None and not (await read_partition_view(crawl, partition)).is_begun:  # not even by now
-        return UNTOUCHED
-    return found
 
 
 async def read_host(crawl: OpenedCrawl, place: Place) -> HostState:

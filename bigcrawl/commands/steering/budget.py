@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from bigcrawl.commands.looking.locate import read_disk
-from bigcrawl.commands.newest_files import REMEDY, files_to_read, is_looked_at, said_of_files
+from bigcrawl.commands.newest_files import REMEDY, files_to_read, is_looked_at, read_disk, said_of_files
 from bigcrawl.commands.opened_crawl import opened, server_of
 from bigcrawl.commands.result import Result
 from bigcrawl.drum.format import KEY_TYPE
