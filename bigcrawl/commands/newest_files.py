@@ -56,6 +56,18 @@ def is_looked_at(name: str) -> bool:
     return name.startswith((*_LOOKED_AT, UNRUNNABLE))
 
 
+async def read_disk(crawl: OpenedCrawl, partition: int, directory: Path, key: int, pld_key: int) -> UrlOnDisk | None:
+    """Return what a partition's files say about a URL; `UNTOUCHED` before its first step, None if they are elsewhere.
+
+    Raises: as `read_partition`.
+    """
+    found = read_partition(directory, key, pld_key)
+    if found is not None:
+        return found
+    [view] = await crawl.client.run([scripts.look_partition(crawl.keys(partition))])
+    return None if view.is_begun else UNTOUCHED  # not even by now
+
+
 @contextmanager
 def files_to_read(
     crawl: OpenedCrawl, partition: int, is_wanted: Callable[[str], bool] | None = None
