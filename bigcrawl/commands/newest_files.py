@@ -1,4 +1,4 @@
-"""Where the newest files of a partition are, in the state directory or in the store, and what they say of a URL."""
+"""Where the newest files of a partition are: in the state directory, or in the store."""
 
 from __future__ import annotations
 
@@ -125,18 +125,6 @@ def newest_files(
         f"the points of partition {partition} in {crawl.config.store.url} are replaced faster than they can be read: "
         f"call again, while the crawl pauses if need be (scrapy frontier pause)"
     )
-
-
-async def read_disk(crawl: OpenedCrawl, partition: int, directory: Path, key: int, pld_key: int) -> UrlOnDisk | None:
-    """Return what a partition's files say about a URL; `UNTOUCHED` before its first step, None if they are elsewhere.
-
-    Raises: as `read_partition`.
-    """
-    found = read_partition(directory, key, pld_key)
-    if found is None:
-        [view] = await crawl.client.run([scripts.look_partition(crawl.keys(partition))])
-        return None if view.is_begun else UNTOUCHED  # not even by now
-    return found
 
 
 @contextmanager

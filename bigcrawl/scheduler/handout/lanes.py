@@ -206,7 +206,8 @@ class Lanes:
         if lane is None or held not in lane.using:
             return
         lane.using.discard(held)
-        if is_back or held.rest_after_head_ms >= 0 or held.robots_failure:  # then Redis is told of a rest
+        has_failed = bool(held.robots_failure) or held.refusal.startswith("error:")
+        if is_back or held.rest_after_head_ms >= 0 or has_failed:  # then Redis is told of a rest
             if held.end is not None:
                 lane.next_us = max(lane.next_us, self._clock.monotonic_us() + 1_000 * held.end.delay_ms)
             self._shut(held.host, lane)

@@ -39,7 +39,8 @@ class Frontier:
         self.last_survey: Survey | None = Survey(4, counts=Counter({"status:200": 7, "appended_urls": 9}))
         self.crowd = Crowd(self.config.pace, ManualClock(), lambda limit: None)
         self.node = SimpleNamespace(
-            progress=SimpleNamespace(pages_before=3, survey=self.survey), handout=SimpleNamespace(crowd=self.crowd)
+            progress=SimpleNamespace(pages_before=3, survey_lately=self.survey),
+            handout=SimpleNamespace(crowd=self.crowd),
         )
 
     async def survey(self) -> Survey:

@@ -9,6 +9,7 @@ import pytest
 from bigcrawl.redisdb.scripts import ANSWERS
 from bigcrawl.scheduler.handout.lanes import LOOK_MS, WAIT_MS_MAX, Ahead
 from bigcrawl.scheduler.records.held import Stage
+from bigcrawl.scheduler.records.outcomes import OWN_ERROR
 from tests.unit.scheduler.handout.desk import Desk
 
 if TYPE_CHECKING:
@@ -349,6 +350,21 @@ def test_a_refused_url_uses_no_host(tmp_path: Path) -> None:
     pace.handout.fetches.end(second)
     assert [held.seq for held in pace.offered] == [2, 3]
     assert pace.given_back() == []
+
+
+def test_an_error_of_ours_before_a_fetch_shuts_the_lane(tmp_path: Path) -> None:
+    """Its robots.txt may have been asked for, as far as the first redirect. Redis is told of a rest, and paces it."""
+    pace = Pace(tmp_path)
+    pace.open(urls=2)
+    [second] = pace.offered
+    pace.handout.fail(second, OWN_ERROR, ValueError("no such handler"))
+    assert pace.handout.buffer.pop() is second
+    pace.answer(second, OWN_ERROR)
+    pace.handout.fetches.end(second)
+    assert second.end is not None
+    assert second.end.delay_ms >= DELAY_MS
+    assert pace.given_back() == [3]
+    assert pace.offered == [second]
 
 
 def test_a_failure_lets_no_lane_open_before_redis_knows_of_it(tmp_path: Path) -> None:
