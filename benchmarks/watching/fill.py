@@ -1,8 +1,8 @@
 """Puts a frontier of many hosts into a Redis, with the product's own node and scripts.
 
 A node begins the crawl and owns its partitions. Then the URLs are admitted by `admit_urls`, as an owner's step would,
-but without having been on disk. So the next owner finds batches that its manifest does not know, and goes on behind
-them, as after a power failure.
+but without having been on disk, where there is only the manifest that the first step would have begun. So the next
+owner finds batches that its manifest does not know, and goes on behind them, as after a power failure.
 """
 
 from __future__ import annotations
@@ -74,6 +74,7 @@ async def _admit(node: Node, client: RedisClient, numbers: range) -> None:
         by_partition.setdefault(node.crawl.partition_of_host(url.host), []).append(url)
     for partition, urls in by_partition.items():
         owned: OwnedPartition = node.ownership.owned[partition]
+        owned.disk.committed.begin()
         owned.admissions.confirmed += 1
         batch = AdmitBatch(owned.admissions.confirmed, FIRST_SEQ + numbers.start, urls)
         await client.run([admit_call(owned.keys, owned.identity, batch, 1)])

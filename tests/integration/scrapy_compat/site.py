@@ -166,7 +166,7 @@ class _Handler(BaseHTTPRequestHandler):
             case "release":
                 self.server.site.released.set()
             case "unpacked":
-                return 200, b"it was never packed", [("Content-Type", "text/html"), ("Content-Encoding", "gzip")]
+                return 200, b"\0\1 was never packed", [("Content-Type", "text/html"), ("Content-Encoding", "gzip")]
             case "refresh":
                 refresh = '<meta http-equiv="refresh" content="0; url=/landed/refresh">'
                 return 200, f"<html><head>{refresh}</head></html>".encode(), [("Content-Type", "text/html")]
