@@ -56,9 +56,9 @@ SETTINGS: dict[str, Any] = {
     # Above the 1.5 MB of `large`, below what the bombs and the endless bodies come to.
     "DOWNLOAD_MAXSIZE": 4_000_000,
 }
-# Exhibits whose links are not read, for Scrapy gives up what did not come whole, or is not in its coding.
+# Exhibits whose links are not read, for Scrapy gives up what did not come whole.
 NOT_READ = frozenset(
-    ("cut", "cut-chunk", "too-little", "stalled", "mute", "reset", "dripping", "endless", "endless-closing", "not-gzip")
+    ("cut", "cut-chunk", "too-little", "stalled", "mute", "reset", "dripping", "endless", "endless-closing")
 )
 # Of the crawl without end: exchanges before it is stopped; pages in all when it stops by itself.
 PAGES_BEFORE, PAGES_MAX = 1_000, 1_700
