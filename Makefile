@@ -6,49 +6,22 @@
 #                     a finished crawl anew; without SEEDS a small web of its own, offline
 #   make test         the tests: no root, nothing but this machine
 #   make test-long    the tests that take longest for what they ask, which make test leaves out
-#   make test-all     both in one run
-#   make test-pythons PYTHONS="python3.12 python3.13"   unit and side-by-side tests on each of these, each in its own .venv
-#   make check        what every change must pass: ruff, mypy, nothing unused, the tests
-#   make docs         the reference pages, written from the tables of settings, stats, keys and commands
-#   make site         docs/ as a site in build/site; a link that leads nowhere is an error
-#   make test-scrapy  unit tests and those of other people's spiders with the lowest and the latest Scrapy
-#   make test-plugins spiders with real plug-ins of Scrapy, on stock Scrapy and on bigcrawl, in an environment of their own
-#   make dist         source archive and wheel in dist/, each tried in an empty environment
-#   make unused       what nothing in the package uses; pyproject.toml says what may stay, and why
-#   make coverage     the tests, or TESTS of them, and which lines and branches they did not run: build/coverage/html
+#   make check        the gate for every change: ruff, mypy, nothing unused, the tests
 #   make check-system crawls of real pages from a real nginx; installs what it needs, which takes root
 #   make test-fault   the long tests that kill and damage at random, and search for inputs that cost too much
-#   make chaos        300 faults of every kind in crawls of three machines with a store and visits again; 45 minutes;
-#                     takes root. BIGCRAWL_TEST_FAULTS and BIGCRAWL_TEST_SEED choose others
-#   make mutation MODULES="bigcrawl/url/key.py"   small changes to modules that no test notices; a minute a module
-#   make test-hostile the hostile web of check-system with 20,000 pages: calm, with clocks that jump, stopped; and its crawl
-#                     of real pages, killed 20 times; takes root
+#   make chaos        300 faults of every kind in crawls of three machines; 45 minutes; takes root
+#   make test-scrapy-suite   Scrapy's own tests with bigcrawl in each crawler, against a run without; 20 minutes
+#   make test-plugins spiders with real plug-ins of Scrapy, on stock Scrapy, on bigcrawl, and killed; installs Chromium,
+#                     which takes root; five minutes
 #   make bench        bigcrawl against Scrapy and scrapy-redis, on an idle machine of two cores: 20 minutes
-#   make bench-paired ARGS=COMMIT   CPU a page today and at that commit, both crawling at the same moment; 10 minutes.
-#                     ARGS="COMMIT --now ANOTHER" compares two commits
-#   make bench-dns    10,000 names resolved, some of them dead: half a minute
-#   make bench-frontier, bench-memory   CPU of scheduling a page at 10^2 to 10^5 hosts; 30 minutes of a node's memory
-#   make bench-drum_speed, bench-drum_cost, bench-beast, bench-spam, bench-merges, bench-backlog, bench-best_first
-#                     URL-seen, budgets and priorities; docs/performance.md
-#   make bench-hostile   healthy hosts among dead, slow, refusing and lying ones; 45 minutes
-#   make bench-content  what knowing copies of pages costs, how well near ones are found, and 10^8 contents in 256 MB; 15 minutes
-#   make bench-page_table  questions to a table of 10^7 pages, and the bytes of indexes; 10 minutes
-#   make bench-crowd  a link that gets too narrow, with a fixed number of fetches at a time and an adaptive one; root, 4 minutes
-#   make bench-focused   harvest rate of a focused crawl against a breadth-first one, and its curve; 5 minutes
-#   make bench-sampling  how often intervals of sampled sizes cover the truth, of 100 seeds; 5 minutes
-#   make bench-order  cumulative PageRank of a crawl of 10^5 pages, against other orders, and its curve; 10 minutes
-#   make bench-metrics   what it costs a node to be watched, with a million hosts in Redis; 5 minutes
-#   make bench-watching  a node and a dashboard of a million hosts, watched every second, and opened in Chromium; 10 minutes
-#   make bench-nodes what Redis and a node pay for a page when 1 to 8 nodes share a crawl; 5 minutes
-#   make bench-stored   pages a second a core of a spider over stored pages; 2 minutes
-#   make bench-durability  CPU a page and pages/s with syncs off, every second and every 0.1 s, on this disk; 15 minutes
-#   make bench-recrawl   20,000 pages visited twice; rates of change, freshness, and what a site's word is worth; 5 minutes
-#   make bench-idle  what nodes and Redis cost while they wait, with 256 and 1,024 partitions; status 1 if it is too much; 12 minutes
-#   make bench-one_site  one host and five against Scrapy, in turns: pages/s without a delay, and what is lost of one; 25 minutes
-#   make bench-short   a site of fifty pages from a cold start to the end, against Scrapy in turns; two minutes
-#   make bench-speed  whether a crawl keeps to the speed it is told, on one node and on two; 8 minutes
+#   make bench-paired ARGS=COMMIT   CPU a page today and at that commit, both crawling at the same moment; 10 minutes
+#   make bench-NAME   one of the other benchmarks; benchmarks/README.md lists them
+#   make docs         the reference pages, written from the tables of settings, stats, keys and commands
+#   make dist         source archive and wheel in dist/, each tried in an empty environment
 #
-# PYTHON chooses the interpreter of a new environment, TESTS and PYTEST_ARGS what pytest runs. `make test` runs ten files
+# CONTRIBUTING.md has the rest: test-all, test-pythons, test-scrapy, test-hostile, lint, unused, coverage, mutation, site.
+#
+# PYTHON chooses the interpreter of a new environment, TESTS and PYTEST_ARGS what pytest runs. `make test` runs eight files
 # of tests at a time, because most of a crawl's test is waiting, and others among the crawls; WORKERS= runs one by one.
 
 PYTHON ?= python3
@@ -78,7 +51,7 @@ unexport PYTHONDONTWRITEBYTECODE
 
 .DELETE_ON_ERROR:
 .PHONY: help venv crawl test test-long test-all test-pythons check lint check-system test-fault test-hostile mutation clean
-.PHONY: bench bench-dns bench-frontier bench-memory bench-drum_speed bench-drum_cost bench-beast bench-spam bench-merges bench-backlog bench-best_first bench-focused bench-sampling bench-order bench-metrics bench-watching bench-nodes bench-speed bench-one_site bench-short bench-crowd bench-recrawl bench-content bench-paired bench-stored bench-page_table bench-durability
+.PHONY: bench
 
 help:
 	@sed -n 's/^#   //p' Makefile
@@ -120,7 +93,7 @@ REWRITTEN := tests/__pycache__/.rewritten
 rewritten: $(REWRITTEN)
 
 $(REWRITTEN): $(STAMP)
-	@$(PY) $(COMPILE) bigcrawl benchmarks scripts tests/support
+	@$(PY) $(COMPILE) bigcrawl annexes benchmarks scripts tests/support
 	@find tests -name 'test_*.py' | sort | xargs -P 2 -n 300 $(PY) -m pytest --collect-only -qq >/dev/null || true
 	@mkdir -p $(@D) && touch $@
 
@@ -146,12 +119,16 @@ lint: $(STAMP)
 	@$(PY) -m mypy --no-error-summary
 
 # All are tried, and one that is missing or fails makes the target fail.
+# Those that run a spider beside stock Scrapy, and those of what stock Scrapy does not have.
+SIDE_BY_SIDE := tests/integration/stock tests/integration/test_schemes.py tests/integration/test_import_from.py \
+	tests/integration/processes/test_other_arguments.py tests/integration/watching/test_settings_in_force.py
+
 test-pythons:
 	@test -n "$(PYTHONS)" || { echo 'say which: make test-pythons PYTHONS="python3.12 python3.13"' >&2; exit 1; }
 	@failed=; for python in $(PYTHONS); do \
 	    echo "== $$python"; \
 	    $(MAKE) --no-print-directory test-all PYTHON=$$python VENV=.venvs/$$(echo $$python | tr / _) \
-	        TESTS="$(or $(TESTS),tests/unit tests/integration/stock)" || failed="$$failed $$python"; \
+	        TESTS="$(or $(TESTS),tests/unit $(SIDE_BY_SIDE))" || failed="$$failed $$python"; \
 	done; test -z "$$failed" || { echo "failed on:$$failed" >&2; exit 1; }
 
 check: lint unused test
@@ -198,12 +175,20 @@ SCRAPY_TESTS := tests/unit tests/integration/scrapy_compat tests/integration/tes
 test-scrapy:
 	@$(IN_MEMORY) scripts/test_scrapy $(PYTHON) $(WITH_LONG) $(WORKERS) $(PYTEST_ARGS) $(or $(TESTS),$(SCRAPY_TESTS))
 
-PLUGINS := scrapy-poet scrapy-impersonate scrapy-playwright
+.PHONY: test-scrapy-suite
+test-scrapy-suite:
+	@scripts/test_scrapy_suite $(PYTHON) $(TESTS)
+
+# boto3 and pillow are what Scrapy's feeds and media pipelines take for S3 and images.
+PLUGINS := scrapy-poet scrapy-impersonate scrapy-playwright scrapy-curl-cffi 'scrapy-zyte-api[provider]' scrapy-rotating-proxies
+PLUGINS += spidermon scrapy-download-handlers-incubator boto3 pillow
 .PHONY: test-plugins
 test-plugins: $(STAMP)
+	@scripts/install_system chromium
 	@test -x .venvs/plugins/bin/python || $(PYTHON) -m venv .venvs/plugins
 	@.venvs/plugins/bin/python $(INSTALL) '.[embedded,fast]' $(PLUGINS)
-	@$(IN_MEMORY) BIGCRAWL_PLUGINS_PYTHON=$(CURDIR)/.venvs/plugins/bin/python $(PY) -m pytest -q $(PYTEST_ARGS) $(or $(TESTS),tests/plugins)
+	@$(IN_MEMORY) BIGCRAWL_PLUGINS_PYTHON=$(CURDIR)/.venvs/plugins/bin/python \
+	    $(PY) -m pytest -q -n 3 $(PYTEST_ARGS) $(or $(TESTS),tests/plugins)
 
 .PHONY: unused coverage
 unused: $(STAMP)
@@ -239,7 +224,7 @@ chaos: $(STAMP)
 # What docs/design/mutation.md has the figures of, unless MODULES says others.
 COMMA := ,
 MUTATED := $(addprefix bigcrawl/, \
-    url/key.py url/domain.py url/shape.py url/refresh.py \
+    url/key.py url/domain.py url/refresh.py features/traps/shape.py \
     drum/memtable.py drum/merge_policy.py drum/merge.py:tests/unit/drum/test_merge.py$(COMMA)tests/unit/drum/test_drum_told.py \
     drum/batch_check.py:tests/unit/drum/test_batch_check.py$(COMMA)tests/unit/drum/test_drum_told.py \
     drum/record_merge.py:tests/unit/drum/test_record_merge.py$(COMMA)tests/unit/drum/test_bucket.py \
@@ -249,16 +234,12 @@ MUTATED := $(addprefix bigcrawl/, \
 mutation: $(STAMP)
 	@$(IN_MEMORY) $(PY) -m scripts.mutation $(if $(COMMIT),--commit $(COMMIT)) $(or $(MODULES),$(MUTATED))
 
-bench bench-dns bench-frontier bench-memory bench-drum_speed bench-drum_cost bench-beast bench-spam bench-merges bench-backlog bench-best_first bench-focused bench-sampling bench-order bench-metrics bench-watching bench-nodes bench-speed bench-one_site bench-short bench-crowd bench-recrawl bench-content bench-paired bench-stored bench-page_table bench-durability: $(STAMP)
-	@$(PY) -m benchmarks.$(subst bench,crawl,$(@:bench-%=%)) $(ARGS)
+bench: $(STAMP)
+	@$(PY) -m benchmarks.crawl $(ARGS)
 
-.PHONY: bench-idle
-bench-idle: $(STAMP)
-	@$(PY) -m benchmarks.bench_idle $(ARGS)
-
-.PHONY: bench-hostile
-bench-hostile: $(STAMP)
-	@$(PY) -m benchmarks.hostile $(ARGS)
+# benchmarks/README.md lists them.
+bench-%: $(STAMP)
+	@$(PY) -m benchmarks.$* $(ARGS)
 
 clean:
 	@rm -rf $(VENV) .venvs build dist bigcrawl.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis

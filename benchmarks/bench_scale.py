@@ -23,10 +23,10 @@ from bigcrawl.politeness.dns_resolver import DnsResolver
 from bigcrawl.redisdb.client import RedisClient
 from bigcrawl.scheduler.adapter.request_codec import links_encoder
 from bigcrawl.scheduler.node.assembly import Parts
-from bigcrawl.scheduler.node.engine_side import EngineSide
 from bigcrawl.scheduler.node.node import Node
 from bigcrawl.url.key import PUBLIC_KEYS
 from tests.support.redis_servers.redis_server import PrivateRedis
+from tests.unit.scheduler.world import AnyEngine
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -63,12 +63,7 @@ async def fill(url: str, state: Path) -> tuple[float, float, dict[str, Any]]:
     config = read_config({"BIGCRAWL_REDIS_URL": url, "BIGCRAWL_STATE_DIR": str(state), "BIGCRAWL_CRAWL": "scale"})
     clock = SystemClock()
     client = RedisClient(url)
-    engine = EngineSide(
-        poll_ended=lambda: None,
-        may_take=lambda: False,
-        may_acknowledge=lambda: True,
-        on_fatal=lambda error: pytest.fail(str(error)),
-    )
+    engine = AnyEngine(may_take=lambda: False, on_fatal=lambda error: pytest.fail(str(error)))
     dns = DnsCache(DnsResolver(DnsConfig()), clock)
     node = Node(Parts(config, client, dns, clock, fetch_nothing, engine))
     await node.start()

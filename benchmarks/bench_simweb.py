@@ -20,10 +20,10 @@ from urllib.parse import urlsplit
 import pytest
 
 from benchmarks.simweb_origin import SEED
-from bigcrawl.simweb.basics.addresses import address_of
-from bigcrawl.simweb.model.uniform import UniformWeb
-from bigcrawl.simweb.serve.access_log import read_log
-from bigcrawl.simweb.serve.lookup_log import LookupOutcome, read_lookups
+from bigcrawl_simweb.basics.addresses import address_of
+from bigcrawl_simweb.model.uniform import UniformWeb
+from bigcrawl_simweb.serve.access_log import read_log
+from bigcrawl_simweb.serve.lookup_log import LookupOutcome, read_lookups
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -14,22 +14,23 @@ import asyncio
 import sys
 import tempfile
 import time
-from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 from benchmarks.bench_partition import make_batches
 from bigcrawl.clock import SystemClock
-from bigcrawl.drum.files import DiskFiles
+from bigcrawl.config import read_config
 from bigcrawl.scheduler.owner.node_store import NodeStore
-from bigcrawl.scheduler.partition.file_work import FileThread, FileWork
+from bigcrawl.scheduler.partition.file_work import FileThread
 from bigcrawl.scheduler.partition.partition import Partition, PartitionLimits
 from bigcrawl.scheduler.partition.stored_points import StoredPoints
 from bigcrawl.store.objects import Objects
 
 ALL = 256
 STEP_URLS = 50_000
+NAMED = read_config({"BIGCRAWL_CRAWL": "crawl"})
 nobody: Any = None  # in place of Redis and of the table of owned partitions
 
 
@@ -59,18 +60,19 @@ async def main(partitions: int, keys: int) -> None:
     each = keys // ALL
     with tempfile.TemporaryDirectory() as place:
         objects = Objects(f"file://{place}/store")
-        with ThreadPoolExecutor(1) as worker:
-            thread = FileThread(worker, FileWork(SystemClock(), 60_000))
-            store = NodeStore(objects, "crawl", 1, nobody, SystemClock(), DiskFiles(), thread, nobody)
-            disk = filled(Path(place) / "first" / "p0000", each)
-            for number in range(partitions):
-                points = StoredPoints(disk, store._series_of(number), 0)
-                points.put(points.begin(0))
-            stored = sum(objects.list("crawl").values())
-            began_s, began_cpu_s = time.perf_counter(), time.process_time()
-            found = await take_over(store, thread, Path(place) / "second", partitions)
-            seconds, cpu_s = time.perf_counter() - began_s, time.process_time() - began_cpu_s
-            await store.close()
+        crawl: Any = SimpleNamespace(objects=objects, config=NAMED, client=None, clock=SystemClock())
+        thread = FileThread(crawl.clock, 60_000, lambda: False)
+        store = NodeStore(crawl, thread, nobody)
+        disk = filled(Path(place) / "first" / "p0000", each)
+        for number in range(partitions):
+            points = StoredPoints(disk, store._series_of(number), 0)
+            points.put(points.begin(0))
+        stored = sum(objects.list("crawl").values())
+        began_s, began_cpu_s = time.perf_counter(), time.process_time()
+        found = await take_over(store, thread, Path(place) / "second", partitions)
+        seconds, cpu_s = time.perf_counter() - began_s, time.process_time() - began_cpu_s
+        await store.close()
+        thread.close(wait=True)
     assert found == partitions * each
     print(f"{partitions} partitions of {each:,} keys, {stored / 1e6:,.0f} MB in the store")  # noqa: T201
     print(f"taken over in {seconds:.1f} s, {seconds / found * 1e9:,.0f} ns a key; CPU {cpu_s:.1f} s")  # noqa: T201

@@ -28,7 +28,7 @@ from bigcrawl.pipelines.warc import WarcPipeline
 from bigcrawl.warc.group_commit import GroupCommit
 from bigcrawl.warc.records import exchange_records
 from bigcrawl.warc.recovery import recover
-from bigcrawl.warc.segments import WarcWriter
+from bigcrawl.warc.segments import Sealing, WarcWriter
 from bigcrawl.warc.verification import verify
 from tests.unit.warc.reading import exchange
 
@@ -100,7 +100,7 @@ def test_cost_of_storing_a_page(tmp_path: Path, capsys: pytest.CaptureFixture[st
         f"    (gzip zlib 1: {best_us(lambda of: [zlib.compress(record, 1, 31) for record in of], records):.1f} us)",
     ]
     (stored,) = (tmp_path / "signal").iterdir()
-    assert verify(stored) == (1 + 3 * pages, None)
+    assert verify(stored) == (1 + 3 * pages, 0, "")
     writer.close()
     abandoned = path.with_suffix("").rename(path)
     started = time.perf_counter()
@@ -109,7 +109,7 @@ def test_cost_of_storing_a_page(tmp_path: Path, capsys: pytest.CaptureFixture[st
     assert not abandoned.exists()
     assert recovered.kept_records == 1 + 2 * pages
     started = time.perf_counter()
-    assert verify(recovered.path) == (recovered.kept_records, None)
+    assert verify(recovered.path) == (recovered.kept_records, 0, "")
     lines.append(f"verify(): {size / (time.perf_counter() - started) / 1e6:.0f} MB/s of file")
     began_s = time.process_time()
     indexed = index_file(recovered.path, ("cdxj",))
@@ -136,7 +136,7 @@ def synced(directory: Path, samples: Sequence[Any], interval_s: float) -> str:
     """Write at a steady rate, as a crawl does; interval 0: nothing is synced."""
     directory.mkdir()
     commit = GroupCommit(lambda: writer.syncing(), interval_s or None)  # noqa: PLW0108 - made below
-    writer = WarcWriter(directory, "bench", "node", seal_in=commit.submit)
+    writer = WarcWriter(directory, "bench", "node", sealing=Sealing(run=commit.submit))
     waiting: deque[tuple[int, float]] = deque()
     waits: list[float] = []
     cpu_s, began_s = time.process_time(), time.monotonic()

@@ -1,6 +1,6 @@
 """`python -m benchmarks.focused`: how many of the pages that a focused crawl fetches are about its topic.
 
-Serves a topical web (`bigcrawl.simweb.model.topical`), 5 % of whose pages are about bees, and crawls a part of it three
+Serves a topical web (`bigcrawl_simweb.model.topical`), 5 % of whose pages are about bees, and crawls a part of it three
 times from the same seeds: breadth-first by the spider `broad`, and by the spider `focused`, which is told three of the
 topic's eight words, with BIGCRAWL_LINK_VOTES and without. By the server's log, it prints the harvest rate, the share of
 fetched pages that are about the topic, and writes its curve as a page. Promised is twice as much as breadth-first at
@@ -23,10 +23,10 @@ from benchmarks.crawl.report import aligned, say
 from bigcrawl.report.document import Document
 from bigcrawl.report.html import html_of
 from bigcrawl.report.tables import Column, Plot, Section, Table
-from bigcrawl.simweb.basics.exchange import ROBOTS_TARGET
-from bigcrawl.simweb.model.state import load
-from bigcrawl.simweb.model.topical import TopicalWeb
-from bigcrawl.simweb.serve.access_log import read_log
+from bigcrawl_simweb.basics.exchange import ROBOTS_TARGET
+from bigcrawl_simweb.model.state import load
+from bigcrawl_simweb.model.topical import TopicalWeb
+from bigcrawl_simweb.serve.access_log import read_log
 from tests.support.crawling.crawls import Crawl
 from tests.support.redis_servers.redis_server import PrivateRedis
 from tests.support.running.processes import spawn
@@ -144,7 +144,7 @@ def _serving(directory: Path, options: argparse.Namespace) -> Iterator[tuple[Top
     """Serve the web in a process of its own; yield it, its port and the path of its log."""
     directory.mkdir(parents=True)
     log = directory / "access.log"
-    command = [sys.executable, "-m", "bigcrawl.simweb", "serve", "--shape", "topical", "--seed", str(options.seed)]
+    command = [sys.executable, "-m", "bigcrawl_simweb", "serve", "--shape", "topical", "--seed", str(options.seed)]
     command += ["--hosts", str(options.hosts), "--pages-per-host", str(options.pages)]
     process = spawn([*command, "--state", directory, "--log", log], stdout=subprocess.PIPE)
     try:

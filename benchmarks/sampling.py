@@ -25,7 +25,7 @@ from tests.support.redis_servers.redis_server import PrivateRedis
 
 if TYPE_CHECKING:
     from bigcrawl.sampling.estimating import Estimate, Interval
-    from bigcrawl.simweb.model.web import Web
+    from bigcrawl_simweb.model.web import Web
 
 PROMISED: Final = 90  # of 100
 RESTART: Final = 0.15

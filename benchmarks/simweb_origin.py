@@ -9,17 +9,17 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from bigcrawl.simweb.basics.addresses import address_of
-from bigcrawl.simweb.basics.answer import Answer
-from bigcrawl.simweb.model.uniform import UniformWeb
-from bigcrawl.simweb.model.web import Web
-from bigcrawl.simweb.serve.listen import open_listeners
-from bigcrawl.simweb.serve.running import Serving, serve_until_signal
+from bigcrawl_simweb.basics.addresses import address_of
+from bigcrawl_simweb.basics.answer import Answer
+from bigcrawl_simweb.model.uniform import UniformWeb
+from bigcrawl_simweb.model.web import Web
+from bigcrawl_simweb.serve.listen import open_listeners
+from bigcrawl_simweb.serve.running import Serving, serve_until_signal
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from bigcrawl.simweb.serve.served import Served
+    from bigcrawl_simweb.serve.served import Served
 
 PAGE_BYTES = 21_000
 SEED = 7

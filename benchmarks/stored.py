@@ -1,6 +1,6 @@
 """`python -m benchmarks.stored`: how many stored pages a second a spider is given, by one core.
 
-Writes pages of 21 KB with 60 links (`bigcrawl.simweb.model.uniform`) into a WARC file in the order of a breadth-first
+Writes pages of 21 KB with 60 links (`bigcrawl_simweb.model.uniform`) into a WARC file in the order of a breadth-first
 crawl, indexes it, and runs spiders over it, each in a process of its own with nothing to connect to: `broad`, which
 follows links, and one that is given all pages and makes an item of each. Prints pages by second of CPU, with and
 without the process's start, which a run that is given nothing takes alone. Promised are 600 pages a second a core; the
@@ -21,9 +21,9 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from benchmarks.crawl.report import say
 from bigcrawl.page_index.index_files import index_file
-from bigcrawl.simweb.model.uniform import UniformWeb
 from bigcrawl.warc.records import Exchange
-from bigcrawl.warc.segments import WarcWriter
+from bigcrawl.warc.segments import Sealing, WarcWriter
+from bigcrawl_simweb.model.uniform import UniformWeb
 from tests.support.running.processes import spawn
 
 if TYPE_CHECKING:
@@ -66,7 +66,7 @@ def main(words: list[str] | None = None) -> int:
 
 def _written(directory: Path, web: UniformWeb, count: int) -> Path:
     directory.mkdir()
-    writer = WarcWriter(directory, "bench", "node", bytes_max=64 << 30)
+    writer = WarcWriter(directory, "bench", "node", sealing=Sealing(64 << 30))
     for exchange in _exchanges(web, count):
         writer.write(exchange)
     writer.close()

@@ -2,8 +2,8 @@
 
 Settings are set at "addon" priority, so a project can override them, except those that would break a promise:
 
-    DOWNLOAD_DELAY, AUTOTHROTTLE_ENABLED    off: the frontier keeps delays, and Scrapy's slots must not delay again
-    ROBOTSTXT_OBEY                          off: Scrapy's middleware would fetch robots.txt past the frontier
+    AutoThrottle      not loaded: the frontier keeps delays, and Scrapy's slots must not delay again
+    ROBOTSTXT_OBEY    off: Scrapy's middleware would fetch robots.txt past the frontier
 
 `scrapy shell`, `fetch`, `view`, `parse` and `check` fetch single pages interactively, with callbacks that cannot be
 stored. They use Scrapy's own scheduler and touch no crawl. Commands that make no crawler, such as `scrapy list`, import
@@ -12,9 +12,11 @@ no more than this module; the others import `bigcrawl.installing`, and with it t
 
 from __future__ import annotations
 
+import gc
 import importlib
 import importlib.util
 import logging
+import sys
 from typing import TYPE_CHECKING
 
 from scrapy.settings import SETTINGS_PRIORITIES
@@ -39,6 +41,8 @@ logger = logging.getLogger(__name__)
 UVLOOP = "uvloop.Loop"
 INSTALLING = "bigcrawl.installing"
 """Imported only where a crawler is made: it takes a third of a second."""
+_DEPRECATING = "scrapy.core.downloader.contextfactory"
+"""Looks for its callers among all modules, which takes a fifth of a second once ours are among them."""
 
 
 class Addon:
@@ -60,7 +64,7 @@ class Addon:
         if settings.get("LOG_FORMAT") == json_lines.JSON and settings.getbool("LOG_INSTALL_ROOT_HANDLER"):
             json_lines.install(settings)
             settings.set("LOG_INSTALL_ROOT_HANDLER", False, "cmdline")  # this handler takes its place
-        importlib.import_module(INSTALLING)  # before the crawler is made, whose first fetch would wait for it
+        _import_all()  # before the crawler is made, whose first fetch would wait for it
 
     def update_settings(self, settings: BaseSettings) -> None:
         """Install the components; with a wrong setting, only the one that ends the crawl at its start."""
@@ -69,6 +73,21 @@ class Addon:
         make_plain(get_scrapy_root_handler())
         if not _is_one_look(self._crawler):
             importlib.import_module(INSTALLING).install(settings, self._crawler)
+
+
+def _import_all() -> None:
+    """Import what a crawl needs, and keep the garbage collector from it, now and when the process ends: it stays."""
+    if INSTALLING in sys.modules:
+        return
+    importlib.import_module(_DEPRECATING)
+    is_on = gc.isenabled()
+    gc.disable()
+    try:
+        importlib.import_module(INSTALLING)
+    finally:
+        gc.freeze()
+        if is_on:
+            gc.enable()
 
 
 def _keep_installed_loop(settings: BaseSettings) -> None:

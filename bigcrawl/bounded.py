@@ -1,4 +1,4 @@
-"""A dict of bounded size, for what is remembered of an unbounded web."""
+"""A dict of bounded size."""
 
 from __future__ import annotations
 
@@ -10,17 +10,13 @@ V = TypeVar("V")
 
 
 class BoundedDict(OrderedDict[K, V]):
-    """A dict of bounded size. If it is full, the key that was written longest ago is dropped.
-
-    Write to it only with `remember`. Reading does not renew a key.
-    """
+    """A dict that drops the key written longest ago when it is full. Write to it only with `remember`."""
 
     def __init__(self, entries_max: int) -> None:
         super().__init__()
         self._entries_max = entries_max
 
     def remember(self, key: K, value: V) -> None:
-        """Set the value of a key, and renew the key. Cost: 0.2 us."""
         self[key] = value
         self.move_to_end(key)
         if len(self) > self._entries_max:

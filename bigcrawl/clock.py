@@ -1,9 +1,10 @@
-"""Time as integer milliseconds, from an object that tests can replace; and patience, which no standstill ends."""
+"""Time as integer milliseconds, from an object that tests can replace; and timeouts that survive a standstill."""
 
 from __future__ import annotations
 
 import asyncio
 import time
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, Protocol
 
@@ -15,32 +16,29 @@ _BOOT_ID: Final = Path("/proc/sys/kernel/random/boot_id")
 
 
 def boot_id() -> str:
-    """Return what names the kernel that runs here, and since when; empty if it has no name.
-
-    A lock that another process of the same kernel holds is seen for certain. Containers of a machine share a kernel.
-    """
+    """Return an identifier of the running kernel since its boot; empty if there is none."""
     try:
         return _BOOT_ID.read_text().strip()
     except OSError:
         return ""
 
 
-class Clock(Protocol):
-    """A source of time."""
+def time_text(time_ms: int, between: str = " ") -> str:
+    """Return a time in UTC to the second, in ISO 8601 with `between` as separator."""
+    return datetime.fromtimestamp(time_ms // 1000, UTC).isoformat(sep=between).replace("+00:00", "Z")
 
+
+class Clock(Protocol):
     def now_ms(self) -> int:
-        """Milliseconds since the Unix epoch; jumps when the machine's clock is set."""
+        """Return milliseconds since the Unix epoch; jumps when the machine's clock is set."""
 
     def monotonic_ms(self) -> int:
-        """Milliseconds of the boot clock, which never goes back and runs while the machine sleeps."""
+        """Return milliseconds of the boot clock, which never goes back and runs while the machine sleeps."""
 
-    def monotonic_us(self) -> int:
-        """Microseconds of the same clock."""
+    def monotonic_us(self) -> int: ...
 
 
 class SystemClock:
-    """The machine's clocks."""
-
     def now_ms(self) -> int:
         return time.time_ns() // 1_000_000
 
@@ -52,8 +50,6 @@ class SystemClock:
 
 
 class ManualClock:
-    """A clock that moves only when set, for tests."""
-
     def __init__(self, now_ms: int = 1_700_000_000_000) -> None:
         self._now_ms = now_ms
         self._monotonic_ms = 0
@@ -73,14 +69,10 @@ class ManualClock:
 
 
 class Patience:
-    """An `asyncio.timeout` for answers of others, which counts by its event loop's ticks.
+    """An `asyncio.timeout` that counts ticks of the event loop, and so survives a standstill of the process or machine.
 
-    While a process or its machine stands still, answers come that nobody reads. Afterwards `asyncio.timeout` finds its
-    time over and throws them away. Here each eighth of the time counts once, however late it ends. So a standstill
-    costs an eighth of the patience, and the loop has the others to read what has come.
-
-    Raises:
-        TimeoutError: at the end of the block, if that was cut off.
+    After a standstill `asyncio.timeout` expires before the answers that arrived meanwhile are read. Here a standstill
+    costs one tick, an eighth of the time. Raises TimeoutError at the end of the block.
     """
 
     def __init__(self, seconds: float) -> None:

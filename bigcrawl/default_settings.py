@@ -1,8 +1,8 @@
 """THE table of BIGCRAWL_* settings; `make docs` writes `docs/settings.md` from it.
 
-To add one, put a row into the group of its component, with type, unit, bounds and a meaning that a user can act on.
-Groups follow the order in which a URL meets them. Read the setting in `config/`, run `make docs`, and say on the page
-when to change it. Nothing else reads BIGCRAWL_* settings.
+Features have theirs in a module `settings`. To add one, put a row into the group of its component, with type, unit,
+bounds and a meaning that a user can act on. Groups follow the order in which a URL meets them. Read the setting in
+`config/`, run `make docs`, and say on the page when to change it. Nothing else reads BIGCRAWL_* settings.
 
 A `fixed` setting is stored in the crawl record; a node with another value does not start. An `alike` setting must be
 the same on all live nodes, because one node with another value breaks a promise; such a node does not start either.
@@ -11,29 +11,8 @@ Times are seconds, as in Scrapy; the code uses integer milliseconds.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
-
-@dataclass(frozen=True, slots=True)
-class Setting:
-    """One setting. `default` None means unset; `low` and `high` are inclusive; `choices` lists all values of a str.
-
-    A dict maps names to tables of limits; text is read as JSON. A list holds strings; text is read as JSON or as items
-    separated by commas, or, with `has_file`, as the name of a file.
-    """
-
-    name: str
-    default: object
-    type: type
-    meaning: str
-    unit: str = ""
-    low: float | None = None
-    high: float | None = None
-    choices: tuple[str, ...] = ()
-    fixed: bool = False
-    alike: bool = False
-    has_file: bool = False
-
+from bigcrawl.feature_list import modules_of
+from bigcrawl.table_rows import Setting
 
 # A string is the title of the group that follows.
 TABLE: tuple[Setting | str, ...] = (
@@ -298,6 +277,14 @@ TABLE: tuple[Setting | str, ...] = (
         alike=True,
     ),
     Setting(
+        "BIGCRAWL_LINK_ELEMENTS",
+        None,
+        list,
+        "What the spiders broad and site follow besides links to pages: img, source, srcset, embed, object, applet, "
+        "script, form, xlink:href, and link for next, previous, alternate and canonical pages.",
+        alike=True,
+    ),
+    Setting(
         "BIGCRAWL_FILTER_EXTENSIONS",
         None,
         list,
@@ -369,58 +356,6 @@ TABLE: tuple[Setting | str, ...] = (
         list,
         "Languages of the pages that the spider sees, as in ISO 639-1: en, de. Judged by some thousand characters of a "
         "page's text; a page with hardly any passes. Needs the extra `languages`. Unset: all.",
-        alike=True,
-    ),
-    "Visits again",
-    Setting(
-        "BIGCRAWL_REVISIT",
-        "never",
-        str,
-        "When a page is visited again: never; periodic, after the same wait for all; change-rate, when it has probably "
-        "changed; quality, the same, but pages of no higher priority change no faster than the median page; freshness, "
-        "so that all pages together are as fresh as possible with one visit in BIGCRAWL_REVISIT_SECONDS each.",
-        choices=("never", "periodic", "change-rate", "quality", "freshness"),
-        alike=True,
-    ),
-    Setting(
-        "BIGCRAWL_REVISIT_SECONDS",
-        604_800.0,
-        float,
-        "Wait between the visits of a page: of every page with periodic, on the average with freshness, and from the "
-        "first to the second visit with all.",
-        "s",
-        1,
-        315_360_000,
-        alike=True,
-    ),
-    Setting(
-        "BIGCRAWL_REVISIT_SECONDS_MIN",
-        300.0,
-        float,
-        "No page is visited again sooner, however often it changes.",
-        "s",
-        1,
-        315_360_000,
-        alike=True,
-    ),
-    Setting(
-        "BIGCRAWL_REVISIT_SECONDS_MAX",
-        7_776_000.0,
-        float,
-        "No page waits longer for its next visit, also if it is gone.",
-        "s",
-        1,
-        315_360_000,
-        alike=True,
-    ),
-    Setting(
-        "BIGCRAWL_REVISIT_VISITS_MAX",
-        0,
-        int,
-        "How often a page is visited in all; the crawl ends when all pages were. 0: without end.",
-        "visits",
-        0,
-        1_000_000,
         alike=True,
     ),
     "From discovery to the seen check",
@@ -510,106 +445,7 @@ TABLE: tuple[Setting | str, ...] = (
         "Limits set by hand for hosts, pay-level domains and URL patterns: budget, pages, bytes, depth.",
         alike=True,
     ),
-    "Traps",
-    Setting(
-        "BIGCRAWL_TRAPS",
-        True,
-        bool,
-        "Lower the budget of pay-level domains that look like crawler traps.",
-    ),
-    Setting(
-        "BIGCRAWL_TRAP_SHARE",
-        0.5,
-        float,
-        "A domain is taken for a trap when at least this share of its latest 256 new URLs is trap-shaped.",
-        "of 1",
-        0.01,
-        1,
-    ),
-    Setting(
-        "BIGCRAWL_TRAP_SAME_SHARE",
-        0.5,
-        float,
-        "A domain is taken for a trap when at least this share of 64 fetched pages duplicates another page.",
-        "of 1",
-        0.01,
-        1,
-    ),
-    Setting(
-        "BIGCRAWL_TRAP_DIVISOR",
-        5,
-        int,
-        "Divides the budget of a trap domain, which stays at least 1.",
-        "times",
-        1,
-        1_000_000,
-    ),
-    Setting("BIGCRAWL_TRAP_URL_BYTES", 400, int, "Longer URLs are trap-shaped.", "bytes", 32, 65_536),
-    Setting(
-        "BIGCRAWL_TRAP_REPEATS",
-        3,
-        int,
-        "A URL is trap-shaped if a path segment occurs at least this often.",
-        "times",
-        2,
-        1_000,
-    ),
-    Setting(
-        "BIGCRAWL_TRAP_SEGMENTS",
-        12,
-        int,
-        "A URL is trap-shaped if its path has more segments.",
-        "segments",
-        1,
-        1_000,
-    ),
-    Setting(
-        "BIGCRAWL_TRAP_HOPS",
-        50,
-        int,
-        "A URL is trap-shaped if it is more hops from its start URL.",
-        "hops",
-        1,
-        1_000_000,
-    ),
-    Setting(
-        "BIGCRAWL_TRAP_PARAMETERS",
-        4,
-        int,
-        "A URL is trap-shaped if its query has at least this many parameters.",
-        "parameters",
-        1,
-        1_000,
-    ),
-    Setting(
-        "BIGCRAWL_TRAP_WILDCARD_HOSTS",
-        200,
-        int,
-        "After this many hosts of a domain have been looked up, DNS is asked for a made-up one. If that resolves, "
-        "the domain is taken for a trap.",
-        "hosts",
-        2,
-        1_000_000,
-    ),
-    Setting(
-        "BIGCRAWL_TRAP_MIRROR_SHARE",
-        0.8,
-        float,
-        "A domain is taken for a mirror when at least this share of its contents is also on a domain with more "
-        "in-links. 0: mirrors are not looked for. Needs `BIGCRAWL_CONTENT_SEEN`.",
-        "of 1",
-        0,
-        1,
-    ),
-    Setting(
-        "BIGCRAWL_TRAP_MIRROR_DIVISOR",
-        20,
-        int,
-        "Divides the budget of a mirror, which stays at least 1.",
-        "times",
-        1,
-        1_000_000,
-    ),
+    *(row for module in modules_of("settings") for row in module.SETTINGS),
     "The hot set in Redis",
     Setting(
         "BIGCRAWL_HOT_URLS",
@@ -642,26 +478,8 @@ TABLE: tuple[Setting | str, ...] = (
         "BIGCRAWL_PRIORITIZER",
         None,
         str,
-        "What decides the priority of a URL besides its spider: in-degree, rank, quality, opic, depth, or the import "
-        "path of a function of your own.",
-        alike=True,
-    ),
-    Setting(
-        "BIGCRAWL_LINK_VOTES",
-        False,
-        bool,
-        "Whether a URL that waits on disk is raised when it is found again on a page that gives it a higher priority. "
-        "Costs 16 bytes in Redis for a link that was not sent lately, and as many on disk for a URL.",
-        alike=True,
-    ),
-    Setting(
-        "BIGCRAWL_CONTENT_SEEN",
-        "exact",
-        str,
-        "Which copies of pages the crawl knows, over all nodes and runs: none, pages with the body of another, or also "
-        "those with nearly its text. They are counted and listed, and fetched and stored like others. See "
-        "docs/copies.md.",
-        choices=("off", "exact", "near"),
+        "What decides the priority of a URL besides its spider: in-degree, rank, quality, depth, another one of "
+        "docs/guide/priorities.md, or the import path of a function of your own.",
         alike=True,
     ),
     Setting(
@@ -713,6 +531,17 @@ TABLE: tuple[Setting | str, ...] = (
         "connections",
         1,
         64,
+        alike=True,
+    ),
+    Setting(
+        "BIGCRAWL_CONNECTION_PAGES",
+        1,
+        int,
+        "Pages of a host fetched one after the other over a connection that it keeps, before the host delay. Where "
+        "robots.txt has a Crawl-delay, and after failures, it is 1.",
+        "pages",
+        1,
+        1_000,
         alike=True,
     ),
     Setting(
@@ -891,7 +720,7 @@ TABLE: tuple[Setting | str, ...] = (
         ],
         list,
         "Keys of meta that decide how a request connects. robots.txt is fetched with those of the request for which it "
-        "is fetched.",
+        "is fetched, and with its name and password for the proxy.",
     ),
     Setting(
         "BIGCRAWL_ROBOTS_KEPT_MIN",
@@ -1176,8 +1005,8 @@ TABLE: tuple[Setting | str, ...] = (
         "BIGCRAWL_STORED_PACKAGES",
         None,
         list,
-        "Packages and modules whose classes and functions requests may hold, which are stored by name. Unset: the "
-        "packages of the spider and of SPIDER_MODULES.",
+        "Packages and modules whose classes and functions stored requests may name, also as the classes of their items "
+        "and of the requests themselves. Unset: the packages of the spider and of SPIDER_MODULES.",
     ),
     Setting(
         "BIGCRAWL_STORED_TYPES",
@@ -1193,6 +1022,22 @@ TABLE: tuple[Setting | str, ...] = (
         "What becomes of a request with a value that cannot be stored: refuse, with an error for its errback; or "
         "memory, where the value waits in this process and is lost with it.",
         choices=("refuse", "memory"),
+    ),
+    Setting(
+        "BIGCRAWL_HANDLED_SCHEMES",
+        None,
+        list,
+        "Schemes beyond http, https and data of which also requests that are no start requests go to the project's "
+        "download handlers, such as s3.",
+        alike=True,
+    ),
+    Setting(
+        "BIGCRAWL_FINGERPRINTS",
+        False,
+        bool,
+        "Whether requests to one URL are different ones if REQUEST_FINGERPRINTER_CLASS tells them apart, by "
+        "their meta or headers.",
+        alike=True,
     ),
     Setting(
         "BIGCRAWL_STANDSTILL_SECONDS",

@@ -1,7 +1,6 @@
-"""The errors of bigcrawl, by what the caller can do about them.
+"""The errors of bigcrawl; each class stands for one remedy.
 
-To add one, derive it from the class with the right remedy, and give it the values in its message as attributes. The
-message says what is wrong, with value and bound, and the remedy.
+A message names the problem, with value and bound, and the remedy.
 """
 
 from __future__ import annotations
@@ -13,7 +12,7 @@ if TYPE_CHECKING:
 
 
 class BigcrawlError(Exception):
-    """The root of all errors raised by bigcrawl."""
+    """The base class of all errors of bigcrawl."""
 
 
 class ConfigError(BigcrawlError):
@@ -25,11 +24,11 @@ class TransientStoreError(BigcrawlError):
 
 
 class RewoundError(TransientStoreError):
-    """Redis has lost data that it had; reconcile before repeating the call."""
+    """Redis has lost data; reconcile, then repeat the call."""
 
 
 class StaleCallError(TransientStoreError):
-    """The call was sent before a reconciliation and was refused; repeat it if it is still needed."""
+    """The call was sent before a reconciliation and was refused; repeat it if still needed."""
 
 
 class OwnershipLostError(BigcrawlError):
@@ -37,11 +36,11 @@ class OwnershipLostError(BigcrawlError):
 
 
 class ContractError(BigcrawlError):
-    """A bug in bigcrawl or in its caller: a call that violates its contract."""
+    """A bug: a call violates its contract."""
 
 
 class RequestNotStorableError(BigcrawlError):
-    """A request holds a value that cannot be stored; `key_path` says where, `kind` of what type."""
+    """A request holds a value that cannot be stored, at `key_path` and of type `kind`."""
 
     def __init__(self, url: str, key_path: str, reason: str, kind: str = "") -> None:
         super().__init__(f"request {url} cannot be stored: {key_path} {reason}")
@@ -62,8 +61,6 @@ class CorruptionError(BigcrawlError):
 
 
 class OtherVersionError(CorruptionError):
-    """A file was written by a version of bigcrawl with another format."""
-
     def __str__(self) -> str:
         return (
             f"{self.path}: format version {self.found}, and this bigcrawl reads {self.expected}: go on with the "

@@ -1,4 +1,4 @@
-"""Checks of values that users pass in, made at once, so that a traceback or log line shows the place."""
+"""Checks of users' values, made at once, so that a traceback or log line shows the place."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ if TYPE_CHECKING:
 
 
 def whole_number(value: Any) -> int:
-    """Return a whole number (an int, a bool, a float without a fraction, a numpy number) as an int.
+    """Return an int for a whole number of any type, numpy's included.
 
     Raises:
-        ValueError: it is not a whole number; the text says what it is, worded to follow its name.
+        ValueError: it is not whole; the text is worded to follow its name.
     """
     if type(value) is int:
         return value
@@ -30,11 +30,7 @@ def whole_number(value: Any) -> int:
 
 
 def imported(setting: str, path: str) -> Any:
-    """Return what a dotted path such as "my.module.function" names. Importing it runs the project's code.
-
-    Raises:
-        ConfigError: it cannot be imported; the text begins with the name of the setting.
-    """
+    """Return the object at a dotted path; importing it runs the project's code. Raises ConfigError."""
     module, _, name = path.rpartition(".")
     try:
         return getattr(importlib.import_module(module), name)
@@ -43,10 +39,10 @@ def imported(setting: str, path: str) -> Any:
 
 
 def made_callable(setting: str, said: object, found: object) -> Callable[..., Any]:
-    """Return a function as it is, and of a class an object. `said` is what the user wrote in the setting.
+    """Return `found`, or an object of it if it is a class; `said` is the user's value of the setting.
 
     Raises:
-        ConfigError: no object can be made, or what was found cannot be called.
+        ConfigError: it cannot be made or called.
     """
     if isinstance(found, type):
         try:
@@ -61,12 +57,12 @@ def made_callable(setting: str, said: object, found: object) -> Callable[..., An
 
 
 def odd_name(arguments: dict[Any, Any] | None) -> object | None:
-    """Return the first key that cannot be the name of a function's argument, if there is one."""
+    """Return the first key that cannot be the name of a function's argument, if any."""
     return next((name for name in arguments if not isinstance(name, str)), None) if arguments else None
 
 
 def no_method(path: str, function: object) -> str:
-    """Return what to write instead of a function that exists in this process only, worded to follow `path`."""
+    """Return the remedy for a function of this process only, worded to follow `path`."""
     return (
         f"is {function!r}, which other processes cannot find: make it a method of the spider and write "
         f"{path}=self.NAME; what a lambda or a nested function has of its surroundings goes into cb_kwargs"

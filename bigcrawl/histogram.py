@@ -1,23 +1,17 @@
-"""Counts of times by their length, cheap enough to be taken once a page."""
+"""Counts durations in buckets, cheaply enough for every page."""
 
 from __future__ import annotations
 
 from typing import Final
 
 BOUNDS_S: Final = tuple((1 << bits) / 1000 for bits in range(3, 18))
-"""Upper bounds of the buckets in seconds: 8 ms, twice as much for each further one, 131 s. The last bucket has none."""
+"""Upper bounds of the buckets in seconds, doubling from 8 ms to 131 s. The last bucket has none."""
 
-_FIRST: Final = 3  # times of up to so many bits, in ms, are in the first bucket
+_FIRST: Final = 3  # bits of the longest time in the first bucket: 7 ms
 _BITS_MAX: Final = 64  # more than any clock has
 
 
 class Histogram:
-    """Times since the start of the process, in buckets.
-
-    Attributes:
-        sum_ms: all times together.
-    """
-
     def __init__(self) -> None:
         self._by_bits = [0] * (_BITS_MAX + 1)
         self.sum_ms = 0
@@ -26,9 +20,9 @@ class Histogram:
         return f"<Histogram of {sum(self.counts)} times, {self.sum_ms} ms>"
 
     def note(self, ms: int) -> None:
-        """Count a time in whole ms, rounded down; a negative one is 0. Cost: 0.1 us, no lock.
+        """Count a time in whole ms; a negative one is 0. Cost: 0.1 us, no lock.
 
-        One thread writes. Another that reads may see the last time in one of the attributes only.
+        Only one thread may write; a reader may see the last time in one attribute only.
         """
         if ms > 0:
             self._by_bits[ms.bit_length()] += 1
@@ -38,7 +32,7 @@ class Histogram:
 
     @property
     def counts(self) -> list[int]:
-        """How many times each bucket has got, one more than there are bounds; not cumulative."""
+        """The count of each bucket, not cumulative; the last one has no upper bound."""
         first, last = _FIRST + 1, _FIRST + len(BOUNDS_S)
         found = self._by_bits
         return [sum(found[:first]), *found[first:last], sum(found[last:])]

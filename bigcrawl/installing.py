@@ -13,12 +13,13 @@ from scrapy.downloadermiddlewares.httpcompression import HttpCompressionMiddlewa
 from scrapy.downloadermiddlewares.redirect import MetaRefreshMiddleware as ScrapyMetaRefresh
 from scrapy.downloadermiddlewares.redirect import RedirectMiddleware as ScrapyRedirect
 from scrapy.extensions.feedexport import FeedExporter as ScrapyFeedExporter
+from scrapy.extensions.throttle import AutoThrottle
 from scrapy.utils.misc import load_object
 from tldextract import TLDExtract
 
 from bigcrawl import __version__
 from bigcrawl.config import read_config
-from bigcrawl.contact import user_agent_with
+from bigcrawl.config.contact import user_agent_with
 from bigcrawl.default_settings import BY_NAME
 from bigcrawl.downloads.downloader import Downloader
 from bigcrawl.exceptions import ConfigError
@@ -28,16 +29,25 @@ from bigcrawl.extensions.log_formatter import LogFormatter
 from bigcrawl.extensions.log_lines import LogLines
 from bigcrawl.extensions.progress import Progress
 from bigcrawl.extensions.stop import WholeStop
+from bigcrawl.feature_list import modules_of
 from bigcrawl.middlewares.compression import CompressionMiddleware
-from bigcrawl.middlewares.link_checks import check_scope
+from bigcrawl.middlewares.link_checks import check_elements, check_scope
 from bigcrawl.middlewares.links import LinksMiddleware
+from bigcrawl.middlewares.other_requests import OtherRequests
 from bigcrawl.middlewares.page_filter import PageFilter
 from bigcrawl.middlewares.redirects import MetaRefreshMiddleware, RedirectMiddleware
-from bigcrawl.middlewares.revisits import CHANGES_ORDER, CONDITIONS_ORDER, Changes, Conditions
 from bigcrawl.pipelines.warc import WarcPipeline, usable_directory
 from bigcrawl.politeness.speed_plan import parse_speed
-from bigcrawl.project_settings import crawl_name_of, is_set, speak_of_delay, speak_of_unused, with_slots
-from bigcrawl.revisiting.policies import NEVER
+from bigcrawl.project_settings import (
+    DOWNLOAD_MAXSIZE,
+    adopt_attributes,
+    crawl_name_of,
+    is_set,
+    speak_of_delay,
+    speak_of_unused,
+    with_slots,
+)
+from bigcrawl.scheduler.adapter.arguments import note_arguments
 from bigcrawl.scheduler.adapter.early_server import plan_server
 from bigcrawl.scheduler.adapter.registry import mark_failed
 from bigcrawl.scheduler.adapter.values.taught_types import taught_types
@@ -61,9 +71,6 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-DOWNLOAD_MAXSIZE = 16 << 20
-"""With Scrapy's default of 1 GiB, 64 endless bodies would exceed the memory of most machines."""
-
 METRICS = "bigcrawl.extensions.metrics.Metrics"
 DASHBOARD = "bigcrawl.extensions.dashboard.Dashboard"
 """Loaded only if it is switched on, because it needs a package of its own."""
@@ -80,7 +87,6 @@ _OURS: dict[str, dict[type, type]] = {
     },
     "EXTENSIONS": {ScrapyFeedExporter: FeedExporter},
 }
-_TAKEN_OVER = {"DOWNLOAD_DELAY": 0, "AUTOTHROTTLE_ENABLED": False, "ROBOTSTXT_OBEY": False}
 
 
 def install(settings: BaseSettings, crawler: Crawler) -> None:
@@ -88,12 +94,14 @@ def install(settings: BaseSettings, crawler: Crawler) -> None:
     settings.setdefault_in_component_priority_dict("EXTENSIONS", ExitStatus, 500)
     settings.setdefault_in_component_priority_dict("EXTENSIONS", LogLines, 400)
     settings.setdefault_in_component_priority_dict("EXTENSIONS", WholeStop, 500)
+    adopt_attributes(settings, crawler.spider or crawler.spidercls)
     if settings.get("BIGCRAWL_CRAWL") is None:
         settings.set("BIGCRAWL_CRAWL", crawl_name_of(crawler.spidercls.name), "addon")
     try:
         config = read_config(settings)
         delay_rules = with_slots(settings, config.pace.delay_rules)
         _check(config, delay_rules)
+        check_elements(config.filters)
         check_scope(config.filters, crawler.spider)
     except ConfigError as error:
         _refuse(settings, crawler, error)
@@ -109,6 +117,7 @@ def install(settings: BaseSettings, crawler: Crawler) -> None:
     settings.set("DOWNLOADER", Downloader, "addon")
     settings.set("DOWNLOAD_MAXSIZE", DOWNLOAD_MAXSIZE, "addon")
     _replace_components(settings)
+    _unload_throttles(settings)
     _keep_cookies_offline()
     _identify(settings, config.politeness)
     settings.set("CONCURRENT_ITEMS", 1, "addon")
@@ -117,8 +126,7 @@ def install(settings: BaseSettings, crawler: Crawler) -> None:
         settings.set_in_component_priority_dict("SPIDER_MIDDLEWARES", PageFilter, 20)
     if not config.source.pattern:
         _speak_of_robots(settings, obeys=config.politeness.obey_robots)
-    for name, value in _TAKEN_OVER.items():
-        settings.set(name, value, max(settings.getpriority(name) or 0, 15))
+    settings.set("ROBOTSTXT_OBEY", False, max(settings.getpriority("ROBOTSTXT_OBEY") or 0, 15))
     if config.source.pattern:
         _keep_log_short(settings, has_summary=False)
         load_object(STORED)(settings)
@@ -173,6 +181,7 @@ def _check_metrics_package(metrics: MetricsConfig) -> None:
 
 def _install_frontier(settings: BaseSettings, crawler: Crawler, config: Config) -> None:
     """Have pages fetched, in the order of the frontier."""
+    note_arguments(crawler)
     settings.set("SCHEDULER", Scheduler, "addon")
     if settings["SCHEDULER"] is Scheduler and not (config.crawl.redis_url or config.crawl.is_fresh):
         plan_server(crawler, config.crawl)
@@ -180,9 +189,11 @@ def _install_frontier(settings: BaseSettings, crawler: Crawler, config: Config) 
     if importlib.util.find_spec("pycurl") and hasattr(select, "epoll"):
         for scheme in ("http", "https"):
             settings["DOWNLOAD_HANDLERS"].setdefault(scheme, "bigcrawl.downloads.http.HttpDownloadHandler")
-    if config.revisits.rule != NEVER:
-        settings.set_in_component_priority_dict("DOWNLOADER_MIDDLEWARES", Conditions, CONDITIONS_ORDER)
-        settings.set_in_component_priority_dict("DOWNLOADER_MIDDLEWARES", Changes, CHANGES_ORDER)
+    for module in modules_of("middlewares"):
+        for middleware, order in module.middlewares_of(config).items():
+            settings.set_in_component_priority_dict("DOWNLOADER_MIDDLEWARES", middleware, order)
+    if config.politeness.obey_robots:
+        settings.set_in_component_priority_dict("DOWNLOADER_MIDDLEWARES", OtherRequests, 100)
     if config.crawl.warc_dir is not None:
         settings.setdefault_in_component_priority_dict("ITEM_PIPELINES", WarcPipeline, 900)
     _add_extensions(settings, config)
@@ -208,6 +219,14 @@ def _replace_components(settings: BaseSettings) -> None:
                 settings.replace_in_component_priority_dict(f"{name}_BASE", scrapys, ours[scrapys])
 
 
+def _unload_throttles(settings: BaseSettings) -> None:
+    """Unload AutoThrottle, and the project's classes derived from it. Its setting stays for others to read."""
+    throttles = {AutoThrottle, *map(load_object, settings.getdict("EXTENSIONS"))}
+    for extension in throttles:
+        if isinstance(extension, type) and issubclass(extension, AutoThrottle):
+            settings.set_in_component_priority_dict("EXTENSIONS", extension, None)
+
+
 def _keep_cookies_offline() -> None:
     """Give Scrapy's cookies the installed list of public suffixes: they would download one within the event loop."""
     if hasattr(cookies, "_split_domain"):
@@ -228,8 +247,7 @@ def _speak_of_feeds(settings: BaseSettings) -> None:
 
 
 def _keep_log_short(settings: BaseSettings, *, has_summary: bool) -> None:
-    """Keep outcomes of single pages, and figures that the summary has, out of the log."""
-    settings.set("RETRY_GIVE_UP_LOG_LEVEL", "DEBUG", "addon")
+    """Keep records of single pages that nobody reads, and figures that the summary has, out of the log."""
     settings.set("LOG_FORMATTER", LogFormatter, "addon")
     if has_summary:
         settings.set("STATS_DUMP", False, "addon")

@@ -1,4 +1,4 @@
-"""JSON that others wrote: in Redis, in files, in requests."""
+"""JSON from outside: in Redis, in files, in requests."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 
 
 def read_json(text: str | bytes) -> Any:
-    """Return the value of a text. Raises ValueError, also if it is nested too deep."""
+    """Return the value of a text, or raise ValueError, also if it is nested too deep."""
     try:
         return json.loads(text)
     except RecursionError:

@@ -1,7 +1,7 @@
 """`make crawl`: a whole crawl in one command, `python -m bigcrawl.main_job --seeds ... -- <scrapy arguments>`.
 
-With seeds it crawls those. Without, it serves a small web on loopback addresses, crawls it, and compares the server's
-log with the known answer. The crawl's name is derived from the seeds, so the same command resumes it.
+Without seeds it crawls a small local web, and compares the server's log with the known answer. The crawl's name is
+derived from the seeds, so the same command resumes it.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 STATE = Path("state")
 WARC = Path("warc")
 SIMWEB_NAME = "simweb"
-WEB = STATE / "simweb-web"  # the small web's own files and its log
+WEB = STATE / "simweb-web"
 SIMWEB_SETTINGS = {
     "BIGCRAWL_ALLOW_PRIVATE_ADDRESSES": "1",
     "BIGCRAWL_HOST_DELAY": "0.25",
@@ -41,7 +41,7 @@ SIMWEB_DELAY_S = 0.25
 
 
 def main() -> int:
-    """Run the crawl; the exit status is scrapy's, or 1 if the checker found faults."""
+    """Run the crawl; return scrapy's exit status, or 1 if the checker found faults."""
     parser = argparse.ArgumentParser(prog="make crawl")
     parser.add_argument("--seeds", default="", help="URLs, or a file of them; default: a small web served locally")
     parser.add_argument("--contact", default="", help="your web page or mail address, sent to servers")
@@ -59,7 +59,7 @@ def main() -> int:
 
 
 def crawl_name(seeds: str) -> str:
-    """Return the crawl's name: the same for the same seeds, even after a seeds file is edited."""
+    """Return the same name for the same seeds, even after a seeds file is edited."""
     words = sorted(seeds.split()) if "://" in seeds else [str(Path(seeds).expanduser().absolute())]
     return "seeds-" + hashlib.sha256("\n".join(words).encode()).hexdigest()[:10]
 
@@ -87,7 +87,6 @@ def _crawl_simweb(arguments: list[str], *, fresh: bool) -> int:
 
 
 def _forget_web() -> None:
-    """Delete the small web with its log, unless a crawl of it is running."""
     if not EmbeddedServer((STATE / SIMWEB_NAME / "redis").absolute()).stop_if_unused():
         raise ConfigError(f"crawl {SIMWEB_NAME} is running: stop it before FRESH=1")
     shutil.rmtree(WEB, ignore_errors=True)
@@ -95,10 +94,9 @@ def _forget_web() -> None:
 
 @contextlib.contextmanager
 def _served(directory: Path, log: Path) -> Iterator[None]:
-    """Serve the small web while the crawl runs, on the same port as before."""
-    command = [sys.executable, "-m", "bigcrawl.simweb", "serve", "--state", str(directory), "--log", str(log)]
+    command = [sys.executable, "-m", "bigcrawl_simweb", "serve", "--state", str(directory), "--log", str(log)]
     command += ["--with-parent", str(os.getpid())]
-    # A session of its own: Ctrl-C must reach only the crawl, which still waits for answers.
+    # In a new session, because Ctrl-C must reach only the crawl, which still waits for answers.
     server = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, start_new_session=True)
     assert server.stdout is not None
     ready = server.stdout.readline()
@@ -114,8 +112,8 @@ def _served(directory: Path, log: Path) -> Iterator[None]:
 
 
 def _check(directory: Path, log: Path) -> int:
-    """Compare the access log with the known answer; a crawl that was stopped may only miss pages."""
-    from bigcrawl.simweb.__main__ import main as simweb
+    """Compare the access log with the known answer; a stopped crawl may only miss pages."""
+    from bigcrawl_simweb.__main__ import main as simweb
 
     is_finished, may_repeat = asyncio.run(_asked(SIMWEB_NAME))
     arguments = ["--state", str(directory), "--log", str(log), "--delay", str(SIMWEB_DELAY_S)]
@@ -128,10 +126,7 @@ def _check(directory: Path, log: Path) -> int:
 
 
 async def _asked(name: str) -> tuple[bool, int]:
-    """Return whether a crawl is finished, and how many URLs were in process in nodes that died.
-
-    Its embedded server is started for the query.
-    """
+    """Return whether a crawl is finished, and how many URLs were in flight on nodes that died."""
     server = EmbeddedServer((STATE / name / "redis").absolute())
     client = RedisClient(server.start())
     try:
@@ -143,8 +138,7 @@ async def _asked(name: str) -> tuple[bool, int]:
 
 
 def _seeds_of(directory: Path) -> str:
-    """The first pages of the small web that is served, a line each."""
-    from bigcrawl.simweb.model.state import load
+    from bigcrawl_simweb.model.state import load
 
     saved = load(directory)
     assert saved is not None
@@ -152,7 +146,7 @@ def _seeds_of(directory: Path) -> str:
 
 
 def _scrapy(seeds: str, name: str, settings: dict[str, str], arguments: list[str], *, fresh: bool) -> int:
-    """Run `scrapy crawl broad`. Ctrl-C reaches it as well as us, and we wait for its clean end."""
+    """Run `scrapy crawl broad`. Ctrl-C reaches it too, and this waits for its clean end."""
     chosen = {"BIGCRAWL_CRAWL": name, "BIGCRAWL_STATE_DIR": str(STATE.absolute()), **settings}
     chosen["BIGCRAWL_WARC_DIR"] = str((WARC / name).absolute())
     if fresh:

@@ -17,12 +17,24 @@ order in which they are written.
 from __future__ import annotations
 
 import re
+from functools import partial
 from html import unescape
 from html.entities import html5
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Collection, Iterator
+
+# The encodings of the web (WHATWG Encoding Standard), as names of Python codecs. A page may name any of Python's other
+# codecs, of which some are not text encodings, and IDNA takes quadratic time to decode.
+WEB_ENCODINGS: Final = frozenset(
+    [
+        *("utf-8", "utf-16", "utf-16-le", "utf-16-be", "koi8-r", "koi8-u", "mac-roman", "mac-cyrillic"),
+        *(f"iso8859-{part}" for part in (2, 3, 4, 5, 6, 7, 8, 10, 13, 14, 15, 16)),
+        *(f"cp{page}" for page in (866, 874, 932, 949, *range(1250, 1259))),
+        *("gbk", "gb18030", "big5", "big5hkscs", "euc_jp", "iso2022_jp", "shift_jis", "euc_kr", "tis-620"),
+    ]
+)
 
 _BLANK: Final = "\t\n\f\r "
 _NAME_ENDS: Final = rf"(?=[{_BLANK}/>])"
@@ -39,22 +51,17 @@ def _in_any_case(expression: str) -> str:
 
 
 # Grouped by first letter, so that most tags are decided by one lookup.
-_LINKING: Final = _in_any_case("a(?:rea)?+|base|frame|link|meta|template")
+_LINKING: Final = "a(?:rea)?+|base|frame|link|meta|template"
+_EMBEDDING: Final = (
+    "img|image|source|embed|object|applet|form|button|input|use|feimage|tref|textpath|mpath|pattern|filter|cursor"
+    "|lineargradient|radialgradient|mrow|mi|mn|mo|mtext|maction"
+)
+"""Also read on request, with `script` and `title`: what may have a reference that is no link to a page."""
 _RAW: Final = ("script", "style", "textarea", "title", "iframe", "noframes", "noembed", "xmp")
 """Elements whose text contains no tags."""
 _RAW_STARTS: Final = _in_any_case("iframe|no(?:frames|embed)|s(?:cript|tyle)|t(?:extarea|itle)|xmp")
 _PLAINTEXT: Final = _in_any_case("plaintext")
 
-_SKIPPED: Final = "|".join(
-    (
-        r"/[a-su-zA-SU-Z][^>\"'=]*+>",
-        rf"(?!(?:{_LINKING}|{_RAW_STARTS}|{_PLAINTEXT}){_NAME_ENDS})[a-zA-Z]{_PLAIN}>",
-        rf"(?!(?:/?+(?:{_LINKING})|{_RAW_STARTS}|{_PLAINTEXT}){_NAME_ENDS})/?+[a-zA-Z][^{_BLANK}/>]*+{_ATTRIBUTES}>?+",
-        r"!--(?:-?+>|(?:[^-]++|-(?!-!?>))*+(?:--!?>)?+)",
-        r"(?:[!?]|/(?![a-zA-Z]))[^>]*+>?+",
-        r"(?![a-zA-Z/!?])(?:[^<]*+<(?![a-zA-Z/!?]))*+",
-    )
-)
 # Finds the reference of most links at once: all attributes are plain, no skipped one is a reference, and `rel` does not
 # say nofollow.
 _HREF: Final = _in_any_case("href")
@@ -64,15 +71,36 @@ _OTHER: Final = rf"[^>\"'=]*+(?:(?<![{_BLANK}])(?<!{_HREF})(?<!{_REL})=\"[^\">]*
 _LINK: Final = (
     rf"[aA](?=[{_BLANK}])(?:{_OTHER})*+[^>\"'=]*+(?<=[{_BLANK}]{_HREF})=\"([^\">&]*+)\"(?:{_OTHER})*+[^>\"'=]*+>"
 )
-_next_tags = re.compile(
-    rf"(?:[^<]*+<(?:{_SKIPPED}))*+[^<]*+(?:<(?:{_LINK}|(?P<name>/?+[a-zA-Z]++)({_PLAIN}|{_ATTRIBUTES})(>?+)))?+"
-).finditer
+
+
+def _finder(names: str) -> Callable[[str, int], Iterator[re.Match[str]]]:
+    """Return a function that finds the tags of these names, and of elements whose text contains none."""
+    read = _in_any_case(names)
+    skipped = "|".join(
+        (
+            r"/[a-su-zA-SU-Z][^>\"'=]*+>",
+            rf"(?!(?:{read}|{_RAW_STARTS}|{_PLAINTEXT}){_NAME_ENDS})[a-zA-Z]{_PLAIN}>",
+            rf"(?!(?:/?+(?:{read})|{_RAW_STARTS}|{_PLAINTEXT}){_NAME_ENDS})/?+[a-zA-Z][^{_BLANK}/>]*+{_ATTRIBUTES}>?+",
+            r"!--(?:-?+>|(?:[^-]++|-(?!-!?>))*+(?:--!?>)?+)",
+            r"(?:[!?]|/(?![a-zA-Z]))[^>]*+>?+",
+            r"(?![a-zA-Z/!?])(?:[^<]*+<(?![a-zA-Z/!?]))*+",
+        )
+    )
+    return re.compile(
+        rf"(?:[^<]*+<(?:{skipped}))*+[^<]*+(?:<(?:{_LINK}|(?P<name>/?+[a-zA-Z]++)({_PLAIN}|{_ATTRIBUTES})(>?+)))?+"
+    ).finditer
+
+
+_next_tags = _finder(_LINKING)
+_next_of_all = _finder(f"{_LINKING}|{_EMBEDDING}")
 _find_attributes = re.compile(
     rf"([^{_BLANK}/>][^{_BLANK}/>=]*+)(?:{_IS}(?:\"([^\"]*+)\"?+|'([^']*+)'?+|([^{_BLANK}>\"'][^{_BLANK}>]*+))?+)?+"
 ).findall
 _find_end = {name: re.compile(rf"</{_in_any_case(name)}{_NAME_ENDS}").search for name in _RAW}
 _find_foreign = re.compile(rf"<(/?+)(?:{_in_any_case('svg|math')}){_NAME_ENDS}").finditer
 _replace_references = re.compile(r"&(?:#(?:[0-9]++|[xX][0-9a-fA-F]++);?+|([A-Za-z0-9]++)(;|(?!=)))").sub
+_find_whole_href = re.compile(rf"(?:^|[{_BLANK}/\"'])(?ai:href){_IS}(?:\"[^\"]*+\"|'[^']*+')").search
+_find_tag_within = re.compile(r"</?[a-zA-Z]").search
 _find_anchor_end = re.compile(rf"</?+[aA]{_NAME_ENDS}").search
 # What a reader of the page does not see. Each alternative takes what it has begun, if need be to the end.
 _UNSEEN = re.compile(
@@ -81,8 +109,11 @@ _UNSEEN = re.compile(
     rf"(?:[^<]++|<(?!/(?ai:(?P=raw)){_NAME_ENDS}))*+"
     rf"|<[/a-zA-Z!?][^>]*+>?+"
 ).sub
+UNCLOSED_CHARS_MAX: Final = 64 << 10
+"""Of anchors that lack their `>`; more are no mistake."""
 ANCHOR_CHARS_MAX: Final = 1_000
 """Of a page behind the tag of a link, to look for its text in."""
+TITLE_CHARS_MAX: Final = 4_096
 _NUMBER_LONGEST: Final = 12  # of a character reference; longer ones are invalid
 
 
@@ -94,14 +125,18 @@ class TagEnds:
     def __init__(self) -> None:
         self.last = 0
 
-    def find(self, text: str, start: int) -> Iterator[re.Match[str]]:
+    def find(
+        self, finder: Callable[[str, int], Iterator[re.Match[str]]], text: str, start: int
+    ) -> Iterator[re.Match[str]]:
         """Find tags, and note the end of each."""
-        for found in _next_tags(text, start):
+        for found in finder(text, start):
             self.last = found.end()
             yield found
 
 
-def tags(text: str, looks_max: int, ends: TagEnds | None = None) -> Iterator[tuple[str, str | None, str]]:
+def tags(
+    text: str, looks_max: int, ends: TagEnds | None = None, more: Collection[str] = ()
+) -> Iterator[tuple[str, str | None, str]]:
     """Yield the tags of a page that matter, in order: a, area, base, frame, iframe, link and meta.
 
     Each is its name in lower case, with its reference if it has no other relevant attribute, else with its unparsed
@@ -111,12 +146,14 @@ def tags(text: str, looks_max: int, ends: TagEnds | None = None) -> Iterator[tup
         text: the page.
         looks_max: how many tags are inspected.
         ends: notes where each tag ends; None: nobody asks.
+        more: names that are yielded besides, of those that `_EMBEDDING` describes.
 
     Cost: 0.1 ms for a page of 21 KB with 60 links; at worst 0.1 us per byte and 3 us per inspected tag.
     """
     templates, at, end = 0, 0, len(text)
-    foreign = _Foreign(text)
-    looks, find = iter(range(looks_max)), _next_tags if ends is None else ends.find
+    foreign = Foreign(text)
+    finder = _next_of_all if more else _next_tags
+    looks, find = iter(range(looks_max)), finder if ends is None else partial(ends.find, finder)
     while at < end:
         begun, at = at, end
         for _, found in zip(looks, find(text, begun), strict=False):
@@ -125,8 +162,10 @@ def tags(text: str, looks_max: int, ends: TagEnds | None = None) -> Iterator[tup
                     yield "a", href, ""
                 continue
             _, name, attributes, is_closed = found.groups()
-            if not is_closed:
-                break  # the page ends, perhaps within a tag
+            if not is_closed:  # the page ends, perhaps within a tag
+                if name and name.lower() == "a" and not templates and (href_end := _find_whole_href(attributes)):
+                    yield "a", None, attributes[: href_end.end()]
+                break
             name = name.lower()
             if name == "template":
                 templates += 1
@@ -135,7 +174,7 @@ def tags(text: str, looks_max: int, ends: TagEnds | None = None) -> Iterator[tup
             elif name == "plaintext":
                 break
             else:
-                if not templates and (name == "iframe" or name not in _find_end):
+                if not templates and (name == "iframe" or name not in _find_end or name in more):
                     yield name, None, attributes
                 if name in _find_end and not (attributes.endswith("/") and foreign.reach(found.start("name"))):
                     closing = _find_end[name](text, found.end())
@@ -164,7 +203,7 @@ def anchor_text(text: str, end: int) -> str:
     return text_within(part, 0, closing.start() if closing else len(part))
 
 
-class _Foreign:
+class Foreign:
     """Knows which positions are within SVG or MathML, where a slash closes a tag; queried in page order."""
 
     __slots__ = ("_depth", "_looked", "_text")
@@ -189,6 +228,38 @@ def attributes_of(written: str) -> dict[str, str]:
     if "&" in written:
         return {name: resolved(value) for name, value in values.items()}
     return values
+
+
+def anchors_of(written: str) -> list[dict[str, str]]:
+    """Return the attributes of an `<a>` that lacks its `>`, and of those that begin within it.
+
+    Browsers read them all as attributes of the first. Source: Nexplorer §3.3.2.
+    """
+    anchors: list[dict[str, str]] = [{}]
+    for name, quoted, single, bare in _find_attributes(written[:UNCLOSED_CHARS_MAX]):
+        begun = _find_tag_within(bare)
+        value = quoted or single or (bare[: begun.start()] if begun else bare)
+        if own := name.partition("<")[0].lower():
+            anchors[-1].setdefault(own, resolved(value))
+        if (bare or name).lower().endswith("<a"):
+            anchors.append({})
+    return anchors
+
+
+def title_within(text: str, looks_max: int) -> str:
+    """Return the text of a page's title, blanks single; empty if it has none.
+
+    The first `TITLE_CHARS_MAX` characters count. That of a picture is none.
+
+    Source: HTML, 3.1.5 (document.title).
+    """
+    ends, foreign = TagEnds(), Foreign(text)
+    for name, _, _ in tags(text, looks_max, ends, ("title",)):
+        if name == "title" and not foreign.reach(ends.last):
+            written = text[ends.last : ends.last + TITLE_CHARS_MAX]
+            closing = _find_end["title"](written)
+            return " ".join(resolved(written[: closing.start()] if closing else written).split())
+    return ""
 
 
 def resolved(text: str) -> str:

@@ -1,4 +1,4 @@
-"""Files and directories readable by their owner only, because queued requests hold cookies and passwords."""
+"""Files and directories for their owner only, because queued requests hold cookies and passwords."""
 
 from __future__ import annotations
 
@@ -21,32 +21,24 @@ _PASSING: Final = FULL | {errno.ESTALE, errno.ETIMEDOUT, errno.ENOTCONN, errno.E
 
 
 def opener(path: str, flags: int) -> int:
-    """An opener for `open` that creates files readable by their owner only."""
+    """Create files for their owner only; an opener for `open`."""
     return os.open(path, flags, FILE_MODE)
 
 
 def name_part() -> str:
-    """What makes the name of a temporary file one that no other process has.
-
-    The number of a process does not: containers and machines that share a directory have processes of the same numbers.
-    """
+    """Return a random part for a temporary file's name; process numbers are not unique on a shared disk."""
     return secrets.token_hex(8)
 
 
 def make_private_directory(path: str | os.PathLike[str]) -> None:
-    """Create a directory and its missing parents, for their owner only; an existing one is not changed.
-
-    Raises:
-        OSError: it cannot be created.
-    """
+    """Create a directory and its missing parents; an existing one is not changed."""
     try:
         os.mkdir(path, DIRECTORY_MODE)  # noqa: PTH102 - called often, and a Path costs as much as the call
     except FileNotFoundError:
         parent = os.path.dirname(path)  # noqa: PTH120 - as above
         if not os.path.isdir(parent or os.curdir):  # noqa: PTH112 - as above
             make_private_directory(parent)
-        # If the parent was there all the time, it takes no directories, as /proc, and this raises. Otherwise somebody
-        # else has made it in between.
+        # This raises in a directory such as /proc. Otherwise another process may have made it meanwhile.
         with contextlib.suppress(FileExistsError):
             os.mkdir(path, DIRECTORY_MODE)  # noqa: PTH102 - as above
     except FileExistsError:
@@ -55,7 +47,6 @@ def make_private_directory(path: str | os.PathLike[str]) -> None:
 
 
 def make_private(directory: Path) -> None:
-    """Make an existing directory accessible to its owner only, if it is ours."""
     with contextlib.suppress(OSError):
         mode = directory.stat().st_mode
         if mode & _OTHERS:
@@ -63,7 +54,7 @@ def make_private(directory: Path) -> None:
 
 
 def gone(directory: str | os.PathLike[str]) -> TransientStoreError:
-    """Return the error for a directory that is not the one that a running node began with."""
+    """Return the error for a directory that was replaced or unmounted while a node ran."""
     return TransientStoreError(
         f"{directory} is not the directory that this crawl has, or it is not mounted: mount it, or bring it back; the "
         f"crawl goes on by itself then"
@@ -71,13 +62,7 @@ def gone(directory: str | os.PathLike[str]) -> TransientStoreError:
 
 
 def disk_error(what: str, error: OSError, setting: str) -> BigcrawlError:
-    """Return the error for a directory that a setting names: one that passes if the disk is full or away.
-
-    Args:
-        what: is wrong.
-        error: names the file.
-        setting: names the directory.
-    """
+    """Return the error for a setting's directory; a TransientStoreError if the disk is full or away."""
     if error.errno in _PASSING:
         remedy = "make room there" if error.errno in FULL else "check that it is mounted, and that its server answers"
         return TransientStoreError(f"{what}: {error}; {remedy}, or name another directory ({setting})")

@@ -9,7 +9,7 @@ import logging
 import re
 from typing import TYPE_CHECKING, Final
 
-from scrapy.settings import Settings
+from scrapy.settings import SETTINGS_PRIORITIES, Settings
 
 from bigcrawl.scheduler.rules.delay_rules import parse_delay
 
@@ -20,6 +20,10 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
+DOWNLOAD_MAXSIZE = 16 << 20
+"""With Scrapy's default of 1 GiB, 64 endless bodies would exceed the memory of most machines."""
+
+_FINGERPRINTER: Final = "REQUEST_FINGERPRINTER_CLASS"
 _SEEN = "a URL's canonical form is what was seen; dont_filter queues a request each time"
 _QUEUES = "the frontier queues by host and priority; a request's priority, and BIGCRAWL_PRIORITY_BIAS say who is next"
 _KEYS = "the keys of a crawl have its name, BIGCRAWL_CRAWL"
@@ -33,7 +37,7 @@ INSTEAD: Final = {
     "RANDOMIZE_DOWNLOAD_DELAY": _DELAY,
     "DUPEFILTER_CLASS": _SEEN,
     "DUPEFILTER_DEBUG": "`scrapy frontier explain URL` says what became of a URL",
-    "REQUEST_FINGERPRINTER_CLASS": _SEEN,
+    _FINGERPRINTER: "BIGCRAWL_FINGERPRINTS has requests told apart as it does",
     "JOBDIR": "BIGCRAWL_STATE_DIR is where a crawl is kept, and the same command resumes it",
     "ROBOTSTXT_PARSER": "bigcrawl reads robots.txt itself; see BIGCRAWL_ROBOTS",
     "ROBOTSTXT_USER_AGENT": "the first word of USER_AGENT is the name that robots.txt rules are matched with",
@@ -54,6 +58,10 @@ INSTEAD: Final = {
 """What to use instead of a setting of Scrapy, or of scrapy-redis, that has no effect."""
 
 _DEFAULTS: Final = Settings()
+_ATTRIBUTES: Final = {
+    "download_delay": "DOWNLOAD_DELAY",
+    "max_concurrent_requests": "CONCURRENT_REQUESTS_PER_DOMAIN",
+}
 _AS_EVER: Final = {"CONCURRENT_REQUESTS_PER_DOMAIN": 1}  # a value that describes what is done anyway
 _SLOT_INSTEAD: Final = {
     "concurrency": INSTEAD["CONCURRENT_REQUESTS_PER_DOMAIN"],
@@ -62,10 +70,20 @@ _SLOT_INSTEAD: Final = {
 }
 
 
+def adopt_attributes(settings: BaseSettings, spider: object) -> None:
+    """Set what attributes of the spider say instead of a setting, which Scrapy does only after the add-on."""
+    below_spider = SETTINGS_PRIORITIES["spider"] - 1  # so that Scrapy still says what to write instead
+    for name, setting in _ATTRIBUTES.items():
+        if hasattr(spider, name) and (settings.getpriority(setting) or 0) <= below_spider:
+            settings.set(setting, getattr(spider, name), below_spider)
+
+
 def speak_of_unused(settings: BaseSettings) -> None:
     """Log what to use instead of each setting that the project has set without effect."""
     for name, instead in INSTEAD.items():
         as_ever = (_DEFAULTS.get(name), _AS_EVER.get(name))
+        if name == _FINGERPRINTER and (settings.getbool("BIGCRAWL_FINGERPRINTS") or not _is_projects(settings, name)):
+            continue
         if is_set(settings, name) and settings.get(name) not in as_ever:
             _say_useless(name, instead)
 
@@ -115,6 +133,11 @@ def crawl_name_of(spider: str) -> str:
 def is_set(settings: BaseSettings, name: str) -> bool:
     """Whether the project, the spider or the command line has set this setting."""
     return (settings.getpriority(name) or 0) > 0
+
+
+def _is_projects(settings: BaseSettings, name: str) -> bool:
+    """Whether it was set by more than an add-on, of whose effects a project need not know."""
+    return (settings.getpriority(name) or 0) > SETTINGS_PRIORITIES["addon"]
 
 
 def _is_host(name: str) -> bool:

@@ -1,7 +1,4 @@
-"""Converts the settings of a project to the type of their row in the table, and checks their bounds.
-
-An unknown name or a value out of bounds is a ConfigError that names the right one.
-"""
+"""Converts a project's settings to the types of their table, and checks their bounds."""
 
 from __future__ import annotations
 
@@ -10,11 +7,15 @@ import math
 import re
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from bigcrawl.default_settings import BY_NAME, Setting
+from bigcrawl.default_settings import BY_NAME
 from bigcrawl.exceptions import ConfigError
 from bigcrawl.json_text import read_json
+from bigcrawl.text_files.reading import BLANKS, lines, read_text
+
+if TYPE_CHECKING:
+    from bigcrawl.table_rows import Setting
 
 PREFIX = "BIGCRAWL_"
 
@@ -22,11 +23,7 @@ _WORDS = {"1": True, "true": True, "yes": True, "on": True, "0": False, "false":
 
 
 def read_values(settings: Mapping[str, Any], prefix: str = PREFIX) -> dict[str, Any]:
-    """Return the values, or defaults, of all settings whose name begins with the prefix.
-
-    Raises:
-        ConfigError: a value is of the wrong type or out of bounds.
-    """
+    """Return all settings whose name begins with the prefix, or raise ConfigError for a wrong type or value."""
     rows = [setting for name, setting in BY_NAME.items() if name.startswith(prefix)]
     return {setting.name: _read(setting, settings.get(setting.name)) for setting in rows}
 
@@ -41,7 +38,6 @@ def refuse_unknown(settings: Mapping[str, Any]) -> None:
 
 
 def _read(setting: Setting, raw: object) -> Any:
-    """Return the value converted to the setting's type, within its bounds; text is parsed."""
     if raw is None:
         return setting.default
     try:
@@ -83,7 +79,6 @@ def _table(raw: Any) -> dict[str, dict[str, object]]:
 
 
 def _list(setting: Setting, raw: Any) -> list[str]:
-    """Read a list of strings: a sequence, the same in JSON, a string with commas, or the name of a file."""
     if isinstance(raw, str):
         raw = _list_of_text(setting, raw.strip())
     if not isinstance(raw, list | tuple | set | frozenset) or not all(isinstance(item, str) for item in raw):
@@ -105,12 +100,12 @@ def _list_of_text(setting: Setting, text: str) -> Any:
 
 
 def _lines_of(setting: Setting, path: str) -> list[str]:
-    """Return the lines of a file without comments, which begin with a `#` at the start or after a blank."""
+    """Return the lines without comments, which begin with a `#` at the start or after a blank."""
     try:
-        text = Path(path).read_text("utf-8")
+        text = read_text(Path(path))
     except (OSError, ValueError) as error:
         raise ConfigError(f"{setting.name} is {path!r}, a file that cannot be read: {error}") from None
-    return [re.split(r"(?:^|\s)#", line, maxsplit=1)[0].strip() for line in text.splitlines()]
+    return [re.split(r"(?:^|\s)#", line, maxsplit=1)[0].strip(BLANKS) for line in lines(text)]
 
 
 def _refuse() -> Any:

@@ -15,28 +15,8 @@ Kinds: a `counter` only grows; a `gauge` goes up and down; a `mark` is not a qua
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
-
-@dataclass(frozen=True, slots=True)
-class Stat:
-    """One row. `set_by` names the module below `bigcrawl/`, or the Lua script, that counts."""
-
-    key: str
-    kind: str
-    unit: str
-    meaning: str
-    set_by: str
-    values: tuple[tuple[str, str], ...] = ()
-
-    @property
-    def keys(self) -> tuple[str, ...]:
-        """The key with each listed value in place of the placeholder; the key itself if no values are listed."""
-        if not self.values:
-            return (self.key,)
-        start, end = self.key.index("{"), self.key.index("}") + 1
-        return tuple(self.key[:start] + value + self.key[end:] for value, _ in self.values)
-
+from bigcrawl.feature_list import modules_of
+from bigcrawl.table_rows import Stat
 
 SCRAPY_STATS: tuple[Stat, ...] = (
     # --- discovered
@@ -90,6 +70,7 @@ SCRAPY_STATS: tuple[Stat, ...] = (
             ("url-scheme", "a request with a scheme other than http and https"),
             ("url-syntax", "a request with an unreadable host or port"),
             ("url-empty-host", "a request for a URL without a host"),
+            ("url-credentials", "a request or link that a spider gives with a user or password in its URL"),
             ("not-storable", "a request with a value that cannot be stored; the log names each such key and type once"),
             ("error", "a request on which bigcrawl raised an error; the log has the traceback"),
         ),
@@ -123,35 +104,7 @@ SCRAPY_STATS: tuple[Stat, ...] = (
             ("bad", "too large, no URL and no JSON with one, or the spider raised an error; the log has the first"),
         ),
     ),
-    Stat(
-        "bigcrawl/traps/{kind}",
-        "counter",
-        "URLs",
-        "Trap-shaped URLs sent to the seen check; each counts under all its kinds.",
-        "scheduler/adapter/spider_intake.py",
-        (
-            ("long", "longer than BIGCRAWL_TRAP_URL_BYTES"),
-            ("repeats", "a path segment that occurs at least BIGCRAWL_TRAP_REPEATS times"),
-            ("deep", "more segments than BIGCRAWL_TRAP_SEGMENTS, or more hops than BIGCRAWL_TRAP_HOPS"),
-            ("session", "a session id"),
-            ("calendar", "a calendar page"),
-            ("parameters", "at least BIGCRAWL_TRAP_PARAMETERS query parameters"),
-        ),
-    ),
     # --- fetched
-    Stat(
-        "bigcrawl/visits/{change}",
-        "counter",
-        "pages",
-        "Visits by what they found of a page, if pages are visited again. Visits that brought no answer do not count.",
-        "middlewares/revisits.py",
-        (
-            ("added", "a page that was not known"),
-            ("changed", "another content, or a page that was gone is there again"),
-            ("gone", "404, 410 or a redirect for good in place of a page"),
-            ("unchanged", "the same content: 304, or a body with the same digest"),
-        ),
-    ),
     Stat(
         "bigcrawl/filtered/{rule}",
         "counter",
@@ -169,17 +122,22 @@ SCRAPY_STATS: tuple[Stat, ...] = (
         "gauge",
         "fetches",
         "Limit on this node's concurrent fetches, hanging ones not counted. It falls when the link is congested.",
-        "scheduler/scheduler.py",
+        "scheduler/adapter/scrapy_engine.py",
     ),
     Stat(
         "bigcrawl/limits/{reason}",
         "counter",
         "answers",
-        "Answers that met a limit (truncated, refused or failed), and connections closed at one.",
-        "downloads/response_builder.py, downloads/connection_limits.py, downloads/downloader.py, "
+        "Answers that met a limit and are not read, or only in part, and connections closed at one. The log has the "
+        "first page of each reason, and `scrapy frontier explain` the reason of each page.",
+        "downloads/response_builder.py, downloads/connection_limits.py, downloads/downloader.py, downloads/http.py, "
         "middlewares/compression.py, middlewares/links.py",
         (
             ("size", "larger than DOWNLOAD_MAXSIZE as transferred: truncated, or failed without BIGCRAWL_TRUNCATE"),
+            (
+                "pieces",
+                "a body in more than 65,536 small pieces: truncated, or failed without BIGCRAWL_TRUNCATE",
+            ),
             ("time", "longer than DOWNLOAD_TIMEOUT: truncated if part of the body had arrived, else failed"),
             ("header-bytes", "more than BIGCRAWL_HEADER_BYTES_MAX: failed"),
             ("headers", "more header lines than BIGCRAWL_HEADERS_MAX: failed"),
@@ -193,7 +151,20 @@ SCRAPY_STATS: tuple[Stat, ...] = (
                 "page-link-bytes",
                 "a page with more bytes of URLs than BIGCRAWL_PAGE_LINK_BYTES_MAX: the rest are dropped",
             ),
-            ("packing", "not encoded as its Content-Encoding says, nor text: the spider does not see it"),
+            (
+                "packing",
+                "not encoded as its Content-Encoding says, nor text: not seen by the spider; or cut: as far as it goes",
+            ),
+            ("dataloss", "an answer that broke off, with DOWNLOAD_FAIL_ON_DATALOSS = False: read as far as it came"),
+            ("listing-packing", "a sitemap that cannot be unpacked, or not to its end: read as far as it goes"),
+            ("listing-growth", "a sitemap that grows too much when unpacked, or has too many members: not read"),
+            ("listing-bytes", "a feed of more than 4 MB: the rest is not read"),
+            ("listing-tags", "a sitemap or feed with too many tags: the rest is not read"),
+            ("listing-references", "a sitemap or feed with too many references: the rest is not read"),
+            (
+                "listing-entries",
+                "a sitemap of more than 50,000 entries, or a feed of more than 1,000: the rest is not read",
+            ),
             ("connection-requests", "a connection closed after BIGCRAWL_CONNECTION_REQUESTS_MAX requests"),
             ("connection-age", "a connection not used again after BIGCRAWL_CONNECTION_AGE_MAX"),
         ),
@@ -224,6 +195,7 @@ SCRAPY_STATS: tuple[Stat, ...] = (
             ("damaged", "the record is cut off, cannot be unpacked, or is not a WARC record"),
             ("too-large", "larger than DOWNLOAD_MAXSIZE"),
             ("no-original", "a copy by reference, and the page that it refers to is in none of the files"),
+            ("skipped", "an answer to a URL that cannot be crawled, or whose index has no valid offset"),
         ),
     ),
     Stat(
@@ -346,6 +318,7 @@ SCRAPY_STATS: tuple[Stat, ...] = (
         "Requests that ended because their host had failed too often in a row.",
         "middlewares/throttle.py",
     ),
+    *(row for module in modules_of("stats") for row in getattr(module, "STATS", ())),
 )
 
 CRAWL_COUNTERS: tuple[Stat, ...] = (
@@ -401,28 +374,6 @@ CRAWL_COUNTERS: tuple[Stat, ...] = (
         "gauge",
         "entries",
         "Inbox entries that could not be read and lie in the partition's `rejected/`.",
-        "trim_partition.lua",
-    ),
-    Stat(
-        "exact_copies",
-        "counter",
-        "pages",
-        "Pages with the content of another page, on whichever node and in whichever run, see `BIGCRAWL_CONTENT_SEEN`.",
-        "trim_partition.lua",
-    ),
-    Stat(
-        "near_copies",
-        "counter",
-        "pages",
-        "Further pages with nearly the text of another page, see `BIGCRAWL_CONTENT_SEEN`.",
-        "trim_partition.lua",
-    ),
-    Stat(
-        "mirrors",
-        "gauge",
-        "PLDs",
-        "Pay-level domains whose budget is lowered because their pages are those of others, see "
-        "`BIGCRAWL_TRAP_MIRROR_SHARE`.",
         "trim_partition.lua",
     ),
     Stat(
@@ -650,4 +601,5 @@ CRAWL_COUNTERS: tuple[Stat, ...] = (
         "Bytes of bodies as transferred, repeated tries included.",
         "exchange_urls.lua",
     ),
+    *(row for module in modules_of("stats") for row in getattr(module, "COUNTS", ())),
 )

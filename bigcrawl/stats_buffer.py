@@ -1,4 +1,4 @@
-"""Per-page counters that reach Scrapy's stats once a second instead of once a page."""
+"""Per-page counters that reach Scrapy's stats once a second."""
 
 from __future__ import annotations
 
@@ -11,18 +11,13 @@ if TYPE_CHECKING:
     from scrapy.crawler import Crawler
 
 FLUSH_SECONDS = 1.0
-"""How far Scrapy's stats may lag behind the next count; stats are rarely read more often."""
 
 stats_wanted = object()
-"""A signal: stats are about to be read, and nothing may be counted for a while that would bring them up to date."""
+"""A signal: stats are about to be read, so buffers must flush."""
 
 
 class StatsBuffer:
-    """Collects counter increments for a crawler's stats.
-
-    An increment of Scrapy's collector costs 1.6 µs because it checks for deprecated arguments; one here costs 0.3 µs.
-    The buffer flushes itself when the spider closes, before the stats are dumped.
-    """
+    """Collects counter increments, 0.3 us each; Scrapy's collector takes 1.6 us."""
 
     def __init__(self, crawler: Crawler) -> None:
         assert crawler.stats is not None
@@ -36,7 +31,6 @@ class StatsBuffer:
         return f"<StatsBuffer {self._counts}>"
 
     def inc_value(self, key: str, count: int = 1) -> None:
-        """Add to a counter, like the method of the same name on Scrapy's collector."""
         self._counts[key] = self._counts.get(key, 0) + count
         now = monotonic()
         if now >= self._flush_at:
@@ -44,7 +38,6 @@ class StatsBuffer:
             self.flush()
 
     def flush(self) -> None:
-        """Add the buffered counts to the stats. Closing the spider does this too."""
         counts, self._counts = self._counts, {}
         for key, count in counts.items():
             self._stats.inc_value(key, count)

@@ -12,7 +12,7 @@ import inspect
 import re
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from scrapy.settings import Settings
 from scrapy.utils.misc import load_object
@@ -20,13 +20,15 @@ from scrapy.utils.misc import load_object
 import bigcrawl.scheduler
 from bigcrawl.commands.actions import ACTIONS
 from bigcrawl.commands.frontier import Command
-from bigcrawl.default_settings import BY_NAME, MATTER_MOST, TABLE, Setting
-from bigcrawl.metrics.table import SHOWN_ENDS, Metric
+from bigcrawl.default_settings import BY_NAME, MATTER_MOST, TABLE
+from bigcrawl.metrics.metric import Metric
+from bigcrawl.metrics.table import SHOWN_ENDS
 from bigcrawl.metrics.table import TABLE as METRICS_TABLE
 from bigcrawl.redisdb import keys
 from bigcrawl.scheduler.crawl.history import COLUMNS
 from bigcrawl.scheduler.node import node
-from bigcrawl.stats import CRAWL_COUNTERS, SCRAPY_STATS, Stat
+from bigcrawl.stats import CRAWL_COUNTERS, SCRAPY_STATS
+from bigcrawl.table_rows import Setting, Stat
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
@@ -244,8 +246,8 @@ def commands_page(page: str) -> str:
     inherited = options_added_by(super(Command, command).add_options)
     rows = {row: None for row in options_added_by(command.add_options) if row not in inherited}
     for action in ACTIONS.values():
-        if add_options := action.options:  # an action may bring its own
-            rows |= dict.fromkeys(options_added_by(load_object(f"bigcrawl.commands.{add_options}")))
+        if add_options := action.load("add_options"):  # an action may bring its own
+            rows |= dict.fromkeys(options_added_by(add_options))
     page = with_block(page, "commands", table(("command", "what it does"), actions))
     return with_block(page, "options", table(("option", "meaning"), rows))
 
@@ -271,19 +273,45 @@ def life_page(page: str) -> str:
 
 
 def architecture_page(page: str) -> str:
-    """A node's loops, from the docstring of node.py, and the list of decisions."""
+    """A node's loops, from the docstring of node.py."""
     loops = re.findall(r"^ {4}(\w+) {2,}(\S.*)$", node.__doc__ or "", re.MULTILINE)
-    page = with_block(page, "loops", table(("loop", "when, and what"), ((f"**{name}**", text) for name, text in loops)))
-    rows = []
-    for path in sorted((DOCS / "decisions").glob("*.md")):
-        title, _, _ = path.read_text("utf-8").partition("\n")
-        rows.append((f"[{path.name[:4]}](decisions/{path.name})", title.removeprefix(f"# {path.name[:4]} ")))
-    return with_block(page, "decisions", table(("", ""), rows))
+    return with_block(page, "loops", table(("loop", "when, and what"), ((f"**{name}**", text) for name, text in loops)))
+
+
+SUBJECTS: Final = {
+    "frontier": "The frontier",
+    "partitions": "Partitions on disk and their owners",
+    "redis": "Redis",
+    "nodes": "Nodes and crawls",
+    "politeness": "Politeness",
+    "budgets": "Budgets, traps and blacklists",
+    "priorities": "Priorities",
+    "links": "URLs and links",
+    "fetching": "Fetching and DNS",
+    "scrapy": "Spiders, requests and items of Scrapy",
+    "pages": "Stored pages",
+    "copies": "Copies and mirrors",
+    "revisits": "Pages that are visited again",
+    "watching": "Watching and steering",
+    "code": "Code and documentation",
+    "tests": "Tests",
+}
+
+
+def decisions_page(page: str) -> str:
+    """The records of decisions by subject, from the first lines of each."""
+    rows: dict[str, list[tuple[str, str]]] = {subject: [] for subject in SUBJECTS}
+    for path in sorted((DOCS / "decisions").glob("0*.md")):
+        title, _, subject, *_ = path.read_text("utf-8").split("\n")
+        rows[subject.removeprefix("Subject: ")].append((f"[{path.name[:4]}]({path.name})", title.partition(" ")[2][5:]))
+    tables = [f"## {heading}\n\n{table(('', ''), rows[subject])}" for subject, heading in SUBJECTS.items()]
+    return with_block(page, "decisions", "\n".join(tables))
 
 
 PAGES: dict[str, Callable[[str], str]] = {
     "architecture.md": architecture_page,
     "commands.md": commands_page,
+    "decisions/index.md": decisions_page,
     "history.md": history_page,
     "life-of-a-url.md": life_page,
     "metrics.md": metrics_page,

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from bigcrawl.drum.format import KeyArray
-    from bigcrawl.scheduler.budgets.allowances import Totals
+    from bigcrawl.scheduler.budgets.allowances import Limiting
     from bigcrawl.scheduler.budgets.in_degrees import InDegreeArray
 
 
@@ -25,9 +25,10 @@ class Flat:
     def __init__(self, budget: int) -> None:
         self._budget = budget
 
-    def allow(self, urls: Sequence[QueuedUrl], plds: KeyArray, in_degrees: InDegreeArray, totals: Totals) -> Allowances:
-        budgets = np.full(len(urls), self._budget, dtype=np.uint32)
-        return Allowances(plds, budgets, np.zeros(len(urls), dtype=np.bool_), np.empty(0, dtype=np.uint64))
+    def allow(
+        self, urls: Sequence[QueuedUrl], plds: KeyArray, in_degrees: InDegreeArray, limiting: Sequence[Limiting]
+    ) -> Allowances:
+        return Allowances(plds, np.full(len(urls), self._budget, dtype=np.uint32), urls)
 
 
 class Web:

@@ -7,8 +7,8 @@ import re
 from typing import Final, NamedTuple
 from urllib.parse import urlsplit, urlunsplit
 
-from bigcrawl.simweb.basics.features import Feature
-from bigcrawl.simweb.model.web import Web
+from bigcrawl_simweb.basics.features import Feature
+from bigcrawl_simweb.model.web import Web
 
 PAGE_BYTES: Final = 21_000
 LINKS: Final = 60

@@ -10,19 +10,26 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from benchmarks.content.pages import page
+from bigcrawl.features.copies.fold import Copies
+from bigcrawl.features.copies.page import PageContents
+from bigcrawl.features.mirrors.fold import Mirrors
+from bigcrawl.features.mirrors.page import ContentSamples
+from bigcrawl.features.mirrors.verdicts import MirrorRules
 from bigcrawl.redisdb.scripts import Ended
-from bigcrawl.scheduler.budgets.mirrors import NO_MIRRORS, MirrorRules
-from bigcrawl.scheduler.handout.page_contents import PageContents
+from bigcrawl.scheduler.handout.observers import Observer, Observers
 from bigcrawl.scheduler.partition.partition import Partition, PartitionLimits
-from bigcrawl.scheduler.records.contents import KINDS, ContentRow, pack_contents, rows_by_partition
 from bigcrawl.scheduler.records.held import HeldUrl
 from bigcrawl.scheduler.records.held_urls import HeldUrls
 from bigcrawl.scheduler.records.inbox_entry import InboxEntry
 from bigcrawl.scheduler.records.member import Member
-from bigcrawl.url.key import PUBLIC_KEYS
+from bigcrawl.scheduler.records.observed import KINDS, ObservedRows, rows_by_partition
+from tests.support.observed_rows import pack_each
+from tests.support.observing import node_side
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+
+    from bigcrawl.scheduler.partition.fold.feature import Feature
 
 PARTITIONS: Final = 16
 BODIES: Final = 64
@@ -53,22 +60,22 @@ class _Rows:
     def __init__(self) -> None:
         self.offered = 0
         self.waiting: dict[int, list[bytearray]] = defaultdict(lambda: [bytearray() for _ in KINDS])
-        self.hints: list[ContentRow] = []
+        self.hints: list[ObservedRows] = []
 
-    def offer_content(self, row: ContentRow) -> None:
+    def offer_rows(self, rows: ObservedRows) -> None:
         self.offered += 1
-        partition, rows, kind = row
-        self.waiting[partition][kind] += rows
+        partition, packed, kind = rows
+        self.waiting[partition][kind] += packed
 
-    def offer_hint(self, row: ContentRow) -> None:
-        self.hints.append(row)
+    def offer_hint(self, rows: ObservedRows) -> None:
+        self.hints.append(rows)
 
     def take(self, *, with_hints: bool) -> dict[int, bytes]:
         if with_hints:
             for row in self.hints:
-                self.offer_content(row)
+                self.offer_rows(row)
             self.hints.clear()
-        packed = {number: pack_contents(*rows) for number, rows in self.waiting.items()}
+        packed = {number: pack_each(*rows) for number, rows in self.waiting.items()}
         self.waiting.clear()
         return packed
 
@@ -86,13 +93,17 @@ def measure(
     """
     bodies = [page(seed) for seed in range(BODIES)]
     rows, held = _Rows(), HeldUrls()
-    pld_key_of = PUBLIC_KEYS.of_pld if has_mirrors else None
-    contents = PageContents(held, rows, PARTITIONS, has_sketches=has_sketches, pld_key_of=pld_key_of)
+    observed: list[Observer] = [PageContents(PARTITIONS, has_sketches=has_sketches)]
+    features: list[Feature] = [Copies()]
+    if has_mirrors:
+        observed.append(ContentSamples(node_side(rows, {"BIGCRAWL_PARTITIONS": PARTITIONS})))
+        features.append(Mirrors(MirrorRules(0.8, 20)))
+    observers = Observers(held, rows, observed)
     noted: list[float] = []
     packed: list[float] = []
     merged: list[float] = []
     with tempfile.TemporaryDirectory(prefix="bigcrawl-bench-") as directory:
-        limits = PartitionLimits(host_hot_max=1, mirrors=MirrorRules(0.8, 20) if has_mirrors else NO_MIRRORS)
+        limits = PartitionLimits(host_hot_max=1, features=tuple(features))
         partitions = [Partition.open(Path(directory) / f"p{n}", 1, limits) for n in range(PARTITIONS)]
         for batch in range(BATCHES):
             urls = [_url(batch * PAGES_A_BATCH + n + 1) for n in range(PAGES_A_BATCH)]
@@ -107,17 +118,17 @@ def measure(
                 held.add(url)
             marks = [time.process_time_ns()]
             for url, body in zip(urls, fetched, strict=True):
-                contents.note(url, body, is_text=True)
+                observers.note_page(url, body, is_text=True)
             marks.append(time.process_time_ns())
             for url in urls:
                 held.end(url, Ended(url.seq, 0), 0)
             marks.append(time.process_time_ns())
-            contents.send_safe()
+            observers.send_safe()
             entries = rows.take(with_hints=batch % BATCHES_A_HINT == BATCHES_A_HINT - 1)
             marks.append(time.process_time_ns())
             for number, data in entries.items():
-                step = partitions[number].step([InboxEntry(f"{batch + 1}-0", contents=data)], 0, {})
-                for kind, told in step.told:
+                step = partitions[number].step([InboxEntry(f"{batch + 1}-0", observed=data)], 0, {})
+                for kind, told in step.hints:
                     for row in rows_by_partition(kind, told, PARTITIONS):
                         rows.offer_hint(row)
             marks.append(time.process_time_ns())

@@ -8,7 +8,7 @@ import subprocess
 import sys
 from typing import TYPE_CHECKING, Final, NamedTuple, Self
 
-from bigcrawl.simweb.model.uniform import UniformWeb
+from bigcrawl_simweb.model.uniform import UniformWeb
 from tests.support.running.processes import spawn
 
 if TYPE_CHECKING:
@@ -80,7 +80,7 @@ class Origin:
         directory.mkdir(parents=True, exist_ok=True)
         log = directory / "access.log"
         options = ["--seed", str(SEED), "--hosts", str(hosts), "--shape", "uniform", "--log", str(log)]
-        serve = [sys.executable, "-m", "bigcrawl.simweb", "serve", *options]
+        serve = [sys.executable, "-m", "bigcrawl_simweb", "serve", *options]
         self._process = spawn(on_core(core, *serve), stdout=subprocess.PIPE)
         assert self._process.stdout is not None
         found = re.match(rb"simweb ready: port=(\d+) ", self._process.stdout.readline())

@@ -49,7 +49,7 @@ class StatsFile:
         stats = self._crawler.stats.get_stats()
         frontier = frontier_of(self._crawler)
         if frontier is not None and frontier.node is not None:
-            stats[ROUND_TRIPS] = frontier.node.parts.client.round_trips
+            stats[ROUND_TRIPS] = frontier.node.parts.crawl.client.round_trips
         stats[FIRST_FETCH_S] = self._first_fetch_s
         text = json.dumps(stats, default=str)
         Path(self._crawler.settings["BENCH_STATS_FILE"]).write_text(text)

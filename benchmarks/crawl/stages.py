@@ -38,9 +38,10 @@ STAGES: Final[tuple[tuple[str, tuple[str, ...]], ...]] = (
         "frontier",
         (
             *("/bigcrawl/scheduler/", "/bigcrawl/drum/", "/bigcrawl/politeness/", "/bigcrawl/middlewares/"),
+            "/bigcrawl/features/",
             *("/bigcrawl/store/", "/bigcrawl/metrics/", "/bigcrawl/serving/", "/bigcrawl/dashboard/"),
-            *("/bigcrawl/tallies/", "/bigcrawl/report/", "/bigcrawl/revisiting/", "/bigcrawl/content/"),
-            *("/bigcrawl/stored/", "/bigcrawl/graphs/", "/bigcrawl/page_store/"),
+            *("/bigcrawl/features/", "/bigcrawl/report/", "/bigcrawl/revisiting/", "/bigcrawl/content/"),
+            *("/bigcrawl/stored/", "/bigcrawl/graphs/", "/bigcrawl/page_store/", "/bigcrawl/text_files/"),
             *("/scrapy/core/scheduler.py", "/scrapy/pqueues.py", "/scrapy/squeues.py", "/scrapy/dupefilters.py"),
             *("/queuelib/", "/scrapy_redis/"),
         ),

@@ -59,12 +59,16 @@ class Rate(NamedTuple):
 
 
 def crawl(
-    directory: Path, phases: Sequence[tuple[float, float]], latency_ms: int, settings: dict[str, Any]
+    directory: Path,
+    phases: Sequence[tuple[float, float]],
+    latency_ms: int,
+    settings: dict[str, Any],
+    hosts: int = _HOSTS,
 ) -> list[Window]:
-    """Crawl through phases of (Mbit/s, seconds) and tell how it went."""
+    """Crawl through phases of (Mbit/s, seconds), 0 for all that goes, and tell how it went."""
     shape(phases[0][0])
     windows = []
-    with _running(directory, latency_ms, settings):
+    with _running(directory, latency_ms, settings, hosts):
         for mbit_per_s, seconds in phases:
             shape(mbit_per_s)
             start_ms = time.time_ns() // 1_000_000
@@ -89,9 +93,9 @@ def crawl_freely(directory: Path, seconds: float, settings: dict[str, Any]) -> R
 
 
 @contextmanager
-def _running(directory: Path, latency_ms: int, settings: dict[str, Any]) -> Iterator[int]:
+def _running(directory: Path, latency_ms: int, settings: dict[str, Any], hosts: int = _HOSTS) -> Iterator[int]:
     """A crawl that has begun, by its process id; its log is whole when it is over."""
-    plan = WebPlan(_SEED, _HOSTS, bad_percent=0, bad_urls=0, latency_ms=latency_ms)
+    plan = WebPlan(_SEED, hosts, bad_percent=0, bad_urls=0, latency_ms=latency_ms)
     with no_strays_below(directory), Origin(plan, directory / "web") as origin:
         seeds = list(plan.seeds(origin.ports, with_bad=False))
         with Crawl(

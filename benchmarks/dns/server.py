@@ -7,12 +7,12 @@ import signal
 import sys
 from typing import TYPE_CHECKING
 
-from bigcrawl.simweb.basics.name_fault import NameFault
-from bigcrawl.simweb.basics.name_record import NameRecord
-from bigcrawl.simweb.serve.resolver import DnsServer
+from bigcrawl_simweb.basics.name_fault import NameFault
+from bigcrawl_simweb.basics.name_record import NameRecord
+from bigcrawl_simweb.serve.resolver import DnsServer
 
 if TYPE_CHECKING:
-    from bigcrawl.simweb.basics.answer import Answer
+    from bigcrawl_simweb.basics.answer import Answer
 
 
 class Names:

@@ -15,11 +15,10 @@ from bigcrawl.config import read_config
 from bigcrawl.politeness.dns_cache import DnsCache
 from bigcrawl.redisdb.client import RedisClient
 from bigcrawl.scheduler.node.assembly import Parts
-from bigcrawl.scheduler.node.engine_side import EngineSide
 from bigcrawl.scheduler.node.loops.memory import tame_memory
 from bigcrawl.scheduler.node.node import Node
 from tests.support.redis_servers.redis_server import PrivateRedis
-from tests.unit.scheduler.world import Web, queued, resolve
+from tests.unit.scheduler.world import AnyEngine, Web, queued, resolve
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -119,7 +118,7 @@ def _node(client: RedisClient, dns: DnsCache, url: str, directory: Path, urls: i
 def make_node(client: RedisClient, dns: DnsCache, settings: dict[str, Any], may_take: Callable[[], bool]) -> Node:
     """A node of an own crawl whose hosts need no rest and whose fetches cost nothing."""
     clock = SystemClock()
-    engine = EngineSide(poll_ended=lambda: None, may_take=may_take, may_acknowledge=lambda: True, on_fatal=_fail)
+    engine = AnyEngine(may_take=may_take, on_fatal=_fail)
     return Node(Parts(read_config({**NO_REST, **settings}), client, dns, clock, Web(), engine))
 
 
@@ -154,7 +153,7 @@ class Engine:
         self._on_end = on_end
         self._in_flight: deque[HeldUrl] = deque()
         self._wake = asyncio.Event()
-        node.handout.connect_engine(wake=self._wake.set)
+        node.handout.wake_engine = self._wake.set
 
     async def run(self, pages: int) -> int:
         """End so many pages, oldest first, half of what is in flight at a time; return how many ended."""

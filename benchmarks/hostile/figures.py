@@ -6,8 +6,8 @@ from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from bigcrawl.simweb.basics.addresses import index_of
-from bigcrawl.simweb.serve.access_log import read_exchanges
+from bigcrawl_simweb.basics.addresses import index_of
+from bigcrawl_simweb.serve.access_log import read_exchanges
 
 if TYPE_CHECKING:
     from pathlib import Path

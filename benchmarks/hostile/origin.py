@@ -9,13 +9,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Self
 
 from benchmarks.hostile.web import HostileWeb, Ports, WebPlan
-from bigcrawl.simweb.basics.addresses import address_of
-from bigcrawl.simweb.serve.listen import open_listeners
-from bigcrawl.simweb.serve.running import Serving, serve_until_signal
+from bigcrawl_simweb.basics.addresses import address_of
+from bigcrawl_simweb.serve.listen import open_listeners
+from bigcrawl_simweb.serve.running import Serving, serve_until_signal
 from tests.support.running.processes import spawn
 
 if TYPE_CHECKING:
-    from bigcrawl.simweb.serve.running import Ports as SimwebPorts
+    from bigcrawl_simweb.serve.running import Ports as SimwebPorts
 
 _FILL = 3
 _CONNECT_S = 0.2

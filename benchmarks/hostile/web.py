@@ -18,9 +18,9 @@ from enum import StrEnum
 from functools import cached_property
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from bigcrawl.simweb.basics.addresses import address_of, index_of, origin_of
-from bigcrawl.simweb.basics.answer import Answer, Fault
-from bigcrawl.simweb.model.uniform import UniformWeb
+from bigcrawl_simweb.basics.addresses import address_of, index_of, origin_of
+from bigcrawl_simweb.basics.answer import Answer, Fault
+from bigcrawl_simweb.model.uniform import UniformWeb
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping

@@ -15,7 +15,7 @@ from bigcrawl.drum.merge_policy import FAN_IN
 from bigcrawl.drum.run import Bounds, RunInfo, write_run
 from bigcrawl.scheduler.partition.manifest import UNKNOWN, Manifest
 from bigcrawl.scheduler.partition.manifest_log import ManifestLog
-from bigcrawl.scheduler.partition.tables import KINDS, NO_TABLES
+from bigcrawl.scheduler.partition.tables import KINDS
 from bigcrawl.scheduler.partition.takeover import begin_epoch
 
 if TYPE_CHECKING:
@@ -65,6 +65,6 @@ def prefill(directory: Path, sizes: Sequence[int], seed: int) -> None:
         run = write_run(DiskFiles(), own.path / f"{KINDS['seen'].prefix}-{number}", [Records(keys, None)], bounds)
         assert run is not None
         runs.append(run)
-    tables = NO_TABLES._replace(seen=BucketState(tuple(runs), EMPTY_MEMTABLE))
+    tables = {"seen": BucketState(tuple(runs), EMPTY_MEMTABLE)}
     manifest = replace(Manifest(own.epoch), number=1, tables=tables, repeats=UNKNOWN)  # the keys' URLs are in no place
     ManifestLog(own.path, own.files).begin(manifest, [])

@@ -73,7 +73,7 @@ class StepLog:
 
 
 def _runs(mine: OwnedPartition) -> dict[str, int]:
-    return {run.name: run.keys for run in mine.disk.committed.manifest.tables.seen.runs}
+    return {run.name: run.keys for run in mine.disk.committed.manifest.tables["seen"].runs}
 
 
 def _now_ms() -> int:

@@ -28,8 +28,6 @@ from twisted.internet.testing import StringTransport
 
 from benchmarks.frontier.ours import make_node
 from bigcrawl.clock import SystemClock
-from bigcrawl.commands.looking.status import status_of
-from bigcrawl.commands.opened_crawl import opened
 from bigcrawl.histogram import Histogram
 from bigcrawl.metrics.disk_left import DiskLeft
 from bigcrawl.metrics.owned import OwnedSums
@@ -40,6 +38,8 @@ from bigcrawl.politeness.dns_cache import DnsCache
 from bigcrawl.redisdb import scripts
 from bigcrawl.redisdb.client import RedisClient
 from bigcrawl.redisdb.keys import partition_keys
+from bigcrawl.views.opened_crawl import opened
+from bigcrawl.views.status import status_of
 from tests.support.redis_servers.redis_server import PrivateRedis
 from tests.unit.scheduler.world import queued, resolve
 
@@ -111,7 +111,7 @@ async def watch(hosts: int, partitions: int, directory: Path, redis: PrivateRedi
     sums = OwnedSums()
     try:
         await node.start()
-        node.parts.leases.tell_views_to(sums.note)
+        node.beat.leases.tell_views_to(sums.note)
         await fill(node, hosts)
         calls = [scripts.look_partition(partition_keys("bench", number)) for number in range(partitions)]
         views = await client.run(calls)

@@ -45,7 +45,7 @@ class Engine:
         self._in_flight = 0
         self._wake = asyncio.Event()
         self.pages = 0
-        node.handout.connect_engine(wake=self._wake.set)
+        node.handout.wake_engine = self._wake.set
 
     async def run(self) -> None:
         """Fetch for ever."""

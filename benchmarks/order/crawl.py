@@ -16,9 +16,7 @@ from bigcrawl.links import Links
 from bigcrawl.politeness.dns_cache import DnsCache
 from bigcrawl.redisdb.client import RedisClient
 from bigcrawl.scheduler.adapter.request_codec import links_encoder
-from bigcrawl.scheduler.node.link_graph import Ballot
 from bigcrawl.scheduler.node.loops.memory import tame_memory
-from bigcrawl.scheduler.records.votes import received_of
 from bigcrawl.url.canonical import host_of
 from tests.support.redis_servers.redis_server import PrivateRedis
 
@@ -94,10 +92,9 @@ class _Spider:
         urls = self.offer(self._pages.links(page), depth=1)
         if self._node.link_graph is not None:
             self._node.link_graph.note(held.url, urls)
-        if self._node.votes is not None:
-            ballot = Ballot(held.url, received_of(held.fields.flags))
-            ballot.add(urls, 0)
-            self._node.votes.cast(ballot)
+        for noted in self._node.observers.links_of(held):
+            noted.add(urls, 0)
+            noted.end()
 
     def offer(self, targets: list[int], depth: int) -> list[str]:
         """Offer pages, and return their URLs."""

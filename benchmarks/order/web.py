@@ -1,11 +1,11 @@
 """The web of the benchmark: its links as arrays, and the exact PageRank of its pages.
 
-Sizes of hosts and links between hosts are those of `bigcrawl.simweb`, heavy-tailed. The links within a host have one of
+Sizes of hosts and links between hosts are those of `bigcrawl_simweb`, heavy-tailed. The links within a host have one of
 two shapes:
 
     trees   a host is a tree: a page links to its host's first page, to its parent, its children and both neighbours,
             and every fifth link leads to another host; so most links are short, as on real sites
-    even    `bigcrawl.simweb`'s own: any page of a host links to any other, 23 links a page to other pages of it
+    even    `bigcrawl_simweb`'s own: any page of a host links to any other, 23 links a page to other pages of it
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from bigcrawl.scheduler.records.votes import DAMPING
-from bigcrawl.simweb.basics.features import PLAIN
-from bigcrawl.simweb.basics.resources import Kind, Resource
-from bigcrawl.simweb.model.graph import Graph
-from bigcrawl.simweb.model.population import Population
+from bigcrawl.features.votes.ranks import DAMPING
+from bigcrawl_simweb.basics.features import PLAIN
+from bigcrawl_simweb.basics.resources import Kind, Resource
+from bigcrawl_simweb.model.graph import Graph
+from bigcrawl_simweb.model.population import Population
 
 if TYPE_CHECKING:
     import numpy.typing as npt

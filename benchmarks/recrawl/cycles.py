@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from bigcrawl.simweb.basics.exchange import ROBOTS_TARGET
+from bigcrawl_simweb.basics.exchange import ROBOTS_TARGET
 from tests.support.crawling.crawls import Crawl, SimulatedWeb
 
 if TYPE_CHECKING:

@@ -10,8 +10,8 @@ from benchmarks.spam.web import NO_PORT
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from bigcrawl.simweb.model.web import Web
-    from bigcrawl.simweb.serve.access_log import LogLine
+    from bigcrawl_simweb.model.web import Web
+    from bigcrawl_simweb.serve.access_log import LogLine
 
 
 class Discovered(NamedTuple):

@@ -9,15 +9,15 @@ from typing import TYPE_CHECKING, Self
 
 from benchmarks.spam.web import SlowWeb, WebPlan
 from bigcrawl.exceptions import ConfigError
-from bigcrawl.simweb.basics.exchange import ABORTED_STATUS
-from bigcrawl.simweb.serve.listen import open_listeners
-from bigcrawl.simweb.serve.running import Serving, serve_until_signal
+from bigcrawl_simweb.basics.exchange import ABORTED_STATUS
+from bigcrawl_simweb.serve.listen import open_listeners
+from bigcrawl_simweb.serve.running import Serving, serve_until_signal
 from tests.support.running.processes import spawn
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from bigcrawl.simweb.serve.running import Ports
+    from bigcrawl_simweb.serve.running import Ports
 
 # resolv.conf knows no ports.
 _DNS_PORT = 53

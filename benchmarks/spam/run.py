@@ -17,7 +17,7 @@ from benchmarks.spam.origin import LogTail, Origin
 from benchmarks.spam.timeline import SHARES, Timeline, timeline_of
 from benchmarks.spam.turn_log import read_turns
 from benchmarks.spam.turns import Account, accounts_of
-from bigcrawl.simweb.serve.access_log import read_log
+from bigcrawl_simweb.serve.access_log import read_log
 from tests.support.crawling.everything import NamedCrawl, resolver_address
 from tests.support.running.processes import no_strays_below
 

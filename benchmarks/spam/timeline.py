@@ -7,13 +7,13 @@ from collections import Counter
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from bigcrawl.simweb.basics.exchange import ABORTED_STATUS
-from bigcrawl.simweb.model.names import FARM_MARK
+from bigcrawl_simweb.basics.exchange import ABORTED_STATUS
+from bigcrawl_simweb.model.names import FARM_MARK
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable
 
-    from bigcrawl.simweb.serve.access_log import LogLine
+    from bigcrawl_simweb.serve.access_log import LogLine
 
 SHARES: Final = (0.5, 0.9, 0.99, 1.0)
 _ROBOTS: Final = "/robots.txt"

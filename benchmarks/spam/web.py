@@ -6,14 +6,14 @@ import json
 from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Final
 
-from bigcrawl.simweb.basics.features import PLAIN, Feature, Naming
-from bigcrawl.simweb.model.web import Web
+from bigcrawl_simweb.basics.features import PLAIN, Feature, Naming
+from bigcrawl_simweb.model.web import Web
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from bigcrawl.simweb.basics.answer import Answer
-    from bigcrawl.simweb.basics.name_fault import NameFault
+    from bigcrawl_simweb.basics.answer import Answer
+    from bigcrawl_simweb.basics.name_fault import NameFault
 
 NO_PORT: Final = 80
 """URLs leave it out: how they are compared here, whatever port a web is served on."""

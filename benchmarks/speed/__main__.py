@@ -18,8 +18,8 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 from benchmarks.crawl.report import aligned, say
 from bigcrawl.politeness.speed_plan import parse_speed
 from bigcrawl.redisdb.keys import CrawlKeys
-from bigcrawl.simweb.basics.exchange import ROBOTS_TARGET
-from bigcrawl.simweb.serve.access_log import read_log
+from bigcrawl_simweb.basics.exchange import ROBOTS_TARGET
+from bigcrawl_simweb.serve.access_log import read_log
 from tests.support.crawling.crawls import Crawl, SimulatedWeb, second_process_of
 from tests.support.redis_servers.redis_server import PrivateRedis
 from tests.support.running.processes import wait_until
@@ -27,7 +27,7 @@ from tests.support.running.processes import wait_until
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from bigcrawl.simweb.serve.access_log import LogLine
+    from bigcrawl_simweb.serve.access_log import LogLine
 
 HEARD_S: Final = 1.0  # within which every node has heard of another speed
 WINDOW_S: Final = 10

@@ -43,7 +43,7 @@ async def _run(settings: dict[str, Any]) -> None:
     # The keys on disk, made before the crawl, are those of one without a secret.
     await client.command("HSETNX", CrawlKeys(node.config.crawl.name).crawl, "hash_seed", HASH_SEED)
     looking = asyncio.ensure_future(_say_when_all_are_owned(node))
-    node.handout.connect_engine(wake=lambda: None)
+    node.handout.wake_engine = lambda: None
     await node.start()
     while (held := node.handout.buffer.pop()) is None:
         node.pump.wake()

@@ -26,8 +26,8 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 from benchmarks.crawl.procfs import cpu_seconds
 from benchmarks.watching.counting_link import CountingLink
 from benchmarks.watching.fill import fill
-from bigcrawl.commands.looking.status import status_of
-from bigcrawl.commands.opened_crawl import opened
+from bigcrawl.views.opened_crawl import opened
+from bigcrawl.views.status import status_of
 from tests.support.crawling.crawls import Crawl
 from tests.support.redis_servers.redis_server import PrivateRedis
 from tests.support.running.processes import wait_until
@@ -35,7 +35,7 @@ from tests.support.running.processes import wait_until
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
 
-    from bigcrawl.commands.opened_crawl import OpenedCrawl
+    from bigcrawl.views.opened_crawl import OpenedCrawl
 
 LISTENS: Final = r"{}: http://127\.0\.0\.1:(\d+)/"
 OWNED_S_MAX: Final = 1_800

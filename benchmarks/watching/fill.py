@@ -15,6 +15,7 @@ import msgpack
 
 from benchmarks.frontier.ours import make_node
 from bigcrawl.clock import SystemClock
+from bigcrawl.features.tallies.tallies import PLDS_MAX
 from bigcrawl.politeness.dns_cache import DnsCache
 from bigcrawl.redisdb.client import RedisClient
 from bigcrawl.redisdb.keys import CrawlKeys
@@ -22,7 +23,7 @@ from bigcrawl.scheduler.crawl.history import COLUMNS, EVERY_MS, VERSION
 from bigcrawl.scheduler.crawl.samples import ROWS_MAX
 from bigcrawl.scheduler.owner.hot.admit_calls import admit_call
 from bigcrawl.scheduler.partition.admit_batch import AdmitBatch
-from bigcrawl.tallies.tallies import PLDS_MAX
+from tests.support.observing import tallies_of
 from tests.unit.scheduler.world import queued, resolve
 
 if TYPE_CHECKING:
@@ -50,9 +51,10 @@ async def fill(settings: dict[str, Any], url: str, hosts: int) -> None:
         await node.runner.stop()
         for start in range(0, hosts, AT_ONCE):
             await _admit(node, client, range(start, min(start + AT_ONCE, hosts)))
+        tallies = tallies_of(node)
         for number in range(2 * PLDS_MAX):
             for _ in range(1 + number % 7):
-                node.tallies.note_page(f"www.example{number}.com", f"example{number}.com", "192.0.2.1", 20_000)
+                tallies.note_page(f"www.example{number}.com", f"example{number}.com", "192.0.2.1", 20_000)
         await _write_history(client, settings["BIGCRAWL_CRAWL"])
     finally:
         await node.departure.close()

@@ -1,11 +1,5 @@
-"""`scrapy frontier ACTION`: what an operator asks of a crawl and changes in it, from outside.
+"""The command `scrapy frontier ACTION`: an operator's queries and changes from outside the crawl.
 
-`actions` is the table of the actions, and `frontier` the command that runs one. `opened_crawl` is the crawl as each
-action has it. The rooms, each importing only from those above it:
-
-    steering   what is changed: speed, budgets, delays, the blacklist
-    moving     a crawl as one file
-    foreign    what other crawlers left; lists of URLs
-    looking    what is asked
-    repairing  what is put right: URLs that ended, dead letters, damaged partitions
+Any action raises ConfigError if there is no such crawl, and TransientStoreError if Redis does not answer; then all or
+some of its changes may have been made. An invalid argument changes nothing.
 """

@@ -1,267 +1,207 @@
 """The actions of `scrapy frontier`, and of `python -m bigcrawl`.
 
-To add one, add a row to `ACTIONS`, a module in one of the rooms beside this file, and a section in docs/operations.md.
-`make docs` describes it by the first line of its function's docstring.
+To add one, add a row to `ACTIONS`, a module in a folder here, and a section in docs/operations.md. `make docs`
+describes it by the first line of its function's docstring.
 """
 
 from __future__ import annotations
 
-from typing import Final, NamedTuple
+import importlib
+from typing import Any, Final, NamedTuple
 
-URLS_MAX = 10_000  # per call; more do not fit in a command line
+URLS_MAX = 10_000  # per call; a command line has no room for more
 
 
 class Action(NamedTuple):
     """One action.
 
     Attributes:
-        words: its arguments, for the usage line.
-        least: minimum number of arguments.
-        most: maximum number of arguments.
-        run: the function below `bigcrawl.commands` that runs it, given configuration, arguments and options.
-        about: what it does, in a line.
+        run: the function below `bigcrawl.commands` that runs it, given configuration, arguments and options. The
+            function `add_options` of its module, if any, adds options to a parser.
+        about: its effect, in a line.
         examples: arguments of example calls.
-        options: a function below `bigcrawl.commands` that adds its options to a parser; empty: it has none.
+        words: its arguments, for the usage line; `least` to `most` of them.
         names_crawl: whether its first argument is the crawl's name.
-        needs_crawl: whether it is about a crawl; otherwise no crawl need be there.
-        begins_crawl: a function below `bigcrawl.commands` that returns the name of the crawl that it may begin, given
-            the options; empty: it begins none.
+        begins_crawl: a function that returns the name of the crawl that it may begin, given the options; empty: none.
     """
 
-    words: str
-    least: int
-    most: int
     run: str
     about: str
     examples: tuple[str, ...]
-    options: str = ""
+    words: str = ""
+    least: int = 0
+    most: int = 0
     names_crawl: bool = False
     begins_crawl: str = ""
     needs_crawl: bool = True
 
+    def load(self, name: str) -> Any:
+        """Return an attribute of its module, or None."""
+        module, _, _ = self.run.rpartition(".")
+        return getattr(importlib.import_module(f"bigcrawl.commands.{module}"), name, None)
+
 
 ACTIONS: Final[dict[str, Action]] = {
-    "status": Action("", 0, 0, "looking.status.status", "show the state of the crawl, running or not", ("", "--json")),
-    "top": Action(
-        "",
-        0,
-        0,
-        "looking.top.top",
-        "watch the crawl in the terminal, live; q ends it",
-        ("", "--once"),
-        "looking.top.add_options",
-    ),
+    "status": Action("looking.status.status", "show the state of the crawl, running or not", ("", "--json")),
+    "top": Action("looking.top.top", "watch the crawl in the terminal, live; q ends it", ("", "--once")),
     "history": Action(
-        "",
-        0,
-        0,
-        "looking.history.history",
-        "show how the crawl went since its start",
-        ("", "--hours 6 --rows 36", "--json"),
-        "looking.history.add_options",
+        "looking.history.history", "show how the crawl went since its start", ("", "--hours 6 --rows 36", "--json")
     ),
     "dashboard": Action(
-        "",
-        0,
-        0,
         "looking.dashboard.dashboard",
         "serve the dashboard of a crawl, running or not, until Ctrl-C",
         ("", "-s BIGCRAWL_DASHBOARD_TOKEN_FILE=token.txt"),
     ),
-    "nodes": Action("", 0, 0, "looking.nodes.nodes", "show the nodes, one by one", ("",)),
+    "nodes": Action("looking.status.nodes", "show the nodes, one by one", ("",)),
     "hosts": Action(
-        "[HOST | PLD | PATTERN]",
-        0,
-        1,
         "looking.hosts.hosts",
         "list the hosts that Redis knows, by state",
         ("", "--state snoozed --sort failures", "example.com --sort waiting", '"*.edu" --limit 100'),
-        "looking.hosts.add_options",
-    ),
-    "host": Action("HOST", 1, 1, "looking.site.host", "show a host: rests, failures, queue", ("www.example.com",)),
-    "plds": Action(
-        "",
+        "[HOST | PLD | PATTERN]",
         0,
-        0,
-        "looking.plds.plds",
-        "list the pay-level domains with most pages",
-        ("", "--limit 100 --sort bytes"),
-        "looking.plds.add_options",
+        1,
     ),
-    "pld": Action("PLD", 1, 1, "looking.site.pld", "show a pay-level domain: budget, hosts, errors", ("example.com",)),
+    "host": Action("looking.site.host", "show a host: rests, failures, queue", ("www.example.com",), "HOST", 1, 1),
+    "plds": Action("looking.plds.plds", "list the pay-level domains with most pages", ("", "--limit 100 --sort bytes")),
+    "pld": Action("looking.site.pld", "show a pay-level domain: budget, hosts, errors", ("example.com",), "PLD", 1, 1),
     "errors": Action(
-        "",
-        0,
-        0,
         "looking.errors.errors",
         "show what fails most, by reason and site, with examples",
         ("", "--reason timeout --limit 20", "--pld example.com"),
-        "looking.errors.add_options",
     ),
     "report": Action(
-        "[DIR]",
-        0,
-        1,
         "looking.report.report",
         "write the crawl's figures as a page with plots, and as JSON",
         ("", "reports/today"),
+        "[DIR]",
+        0,
+        1,
     ),
-    "verify": Action("", 0, 0, "looking.verify.verify", "list damaged files of the crawl", ("",)),
+    "verify": Action("looking.verify.verify", "list damaged files of the crawl", ("",)),
     "repair": Action(
-        "",
-        0,
-        0,
         "repairing.repair.repair",
         "take damaged partitions back to their last sound state, and say what that loses",
         ("", "--yes"),
-        "repairing.repair.add_options",
     ),
     "warc": Action(
-        "verify [FILE...] | index [FILE...] | repair [FILE...] | compact [FILE...] | upload | extract URL",
-        1,
-        URLS_MAX,
         "pages.warc.warc",
         "check WARC files, index them, drop copies, move them to their store, get a page out",
         ("verify", "index warc/mycrawl-1.warc.gz", "compact", "upload", "extract http://a.example/page --to page.html"),
-        "pages.warc.add_options",
+        "verify [FILE...] | index [FILE...] | repair [FILE...] | compact [FILE...] | upload | extract URL",
+        1,
+        URLS_MAX,
         needs_crawl=False,
     ),
     "graph": Action(
-        "DIRECTORY",
-        1,
-        1,
         "pages.graph.graph",
         "write graphs of stored pages, hosts and PLDs",
         ("graphs", "graphs --of hosts plds --as parquet"),
-        "pages.graph.add_options",
+        "DIRECTORY",
+        1,
+        1,
         needs_crawl=False,
     ),
     "explain": Action(
-        "URL",
-        1,
-        1,
         "looking.explain.explain",
         "show what became of a URL, or where it waits",
         ("http://a.example/page", "--find-page http://a.example/page"),
-        "looking.explain.add_options",
+        "URL",
+        1,
+        1,
     ),
     "add": Action(
-        "URL... | FILE... | -",
-        1,
-        URLS_MAX,
         "steering.add.add",
         "queue URLs, from the command line, files or standard input",
         ("http://a.example/page", "--priority 10 urls.txt", "-"),
-        "steering.add.add_options",
+        "URL... | FILE... | -",
+        1,
+        URLS_MAX,
     ),
     "forget": Action(
-        "URL...",
-        1,
-        URLS_MAX,
-        "repairing.requeue.forget",
-        "make URLs count as never seen",
-        ("http://a.example/page",),
+        "repairing.requeue.forget", "make URLs count as never seen", ("http://a.example/page",), "URL...", 1, URLS_MAX
     ),
     "retry": Action(
-        "URL...",
-        1,
-        URLS_MAX,
         "repairing.requeue.retry",
         "queue URLs that ended again",
         ("http://a.example/page http://a.example/other",),
+        "URL...",
+        1,
+        URLS_MAX,
     ),
     "awaken": Action(
-        "HOST... | --all",
-        0,
-        URLS_MAX,
         "steering.awaken.awaken",
         "fetch again from hosts that failed too often",
         ("www.example.com", "--all"),
-        "steering.awaken.add_options",
+        "HOST... | --all",
+        0,
+        URLS_MAX,
     ),
     "rejected": Action(
-        "",
-        0,
-        0,
         "repairing.rejected.rejected",
         "inbox entries that could not be read: list, read again, drop",
         ("", "--retry", "--drop"),
-        "repairing.dead.add_verbs",
     ),
     "dead": Action(
-        "[--retry | --drop] [URL... | --all]",
-        0,
-        URLS_MAX,
         "repairing.dead.dead",
         "URLs that kill or hang their process: list, queue again, drop",
         ("", "--retry http://a.example/page", "--drop --all"),
-        "repairing.dead.add_options",
+        "[--retry | --drop] [URL... | --all]",
+        0,
+        URLS_MAX,
     ),
     "budget": Action(
-        "NAME",
-        1,
-        1,
         "steering.budget.budget",
         "show how much of a site passes; set limits by hand",
         ("example.com", "example.com --urls 100 --depth 5", '"re:/print/" --urls 0', "example.com --unset"),
-        "steering.budget.add_options",
-    ),
-    "blacklist": Action(
-        "add WHAT... | remove WHAT... | list",
-        1,
-        URLS_MAX,
-        "steering.blacklist.blacklist",
-        "show and change the blacklist",
-        ("list", 'add example.com "re:/cgi-bin/" 203.0.113.0/24', "remove example.com"),
-    ),
-    "delay": Action(
         "NAME",
         1,
         1,
+    ),
+    "blacklist": Action(
+        "steering.blacklist.blacklist",
+        "show and change the blacklist",
+        ("list", 'add example.com "re:/cgi-bin/" 203.0.113.0/24', "remove example.com"),
+        "add WHAT... | remove WHAT... | list",
+        1,
+        URLS_MAX,
+    ),
+    "delay": Action(
         "steering.delay.delay",
         "show how long hosts rest; set delays by hand",
         ("www.example.com", "example.org --delay 2 --pld-delay 0.5", "example.org --unset"),
-        "steering.delay.add_options",
+        "NAME",
+        1,
+        1,
     ),
     "delete": Action(
-        "CRAWL",
-        1,
-        1,
         "steering.delete.delete",
         "delete a crawl's state; pages and feeds stay",
         ("mycrawl", "mycrawl --yes"),
-        "steering.delete.add_options",
+        "CRAWL",
+        1,
+        1,
         names_crawl=True,
     ),
     "export": Action(
-        "FILE",
-        1,
-        1,
         "moving.export.export",
         "write waiting URLs, seen keys and rules of the crawl into a file",
         ("mycrawl.jsonl.zst",),
-    ),
-    "changes": Action(
         "FILE",
         1,
         1,
+    ),
+    "changes": Action(
         "moving.changes.changes",
         "write which pages were added, have changed or are gone into a file",
         ("all.jsonl.zst", "news.jsonl --since 2026-11-25T06:00:00Z"),
-        "moving.changes.add_options",
-    ),
-    "copies": Action(
         "FILE",
         1,
         1,
-        "moving.copies.copies",
-        "write which pages are copies of others into a file",
-        ("copies.jsonl",),
+    ),
+    "copies": Action(
+        "moving.copies.copies", "write which pages are copies of others into a file", ("copies.jsonl",), "FILE", 1, 1
     ),
     "import": Action(
-        "FILE | DIR | REDIS-URL",
-        1,
-        1,
         "foreign.import_from.import_from",
         "continue an exported crawl here, or that of another crawler",
         (
@@ -269,50 +209,45 @@ ACTIONS: Final[dict[str, Action]] = {
             "mycrawl.jsonl.zst -s BIGCRAWL_CRAWL=newname",
             "--from scrapy-redis --spider quotes redis://127.0.0.1:6379/0",
         ),
-        "foreign.import_from.add_options",
+        "FILE | DIR | REDIS-URL",
+        1,
+        1,
         begins_crawl="foreign.import_from.name_for",
     ),
     "pause": Action(
-        "[NODE | HOST | PLD]...",
-        0,
-        URLS_MAX,
         "steering.pause.pause",
         "stop fetching for a while: the crawl, a node, or sites",
         ("", "node2", "example.com"),
-    ),
-    "resume": Action(
         "[NODE | HOST | PLD]...",
         0,
         URLS_MAX,
+    ),
+    "resume": Action(
         "steering.pause.resume",
         "go on with what was paused",
         ("", "example.com"),
-    ),
-    "drain": Action("NODE...", 1, 100, "steering.drain.drain", "end nodes; others take their partitions", ("node2",)),
-    "discovery": Action(
-        "[on | off]",
+        "[NODE | HOST | PLD]...",
         0,
-        1,
+        URLS_MAX,
+    ),
+    "drain": Action("steering.pause.drain", "end nodes; others take their partitions", ("node2",), "NODE...", 1, 100),
+    "discovery": Action(
         "steering.discovery.discovery",
         "stop queueing links and drain what waits, or queue them again",
         ("", "off", "on"),
+        "[on | off]",
+        0,
+        1,
     ),
     "checkpoint": Action(
-        "",
-        0,
-        0,
-        "steering.checkpoint.checkpoint",
-        "have everything made durable now, and wait for it",
-        ("", "--timeout 300"),
-        "steering.checkpoint.add_options",
+        "steering.checkpoint.checkpoint", "have everything made durable now, and wait for it", ("", "--timeout 300")
     ),
     "speed": Action(
-        "[SPEED]",
-        0,
-        50,
         "steering.speed.speed",
         "show and set the speed of the whole crawl",
         ("", '"80/s 08:00-18:00; 180/s"', "0/s", "--unset"),
-        "steering.speed.add_options",
+        "[SPEED]",
+        0,
+        50,
     ),
 }

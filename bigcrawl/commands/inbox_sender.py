@@ -1,7 +1,6 @@
-"""Sends many URLs, and other things, from a command to the inboxes of their partitions.
+"""Sends URLs and other data from a command to the inboxes of their partitions.
 
-An owner reads its inbox in its next step, or when the crawl is started. Redis holds what is not read yet. So the sender
-waits while owners are far behind.
+Redis holds unread entries until owners run, so the sender waits while owners are far behind.
 """
 
 from __future__ import annotations
@@ -19,8 +18,8 @@ from bigcrawl.scheduler.records.inbox_entry import id_order
 from bigcrawl.scheduler.records.queued_url import encode_batch
 
 if TYPE_CHECKING:
-    from bigcrawl.commands.opened_crawl import OpenedCrawl
     from bigcrawl.scheduler.records.queued_url import QueuedUrl
+    from bigcrawl.views.opened_crawl import OpenedCrawl
 
 BATCH_URLS_MAX: Final = 1_000
 BATCH_BYTES_MAX: Final = 1 << 20
@@ -40,19 +39,19 @@ class InboxSender:
     """The sender of one command. All its methods raise TransientStoreError if Redis does not answer."""
 
     def __init__(self, crawl: OpenedCrawl, name: str) -> None:
-        """`name` begins the name by which the inboxes know the sender."""
+        """`name` is a prefix of the sender's id in the inboxes."""
         self._crawl = crawl
         self._node = f"{name}-{uuid.uuid4().hex[:8]}"
         self._batches: defaultdict[int, _Batch] = defaultdict(_Batch)
         self._unread_bytes = 0
         self._sent: dict[int, str] = {}  # the last entry of each partition since the last wait
-        self._awaited: dict[int, str] = {}  # and of those before that
+        self._awaited: dict[int, str] = {}  # and before it
 
     def __repr__(self) -> str:
         return f"<InboxSender {self._node} unread_bytes={self._unread_bytes}>"
 
     async def add(self, partition: int, url: QueuedUrl) -> None:
-        """Send a URL with the next batch of its partition."""
+        """Add a URL to the next batch of its partition."""
         batch = self._batches[partition]
         batch.urls.append(url)
         batch.bytes += len(url.body)
@@ -67,7 +66,6 @@ class InboxSender:
         await self._note_sent(partition, entry.decode(), len(data))
 
     async def flush(self) -> None:
-        """Send all that is left."""
         for partition in list(self._batches):
             await self._flush(partition)
 
@@ -93,7 +91,7 @@ class InboxSender:
         self._awaited, self._sent, self._unread_bytes = self._sent, {}, 0
 
     async def _wait_until_read(self) -> None:
-        """Wait until owners have merged what was sent before the last portion."""
+        """Wait until owners have merged everything sent before the last `UNREAD_BYTES_MAX`."""
         begun, has_said = time.monotonic(), False
         while self._awaited:
             partition, entry = next(iter(self._awaited.items()))

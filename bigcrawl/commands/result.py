@@ -1,19 +1,30 @@
-"""The result of a `scrapy frontier` action, printed as text or as JSON."""
+"""The result of a `scrapy frontier` action, and the layout of its text."""
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
 
 
 class Result(NamedTuple):
-    """What an action returns.
-
-    Attributes:
-        data: the result for programs, JSON-serialisable.
-        text: the same result for a person.
-        status: exit status.
-    """
+    """The result of an action: `data` is JSON-serialisable, `text` the same for a person, `status` the exit status."""
 
     data: dict[str, Any]
     text: str
     status: int = 0
+
+
+def table(widths: Mapping[str, int], rows: Iterable[Iterable[str]]) -> list[str]:
+    """Return the lines of a table with its head. `widths`, by column, are negative for left-aligned text."""
+
+    def line(cells: Iterable[str]) -> str:
+        columns = zip(cells, widths.values(), strict=False)  # a row may end early
+        return "".join(cell.ljust(-width) if width < 0 else cell.rjust(width) for cell, width in columns).rstrip()
+
+    return [line(widths), *map(line, rows)]
+
+
+def named_lines(title: str, rows: Mapping[str, str], width: int = 11) -> str:
+    return "\n".join([title, *(f"  {name:<{width}}{text}" for name, text in rows.items())])

@@ -1,19 +1,13 @@
-"""Settings, checked, as frozen dataclasses with times in milliseconds.
+"""Checked settings, as frozen dataclasses with times in milliseconds.
 
-Only `read_config` reads the values of BIGCRAWL_* settings. setting_values.py converts and checks each by its row in the
-table; this package checks what the table cannot express.
-
-shapes    what comes out
-reading   `read_config`
-crawl, pages, frontier, fetching, watching   how each part is read
-checks    what they share
+`setting_values` checks each setting by its row in the table; this package checks rules that the table cannot express.
 """
 
 from __future__ import annotations
 
 from bigcrawl.config.fetching import read_dns
 from bigcrawl.config.pages import STAMP_DIGITS, WARC_INDEXES, warc_indexes
-from bigcrawl.config.reading import ALIKE_CHARS_MAX, read_config
+from bigcrawl.config.reading import ALIKE_CHARS_MAX, read_config, with_settings
 from bigcrawl.config.shapes import (
     BudgetConfig,
     CloseRateConfig,
@@ -27,10 +21,8 @@ from bigcrawl.config.shapes import (
     MetricsConfig,
     PaceConfig,
     PolitenessConfig,
-    RevisitConfig,
     SourceConfig,
     StoreConfig,
-    TrapConfig,
 )
 from bigcrawl.config.watching import TOKEN_CHARS_MIN
 
@@ -51,11 +43,10 @@ __all__ = [
     "MetricsConfig",
     "PaceConfig",
     "PolitenessConfig",
-    "RevisitConfig",
     "SourceConfig",
     "StoreConfig",
-    "TrapConfig",
     "read_config",
     "read_dns",
     "warc_indexes",
+    "with_settings",
 ]

@@ -1,4 +1,4 @@
-"""What the readers of settings share."""
+"""Conversions that several readers of settings share."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ T = TypeVar("T")
 
 
 def read_ports(text: str) -> tuple[int, int]:
-    """Read a port, or a range of ports. Return the first and the last."""
+    """Return the first and the last port of a range, or one port twice."""
     found = re.fullmatch(r"(\d{1,5})(?:\s*-\s*(\d{1,5}))?", text)
     if found is None:
         raise ValueError("it is neither a port nor a range")

@@ -1,4 +1,4 @@
-"""The crawl, its name, where its state lives, and its pages."""
+"""Settings of the crawl as a whole: its name, its state, its pages."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from bigcrawl.config.checks import to_ms
 from bigcrawl.config.pages import drops_copy_links, read_warc_store_url, warc_indexes
 from bigcrawl.config.shapes import CloseRateConfig, CrawlConfig
 from bigcrawl.exceptions import ConfigError
+from bigcrawl.text_files.reading import read_text
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -49,16 +50,11 @@ def read_crawl(value: Mapping[str, Any]) -> CrawlConfig:
 
 
 def _redis_url(url: str | None, password_file: str | None) -> str | None:
-    """Return the URL of Redis with the password of the file, if there is one; a blank or newline at its ends is cut.
-
-    Raises:
-        ConfigError: the file cannot be read or is empty, there is no URL, or the URL has a password.
-    """
     if password_file is None:
         return url
     name = "BIGCRAWL_REDIS_PASSWORD_FILE"
     try:
-        password = Path(password_file).read_text("utf-8").strip()
+        password = read_text(Path(password_file)).strip()
     except (OSError, ValueError) as error:
         raise ConfigError(f"{name} is {password_file!r}, a file that cannot be read: {error}") from None
     if not password:

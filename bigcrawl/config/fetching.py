@@ -1,4 +1,4 @@
-"""Politeness, identity, limits, names and speed."""
+"""Settings of politeness, limits, DNS and speed."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from ipaddress import IPv4Network, IPv6Network, ip_address, ip_network
 from typing import TYPE_CHECKING, Any
 
 from bigcrawl.config.checks import checked, to_ms
+from bigcrawl.config.contact import find_contact, find_mail
 from bigcrawl.config.shapes import DnsConfig, LimitsConfig, PaceConfig, PolitenessConfig
-from bigcrawl.contact import find_contact, find_mail
 from bigcrawl.exceptions import ConfigError
 from bigcrawl.setting_values import read_values
 
@@ -17,10 +17,10 @@ if TYPE_CHECKING:
 
 
 def read_dns(settings: Mapping[str, Any]) -> DnsConfig:
-    """Return a resolver's settings, without checking any others.
+    """Return the settings of DNS; check no others.
 
     Raises:
-        ConfigError: a value is of the wrong type or out of bounds.
+        ConfigError: a value has the wrong type or is out of bounds.
     """
     return dns_config(read_values(settings, "BIGCRAWL_DNS"))
 
@@ -28,10 +28,16 @@ def read_dns(settings: Mapping[str, Any]) -> DnsConfig:
 def read_politeness(settings: Mapping[str, Any], value: Mapping[str, Any]) -> PolitenessConfig:
     host_delay_ms = to_ms(host_delay(settings, value["BIGCRAWL_HOST_DELAY"]))
     server_delay_ms = to_ms(value["BIGCRAWL_SERVER_DELAY"])
+    if value["BIGCRAWL_CONNECTION_PAGES"] > 1 and value["BIGCRAWL_HOST_CONNECTIONS"] > 1:
+        raise ConfigError(
+            "BIGCRAWL_CONNECTION_PAGES and BIGCRAWL_HOST_CONNECTIONS are both above 1; set one of them to 1: with "
+            "several connections, fetches are a delay apart"
+        )
     return PolitenessConfig(
         host_delay_ms=host_delay_ms,
         host_delay_min_ms=min(to_ms(value["BIGCRAWL_HOST_DELAY_MIN"]) or host_delay_ms, host_delay_ms),
         host_connections=value["BIGCRAWL_HOST_CONNECTIONS"],
+        connection_pages=value["BIGCRAWL_CONNECTION_PAGES"],
         server_delay_ms=server_delay_ms,
         server_delay_min_ms=min(to_ms(value["BIGCRAWL_SERVER_DELAY_MIN"]) or server_delay_ms, server_delay_ms),
         crawl_delay_max_ms=to_ms(value["BIGCRAWL_CRAWL_DELAY_MAX"]),
@@ -114,7 +120,7 @@ def _network(text: str) -> IPv4Network | IPv6Network:
 
 
 def _server(text: str) -> str:
-    """Check a name server, written `address`, `address:port` or `[address]:port`. Return it in the form for c-ares."""
+    """Return a name server in the form that c-ares reads, given as `address`, `address:port` or `[address]:port`."""
     bracketed = re.fullmatch(r"\[(.*)\](?::(\d{1,5}))?", text)
     plain = re.fullmatch(r"([\d.]+):(\d{1,5})", text)
     address, port = bracketed.groups() if bracketed else plain.groups() if plain else (text, None)
@@ -126,14 +132,13 @@ def _server(text: str) -> str:
 
 
 def host_delay(settings: Mapping[str, Any], host_delay: float) -> float:
-    """Return the host delay in seconds. DOWNLOAD_DELAY counts if the project sets it and not BIGCRAWL_HOST_DELAY."""
+    """Return the host delay in seconds; Scrapy's DOWNLOAD_DELAY counts if BIGCRAWL_HOST_DELAY is not set."""
     if settings.get("BIGCRAWL_HOST_DELAY") is None:
         return float(settings.get("DOWNLOAD_DELAY") or 0) or host_delay
     return host_delay
 
 
 def _contact(own: str | None, agent: str) -> str:
-    """Return the contact in the setting or else in the user agent; "" if there is none."""
     if own and find_contact(own) != own:
         raise ConfigError(
             f"BIGCRAWL_CONTACT is {own!r}; must be a web page or a mail address of yours, such as "

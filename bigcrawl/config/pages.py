@@ -1,4 +1,4 @@
-"""Where pages are stored, how they are indexed, and the files that they are read from."""
+"""Settings of stored pages: where WARC files go, their indexes, and the files that pages are read from."""
 
 from __future__ import annotations
 
@@ -13,18 +13,13 @@ from bigcrawl.exceptions import ConfigError
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-# Kinds of stores for WARC files, and the packages that they need besides fsspec.
+# Packages that each kind of store needs besides fsspec.
 _STORE_DRIVERS = {"s3": ("s3fs",), "s3a": ("s3fs",), "gs": ("gcsfs",), "gcs": ("gcsfs",), "file": ()}
-WARC_INDEXES = ("cdxj", "parquet")  # values of BIGCRAWL_WARC_INDEX
-STAMP_DIGITS = 14  # of a time to the second
+WARC_INDEXES = ("cdxj", "parquet")
+STAMP_DIGITS = 14  # digits of a time to the second
 
 
 def warc_indexes(kinds: Sequence[str]) -> tuple[str, ...]:
-    """Return the kinds of indexes, each once.
-
-    Raises:
-        ConfigError: one is unknown, or needs a package that is missing.
-    """
     for kind in kinds:
         if kind not in WARC_INDEXES:
             raise ConfigError(
@@ -36,11 +31,7 @@ def warc_indexes(kinds: Sequence[str]) -> tuple[str, ...]:
 
 
 def read_warc_store_url(value: Mapping[str, Any]) -> str | None:
-    """Return the URL of the store to which full WARC files are moved; None if they stay.
-
-    Raises:
-        ConfigError: its scheme is unknown, its package is missing, no WARC files are written, or it is their directory.
-    """
+    """Return the URL of the store that full WARC files are moved to; None if they stay on disk."""
     url: str | None = value["BIGCRAWL_WARC_STORE_URL"] or None
     if url is None:
         return None
@@ -63,11 +54,10 @@ def read_warc_store_url(value: Mapping[str, Any]) -> str | None:
 
 
 def _is_one_place(one: str, other: str) -> bool:
-    """Whether two paths lead to the same directory, also through links or mounts. It need not exist yet."""
     first, second = Path(one).expanduser(), Path(other).expanduser()
     try:
         return first.samefile(second)
-    except OSError:  # one is absent, or may not be seen
+    except OSError:  # one does not exist
         return os.path.realpath(first) == os.path.realpath(second)
 
 
@@ -86,11 +76,6 @@ def read_source(value: Mapping[str, Any]) -> SourceConfig:
 
 
 def drops_copy_links(value: Mapping[str, Any]) -> bool:
-    """Return whether links of copies are dropped.
-
-    Raises:
-        ConfigError: they should be, and no copies are known.
-    """
     if value["BIGCRAWL_COPY_LINKS"] != "drop":
         return False
     if value["BIGCRAWL_WARC_COPIES"] != "by-reference" or not value["BIGCRAWL_WARC_DIR"]:

@@ -1,19 +1,22 @@
-"""Settings as frozen dataclasses, with times in milliseconds, and what each part of bigcrawl gets of them."""
+"""Settings as frozen dataclasses, one per part of bigcrawl; times are in milliseconds."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
 from ipaddress import IPv4Network, IPv6Network, ip_address
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, TypeVar
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
 
 
+T = TypeVar("T")
+
+
 @dataclass(frozen=True, slots=True)
 class CloseRateConfig:
-    """At less than `pages_per_s` over `span_ms` the crawl is closed; 0 pages a second: never."""
+    """The crawl is closed if it fetches fewer than `pages_per_s` over `span_ms`; with 0, never."""
 
     pages_per_s: float
     span_ms: int
@@ -21,13 +24,13 @@ class CloseRateConfig:
 
 @dataclass(frozen=True, slots=True)
 class CrawlConfig:
-    """The crawl and where its state lives.
+    """The crawl, and where its state lives.
 
     Attributes:
-        node: what this process is called in files and status.
-        machine: what stays the same when the process is started again: BIGCRAWL_NODE, or the name of the host.
-        report_dir: where a report is written at the end; None if none is.
-        spider: the name of the spider that the process runs; empty if it runs none.
+        node: the name of this process in files and status.
+        machine: a name that survives a restart: BIGCRAWL_NODE, or the host's name.
+        spider: empty if the process runs none.
+        arguments: those of the spider that must not change during a crawl; None if they are unknown.
     """
 
     name: str
@@ -53,18 +56,18 @@ class CrawlConfig:
     pages_max: int
     close_rate: CloseRateConfig
     spider: str = ""
+    arguments: Mapping[str, str] | None = None
 
     @property
     def crawl_dir(self) -> Path:
-        """The crawl's own directory below the state directory."""
         return self.state_dir / self.name
 
 
 @dataclass(frozen=True, slots=True)
 class StoreConfig:
-    """Where durable points of partitions go; `url` is None if the crawl has no store.
+    """Where partitions are backed up; `url` is None without a store.
 
-    `lost_partitions`: what becomes of a partition whose files are nowhere left: wait, refetch or stop.
+    `lost_partitions` decides about a partition whose files exist nowhere: wait, refetch or stop.
     """
 
     url: str | None
@@ -78,9 +81,8 @@ class SourceConfig:
 
     Attributes:
         pattern: of WARC files; empty if pages are fetched.
-        until: digits of a time; empty: none.
-        has_all: whether the spider is given all pages, or only those that it asks for.
-        concurrency: how many it is given at a time.
+        until: leading digits of a time; empty without a limit.
+        has_all: give the spider all pages, not only those it requests.
     """
 
     pattern: str
@@ -91,13 +93,11 @@ class SourceConfig:
 
 @dataclass(frozen=True, slots=True)
 class FilterConfig:
-    """Where links may lead, and which links and pages are dropped; the scheduler's `rules` check the texts in it.
-
-    Empty values drop nothing. `function` is an import path.
-    """
+    """Which links are followed and which pages are dropped. Empty values drop nothing; `function` is an import path."""
 
     scope: str
     scope_list: tuple[str, ...]
+    elements: tuple[str, ...]
     schemes: tuple[str, ...]
     extensions: tuple[str, ...]
     paths: tuple[str, ...]
@@ -108,17 +108,6 @@ class FilterConfig:
     strings: tuple[str, ...]
     languages: tuple[str, ...]
     head_first: tuple[str, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class RevisitConfig:
-    """Whether and when pages are visited again; `rule` is one of `bigcrawl.revisiting.policies`, times are seconds."""
-
-    rule: str
-    usual_s: float
-    shortest_s: float
-    longest_s: float
-    visits_max: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,8 +123,6 @@ class FrontierConfig:
     host_hot_urls: int
     priority_bias: int
     prioritizer: str
-    link_votes: bool
-    content_seen: str
     host_records: int
     robots_bytes: int
     in_process_max: int
@@ -147,14 +134,13 @@ class FrontierConfig:
     stored_packages: tuple[str, ...] | None
     stored_types: tuple[str, ...]
     keeps_in_memory: bool
+    handled_schemes: frozenset[str]
+    has_fingerprints: bool
 
 
 @dataclass(frozen=True, slots=True)
 class BudgetConfig:
-    """What decides a PLD's budget; `budgets.policies` and `rules.budget_rules` of the scheduler check the texts in it.
-
-    `rules` are unparsed: name -> limit -> value.
-    """
+    """How budgets of PLDs are computed. `rules` are unparsed: name -> limit -> value."""
 
     policy: str
     base: int
@@ -167,13 +153,13 @@ class BudgetConfig:
 class PolitenessConfig:
     """Delays, limits, address checks, and the crawler's identity.
 
-    The two delays `_min_ms` are lower bounds for scaling by budget; they equal the delays if nothing is scaled.
-    `contact` and `mail` are empty if there is none.
+    The delays `_min_ms` are lower bounds for scaling by budget; they equal the delays if nothing is scaled.
     """
 
     host_delay_ms: int
     host_delay_min_ms: int
     host_connections: int
+    connection_pages: int
     server_delay_ms: int
     server_delay_min_ms: int
     crawl_delay_max_ms: int
@@ -198,28 +184,8 @@ class PolitenessConfig:
 
 
 @dataclass(frozen=True, slots=True)
-class TrapConfig:
-    """Which URLs are trap-shaped, and their effect on a PLD's budget; `share` is 0 if traps are off.
-
-    So is `mirror_share` if mirrors are not looked for.
-    """
-
-    share: float
-    same_share: float
-    divisor: int
-    url_bytes: int
-    repeats: int
-    segments: int
-    hops: int
-    parameters: int
-    wildcard_hosts: int
-    mirror_share: float
-    mirror_divisor: int
-
-
-@dataclass(frozen=True, slots=True)
 class LimitsConfig:
-    """Limits on an answer, on a page's links and on the use of a connection; `answer_bytes_max` 0: no limit."""
+    """Limits on answers, on the links of a page, and on connections; `answer_bytes_max` 0 means no limit."""
 
     truncates: bool
     answer_bytes_max: int
@@ -238,8 +204,8 @@ class LimitsConfig:
 class DnsConfig:
     """How names are resolved, and how long answers are cached.
 
-    If `servers` is empty, the machine's are used. `is_proxys`: a proxy resolves the hosts of URLs. `obeys_environment`:
-    fetches use the proxies that the environment names, if any.
+    Empty `servers` stand for the machine's. `is_proxys`: a proxy resolves the hosts of URLs. `obeys_environment`:
+    fetches use the proxies that environment variables name.
     """
 
     servers: tuple[str, ...] = ()
@@ -257,9 +223,9 @@ class DnsConfig:
 
 @dataclass(frozen=True, slots=True)
 class PaceConfig:
-    """Speed, blacklist and further delays; `politeness.speed_plan` and the scheduler's `rules` check the texts.
+    """Speed, blacklist and further delays, mostly unparsed.
 
-    A node runs `fetches_max` fetches at a time, or fewer on a congested link, down to `fetches_min`.
+    A node runs `fetches_max` fetches at once, or fewer on a congested link, down to `fetches_min`.
     """
 
     speed: str
@@ -275,10 +241,7 @@ class PaceConfig:
 
 @dataclass(frozen=True, slots=True)
 class MetricsConfig:
-    """Where metrics are served, if they are.
-
-    `ports` are the first and the last one that may be used; 0 and 0: any.
-    """
+    """Where metrics are served. `ports` are the first and last to try; 0 and 0 mean any."""
 
     is_on: bool
     address: str
@@ -287,12 +250,12 @@ class MetricsConfig:
 
 @dataclass(frozen=True, slots=True)
 class DashboardConfig:
-    """Where the dashboard is served, if it is.
+    """Where the dashboard is served.
 
     Attributes:
-        ports: the first and the last one that may be used; 0 and 0: any.
-        token: what changes need; None: nothing can be changed.
-        origin: scheme, name and port that a reverse proxy shows; None: there is none.
+        ports: the first and last to try; 0 and 0 mean any.
+        token: required for changes; None forbids all changes.
+        origin: scheme, name and port of the reverse proxy; None without one.
     """
 
     is_on: bool
@@ -303,28 +266,33 @@ class DashboardConfig:
 
     @property
     def is_guarded(self) -> bool:
-        """Whether looking needs the token too: others than the users of this machine may reach it."""
+        """Whether reading needs the token too, because other machines may reach the dashboard."""
         return self.origin is not None or not ip_address(self.address).is_loopback
 
 
 @dataclass(frozen=True, slots=True)
 class Config:
-    """All of bigcrawl's settings."""
-
     crawl: CrawlConfig
     store: StoreConfig
     source: SourceConfig
     filters: FilterConfig
-    revisits: RevisitConfig
     frontier: FrontierConfig
     budget: BudgetConfig
     politeness: PolitenessConfig
     limits: LimitsConfig
     dns: DnsConfig
-    traps: TrapConfig
     progress_ms: int
     pace: PaceConfig
     metrics: MetricsConfig
     dashboard: DashboardConfig
     alike: Mapping[str, str]
-    """Settings that must be the same on all nodes, by name, without defaults; long values are cut."""
+    """Settings that must be equal on all nodes, by name, without defaults; long values are cut."""
+    features: Mapping[type, object]
+    """The settings of each feature, by class."""
+    in_force: Mapping[str, Any] = field(default_factory=dict)
+    """All settings that a process needs to show the crawl, by name, without defaults."""
+
+    def of(self, shape: type[T]) -> T:
+        found = self.features[shape]
+        assert isinstance(found, shape), "it is stored by its class"
+        return found

@@ -1,4 +1,4 @@
-"""Metrics and the dashboard."""
+"""Settings of metrics and the dashboard."""
 
 from __future__ import annotations
 
@@ -11,12 +11,13 @@ from urllib.parse import urlsplit
 from bigcrawl.config.checks import checked, read_ports
 from bigcrawl.config.shapes import DashboardConfig, MetricsConfig
 from bigcrawl.exceptions import ConfigError
+from bigcrawl.text_files.reading import read_text
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
 
-TOKEN_CHARS_MIN = 16  # of the dashboard's token
+TOKEN_CHARS_MIN = 16  # characters of the dashboard's token
 
 
 def read_metrics(value: Mapping[str, Any]) -> MetricsConfig:
@@ -48,18 +49,14 @@ def read_dashboard(value: Mapping[str, Any]) -> DashboardConfig:
 
 
 def _token(token: str | None, file: str | None) -> str | None:
-    """Return the dashboard's token. No error shows it.
-
-    Raises:
-        ConfigError: it is short or not of visible ASCII characters, the file cannot be read, or both are given.
-    """
+    """Return the dashboard's token. No error message shows it."""
     name = "BIGCRAWL_DASHBOARD_TOKEN"
     if file is not None:
         if token is not None:
             raise ConfigError(f"{name} and {name}_FILE are both set; leave one out")
         name += "_FILE"
         try:
-            token = Path(file).read_text("utf-8").strip()
+            token = read_text(Path(file)).strip()
         except (OSError, ValueError) as error:
             raise ConfigError(f"{name} is {file!r}, a file that cannot be read: {error}") from None
     if token is not None and re.fullmatch(rf"[!-~]{{{TOKEN_CHARS_MIN},1000}}", token) is None:

@@ -1,11 +1,10 @@
-"""Shingles: the phrases of a text, hashed. Two pages are as similar as their sets of shingles are (Jaccard).
+"""Shingles: the hashed phrases of a text. The similarity of two pages is that of their sets of shingles (Jaccard).
 
-A shingle is the text from the beginning of a word on, `SHINGLE_BYTES` of it, which are some four words. Windows of a
-fixed size are gathered by numpy, without a step in Python for each word. Of a text of `SAMPLED_MIN` bytes or more, only
-words count whose first two bytes have a sum that is a multiple of four: a quarter of them, the same in copies. A short
-text has too few words for that. Scripts without blanks between words, such as Chinese, have lead bytes in UTF-8 from
-0xE0 on, so each of their characters begins a word.
-Source: Broder et al., Syntactic Clustering of the Web (1997). Differs: a shingle is so many bytes, not so many words.
+A shingle is `SHINGLE_BYTES` from the beginning of a word on, some four words. In a longer text, a quarter of the words
+count, the same ones in copies: those whose first two bytes have a sum that is a multiple of four. Characters with UTF-8
+lead bytes from 0xE0 on, such as Chinese ones, begin a word each.
+
+Source: Broder et al., Syntactic Clustering of the Web (1997). Differs: a shingle is a number of bytes, not of words.
 """
 
 from __future__ import annotations
@@ -27,15 +26,14 @@ if TYPE_CHECKING:
 SHINGLE_BYTES: Final = 24
 
 SAMPLED_MIN: Final = 1 << 12
-"""Bytes of a text, some 700 words. Copies are not known if one is longer and the other one shorter."""
+"""Some 700 words."""
 
 SAMPLED_PART: Final = 4
-"""Of so many words of a longer text, one counts."""
 
 _LEAD: Final = np.uint8(0xE0)
 _REMAINDERS: Final = np.uint8(SAMPLED_PART - 1)
 _WINDOW: Final = np.dtype(f"V{SHINGLE_BYTES}")
-# One odd multiplier for each eight bytes of a window. They must never change, because stored sketches depend on them.
+# Never change them: stored sketches depend on them.
 _MULTIPLIERS: Final = np.array((0x9E3779B97F4A7C15, 0xC2B2AE3D27D4EB4F, 0x165667B19E3779F9), dtype=np.uint64)
 _MIXER: Final = np.uint64(0xD6E8FEB86659FD93)
 _HALF_BITS: Final = np.uint64(32)
@@ -44,13 +42,7 @@ assert GAP_BYTES > SHINGLE_BYTES, "the last shingle of a text has nothing of the
 
 
 class Shingles(NamedTuple):
-    """The shingles of several pages, in their order; equal ones repeat.
-
-    Attributes:
-        hashes: uint32, shape (n,).
-        ends: intp, shape (pages,): where the shingles of each page end.
-        words: intp, shape (pages,): how many words each page has; of a long text, about so many.
-    """
+    """The shingles of several pages, up to `ends`; `words` is an estimate for long texts."""
 
     hashes: HashArray
     ends: npt.NDArray[np.intp]
@@ -58,10 +50,6 @@ class Shingles(NamedTuple):
 
 
 def shingles_of(texts: Texts) -> Shingles:
-    """Return the hashes of the shingles of texts.
-
-    Cost: linear; 20 us for 18 KB of text, of several, and 30 us for a single one.
-    """
     words = texts.words
     size = len(words) - GAP_BYTES
     before, here, behind = (words[at : at + size] for at in range(3))
@@ -84,14 +72,13 @@ def shingles_of(texts: Texts) -> Shingles:
 
 
 def similarity(some: HashArray, others: HashArray) -> float:
-    """Return the Jaccard similarity of two sets of shingles; 0 if both are empty."""
     common = len(np.intersect1d(some, others))
     both = len(np.union1d(some, others))
     return common / both if both else 0.0
 
 
 def mixed(keys: KeyArray) -> KeyArray:
-    """Return keys of which each bit depends on many bits of what is given."""
+    """Return keys of which each bit depends on many input bits."""
     spread: KeyArray = keys ^ (keys >> _HALF_BITS)
     spread *= _MIXER
     spread ^= spread >> _HALF_BITS

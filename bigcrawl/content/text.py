@@ -1,16 +1,9 @@
-"""The text of pages, in the form in which they are compared: words in lower case, with one zero byte before each.
+"""The text of pages for comparison: words in lower case, with one zero byte before each.
 
-Several pages are read at once: most steps are calls of numpy, and each costs more than the bytes of one page. The text
-is made of bytes, in whatever encoding they are: a copy has the encoding of its original. A byte of a character that is
-not ASCII counts as a letter. A tag reaches from ``<``, unless a blank follows, to the next ``>``.
-
-No step depends on how much markup a page has: tags are found by additions of long numbers that have a bit for each
-byte. Where a one is added at the beginning of a tag to a number whose zeros are the ends of tags, its carry runs to the
-end of the tag.
-
-Rules for editing: each expression is possessive, and takes what it has begun, if need be to the end of the page, so
-that the cost is linear in the bytes of the page (see `bigcrawl.markup`, which reads pages as exactly as links need it).
-Source of the additions: Cameron et al., Bitwise Data Parallelism in Regular Expression Matching (2014).
+Pages are read together, because a numpy call costs more than the bytes of one page. Non-ASCII bytes are letters, in any
+encoding. A tag is ``<``, unless a blank follows, to the next ``>``; adding long numbers with a bit per byte carries a
+one through it (Cameron et al., Bitwise Data Parallelism in Regular Expression Matching, 2014). Expressions are
+possessive, so that the cost is linear.
 """
 
 from __future__ import annotations
@@ -30,14 +23,14 @@ if TYPE_CHECKING:
     NumberArray = npt.NDArray[np.uint64]
 
 TEXT_BYTES_MAX: Final = 1 << 16
-"""Of a longer page, its first and its last half of this are read."""
+"""Of longer pages, the first and the last half of this are read."""
 
 GAP_BYTES: Final = 32
-"""How many zeros stand before, between and after the texts of pages."""
+"""Zeros before, between and after texts."""
 
 _HALF: Final = TEXT_BYTES_MAX // 2
-_GAP: Final = b">" + bytes(GAP_BYTES - 1)  # ends a tag that the page leaves open
-# Their content changes from one fetch to the next: nonces, times, state for scripts.
+_GAP: Final = b">" + bytes(GAP_BYTES - 1)  # ends an open tag
+# Their content changes with each fetch: nonces, times, state.
 _find_scripts = re.compile(rb"(?ai:<(script|style)\b[^<]*+(?:<(?!/\1\b)[^<]*+)*+)").finditer
 
 _OPEN, _CLOSE, _S, _BLANK, _A, _ZERO = map(np.uint8, b"<>s a0")
@@ -46,31 +39,16 @@ _FULL: Final = np.uint64(0xFFFFFFFFFFFFFFFF)
 
 
 class Texts(NamedTuple):
-    """The texts of several pages.
-
-    Attributes:
-        words: uint8, shape (n,): `GAP_BYTES` zeros, then each page's text and again as many. A text is words of letters
-            and digits with at least one zero before each.
-        ends: where the text of each page ends in it.
-    """
-
     words: ByteArray
     ends: list[int]
 
 
 def read_part(body: bytes) -> bytes:
-    """Return the part of a page that is read: all of it, or its begin and its end."""
     return body if len(body) <= TEXT_BYTES_MAX else b"%b %b" % (body[:_HALF], body[-_HALF:])
 
 
 def texts_of(bodies: Sequence[bytes]) -> Texts:
-    """Return the words of pages; what is longer than `TEXT_BYTES_MAX` is not read.
-
-    Args:
-        bodies: of HTML or plain text, without content encoding.
-
-    Cost: linear in what is read; 30 us for a page of 21 KB, of several, and 50 us for a single one.
-    """
+    """Return the words of bodies of HTML or plain text, without content encoding."""
     bodies = [read_part(body) for body in bodies]
     page = _page_of(bodies)
     is_ascii = page < _ASCII
@@ -95,7 +73,6 @@ def _page_of(bodies: Sequence[bytes]) -> ByteArray:
 
 
 def _drop_scripts(bodies: Sequence[bytes], is_letter: MaskArray) -> None:
-    """Take scripts and styles for no letters."""
     start = len(_GAP)
     for body in bodies:
         for script in _find_scripts(body):
@@ -104,7 +81,6 @@ def _drop_scripts(bodies: Sequence[bytes], is_letter: MaskArray) -> None:
 
 
 def _outside_of_tags(opens: MaskArray, page: ByteArray) -> MaskArray:
-    """Return which bytes of a page are in no tag; `opens` says where tags begin."""
     begins, inner = _bits_of(opens), _bits_of(page != _CLOSE)
     tags = _sum(begins, inner)
     tags ^= inner
@@ -114,12 +90,11 @@ def _outside_of_tags(opens: MaskArray, page: ByteArray) -> MaskArray:
 
 
 def _sum(some: NumberArray, others: NumberArray) -> NumberArray:
-    """Add two long numbers in parts of 64 bits, the lowest part first."""
     sums = some + others
     carry, full = (
         int.from_bytes(np.packbits(mask, bitorder="little"), "little") for mask in (sums < some, sums == _FULL)
     )
-    into = ((carry << 1) + full) ^ full  # what is carried into a full part goes on to the next one
+    into = ((carry << 1) + full) ^ full  # a full part passes a carry on
     carried = np.frombuffer(into.to_bytes(len(sums) // 8 + 1, "little"), dtype=np.uint8)
     sums += np.unpackbits(carried, count=len(sums), bitorder="little")
     return sums
@@ -133,7 +108,7 @@ def _bits_of(mask: MaskArray) -> NumberArray:
 
 
 def _keep_gaps(kept: MaskArray, bodies: Sequence[bytes]) -> list[int]:
-    """Mark the gaps as kept, and return where the pages end in what is kept."""
+    """Mark the gaps as kept, and return the ends of pages among kept bytes."""
     ends = []
     kept[: len(_GAP)] = True
     counted = end = 0

@@ -1,8 +1,8 @@
-"""Who may ask the dashboard for what.
+"""Access control of the dashboard.
 
-A page elsewhere on the web must not reach it through the operator's browser. So the Host header must name this server:
-a name that an attacker's DNS points here (DNS rebinding) is refused. A change must be JSON, sent by the page itself
-(Origin), and carry the token in a header, which a browser adds for nobody else.
+Another site's page must not reach it through the operator's browser. So the Host header must name this server, which
+defeats DNS rebinding. A change must be JSON, come from the page itself (Origin), and carry the token in a header, which
+a browser never adds to another site's request.
 """
 
 from __future__ import annotations
@@ -19,8 +19,6 @@ _BEARER = "bearer "
 
 
 class Asked(NamedTuple):
-    """What access depends on: the method, whether the answer holds data of the crawl, and headers, "" if absent."""
-
     method: str
     has_data: bool
     host: str = ""
@@ -31,27 +29,22 @@ class Asked(NamedTuple):
 
 
 class RefusedAccess(NamedTuple):
-    """A status and a line that says what is wrong, and the remedy."""
-
     status: int
     text: str
 
 
 class Access:
-    """Decides about requests by the settings of the dashboard. It keeps no state."""
-
     def __init__(self, config: DashboardConfig) -> None:
         self._config = config
 
     def has_token(self, authorization: str) -> bool:
-        """Whether the header Authorization carries the token. A wrong one takes as long as the right one."""
+        """Whether the Authorization header carries the token; takes constant time."""
         if self._config.token is None or authorization[: len(_BEARER)].lower() != _BEARER:
             return False
         given = authorization[len(_BEARER) :].strip().encode(errors="replace")
         return hmac.compare_digest(given, self._config.token.encode())
 
     def refusal(self, asked: Asked) -> RefusedAccess | None:
-        """Return why a request is refused; None if it may pass."""
         if not self._is_our_host(asked.host):
             return RefusedAccess(
                 403,
@@ -87,7 +80,7 @@ class Access:
             found, ours = ip_address(name), ip_address(self._config.address)
         except ValueError:
             return name == "localhost"
-        return found.is_loopback or found == ours or ours.is_unspecified  # an address is no name: no DNS can change it
+        return found.is_loopback or found == ours or ours.is_unspecified  # no DNS answer can change an address
 
 
 def _name_of(host: str) -> str | None:

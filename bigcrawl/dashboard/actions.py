@@ -1,46 +1,52 @@
-"""Which actions of `scrapy frontier` the dashboard runs, and with which of their options.
+"""The actions of `scrapy frontier` that the dashboard runs, with the permitted options.
 
-To add one, add a row. What reads the server's files, waits for long or walks through all hosts has none.
+To add one, add a row. Actions that read the server's files, wait for long or walk through all hosts must not be added.
 """
 
 from __future__ import annotations
 
+import bisect
+import shutil
+from collections.abc import Awaitable, Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from bigcrawl.commands.frontier import parse_action, run_action
-from bigcrawl.commands.looking.status import status_of
-from bigcrawl.dashboard.figures import read_disks, read_history_since
 from bigcrawl.exceptions import ConfigError
 from bigcrawl.json_text import read_json
+from bigcrawl.scheduler.crawl.history import TIME_S
+from bigcrawl.views.history import history_of
+from bigcrawl.views.opened_crawl import in_crawl
+from bigcrawl.views.status import status_of
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
 
-    from bigcrawl.commands.opened_crawl import OpenedCrawl
     from bigcrawl.config import Config
     from bigcrawl.dashboard.kept import KeptCrawl
+    from bigcrawl.views.opened_crawl import OpenedCrawl
 
-LISTED_MAX: Final = 100  # hosts, or PLDs of each reason, in one answer
+
+LISTED_MAX: Final = 100  # hosts, or PLDs per reason, in one answer
 FIRST_MAX: Final = 1_000
 WORDS_MAX: Final = 100
 WORD_CHARS_MAX: Final = 4_096
 _PATTERN: Final = "*?["
 
+Act = Callable[["Config", str, "list[str]"], dict[str, Any]]
+"""Runs an action, given its name, options and words, and returns its result as data."""
+
 
 @dataclass(frozen=True, slots=True)
 class Look:
-    """A question.
+    """A read-only action.
 
     Attributes:
-        options: that may be given.
-        words: fixed ones, which come first.
-        fixed: options without a value that are always given.
-        words_max: how many the asker may add; none if words change something.
-        kept_s: how long its result is given again.
+        words: fixed words, which come first.
+        fixed: options without a value that are always set.
+        words_max: permitted further words; 0 if words would change something.
         reads_files: whether it may wait for the disk of the state directory.
-        read: answers instead of an action, given configuration and options.
-        ask: answers instead of an action that is asked for often, given the crawl that is kept open.
+        read, ask: replace the action; `ask` uses the crawl that is kept open.
     """
 
     options: tuple[str, ...] = ()
@@ -51,6 +57,30 @@ class Look:
     reads_files: bool = False
     read: Callable[[Config, Mapping[str, str]], dict[str, Any]] | None = None
     ask: Callable[[OpenedCrawl], Awaitable[dict[str, Any]]] | None = None
+
+
+def read_history_since(config: Config, options: Mapping[str, str]) -> dict[str, Any]:
+    """Return the samples of the crawl's history after `since`, Unix seconds, or all without it."""
+    text = options.get("since", "0")
+    try:
+        since_s = float(text)
+    except ValueError:
+        raise ConfigError(f"since is {text[:40]!r}; must be Unix seconds") from None
+    columns = in_crawl(config, history_of)
+    first = bisect.bisect_right([time_s or 0.0 for time_s in columns[TIME_S]], since_s)
+    return {name: values[first:] for name, values in columns.items()}
+
+
+def read_disks(config: Config, _options: Mapping[str, str]) -> dict[str, Any]:
+    """Return size and free space, in bytes, of the disks of state directory and WARC files that answer."""
+    places = {"state": config.crawl.state_dir, "warc": config.crawl.warc_dir}
+    found = {}
+    for name, path in places.items():
+        if path is not None:
+            with suppress(OSError):
+                used = shutil.disk_usage(path)
+                found[name] = {"size": used.total, "free": used.free}
+    return {"disks": found}
 
 
 LOOKS: Final[dict[str, Look]] = {
@@ -78,11 +108,11 @@ CHANGES: Final[dict[str, tuple[str, ...]]] = {
     "delay": ("delay", "pld-delay", "unset"),
     "awaken": (),
 }
-"""By action, the options that may be given."""
+"""Permitted options by action."""
 
 
 class ActionCall(NamedTuple):
-    """A checked call of an action: its name, words and options; an option without value has None."""
+    """A checked call of an action; an option without value has None."""
 
     name: str
     words: tuple[str, ...] = ()
@@ -90,10 +120,9 @@ class ActionCall(NamedTuple):
 
 
 def look_of(name: str, query: Mapping[str, Sequence[str]]) -> ActionCall:
-    """Return the call that a query string asks for: `word` is the action's argument, the others are options.
+    """Return the call for a query string: `word` is the action's argument, the others are options.
 
-    Raises:
-        ConfigError: the action has no such option, there is a word too many, or a word or number is out of bounds.
+    Raises ConfigError for unknown options, too many words, and values out of bounds.
     """
     look = LOOKS[name]
     words = tuple(query.get("word", ()))
@@ -110,11 +139,7 @@ def look_of(name: str, query: Mapping[str, Sequence[str]]) -> ActionCall:
 
 
 def change_of(name: str, body: bytes) -> ActionCall:
-    """Return the call that a body asks for: JSON such as `{"words": ["example.com"], "options": {"urls": 5}}`.
-
-    Raises:
-        ConfigError: the request is malformed, or the action has no such option.
-    """
+    """Return the call for a body: JSON such as `{"words": ["example.com"], "options": {"urls": 5}}`."""
     try:
         told = read_json(body or b"{}")
     except ValueError:
@@ -134,24 +159,15 @@ def change_of(name: str, body: bytes) -> ActionCall:
     )
 
 
-def run(config: Config, call: ActionCall, kept: KeptCrawl) -> dict[str, Any]:
-    """Run the action and return its result for programs. It may wait for Redis or a disk.
-
-    Args:
-        config: of the crawl.
-        call: as `look_of` or `change_of` returned it.
-        kept: the crawl that the thread of looks without files keeps open.
-
-    Raises:
-        BigcrawlError: as the action.
-    """
+def run(config: Config, call: ActionCall, kept: KeptCrawl, act: Act) -> dict[str, Any]:
+    """Run the action and return its result as data. It may wait for Redis or a disk."""
     look = LOOKS.get(call.name)
     if look is not None and look.ask is not None:
         return kept.ask(look.ask)
     if look is not None and look.read is not None:
         return look.read(config, {option: value or "" for option, value in call.options})
     options = [f"--{option}" if value is None else f"--{option}={value}" for option, value in call.options]
-    return run_action(config, call.name, parse_action(call.name, [*options, *call.words])).data
+    return act(config, call.name, [*options, *call.words])
 
 
 def _check(name: str, words: Sequence[str], options: Mapping[str, Any], allowed: Sequence[str]) -> None:

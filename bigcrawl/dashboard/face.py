@@ -1,12 +1,12 @@
 """The dashboard's requests and answers.
 
-    GET  /                  the page, which shows nothing of the crawl by itself, and its files
-    GET  /api/access        what the given token, if any, permits
-    GET  /api/<action>      what `scrapy frontier <action> --json` prints, see `actions.LOOKS`
+    GET  /                  the page and its files, without data of the crawl
+    GET  /api/access        the rights of the given token
+    GET  /api/<action>      the output of `scrapy frontier <action> --json`, see `actions.LOOKS`
     POST /api/<action>      a change, see `actions.CHANGES`
 
-Errors are `{"error": "one line"}`. Sizes and numbers are bounded: 16 KB of headers (Twisted's bound), `BODY_MAX`,
-the connections and their times (`bigcrawl.serving.sites`), and the jobs that may wait for the worker.
+Errors are `{"error": "one line"}`. Bounded are headers (16 KB, by Twisted), bodies (`BODY_MAX`), connections and their
+times (`bigcrawl.serving.sites`), and jobs that wait for a worker.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from bigcrawl.serving.sites import QuietSite
 
 if TYPE_CHECKING:
     from bigcrawl.config import Config
-    from bigcrawl.dashboard.actions import ActionCall
+    from bigcrawl.dashboard.actions import Act, ActionCall
 
 logger = logging.getLogger(__name__)
 
@@ -50,15 +50,15 @@ _HEADERS: Final = {
 
 
 class DashboardRequest(Request):
-    """A request whose body is kept in memory, up to `BODY_MAX`."""
+    """A request whose body stays in memory, up to `BODY_MAX`."""
 
     def gotLength(self, length: int | None) -> None:  # noqa: N802 - Twisted's name
-        """Never open a file for a body, whatever length is told."""
+        """Never open a file for a body, whatever its declared length."""
         self._left = BODY_MAX
         super().gotLength(0)  # type: ignore[no-untyped-call]
 
     def handleContentChunk(self, data: bytes) -> None:  # noqa: N802 - Twisted's name
-        """Keep a part of the body, or close the connection if there is too much."""
+        """Append to the body, or close the connection if it is too long."""
         is_over = self._left < 0
         self._left -= len(data)
         if self._left >= 0:
@@ -69,31 +69,27 @@ class DashboardRequest(Request):
             channel.loseConnection()
 
     def process(self) -> None:
-        """Answer, unless the body was too long."""
         if self._left >= 0:
             super().process()  # type: ignore[no-untyped-call]
 
 
 class DashboardSite(QuietSite):
-    """The whole dashboard of one crawl: create, `start`, listen, `stop`."""
+    """The dashboard of one crawl: create, `start`, listen, `stop`."""
 
-    def __init__(self, config: Config) -> None:
-        """`config` has the URL of the crawl's Redis, that of an embedded server too."""
-        self._face = _Face(config)
+    def __init__(self, config: Config, act: Act) -> None:
+        """`config` must have the URL of the crawl's Redis, also of an embedded server; `act` runs actions."""
+        self._face = _Face(config, act)
         super().__init__(self._face)
         self.requestFactory = DashboardRequest
 
     def start(self) -> None:
-        """Begin the threads that answer."""
         self._face.start()
 
     async def stop(self) -> None:
-        """End them, within three seconds."""
         await self._face.stop()
 
 
 def listener_of(config: Config) -> Listener:
-    """Return what serves the site where the settings say."""
     where = config.dashboard
     return Listener("dashboard", "BIGCRAWL_DASHBOARD_PORT", where.address, where.ports, "/")
 
@@ -101,12 +97,13 @@ def listener_of(config: Config) -> Listener:
 class _Face(Resource):
     isLeaf = True  # noqa: N815 - Twisted's name
 
-    def __init__(self, config: Config) -> None:
+    def __init__(self, config: Config, act: Act) -> None:
         super().__init__()  # type: ignore[no-untyped-call]
         self._config = config
+        self._act = act
         self._access = Access(config.dashboard)
         self._files = page_files()
-        # A disk that hangs does not keep what Redis knows from being shown.
+        # Two workers, so that a hung disk blocks no answer that needs only Redis.
         self._kept = KeptCrawl(config)
         self._quick, self._slow = Worker("bigcrawl-dashboard", self._kept.close), Worker("bigcrawl-dashboard-files")
         self._tasks: set[asyncio.Task[None]] = set()
@@ -120,7 +117,6 @@ class _Face(Resource):
         await asyncio.gather(self._quick.stop(), self._slow.stop())
 
     def render(self, request: Any) -> bytes | int:
-        """Answer a request at once, or when a worker has the result."""
         for name, value in _HEADERS.items():
             request.setHeader(name, value)
         asked = _asked(request)
@@ -171,14 +167,13 @@ class _Face(Resource):
         answer = await worker.change(lambda: self._ran(call))
         self._quick.forget()
         self._slow.forget()
-        # Not its words, which may be long; `scrapy frontier` shows what is in force.
+        # The words are not logged, because they may be long; `scrapy frontier` shows the orders in force.
         logger.info("dashboard: %(action)s, status %(status)d", {"action": call.name, "status": answer.status})
         return answer
 
     def _ran(self, call: ActionCall) -> JobAnswer:
-        """Run an action, in a worker's thread."""
         try:
-            return JobAnswer(200, json.dumps(run(self._config, call, self._kept)).encode())
+            return JobAnswer(200, json.dumps(run(self._config, call, self._kept, self._act)).encode())
         except TransientStoreError as error:
             return _error(503, str(error))
         except CorruptionError as error:
@@ -243,7 +238,7 @@ def _said(request: Any, status: int, text: str) -> bytes:
 
 
 def _sent(request: Any, answer: JobAnswer) -> bytes:
-    """Set status and type. Return the body."""
+    """Set status and type, and return the body."""
     request.setResponseCode(answer.status)
     request.setHeader("content-type", "application/json")
     if answer.status == 401:

@@ -1,4 +1,4 @@
-"""What a browser loads: the page with its scripts and styles, read once. All of it is the same for every crawl."""
+"""The files of the page, which are the same for every crawl."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ TYPES: Final = {
     ".css": "text/css; charset=utf-8",
     ".js": "text/javascript; charset=utf-8",
 }
-# Nothing is loaded from elsewhere, nothing in the page itself is run, and no other page may contain it.
+# Nothing is loaded from elsewhere, inline scripts do not run, and no other page can embed it.
 CONTENT_SECURITY_POLICY: Final = (
     "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src data:; base-uri 'none'; "
     "form-action 'none'; frame-ancestors 'none'"
@@ -21,8 +21,6 @@ CONTENT_SECURITY_POLICY: Final = (
 
 
 class File(NamedTuple):
-    """A file and its content type."""
-
     content_type: str
     body: bytes
 

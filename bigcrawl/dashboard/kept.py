@@ -1,7 +1,7 @@
-"""The crawl as one thread keeps it open between questions that are asked every second or two.
+"""A crawl kept open between frequent queries.
 
-To open a crawl costs a connection, its record with the list of suffixes, and an event loop: three times what a status
-costs. What was opened is used for `KEPT_S` at most, because the crawl may be deleted and begun anew meanwhile.
+Opening a crawl takes three times as long as reading its status. It is reopened after `KEPT_S`, because another crawl
+may have replaced it.
 """
 
 from __future__ import annotations
@@ -11,9 +11,9 @@ import time
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Final
 
-from bigcrawl.commands.opened_crawl import OpenedCrawl
 from bigcrawl.exceptions import BigcrawlError
 from bigcrawl.redisdb.client import RedisClient
+from bigcrawl.views.opened_crawl import OpenedCrawl
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
@@ -24,10 +24,9 @@ KEPT_S: Final = 60.0
 
 
 class KeptCrawl:
-    """An open crawl with an event loop. All methods belong to one thread."""
+    """An open crawl with an event loop; use it in one thread only."""
 
     def __init__(self, config: Config) -> None:
-        """`config` has the URL of the crawl's Redis."""
         self._config = config
         self._runner: asyncio.Runner | None = None
         self._crawl: OpenedCrawl | None = None
@@ -37,17 +36,12 @@ class KeptCrawl:
         return f"<KeptCrawl {self._crawl!r}>"
 
     def ask(self, question: Callable[[OpenedCrawl], Awaitable[dict[str, Any]]]) -> dict[str, Any]:
-        """Return the answer to a question about the crawl.
-
-        Raises:
-            BigcrawlError: as the question, and as `OpenedCrawl.of`. The next question opens the crawl anew.
-        """
+        """Return the answer to a question about the crawl. After an error, the next question reopens it."""
         if self._runner is None:
             self._runner = asyncio.Runner()
         return self._runner.run(self._ask(question))
 
     def close(self) -> None:
-        """Close it, and the loop."""
         if self._runner is not None:
             with suppress(BigcrawlError):
                 self._runner.run(self._close())

@@ -1,7 +1,6 @@
-"""The thread that runs the dashboard's jobs, one at a time, and keeps results, so that watching has a bounded cost.
+"""A thread that runs the dashboard's jobs one by one and caches results, so that many browsers cost no more than one.
 
-However many browsers watch, each question is asked once in its time. A thread that hangs, with a disk for instance,
-delays no end: it is a daemon, and dies with the process.
+It is a daemon thread, so that a hung disk does not delay the end of the process.
 """
 
 from __future__ import annotations
@@ -18,14 +17,12 @@ from bigcrawl.bounded import BoundedDict
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable
 
-JOBS_MAX: Final = 32  # that wait; a further one is refused
+JOBS_MAX: Final = 32  # further jobs are refused
 KEPT_MAX: Final = 64  # results
-STOP_S: Final = 3.0  # for the job under way to end
+STOP_S: Final = 3.0  # for the running job to end
 
 
 class JobAnswer(NamedTuple):
-    """The result of a job: an HTTP status and JSON."""
-
     status: int
     body: bytes
 
@@ -42,10 +39,10 @@ class _Job(NamedTuple):
 
 
 class Worker:
-    """One thread and what it has answered. All methods belong to the event loop; only jobs run in the thread."""
+    """One thread and its cached results. Methods must be called in the event loop; only jobs run in the thread."""
 
     def __init__(self, name: str, at_end: Callable[[], None] | None = None) -> None:
-        """`at_end` is called in the thread when it ends, and must not raise."""
+        """`at_end` runs in the thread at its end, and must not raise."""
         self._name = name
         self._at_end = at_end
         self._jobs: queue.SimpleQueue[_Job | None] = queue.SimpleQueue()
@@ -58,13 +55,12 @@ class Worker:
         return f"<Worker {self._name} waiting={self._waiting} kept={len(self._kept)}>"
 
     def start(self) -> None:
-        """Begin the thread."""
         self._loop = asyncio.get_running_loop()
         self._ended = self._loop.create_future()
         threading.Thread(target=self._work, name=self._name, daemon=True).start()
 
     async def stop(self) -> None:
-        """Wait for the job under way, `STOP_S` at most, and refuse those that wait."""
+        """Refuse the waiting jobs, and wait for the running one, `STOP_S` at most."""
         if self._ended is None:
             return
         with suppress(queue.Empty):
@@ -74,12 +70,9 @@ class Worker:
         await asyncio.wait({self._ended}, timeout=STOP_S)
 
     async def ask(self, key: Hashable, run: Callable[[], JobAnswer], kept_s: float) -> JobAnswer:
-        """Return the result of a job, or that of a job with the same key that is under way or ended `kept_s` ago.
+        """Return the result of a job, or that of a job with the same key that runs or ended less than `kept_s` ago.
 
-        Args:
-            key: of the question.
-            run: answers it; it may block for long, and must not raise.
-            kept_s: how long its result is given again.
+        `run` may block for long, and must not raise.
         """
         until, result = self._kept.get(key, (0.0, None))
         if result is None or time.monotonic() >= until:
@@ -91,7 +84,6 @@ class Worker:
         return await asyncio.shield(result)
 
     async def change(self, run: Callable[[], JobAnswer]) -> JobAnswer:
-        """Return the result of a job that changes something; what was kept before is asked for anew."""
         if self._waiting >= JOBS_MAX:
             return BUSY
         answer = await asyncio.shield(self._begin(run))
@@ -99,11 +91,10 @@ class Worker:
         return answer
 
     def forget(self) -> None:
-        """Keep no result any longer."""
         self._kept.clear()
 
     def _keep(self, key: Hashable, result: Result, kept_s: float) -> None:
-        """Keep a result that has come, unless a change has come first."""
+        """Keep a result, unless a change has dropped it."""
         if self._kept.get(key, (0.0, None))[1] is result:
             self._kept.remember(key, (time.monotonic() + kept_s, result))
 

@@ -1,7 +1,7 @@
-"""Limits on the use of one connection: number of requests, and age.
+"""Limits on the number of requests and the age of a connection.
 
-libcurl enforces the age but does not count requests. They are counted here by host and port, which means by connection
-as long as a server has one at a time. With BIGCRAWL_HOST_CONNECTIONS above 1, connections share a count.
+libcurl limits the age, but counts no requests. They are counted by host and port, so with BIGCRAWL_HOST_CONNECTIONS
+above 1 the connections of a server share a count.
 """
 
 from __future__ import annotations
@@ -14,14 +14,11 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 SERVERS_MAX: Final = 4_096
-"""As many as connections kept open. A server that is dropped starts a new count."""
+"""With more, the one used longest ago is dropped, and starts a new count."""
 
 
 class ConnectionLimits:
-    """Counts the requests of each server's connection, and reports which limit ended it.
-
-    Cost: 0.5 us per request.
-    """
+    """Counts the requests of each server's connection, and reports which limit ended it."""
 
     def __init__(
         self,
@@ -40,12 +37,10 @@ class ConnectionLimits:
         return f"<ConnectionLimits servers={len(self._used)}>"
 
     def is_last(self, netloc: str) -> bool:
-        """Whether the next request to the server must be the last on its connection."""
         used = self._used.get(netloc)
         return (used[0] if used else 0) + 1 >= self._requests_max
 
     def note(self, netloc: str, *, is_last: bool, is_new: bool) -> None:
-        """Record a request, with the result of `is_last` for it, and whether it opened a connection."""
         used = self._used.pop(netloc, None)
         if is_new and used is not None and self._now() - used[1] > self._age_max_s:
             self._meet_limit("connection-age")

@@ -11,7 +11,6 @@ pipelines, a callback's `engine.download_async`, robots.txt) take Scrapy's own p
 from __future__ import annotations
 
 import asyncio
-from contextlib import contextmanager
 from time import monotonic
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
@@ -26,19 +25,18 @@ from bigcrawl.config import read_config
 from bigcrawl.downloads.middleware import MiddlewareChain
 from bigcrawl.downloads.own_errors import OwnErrors
 from bigcrawl.downloads.signalling import Signalling
-from bigcrawl.scheduler.adapter.early_server import begin_server
+from bigcrawl.downloads.unread import unread_of
+from bigcrawl.scheduler.adapter.early_server import begin_server, end_server
 from bigcrawl.scheduler.adapter.fetch_errors import FetchAbortedError
 from bigcrawl.scheduler.adapter.registry import frontier_of, note_proxy
-from bigcrawl.stats_buffer import StatsBuffer
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable
 
     from scrapy import Request, Spider
     from scrapy.crawler import Crawler
 
     from bigcrawl.scheduler.adapter.frontier import Frontier
-    from bigcrawl.scheduler.adapter.started_requests import StartedRequests
 
 
 class Downloader(ScrapyDownloader):
@@ -46,28 +44,36 @@ class Downloader(ScrapyDownloader):
 
     def __init__(self, crawler: Crawler) -> None:
         begin_server(crawler)  # this is the first component of an engine
-        super().__init__(crawler)
+        try:
+            super().__init__(crawler)
+        except BaseException:
+            end_server(crawler)
+            raise
+        self._delay = 0.0  # of slots that have none in DOWNLOAD_SLOTS: the frontier keeps DOWNLOAD_DELAY
         self._crawler = crawler
         self._signalling = Signalling(crawler)
         self._chain = MiddlewareChain(self.middleware)
-        self._stats_buffer = StatsBuffer(crawler)
+        self._unread = unread_of(crawler)
         self._redirects_max = crawler.settings.getint("REDIRECT_MAX_TIMES")
         self._frontier: Frontier | None = None
         self.handlers: Any = LimitedHandlers(crawler, self.handlers)
 
+    def close(self) -> None:
+        end_server(self._crawler)
+        super().close()
+
     def fetch(self, request: Request, spider: Spider | None = None) -> Deferred[Response | Request]:
         """Download through the middlewares; fires with a response, or with a request that replaces it."""
         self._frontier = self._frontier or frontier_of(self._crawler)
-        if self._frontier is None or not self._is_frontiers(self._frontier.started, request):
+        if self._frontier is None:
+            return super().fetch(request)
+        started = self._frontier.started
+        if not (started.is_handed_out(request) or started.is_refused(request)):
             return super().fetch(request)
         self.active.add(request)  # now, not when the task starts: the engine may hand out more in this turn
         task = asyncio.ensure_future(self._fetch_now(self._frontier, request))
         task.add_done_callback(lambda _: self.active.discard(request))
         return Deferred.fromFuture(task)
-
-    @staticmethod
-    def _is_frontiers(started: StartedRequests, request: Request) -> bool:
-        return started.is_handed_out(request) or started.is_refused(request)
 
     def abort(self) -> int:
         """Abort all running fetches; return how many there were."""
@@ -88,7 +94,7 @@ class Downloader(ScrapyDownloader):
         except IgnoreRequest:
             # Scrapy's middlewares refuse a redirect beyond the limit without counting it.
             if request.meta.get("redirect_times", 0) >= self._redirects_max and frontier.started.was_answered(request):
-                self._stats_buffer.inc_value("bigcrawl/limits/redirects")
+                self._unread.note_unread(request, "redirects")
             raise
         if isinstance(result, Response):
             frontier.started.note_received(request, result)
@@ -127,12 +133,23 @@ class LimitedHandlers:
         if frontier is None:
             return await self._handlers.download_request_async(request)  # type: ignore[no-any-return]
         started = monotonic()
+        task = asyncio.current_task()
+        assert task is not None
+        self._running[task] = request
         try:
-            with self._giving_up(request):
+            try:
                 while wait_us := frontier.started.try_send(request):  # noqa: ASYNC110 - what was sent meanwhile counts
                     await asyncio.sleep(wait_us / 1_000_000)
                 started = monotonic()
-                response = await self._limited(frontier, request)
+                response = await self._limited(frontier, request, task)
+            except asyncio.CancelledError as error:
+                if task not in self._given_up:
+                    raise
+                task.uncancel()
+                raise self._given_up[task] from error
+            finally:
+                del self._running[task]
+                self._given_up.pop(task, None)
         except BaseException as error:
             if not frontier.started.refusal_of(request):
                 self._own_errors.note(error, request)
@@ -141,36 +158,17 @@ class LimitedHandlers:
         frontier.started.note_response(request, response, round((monotonic() - started) * 1000))
         return response
 
-    async def _limited(self, frontier: Frontier, request: Request) -> Response:
+    async def _limited(self, frontier: Frontier, request: Request, task: asyncio.Task[Any]) -> Response:
         refusal = frontier.started.refusal_of(request)
         if refusal is not None:
             raise refusal
         if self._aborted or not frontier.started.may_send(request):
             raise _abort_error(request)
-        task = asyncio.current_task()
-        assert task is not None
         deadline = asyncio.get_running_loop().call_later(self._deadline_s, self._miss_deadline, task)
         try:
             return await self._handlers.download_request_async(request)  # type: ignore[no-any-return]
         finally:
             deadline.cancel()
-
-    @contextmanager
-    def _giving_up(self, request: Request) -> Iterator[None]:
-        """Let a fetch be given up in this block."""
-        task = asyncio.current_task()
-        assert task is not None
-        self._running[task] = request
-        try:
-            yield
-        except asyncio.CancelledError as error:
-            if task not in self._given_up:
-                raise
-            task.uncancel()
-            raise self._given_up[task] from error
-        finally:
-            del self._running[task]
-            self._given_up.pop(task, None)
 
     def _miss_deadline(self, task: asyncio.Task[Any]) -> None:
         self._give_up([task], self._deadline_error)

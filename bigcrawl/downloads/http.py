@@ -4,7 +4,7 @@ With libcurl a direct GET takes a fifth of the CPU of Scrapy's default handler, 
 read them, by our own reader (odd_servers.py) where libcurl refuses them. The contract of a handler is kept
 (response_builder.py): signals with StopDownload, sizes, data loss, Scrapy's own exceptions. All other requests (another
 method, a body, a proxy, a bound address, credentials in the URL, the project's own TLS settings) go to Scrapy's default
-handler.
+handler. What that cannot read through an HTTP proxy is read by our own reader, too.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ import errno
 import logging
 import math
 from collections import OrderedDict
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 import pycurl
@@ -33,15 +34,18 @@ from twisted.internet.ssl import Certificate
 from bigcrawl.config import read_config
 from bigcrawl.downloads import odd_servers
 from bigcrawl.downloads.connection_limits import ConnectionLimits
+from bigcrawl.downloads.kept_connections import KeptConnections
+from bigcrawl.downloads.odd_servers import Proxy
+from bigcrawl.downloads.packing import is_whole
 from bigcrawl.downloads.resolution import address_of
-from bigcrawl.downloads.response_builder import ResponseBuilder
+from bigcrawl.downloads.response_builder import Bounds, ResponseBuilder
 from bigcrawl.downloads.signalling import Signalling
 from bigcrawl.downloads.transfers import Transfers
+from bigcrawl.downloads.unread import unread_of
 from bigcrawl.politeness import addresses
-from bigcrawl.scheduler.adapter.fetch_errors import FetchAbortedError, UrlRefusedError
+from bigcrawl.scheduler.adapter.fetch_errors import UNDER_LEASE, FetchAbortedError, UrlRefusedError
 from bigcrawl.scheduler.adapter.registry import frontier_of, is_crawling
 from bigcrawl.scheduler.gates.address_check import UNIDENTIFIED
-from bigcrawl.stats_buffer import StatsBuffer
 
 if TYPE_CHECKING:
     from typing import Self
@@ -92,24 +96,29 @@ class HttpDownloadHandler:
         settings = crawler.settings
         self._crawler = crawler
         self._signalling = Signalling(crawler)
-        self._maxsize = settings.getint("DOWNLOAD_MAXSIZE")
-        self._warnsize = settings.getint("DOWNLOAD_WARNSIZE")
         self._fails_on_dataloss = settings.getbool("DOWNLOAD_FAIL_ON_DATALOSS")
         self._timeout_s = settings.getfloat("DOWNLOAD_TIMEOUT")
         config = read_config(settings)
-        self._limits = config.limits
+        self._limits = limits = config.limits
+        self._bounds = Bounds(
+            settings.getint("DOWNLOAD_MAXSIZE"),
+            settings.getint("DOWNLOAD_WARNSIZE"),
+            limits.header_bytes_max,
+            limits.headers_max,
+        )
         self._is_nameless = not config.politeness.contact
-        self._stats_buffer = StatsBuffer(crawler)
+        self._unread = unread_of(crawler)
         self._connection_limits = ConnectionLimits(
-            self._limits.connection_requests_max, self._limits.connection_age_s, self._count_limit
+            self._limits.connection_requests_max, self._limits.connection_age_s, partial(self._unread.note_unread, None)
         )
         self._is_direct = not settings.get("DOWNLOAD_BIND_ADDRESS")
         self._has_default_tls = all(settings.get(name) == Settings().get(name) for name in _TLS_SETTINGS)
         self._has_warned_of_dataloss = False
         self._scrapys: HTTP11DownloadHandler | None = None
         self._idle: list[pycurl.Curl] = []
+        self._kept = KeptConnections()
         self._lost: OrderedDict[str, None] = OrderedDict()  # servers whose next request needs a new connection
-        self._odd: OrderedDict[str, None] = OrderedDict()  # servers that libcurl cannot read
+        self._odd: OrderedDict[str, None] = OrderedDict()  # servers, and single URLs, that libcurl cannot read
         self._certificates: OrderedDict[str, Certificate] = OrderedDict()
         self._transfers: Transfers | None = None  # made with the first request: a plug-in may make this before the loop
 
@@ -126,17 +135,22 @@ class HttpDownloadHandler:
 
     async def download_request(self, request: Request) -> Response:
         """Download; raises Scrapy's download errors and StopDownload."""
-        lines = self._header_lines(request) if self._is_plain(request) else None
+        is_plain = self._is_plain(request)
+        proxy = None if is_plain or not self._is_readable(request) else Proxy.of(request)
+        lines = self._header_lines(request) if is_plain or proxy else None
         if lines is None:
             return await self._through_scrapy(request)
-        return await self._exchange(request, lines)
+        return await (self._through_proxy(request, lines, proxy) if proxy else self._exchange(request, lines))
 
     def _is_plain(self, request: Request) -> bool:
+        return not request.meta.get("proxy") and self._is_readable(request)
+
+    def _is_readable(self, request: Request) -> bool:
+        """Whether our own readers can fetch it, perhaps through a proxy."""
         meta, url = request.meta, request.url
         return (
             request.method == "GET"
             and not request.body
-            and not meta.get("proxy")
             and not meta.get("bindaddress")
             and self._is_direct
             and (url.startswith("http://") or self._has_default_tls)
@@ -146,12 +160,9 @@ class HttpDownloadHandler:
     def _can_return(self, request: Request) -> bool:
         """Whether the frontier silently takes the request back for its host's next turn."""
         frontier = frontier_of(self._crawler)
-        return frontier is not None and frontier.started.is_handed_out(request) and request.errback is None
-
-    def _may_send(self, request: Request) -> bool:
-        """Whether the frontier allows the request to be sent now."""
-        frontier = frontier_of(self._crawler)
-        return frontier is None or frontier.started.may_send(request)
+        if frontier is None or UNDER_LEASE in request.meta:
+            return frontier is not None
+        return frontier.started.is_handed_out(request) and request.errback is None
 
     def _checked_address(self, request: Request) -> str:
         """Return the address that the frontier checked for this request; empty if it is not the frontier's."""
@@ -166,15 +177,50 @@ class HttpDownloadHandler:
         frontier = frontier_of(self._crawler)
         return self._limits.truncates and (frontier is None or frontier.started.is_handed_out(request))
 
-    def _count_limit(self, reason: str) -> None:
-        self._stats_buffer.inc_value(f"bigcrawl/limits/{reason}")
-
     async def _through_scrapy(self, request: Request) -> Response:
         if self._scrapys is None:
             from scrapy.core.downloader.handlers.http11 import HTTP11DownloadHandler  # a tenth of a crawl's start
 
             self._scrapys = build_from_crawler(HTTP11DownloadHandler, self._crawler)
-        return await self._scrapys.download_request(request)
+        response = await self._scrapys.download_request(request)
+        if "dataloss" in response.flags:
+            if is_whole(response.headers.getlist(b"Content-Encoding"), response.body):
+                response.flags.remove("dataloss")
+            else:
+                self._unread.note_unread(request, "dataloss")
+        return response
+
+    async def _through_proxy(self, request: Request, lines: list[bytes], proxy: Proxy) -> Response:
+        """Fetch through a proxy, by Scrapy's handler; once that cannot read an answer, by our own reader.
+
+        As over no proxy, the next request to that server is the first that is read so.
+        """
+        from scrapy.core.downloader.handlers.http11 import TunnelError  # with the handler, see `_through_scrapy`
+
+        name = f"{urlparse_cached(request).netloc} by {proxy.host}:{proxy.port}"
+        if name not in self._odd:
+            try:
+                return await self._through_scrapy(request)
+            except DownloadTimeoutError:  # of which the end of a head may have been waited for
+                _remember(self._odd, name)
+                raise
+            except (DownloadFailedError, ResponseDataLossError, TunnelError) as error:
+                if odd_servers.refuses_tunnel(str(error)):
+                    if self._can_return(request):
+                        raise DownloadFailedError(str(error)) from error
+                    raise
+                has_room = len(self._odd) < SERVERS_REMEMBERED
+                _remember(self._odd, name)
+                if has_room and self._can_return(request):
+                    message = f"{request.url}: {error}; its answer is read at its host's next turn"
+                    raise FetchAbortedError(message) from error
+                raise
+        builder = self._new_builder(request)
+        try:
+            return await self._ask_odd(builder, await address_of(proxy.host), lines, proxy)
+        finally:
+            if builder.limit:
+                self._unread.note_unread(request, builder.limit)
 
     def _header_lines(self, request: Request) -> list[bytes] | None:
         """Return the request's header lines in order; None if a value contains a line break."""
@@ -195,37 +241,40 @@ class HttpDownloadHandler:
         if self._is_nameless and is_crawling() and addresses.refusal(address) is None:
             raise UrlRefusedError(request.url, UNIDENTIFIED)
         try:
-            if url.netloc in self._odd:
+            if url.netloc in self._odd or request.url in self._odd:
                 return await self._ask_odd(builder, address, lines)
             return await self._transfer(builder, address, lines)
         finally:
             if builder.limit:
-                self._count_limit(builder.limit)
+                self._unread.note_unread(request, builder.limit)
 
     def _new_builder(self, request: Request) -> ResponseBuilder:
         meta = request.meta
-        maxsize = meta.get("download_maxsize", self._maxsize)
-        warnsize = meta.get("download_warnsize", self._warnsize)
+        bounds = self._bounds
+        if "download_maxsize" in meta or "download_warnsize" in meta:
+            body_max = meta.get("download_maxsize", bounds.body_max)
+            body_warns = meta.get("download_warnsize", bounds.body_warns)
+            bounds = bounds._replace(body_max=body_max, body_warns=body_warns)
         return ResponseBuilder(
             request,
             self._signalling,
-            self._crawler.spider,
-            maxsize=maxsize,
-            warnsize=warnsize,
-            limits=self._limits,
+            bounds,
             may_repeat=not self._can_return(request),
-            may_send=self._may_send,
+            is_stale=self._kept.is_stale,
+            watch=frontier.started if (frontier := frontier_of(self._crawler)) is not None else None,
             truncates=self._truncates(request),
         )
 
-    async def _ask_odd(self, builder: ResponseBuilder, address: str, lines: list[bytes]) -> Response:
-        """Fetch from a server that libcurl cannot read."""
+    async def _ask_odd(
+        self, builder: ResponseBuilder, address: str, lines: list[bytes], proxy: Proxy | None = None
+    ) -> Response:
+        """Fetch from a server that libcurl or Twisted cannot read."""
         request, url = builder.request, urlparse_cached(builder.request)
         target = _target(request.url.partition("#")[0])
         certificate, loss = None, ""
         try:
             async with asyncio.timeout(request.meta.get("download_timeout", self._timeout_s)):
-                loss, certificate = await odd_servers.ask(url, target, address, lines, builder)
+                loss, certificate = await odd_servers.ask(url, target, address, lines, builder, proxy)
         except TimeoutError as error:
             self._run_out_of_time(builder, error)
         if builder.stopped is None and not builder.is_truncated:
@@ -240,7 +289,9 @@ class HttpDownloadHandler:
         url = urlparse_cached(request)
         curl = self._idle.pop() if self._idle else _new_curl(self._limits.connection_age_s)
         _aim(curl, request.url.partition("#")[0], address, lines)
-        curl.setopt(pycurl.FRESH_CONNECT, url.netloc in self._lost or "fresh_connection" in meta)
+        frontier = frontier_of(self._crawler)
+        is_tried_anew = frontier is not None and frontier.started.ask_for_connection()
+        curl.setopt(pycurl.FRESH_CONNECT, url.netloc in self._lost or "fresh_connection" in meta or is_tried_anew)
         self._lost.pop(url.netloc, None)
         is_last = self._connection_limits.is_last(url.netloc)
         curl.setopt(pycurl.FORBID_REUSE, is_last)
@@ -248,10 +299,13 @@ class HttpDownloadHandler:
         curl.setopt(pycurl.HEADERFUNCTION, builder.header)
         curl.setopt(pycurl.WRITEFUNCTION, builder.body)
         curl.setopt(pycurl.PREREQFUNCTION, builder.sending)
+        builder.begin()
         error: pycurl.error | None = None
+        ended_us, socket = 0, -1
         try:
             self._transfers = self._transfers or _new_transfers()
-            await self._transfers.run(curl, url.netloc)
+            ended_us, socket = await self._transfers.run(curl, url.netloc)
+            self._kept.note(curl.getinfo(pycurl.PRIMARY_IP), curl.getinfo(pycurl.LOCAL_PORT), socket)
         except pycurl.error as failed:
             error = failed
         is_new = bool(curl.getinfo(pycurl.NUM_CONNECTS))
@@ -261,11 +315,16 @@ class HttpDownloadHandler:
         system_error = curl.getinfo(pycurl.OS_ERRNO) if error else 0
         _forget(curl)
         self._idle.append(curl)
+        if builder.is_stale:  # aborted, and so closed
+            return await self._transfer(builder, address, lines)
         if error is not None and builder.stopped is None and not builder.is_truncated:
             self._judge(error, system_error, builder, is_new)
         elif error is None and not builder.is_head_whole:
             raise DownloadFailedError(f"{request.url}: the connection ended before an answer")
-        return builder.response(peer, certificate)
+        response = builder.response(peer, certificate)
+        if frontier is not None and ended_us:
+            frontier.started.note_transfer(response, ended_us, is_kept=socket >= 0)
+        return response
 
     def _judge(self, error: pycurl.error, system_error: int, builder: ResponseBuilder, is_new: bool) -> None:
         """Raise Scrapy's exception for a failed transfer; return if the answer counts anyway.
@@ -282,10 +341,15 @@ class HttpDownloadHandler:
             _remember(self._lost, urlparse_cached(request).netloc)
         self._raise_own_error(builder)
         is_misread = code == pycurl.E_RECV_ERROR and _BROKEN_CHUNK in message
+        if code == pycurl.E_PARTIAL_FILE and builder.is_chunked():
+            _remember(self._odd, request.url)  # perhaps it was cut behind its last chunk; the next try shows it
         if code in _ODD or (is_misread and _LONG_SIZE in message):
             # Over a new connection, it is the server's own answer, and all later requests to this server are read by
             # `odd_servers`. Over an old one, it may be what was left of the answer before it.
+            has_room = len(self._odd) < SERVERS_REMEMBERED  # else the URL might come back for ever
             _remember(self._odd if is_new else self._lost, urlparse_cached(request).netloc)
+            if has_room and self._can_return(request):
+                raise FetchAbortedError(f"{request.url}: {message}; its answer is read at its host's next turn")
         if (code == pycurl.E_PARTIAL_FILE or is_misread) and builder.is_head_whole:
             self._lose(builder, ResponseDataLossError(message))
             return
@@ -309,9 +373,9 @@ class HttpDownloadHandler:
             raise FetchAbortedError(f"{url}: its connection was lost, and its host's turn is over")
 
     def _run_out_of_time(self, builder: ResponseBuilder, error: Exception) -> None:
-        """Cut the answer off, unless its packing has ended. Raises DownloadTimeoutError if it may not be cut."""
+        """Cut the answer off, unless it seems whole. Raises DownloadTimeoutError if it may not be cut."""
         self._raise_own_error(builder)
-        if not builder.is_unpackable() and not builder.cut_off():
+        if not builder.is_unpackable() and not builder.has_fallen_silent() and not builder.cut_off():
             raise DownloadTimeoutError(f"Getting {builder.request.url} took too long: {error}") from error
 
     def _lose(self, builder: ResponseBuilder, error: ResponseDataLossError) -> None:
@@ -320,7 +384,7 @@ class HttpDownloadHandler:
             return
         request = builder.request
         if not request.meta.get("download_fail_on_dataloss", self._fails_on_dataloss):
-            builder.flags.append("dataloss")
+            builder.lose()
             return
         if not self._has_warned_of_dataloss:
             self._has_warned_of_dataloss = True

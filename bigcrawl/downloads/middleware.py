@@ -1,8 +1,7 @@
-"""Calls a project's downloader middlewares at less cost.
+"""Calls a project's downloader middlewares at less cost than Scrapy.
 
-Scrapy awaits each method of each middleware, although nearly all are plain functions that return at once: 40 awaits per
-page with its defaults. Here a result is awaited only if it is awaitable. Order, arguments, allowed results and errors
-are Scrapy's (docs: Downloader Middleware).
+Scrapy awaits every method, 40 times per page with its defaults. Here only an awaitable result is awaited. All else is
+as in Scrapy (docs: Downloader Middleware).
 """
 
 from __future__ import annotations
@@ -26,29 +25,26 @@ _METHODS = ("process_request", "process_response", "process_exception")
 
 
 class MiddlewareChain:
-    """Runs the middlewares of Scrapy's own manager, in its order."""
-
     def __init__(self, manager: DownloaderMiddlewareManager) -> None:
         self._manager = manager
 
     @cached_property
     def _bound(self) -> dict[str, list[Callable[..., Any]]]:
-        """Collect the methods by name. Done lazily, because some need the spider, which is set late."""
+        """The methods by name; bound late, because some need the spider."""
         return {name: self._bind(name) for name in _METHODS}
 
     async def run(
         self, download: Callable[[Request], Coroutine[Any, Any, Response]], request: Request
     ) -> Response | Request:
-        """Send a request down the chain and through `download`, and the result up again."""
         try:
             result = await self._down(download, request)
-        except Exception as error:  # noqa: BLE001 - it is for the middlewares to say what it is
+        except Exception as error:  # noqa: BLE001 - the middlewares decide
             return await self.raised(error, request)
         return result if isinstance(result, Request) else await self._up(result, request)
 
     async def raised(self, error: Exception, request: Request) -> Response | Request:
         """Send an error up the chain, even if no request was sent down; raise it if no middleware handles it."""
-        # As in Scrapy: events that arrived with the error, on other connections, are handled first.
+        # As in Scrapy: events on other connections that came with the error are handled first.
         await asyncio.sleep(0)
         await asyncio.sleep(0)
         result = await self._around(error, request)
@@ -68,7 +64,6 @@ class MiddlewareChain:
     async def _up(self, response: Response, request: Request) -> Response | Request:
         for method in self._bound["process_response"]:
             outcome = method(request=request, response=response)
-            # The common case first: a method that inspects a response and returns it.
             if outcome is not response:
                 result = await _settled(method, outcome, may_be_none=False)
                 if isinstance(result, Request):
@@ -87,7 +82,6 @@ class MiddlewareChain:
         raise error
 
     def _bind(self, name: str) -> list[Callable[..., Any]]:
-        """Return the methods of a name in order, with the spider bound for those that still take it."""
         return [self._with_spider(method) for method in self._manager.methods[name] if method is not None]
 
     def _with_spider(self, method: Callable[..., Any]) -> Callable[..., Any]:
@@ -99,11 +93,6 @@ class MiddlewareChain:
 
 
 async def _settled(method: Callable[..., Any], outcome: Any, *, may_be_none: bool) -> Response | Request | None:
-    """Return a method's result, awaited if needed.
-
-    Raises:
-        _InvalidOutput: a middleware may not return this.
-    """
     if not isinstance(outcome, Response | Request):
         outcome = await ensure_awaitable(outcome, _warn=global_object_name(_unbound(method)))
     if isinstance(outcome, Response | Request) or (may_be_none and outcome is None):
@@ -114,5 +103,4 @@ async def _settled(method: Callable[..., Any], outcome: Any, *, may_be_none: boo
 
 
 def _unbound(method: Callable[..., Any]) -> Callable[..., Any]:
-    """Return the underlying method of one that is given the spider."""
     return method.func if isinstance(method, partial) else method

@@ -1,11 +1,9 @@
-"""Reads an answer that libcurl refuses, as browsers read it: odd status lines, header lines, lengths and codings.
-
-`OddAnswer` takes bytes and gives lines and pieces of the body to a `ResponseBuilder`, which has the limits.
+"""Reads an answer that libcurl refuses, as browsers do: odd status lines, header lines, lengths and codings.
 
 Head: up to four bytes of junk, and line ends, may precede the status line; a missing status is 200. NUL and CR within a
-line are blanks; a line without a proper name is skipped. Body: by chunks if they are named, else by a length that is
+line become blanks; a line without a proper name is skipped. Body: by chunks if they are named, else by a length that is
 one number, else until the connection ends. Transfer codings other than chunks become content codings. An answer without
-a head is HTTP/0.9 if it begins with a tag.
+a head is HTTP/0.9 if it begins with a tag. `ResponseBuilder` keeps the limits.
 
 Sources: RFC 9112 sections 2.2, 4, 5, 6.3 and 7; Fetch, "extract a length"; Chromium's HttpUtil, HttpResponseHeaders.
 """
@@ -25,54 +23,57 @@ if TYPE_CHECKING:
     from bigcrawl.downloads.response_builder import ResponseBuilder
 
 _SLOP: Final = 4  # bytes of junk before the status line
-_START_BYTES: Final = 16  # that tell what begins
+_START_BYTES: Final = 16  # enough to recognise the start
 _LINE_BYTES_MAX: Final = 64 << 10
-CHUNKS_MAX: Final = 1 << 16  # of an answer; each takes 4 us, however small
 _BODILESS: Final = frozenset({101, 204, 304})
 CODINGS: Final = frozenset({b"gzip", b"x-gzip", b"deflate", b"br", b"zstd"})
 
 _find_start = re.compile(rb"http|icy ", re.IGNORECASE).search
 _parse_status_line = re.compile(rb"(?i:http|icy)(?:/(\d++)(?:\.(\d++))?+)?+\s*+(\d{3}(?!\d))?+(.*+)", re.DOTALL).match
 _has_name = re.compile(rb"[!#$%&'*+.^_`|~0-9A-Za-z-]++[ \t]*+:").match
-_parse_chunk_size = re.compile(rb"[ \t]*+0*+([0-9A-Fa-f]{0,15})[ \t]*+(?:;.*+)?+", re.DOTALL).fullmatch
+_parse_chunk_size = re.compile(rb"[ \t]*+(?=[0-9A-Fa-f])0*+([0-9A-Fa-f]{0,15})[ \t]*+(?:;.*+)?+", re.DOTALL).fullmatch
+
+
+def find_status(head: bytes) -> int | None:
+    """Return the status of a head, 200 if it tells none; None if it is no head."""
+    start = _find_start(head, 0, _SLOP + _START_BYTES)
+    found = _parse_status_line(head, start.start()) if start is not None and start.start() <= _SLOP else None
+    return int(found[3] or b"200") if found is not None else None
 
 
 class OddAnswer:
-    """One answer, as far as it has come."""
-
     def __init__(self, builder: ResponseBuilder) -> None:
         self.is_over = False
-        self.loss = ""  # what is missing of the body, or wrong with it
+        self.loss = ""  # why the body is incomplete, or wrong
         self._builder = builder
         self._data = bytearray()
         self._looked = 0
         self._slop = 0
-        self._chunks = 0
         self._left = 0  # bytes of the chunk, or of the body
         self._pending = b""  # a header line that the next one may continue
         self._step: Callable[[], bool] = self._begin
 
     def feed(self, data: bytes) -> bool:
-        """Take what has come; return whether the answer is over.
-
-        Raises:
-            DownloadFailedError: it is none.
-        """
+        """Parse the bytes that arrived; return whether the answer is complete. Raises DownloadFailedError."""
         self._data += data
         while not self.is_over and self._step():
             pass
         return self.is_over
 
     def end(self) -> None:
-        """Take the end of the connection. Raises DownloadFailedError if no head has come."""
+        """Handle the end of the connection; raise DownloadFailedError if no head has arrived."""
         if not self._builder.is_head_whole:
             raise DownloadFailedError(f"{self._builder.request.url}: the connection ended before an answer")
-        if not self.is_over and self._step != self._take_rest:
+        # A body is whole if its last chunk has come (RFC 9112, section 8).
+        if not self.is_over and self._step not in (self._take_rest, self._take_trailer) and not self._is_last_chunk():
             self.loss = self.loss or "the connection ended before the body"
         self.is_over = True
 
+    def _is_last_chunk(self) -> bool:
+        """Whether the size of the last chunk has come, without the end of its line."""
+        return self._step == self._take_chunk_size and bytes(self._data).strip(b"\r\n \t") in (b"0", b"00", b"000")
+
     def _begin(self) -> bool:
-        """Find the status line."""
         data = self._data
         ends = len(data) - len(data.lstrip(b"\r\n"))
         del data[:ends]
@@ -126,7 +127,6 @@ class OddAnswer:
         return True
 
     def _frame(self) -> bool:
-        """Decide how long the body is."""
         headers = self._builder.headers
         written = b",".join(headers.get(b"Transfer-Encoding", ())).lower().split(b",")
         codings = [word.partition(b";")[0].strip() for word in written]
@@ -160,12 +160,9 @@ class OddAnswer:
         if line is None:
             return False
         found = _parse_chunk_size(line)
-        if found is None or not line.strip(b" \t;"):
+        if found is None:
             return self._break(f"a chunk has no size: {line[:20]!r}")
         self._left = int(found[1] or b"0", 16)
-        self._chunks += 1
-        if self._chunks > CHUNKS_MAX:
-            return self._break(f"it has more than {CHUNKS_MAX} chunks")
         self._step = self._take_chunk if self._left else self._take_trailer
         return True
 
@@ -198,7 +195,7 @@ class OddAnswer:
         return False
 
     def _line(self) -> bytes | None:
-        """Return the next line without its end, NUL and CR within it as blanks; None if it has not come."""
+        """Return the next line without its end, NUL and CR as blanks; None if it has not arrived."""
         end = self._data.find(b"\n", self._looked)
         self._looked = len(self._data)
         if end < 0 and len(self._data) <= _LINE_BYTES_MAX:
@@ -209,7 +206,7 @@ class OddAnswer:
         return line.replace(b"\0", b" ").replace(b"\r", b" ")
 
     def _pass_over(self, line: bytes) -> None:
-        """Let a line count, and say nothing."""
+        """Count the line in the builder's limits, but add no header."""
         self._tell(b"-" + line.replace(b":", b" "))
 
     def _tell(self, line: bytes) -> None:
@@ -217,7 +214,6 @@ class OddAnswer:
             self.is_over = True
 
     def _give(self) -> None:
-        """Give the body what has come of the bytes that are left."""
         piece = bytes(self._data[: self._left])
         del self._data[: self._left]
         self._looked = 0

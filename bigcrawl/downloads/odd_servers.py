@@ -1,50 +1,92 @@
-"""Fetches by GET from servers whose answers libcurl refuses: one request a connection, read by `OddAnswer`."""
+"""Fetches by GET from servers whose answers libcurl or Twisted refuses: one request a connection, read by `OddAnswer`.
+
+A request may go through an HTTP proxy: with the whole URL, or for https through a tunnel. What a proxy answers to
+CONNECT is read as leniently as any answer.
+"""
 
 from __future__ import annotations
 
 import asyncio
+import re
 import ssl
 from contextlib import asynccontextmanager
 from functools import cache
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from urllib.parse import urlsplit
 
 from OpenSSL.crypto import FILETYPE_ASN1
 from scrapy.exceptions import DownloadConnectionRefusedError, DownloadFailedError
 from twisted.internet.ssl import Certificate
 
-from bigcrawl.downloads.odd_answers import OddAnswer
+from bigcrawl.downloads.odd_answers import OddAnswer, find_status
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Sequence
+    from typing import Self
     from urllib.parse import ParseResult
+
+    from scrapy import Request
 
     from bigcrawl.downloads.response_builder import ResponseBuilder
 
 _PORTS: Final = {"http": 80, "https": 443}
 _READ_BYTES: Final = 64 << 10
+_HEAD_BYTES_MAX: Final = 64 << 10  # of an answer to CONNECT
+_names_refusal = re.compile(r"\[\{'status': [3-9]\d\d,").search
+
+
+class Proxy(NamedTuple):
+    """An HTTP proxy, and the header lines that are for it."""
+
+    host: str
+    port: int
+    lines: tuple[bytes, ...]
+
+    @classmethod
+    def of(cls, request: Request) -> Self | None:
+        """Return the proxy of a request; None if it has none that speaks HTTP."""
+        written = request.meta.get("proxy")
+        if not isinstance(written, str) or not written:
+            return None
+        try:
+            split = urlsplit(written if "://" in written else f"http://{written}")
+            host, port = split.hostname, split.port
+        except ValueError:
+            return None
+        credentials = request.headers.getlist(b"Proxy-Authorization")
+        lines = tuple(b"Proxy-Authorization: " + value for value in credentials)
+        return cls(host, port or _PORTS["http"], lines) if split.scheme == "http" and host else None
+
+
+def refuses_tunnel(message: str) -> bool:
+    """Whether an error of Scrapy's tunnels names a status with which the proxy refused one."""
+    return _names_refusal(message) is not None
 
 
 async def ask(
-    url: ParseResult, target: str, address: str, lines: Sequence[bytes], builder: ResponseBuilder
+    url: ParseResult,
+    target: str,
+    address: str,
+    lines: Sequence[bytes],
+    builder: ResponseBuilder,
+    proxy: Proxy | None = None,
 ) -> tuple[str, Certificate | None]:
-    """Send a request and give the answer to the builder; return what is missing of its body, and the certificate.
+    """Send a request and pass the answer to the builder; return the defect of its body, if any, and the certificate.
 
-    Args:
-        url: of the request.
-        target: path and query, as sent.
-        address: what is connected to.
-        lines: the header lines, as libcurl takes them: an empty value is a semicolon, none is a colon.
-        builder: takes the answer.
+    In `lines`, as in libcurl, `Name;` sends an empty value, and `Name:` no header. `target` is the path with the query,
+    `address` the one to connect to: the server's, or the proxy's.
 
     Raises:
         DownloadFailedError: no connection, or no answer.
-        DownloadConnectionRefusedError: no connection.
+        DownloadConnectionRefusedError: the connection was refused.
     """
-    sent = [b"GET %b HTTP/1.1" % target.encode(), *_sent(lines)]
+    is_whole = proxy is not None and url.scheme == "http"  # the URL that the proxy is asked for
+    written = f"http://{url.netloc.rpartition('@')[2]}{target}" if is_whole else target
+    sent = [b"GET %b HTTP/1.1" % written.encode(), *_sent(lines), *(proxy.lines if proxy and is_whole else ())]
     if not any(line.lower().startswith(b"host:") for line in sent):
         sent.insert(1, b"Host: " + _host(url))
     try:
-        async with _connected(url, address) as (reader, writer):
+        async with _connected(url, address, proxy) as (reader, writer):
             if not builder.may_send(address):
                 return "", None
             writer.write(b"\r\n".join((*sent, b"Connection: close", b"", b"")))
@@ -57,12 +99,12 @@ async def ask(
             return answer.loss, _certificate(writer)
     except ConnectionRefusedError as error:
         raise DownloadConnectionRefusedError(str(error)) from error
-    except (OSError, ValueError) as error:  # the latter for a name that TLS cannot have
+    except (OSError, ValueError) as error:  # ValueError: the name is invalid in TLS
         raise DownloadFailedError(f"{url.geturl()}: {error}") from error
 
 
 async def _read(reader: asyncio.StreamReader, builder: ResponseBuilder) -> bytes:
-    """Read on. A connection that breaks off has ended; before a head, it is an error."""
+    """Read; a broken connection counts as ended once the head is complete."""
     try:
         return await reader.read(_READ_BYTES)
     except OSError:
@@ -72,32 +114,67 @@ async def _read(reader: asyncio.StreamReader, builder: ResponseBuilder) -> bytes
 
 
 def _sent(lines: Sequence[bytes]) -> list[bytes]:
-    """Return header lines as they are sent."""
     return [line[:-1] + b":" if b":" not in line else line for line in lines if not line.endswith(b":")]
 
 
 def _host(url: ParseResult) -> bytes:
-    """Return the Host header, without the port that is the scheme's own."""
     return url.netloc.removesuffix(f":{_PORTS[url.scheme]}").encode()
 
 
 @asynccontextmanager
 async def _connected(
-    url: ParseResult, address: str
+    url: ParseResult, address: str, proxy: Proxy | None
 ) -> AsyncIterator[tuple[asyncio.StreamReader, asyncio.StreamWriter]]:
-    is_secure = url.scheme == "https"
-    name = (url.hostname or "").rstrip(".") if is_secure else None
-    reader, writer = await asyncio.open_connection(
-        address, url.port or _PORTS[url.scheme], ssl=_unverified() if is_secure else None, server_hostname=name
-    )
+    port = url.port or _PORTS[url.scheme]
+    tls: dict[str, Any] = {}
+    if url.scheme == "https":
+        tls = {"ssl": _unverified(), "server_hostname": (url.hostname or "").rstrip(".")}
+    if proxy is None:
+        reader, writer = await asyncio.open_connection(address, port, **tls)
+    else:
+        reader, writer = await asyncio.open_connection(address, proxy.port)
     try:
+        if proxy is not None and tls:
+            await _open_tunnel(reader, writer, b"%b:%d" % ((url.hostname or "").encode(), port), proxy)
+            await writer.start_tls(tls["ssl"], server_hostname=tls["server_hostname"])
         yield reader, writer
     finally:
         writer.transport.abort()
 
 
+async def _open_tunnel(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, to: bytes, proxy: Proxy) -> None:
+    """Ask a proxy for a tunnel. A body of its answer is none (RFC 9110, section 9.3.6).
+
+    Raises:
+        DownloadFailedError: it opens none.
+    """
+    to = b"[%b]%b" % (to[: to.rindex(b":")], to[to.rindex(b":") :]) if to.count(b":") > 1 else to
+    writer.write(b"\r\n".join((b"CONNECT %b HTTP/1.1" % to, b"Host: " + to, *proxy.lines, b"", b"")))
+    status = 0
+    while not 200 <= status < 300:
+        head = await _head(reader)
+        found = find_status(head)
+        status = found or 0
+        if not 100 <= status < 300:
+            raise DownloadFailedError(f"the proxy {proxy.host} opens no tunnel to {to.decode()}: {head[:40]!r}")
+
+
+async def _head(reader: asyncio.StreamReader) -> bytes:
+    """Return the next head, without empty lines before it. Raises DownloadFailedError if there is none."""
+    head = bytearray()
+    while len(head) < _HEAD_BYTES_MAX:
+        line = await reader.readline()
+        if line.strip(b"\r\n"):
+            head += line
+        elif head or not line:
+            break
+    if not head:
+        raise DownloadFailedError("the proxy ended the connection before an answer")
+    return bytes(head)
+
+
 class _Unverified(ssl.SSLContext):
-    """The settings of libcurl's connections: certificates are not verified."""
+    """Like libcurl's connections, this does not verify certificates."""
 
     def __init__(self, _protocol: int) -> None:
         super().__init__()

@@ -1,4 +1,4 @@
-"""Reports errors of downloads that say nothing of a host: a handler cannot be loaded, or raises errors of its own."""
+"""Reports download errors that are not the host's fault, such as a handler that cannot be loaded."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from collections import Counter
 from typing import TYPE_CHECKING
 
 from scrapy import signals
+from scrapy.exceptions import StopDownload
 
 from bigcrawl.scheduler.adapter.fetch_errors import is_own
 from bigcrawl.stats_buffer import StatsBuffer
@@ -21,7 +22,7 @@ KINDS_MAX = 100
 
 
 class OwnErrors:
-    """Logs the first error of each class, and at the end how many there were."""
+    """Logs the first error of each class, and the counts at the end."""
 
     def __init__(self, crawler: Crawler) -> None:
         self._stats_buffer = StatsBuffer(crawler)
@@ -32,9 +33,8 @@ class OwnErrors:
         return f"<OwnErrors {dict(self._counts)}>"
 
     def note(self, error: BaseException, request: Request) -> None:
-        """A download raised this error."""
-        if not is_own(error):
-            return
+        if not is_own(error) or isinstance(error, StopDownload):
+            return  # a host's error, or a stop by the project's signal
         self._stats_buffer.inc_value("bigcrawl/handler_errors")
         kind = f"{type(error).__module__}.{type(error).__qualname__}"
         if kind not in self._counts and len(self._counts) < KINDS_MAX:
@@ -48,7 +48,6 @@ class OwnErrors:
             self._counts[kind] += 1
 
     def spider_closed(self) -> None:
-        """Log how many there were of each class that came more than once."""
         for kind, count in self._counts.items():
             if count > 1:
                 logger.error("%(count)d downloads failed by %(kind)s", {"count": count, "kind": kind})

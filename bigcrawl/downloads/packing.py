@@ -1,4 +1,4 @@
-"""Whether a packed body is whole, by its own end: lengths and chunks around it may be wrong.
+"""Unpacks gzip, and finds whether a packed body is whole, by its own end: lengths and chunks around it may be wrong.
 
 Servers pack a page and tell the length of what they packed. Chromium accepts that; so does whoever looks at the stream,
 which has an end and, in gzip and zlib, a checksum.
@@ -6,11 +6,15 @@ which has an end and, in gzip and zlib, a checksum.
 
 from __future__ import annotations
 
+import re
 import sys
 import zlib
+from functools import partial
+from io import BytesIO
 from typing import TYPE_CHECKING, Any, Final
 
 import brotli  # type: ignore[import-untyped]
+from scrapy.utils._compression import _check_max_size
 
 if sys.version_info >= (3, 14):
     from compression import zstd
@@ -18,14 +22,68 @@ else:
     from backports import zstd
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Callable, Iterable
+
+_padding = re.compile(rb"\0*+").match
 
 UNPACKED_BYTES_MAX: Final = 64 << 20  # takes a fifth of a second; a longer body is not judged
 _STEP_BYTES: Final = 1 << 20
-_PIECE_BYTES: Final = 16 << 10
-_MEMBER_BYTES: Final = 16 << 10  # a member takes time, however small
+_PIECE_BYTES: Final = 8 << 10
+PARTS_MAX: Final = 4_096  # members of gzip, frames of zstd; each takes up to 10 us, however small
+_OUT_BYTES: Final = 64 << 10
 _GZIP: Final = b"\x1f\x8b"
+_GZIP_HEAD_BYTES: Final = 10
+_GZIP_TAIL_BYTES: Final = 8
 _ZSTD: Final = b"\x28\xb5\x2f\xfd"
+
+
+def gunzip(body: bytes, max_size: int = 0) -> tuple[bytes, bool]:
+    """Unpack as much of a gzip file as can be, whatever its checksums, as Scrapy does; return also whether it is all.
+
+    Python's own reader takes a call for each byte of a member's name.
+
+    Raises:
+        ValueError: it has too many members, or more than `max_size` bytes, if that is not 0.
+        EOFError, zlib.error: there is nothing in it.
+    """
+    unpacked, at, parts = BytesIO(), 0, PARTS_MAX
+    try:
+        while not at or body.startswith(_GZIP, at):
+            at = _behind_head(body, at)
+            part = zlib.decompressobj(-zlib.MAX_WBITS)
+            while not part.eof:
+                data = part.unconsumed_tail
+                if not data:
+                    data = body[at : at + _PIECE_BYTES]
+                    at += len(data)
+                _check_max_size(unpacked.tell() + unpacked.write(part.decompress(data, _OUT_BYTES)), max_size)
+                if not data:
+                    raise EOFError("a gzip file ends early")  # noqa: TRY301 - as zlib does
+            parts -= 1
+            if parts < 0:
+                raise ValueError(f"a gzip file has more than {PARTS_MAX} members")
+            at = _padding(body, at + _GZIP_TAIL_BYTES - len(part.unused_data)).end()  # type: ignore[union-attr]
+    except (EOFError, zlib.error):
+        if not unpacked.tell():
+            raise
+        return unpacked.getvalue(), False
+    return unpacked.getvalue(), True
+
+
+def _behind_head(body: bytes, at: int) -> int:
+    """Return where a member's data begin. RFC 1952, section 2.3."""
+    head = body[at : at + _GZIP_HEAD_BYTES]
+    if len(head) < _GZIP_HEAD_BYTES or not head.startswith(_GZIP):
+        raise EOFError("no gzip file")
+    flags, at = head[3], at + _GZIP_HEAD_BYTES
+    if flags & 4:
+        at += 2 + int.from_bytes(body[at : at + 2], "little")
+    for text in (8, 16):
+        if flags & text:
+            at = body.find(b"\0", at) + 1
+            if not at:
+                raise EOFError("a gzip file ends in its head")
+    return at + (flags & 2)
 
 
 def is_whole(encodings: Iterable[bytes], body: bytes) -> bool:
@@ -46,9 +104,9 @@ def is_whole(encodings: Iterable[bytes], body: bytes) -> bool:
 
 def _ends(name: bytes, body: bytes) -> bool:
     if body.startswith(_GZIP):
-        return _gzip_ends(body)
+        return _parts_end(body, _GZIP, partial(zlib.decompressobj, zlib.MAX_WBITS | 16))
     if body.startswith(_ZSTD):
-        return _stream_ends(zstd.ZstdDecompressor(), body)
+        return _parts_end(body, _ZSTD, zstd.ZstdDecompressor)
     if name == b"br":
         return _brotli_ends(body)
     try:
@@ -57,23 +115,24 @@ def _ends(name: bytes, body: bytes) -> bool:
         return name == b"deflate" and _stream_ends(zlib.decompressobj(-zlib.MAX_WBITS), body)
 
 
-def _gzip_ends(body: bytes) -> bool:
-    """Whether the last of the members is whole; what follows is no part of it."""
-    at, left = 0, UNPACKED_BYTES_MAX
-    while body.startswith(_GZIP, at):
-        member = zlib.decompressobj(zlib.MAX_WBITS | 16)
-        while not member.eof and left > 0:
-            data = member.unconsumed_tail
-            if not data:  # in small pieces, because what is left of one is copied for each member
+def _parts_end(body: bytes, magic: bytes, begin: Callable[[], Any]) -> bool:
+    """Whether the last of the members or frames is whole; what follows is no part of it."""
+    at, left, parts = 0, UNPACKED_BYTES_MAX, PARTS_MAX
+    while body.startswith(magic, at):
+        part = begin()
+        while not part.eof and left > 0:
+            data = getattr(part, "unconsumed_tail", b"")
+            if not data and getattr(part, "needs_input", True):
+                # In small pieces, because what is left of one is copied for each part.
                 data = body[at : at + _PIECE_BYTES]
                 at += len(data)
-            if not data:
-                break
-            left -= len(member.decompress(data, _STEP_BYTES)) or 1
-        if not member.eof:
+                if not data:
+                    break
+            left -= len(part.decompress(data, _STEP_BYTES)) or 1
+        parts -= 1
+        if not part.eof or parts < 0:
             return False
-        at -= len(member.unused_data)
-        left -= _MEMBER_BYTES
+        at -= len(part.unused_data)
     return True
 
 

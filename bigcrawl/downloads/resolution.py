@@ -1,4 +1,4 @@
-"""The address that a download connects to, as resolved and checked by the frontier."""
+"""The address to connect to, resolved and checked by the frontier."""
 
 from __future__ import annotations
 
@@ -6,20 +6,19 @@ from scrapy.exceptions import CannotResolveHostError
 
 from bigcrawl.politeness.dns_cache import GRACE_MS, DnsError
 from bigcrawl.politeness.dns_shared import shared_dns
-from bigcrawl.scheduler.adapter.registry import refusal
+from bigcrawl.scheduler.adapter.registry import is_proxy, refusal
 
 
 async def address_of(host: str) -> str:
-    """Return the address of a name or a literal, from the frontier's cache.
+    """Return an IP address; raise CannotResolveHostError if there is none, or connections to it are not allowed.
 
-    Raises:
-        CannotResolveHostError: there is no address, or connections to it are not allowed.
+    The addresses of proxies are not checked.
     """
     name = host.rstrip(".").lower()
     try:
         found = shared_dns().peek(name, GRACE_MS) or await shared_dns().lookup(name)
     except DnsError as error:
         raise CannotResolveHostError(f"{host}: {error}") from error
-    if refusal(found):
+    if not is_proxy(host) and refusal(found):
         raise CannotResolveHostError(f"{host} has an address in a closed range")
     return found[0]

@@ -7,8 +7,9 @@ an error is stored in `error`, and the transfer is aborted.
 from __future__ import annotations
 
 import logging
+from io import BytesIO
 from time import monotonic
-from typing import TYPE_CHECKING, Any, Final, NoReturn
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, NoReturn, Protocol
 
 import pycurl
 from scrapy import signals
@@ -25,7 +26,6 @@ if TYPE_CHECKING:
     from scrapy import Request
     from scrapy.http import Response
 
-    from bigcrawl.config import LimitsConfig
     from bigcrawl.downloads.signalling import Signalling
 
 logger = logging.getLogger(__name__)
@@ -35,6 +35,8 @@ _HOP_BY_HOP: Final = frozenset(
     {b"Connection", b"Keep-Alive", b"Proxy-Connection", b"Te", b"Trailers", b"Transfer-Encoding", b"Upgrade"}
 )
 _BODYLESS: Final = frozenset({204, 304})
+PIECE_BYTES: Final = 64  # a body in smaller pieces costs more than its bytes: each takes up to 4 us
+SMALL_PIECES_MAX: Final = 1 << 16
 BREAK_OFF: Final = 0  # a callback that consumes 0 bytes aborts its transfer
 _SWITCHING = 101
 # Flags of truncated responses; the WARC pipeline knows them.
@@ -48,6 +50,28 @@ class HeadRefusedError(DownloadCancelledError, IgnoreRequest):
     """An answer's headers exceed a limit. Logged in one line, where Scrapy would log a traceback."""
 
 
+class Bounds(NamedTuple):
+    """Of one answer, in bytes; the number of header lines too. Bodies are limited after unpacking; 0: not limited."""
+
+    body_max: int
+    body_warns: int
+    head_max: int
+    headers_max: int
+
+
+class Watch(Protocol):
+    """The frontier: says which requests may be sent, and is told how far they are."""
+
+    def may_send(self, request: Request) -> bool:
+        """Whether a request may be sent now."""
+
+    def note_connected(self, request: Request, took_ms: int) -> None:
+        """A new connection for a request is open, and the request is sent."""
+
+    def note_head(self, request: Request) -> None:
+        """The head of the answer has come."""
+
+
 class ResponseBuilder:
     """Receives the head and the body of one answer, and builds the response from them."""
 
@@ -55,13 +79,11 @@ class ResponseBuilder:
         self,
         request: Request,
         signalling: Signalling,
-        spider: Any,
-        maxsize: int,
-        warnsize: int,
-        limits: LimitsConfig,
+        bounds: Bounds,
         *,
         may_repeat: bool = True,
-        may_send: Callable[[Request], bool] | None = None,
+        is_stale: Callable[[str, int], bool | None] | None = None,
+        watch: Watch | None = None,
         truncates: bool = False,
     ) -> None:
         self.request = request
@@ -70,38 +92,51 @@ class ResponseBuilder:
         self.headers: dict[bytes, list[bytes]] = {}
         self.is_head_whole = False
         self.is_lost = False  # the connection was lost before any answer
+        self.is_stale = False  # something had come over the connection before the request
         self.is_late = False  # the request may no longer be sent
         self.error: Exception | None = None
         self.stopped: StopDownload | None = None
         self.flags: list[str] = []
         self.limit = ""  # the limit that ended the transfer, as named in `bigcrawl.stats`
         self._signalling = signalling
-        self._spider = spider
-        self._maxsize = maxsize
-        self._warnsize = warnsize
+        self._maxsize, self._warnsize = bounds.body_max, bounds.body_warns
+        self._header_bytes_left, self._headers_left = bounds.head_max, bounds.headers_max
         self._may_repeat = may_repeat
-        self._may_send = may_send
+        self._is_stale = is_stale
+        self._watch = watch
         self._truncates = truncates
-        self._header_bytes_left = limits.header_bytes_max
-        self._headers_left = limits.headers_max
         self._is_heard = signalling.is_heard(signals.bytes_received)
         self._sent = False
         self.peer = ""  # address that the request was sent to
-        self._started = monotonic()
-        self._chunks: list[bytes] = []
+        self._started = self._last = monotonic()
+        self._received = BytesIO()
         self._size = 0
+        self._length: int | None = None  # as the head tells it
+        self._piece_bytes_left = SMALL_PIECES_MAX * PIECE_BYTES
 
-    def sending(self, peer: str = "", *_rest: object) -> int:
+    def sending(self, peer: str = "", _own: str = "", _port: int = 0, own_port: int = 0) -> int:
         """Decide, once the connection is open, whether the request may be sent: not if that took too long.
+
+        Nor if something has come over a kept connection, which would count as the answer.
 
         Nor a second time, after a reused connection turned out to be dead: the server may have received the first
         request, and the host's delay would be broken.
         """
         self.peer = peer
-        self.is_late = self._may_send is not None and not self._may_send(self.request)
+        is_stale = self._is_stale(peer, own_port) if self._is_stale is not None else False
+        self.is_stale = bool(is_stale)
+        if self.is_stale:
+            return _DO_NOT_SEND
+        if is_stale is None and self._watch is not None:
+            self._watch.note_connected(self.request, round(1000 * (monotonic() - self._started)))
+        self.is_late = self._watch is not None and not self._watch.may_send(self.request)
         self.is_lost = self._sent and not self._may_repeat
         self._sent = True
         return _DO_NOT_SEND if self.is_lost or self.is_late else _SEND
+
+    def begin(self) -> None:
+        """Its request is about to be sent, perhaps over another connection than before."""
+        self.is_stale = False
 
     def may_send(self, peer: str) -> bool:
         """Whether the request may be sent, now that the connection is open."""
@@ -129,14 +164,35 @@ class ResponseBuilder:
     def cut_off(self) -> bool:
         """Truncate the answer because time is up; return whether that is allowed and leaves a response."""
         self._meet_limit("time")
-        if not (self._truncates and self._chunks):
+        if not (self._truncates and self._size):
             return False
         self.flags.append(TRUNCATED_BY_TIME)
         return True
 
+    def lose(self) -> None:
+        """Keep what has come of a body that has broken off."""
+        self._meet_limit("dataloss")
+        self.flags.append("dataloss")
+
+    def is_chunked(self) -> bool:
+        """Whether the body comes in chunks."""
+        return self.is_head_whole and b"chunked" in b",".join(self.headers.get(b"Transfer-Encoding", ())).lower()
+
     def is_unpackable(self) -> bool:
         """Whether the body is packed and has come as far as its packing goes."""
-        return self.is_head_whole and is_whole(self.headers.get(b"Content-Encoding", ()), b"".join(self._chunks))
+        return self.is_head_whole and is_whole(self.headers.get(b"Content-Encoding", ()), self._received.getvalue())
+
+    def has_fallen_silent(self) -> bool:
+        """Whether a body without a length has come, and then nothing for as long again: its server keeps connections.
+
+        Browsers show such a page. While bytes still come, it is not whole.
+        """
+        return (
+            self.is_head_whole
+            and self._size > 0
+            and self._ends_with_connection()
+            and 2 * self._last <= self._started + monotonic()
+        )
 
     @property
     def is_truncated(self) -> bool:
@@ -150,7 +206,7 @@ class ResponseBuilder:
             StopDownload: a signal receiver stopped the download and wants it to fail.
         """
         headers = self._shown_headers()
-        body = b"".join(self._chunks)
+        body = self._received.getvalue()
         url = self.request.url.partition("#")[0]
         kind = response_class(headers, url, body)
         if not self.limit and self._ends_with_connection():
@@ -215,6 +271,8 @@ class ResponseBuilder:
         elif self.status >= 200 or self.status == _SWITCHING:
             self.is_head_whole = True
             self.request.meta["download_latency"] = monotonic() - self._started
+            if self._watch is not None:
+                self._watch.note_head(self.request)
             return self._look_at_head()
         return None
 
@@ -226,7 +284,8 @@ class ResponseBuilder:
         return int(written[:3])
 
     def _look_at_head(self) -> int | None:
-        expected = None if b"Transfer-Encoding" in self.headers else length_in(self.headers.get(b"Content-Length", ()))
+        self._length = length_in(self.headers.get(b"Content-Length", ()))
+        expected = None if b"Transfer-Encoding" in self.headers else self._length
         if self._signalling.is_heard(signals.headers_received):
             headers = self._shown_headers()
             if self._ask_receivers(signals.headers_received, headers=headers, body_length=expected):
@@ -237,21 +296,27 @@ class ResponseBuilder:
 
     def _take_chunk(self, chunk: bytes) -> int | None:
         if self._truncates and self._size + len(chunk) > self._maxsize > 0:
-            return self._take_last(chunk)
-        self._chunks.append(chunk)
+            return self._take_last(chunk[: self._maxsize - self._size], "size")
+        self._received.write(chunk)
         self._size += len(chunk)
+        self._last = monotonic()
+        self._piece_bytes_left += len(chunk) - PIECE_BYTES
         if self._is_heard and self._ask_receivers(signals.bytes_received, data=chunk):
             return BREAK_OFF
         if self._size > self._maxsize > 0 or self._size > self._warnsize > 0:
             self._check_size("Received", self._size)
+        if self._piece_bytes_left < 0:
+            if self._truncates:
+                return self._take_last(b"", "pieces")
+            self._meet_limit("pieces")
+            raise DownloadCancelledError(f"{self.request.url} sends its body in too many small pieces")
         return None
 
-    def _take_last(self, chunk: bytes) -> int:
-        """Keep the bytes that fit; the body ends here."""
-        chunk = chunk[: self._maxsize - self._size]
-        self._chunks.append(chunk)
+    def _take_last(self, chunk: bytes, limit: str) -> int:
+        """Keep these bytes; the body ends here."""
+        self._received.write(chunk)
         self._size += len(chunk)
-        self._meet_limit("size")
+        self._meet_limit(limit)
         self.flags.append(TRUNCATED)
         if chunk and self._is_heard:
             self._ask_receivers(signals.bytes_received, data=chunk)
@@ -260,7 +325,7 @@ class ResponseBuilder:
     def _check_size(self, verb: str, size: int) -> None:
         if size > self._maxsize > 0 and not self._truncates:
             self._meet_limit("size")
-            self._chunks.clear()
+            self._received = BytesIO()
             message = _too_large(verb, size, "max", self._maxsize, self.request)
             logger.warning("%(message)s", {"message": message})
             raise DownloadCancelledError(message)
@@ -271,8 +336,13 @@ class ResponseBuilder:
 
     def _ask_receivers(self, signal: object, **fields: Any) -> bool:
         """Send a signal; return whether a receiver stops the download."""
-        for _, result in self._signalling.send(signal, request=self.request, spider=self._spider, **fields):
+        for receiver, result in self._signalling.send(
+            signal, request=self.request, spider=self._signalling.spider, **fields
+        ):
             if isinstance(result, Failure) and isinstance(result.value, StopDownload):
+                by = getattr(receiver, "__qualname__", receiver)
+                words = {"request": self.request, "by": by}
+                logger.debug("Download stopped for %(request)s from signal handler %(by)s", words)
                 self.stopped = result.value
                 return True
         return False
@@ -280,7 +350,7 @@ class ResponseBuilder:
     def _ends_with_connection(self) -> bool:
         """Whether the body ends with the connection, so that its completeness is unknown."""
         codings = self.headers.get(b"Transfer-Encoding")
-        framed = length_in(self.headers.get(b"Content-Length", ())) is not None
+        framed = self._length is not None
         if codings is not None:
             framed = framed or b"chunked" in b",".join(codings).lower()
         return not framed and self.status not in _BODYLESS and self.stopped is None and self.protocol < "HTTP/2"

@@ -1,4 +1,4 @@
-"""Parts of a response, whose values repeat: its class, its headers' names, the server's address."""
+"""Parts of a response whose values repeat, and are cached."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ LENGTH_DIGITS_MAX: Final = 18
 
 
 def response_class(headers: Headers, url: str, body: bytes) -> type[Response]:
-    """Return the class of a response, as Scrapy chooses it, but that of HTML for all that browsers show as HTML."""
+    """Return Scrapy's class for a response, or HtmlResponse for everything that browsers show as HTML."""
     told: list[bytes] = dict.get(headers, b"Content-Type") or []
     encodings: list[bytes] = dict.get(headers, b"Content-Encoding") or []
     kind = _kind_by_type(told[0] if len(told) == 1 else b",".join(told), encodings[-1] if encodings else None)
@@ -31,32 +31,32 @@ def response_class(headers: Headers, url: str, body: bytes) -> type[Response]:
 
 
 def length_in(values: Sequence[bytes]) -> int | None:
-    """Return the length that Content-Length headers tell: one number. None: anything else, which tells nothing.
+    """Return the one number in the Content-Length headers; None for anything else.
 
-    Source: Fetch, "extract a length". Values that differ are none here, where browsers give up.
+    Source: Fetch, "extract a length". Differs: contradictory values give None, where browsers fail.
     """
-    told = {*values}
-    if len(values) != 1 or not values[0].isdigit():
+    if len(values) == 1 and values[0].isdigit():
+        length = values[0]
+    else:
         told = {value.strip(b" \t") for header in values for value in header.split(b",")}
-    length = told.pop() if len(told) == 1 else b""
+        length = told.pop() if len(told) == 1 else b""
     return int(length) if length.isdigit() and len(length) <= LENGTH_DIGITS_MAX else None
 
 
 @lru_cache(4_096)
 def title(name: bytes) -> bytes:
-    """Return a header's name in Scrapy's case."""
     return name.title()
 
 
 @lru_cache(10_000)
 def address(text: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address:
-    """Return an IP address without its zone. Raises ValueError if the text is not one."""
+    """Return an IP address without its zone, or raise ValueError."""
     return ipaddress.ip_address(text.partition("%")[0])
 
 
 @lru_cache(256)
 def _kind_by_type(content_type: bytes, content_encoding: bytes | None) -> type[Response] | None:
-    """Return the response class if the headers decide it; None if the URL or body must be inspected."""
+    """Return the class if the headers decide it; otherwise None."""
     told = type_told((content_type,))
     if not told:
         return None

@@ -1,4 +1,4 @@
-"""Scrapy's signals, cheaper if nothing is connected, which is nearly always."""
+"""Scrapy's signals, cheaper without receivers, which is the usual case."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ if TYPE_CHECKING:
 
 
 class Signalling:
-    """Sends a crawler's signals.
-
-    Cost: 0.4 us for a signal without receivers, where `send_catch_log` takes 7 us; with receivers no more than that.
-    """
+    """Sends a signal without receivers in 0.4 us; Scrapy takes 7 us."""
 
     def __init__(self, crawler: Crawler) -> None:
         self._crawler = crawler
 
+    @property
+    def spider(self) -> Any:
+        return self._crawler.spider
+
     def is_heard(self, signal: object) -> bool:
-        """Whether the signal has receivers now."""
         for sender in (self._crawler, AnySignal):
             by_signal = connections.get(id(sender))
             if by_signal and (by_signal.get(signal) or by_signal.get(AnySignal)):
@@ -29,5 +29,4 @@ class Signalling:
         return False
 
     def send(self, signal: object, **fields: Any) -> list[tuple[Any, Any]]:
-        """Like `crawler.signals.send_catch_log`: return (receiver, result or Failure) of each receiver."""
         return self._crawler.signals.send_catch_log(signal, **fields) if self.is_heard(signal) else []

@@ -1,9 +1,7 @@
 """libcurl transfers on the asyncio loop: many at once, without threads.
 
-libcurl reports which sockets it waits for and when to wake it; the loop reports events back. libcurl keeps connections
-open for the next transfer to the same host, and closes the one idle longest if there are too many. To find that one it
-scans all of them, a millisecond for 4,096, which in a broad crawl would happen with nearly every page. Therefore hosts
-are divided among several pools.
+With too many open connections libcurl closes the one idle longest. To find it, it scans all of them: a millisecond for
+4,096, at nearly every page of a broad crawl. Therefore hosts are divided among several pools.
 """
 
 from __future__ import annotations
@@ -17,22 +15,22 @@ from typing import Final
 
 import pycurl
 
-# A broad crawl leaves an open connection behind with nearly every page: at 1,000 pages/s that exceeds a process' limit.
+from bigcrawl.clock import SystemClock
+
+# A broad crawl opens a connection for nearly every page: at 1,000 pages/s that exceeds a process' limit.
 IDLE_MAX: Final = 4_096
 POOLS: Final = 16
+_clock: Final = SystemClock()
 UNLIMITED: Final = 1 << 20  # open files, if the system sets no limit
 
 
 class Transfers:
-    """Runs transfers; created inside the event loop that it uses.
-
-    Cost: 70 us of CPU for a page of 21 KB over an open connection.
-    """
+    """Runs transfers; create it inside its event loop. Cost: 70 us of CPU a page."""
 
     def __init__(self) -> None:
         self._loop = asyncio.get_running_loop()
         self._watched: dict[int, _Pool] = {}
-        # One epoll for all sockets, registered with the loop once, instead of each socket with every transfer.
+        # One epoll, so that sockets need not be registered with the loop for each transfer.
         self._poll = select.epoll()
         self._loop.add_reader(self._poll.fileno(), self._see)
         idle_max = max(1, min(IDLE_MAX, raise_file_limit() // 2) // POOLS)
@@ -43,20 +41,15 @@ class Transfers:
 
     @property
     def running(self) -> int:
-        """The number of running transfers."""
         return sum(len(pool.running) for pool in self._pools)
 
-    async def run(self, curl: pycurl.Curl, server: str = "") -> None:
+    async def run(self, curl: pycurl.Curl, server: str = "") -> tuple[int, int]:
         """Carry out a transfer. Cancelling aborts it and closes its connection.
 
-        Args:
-            curl: the handle, ready.
-            server: host and port; transfers to the same server share connections.
-
-        Raises:
-            pycurl.error: it failed: (code, message).
+        Return its end in us of the boot clock, and the socket of its connection, -1 if closed; or raise `pycurl.error`
+        (code, message). Transfers to the same `server`, a host and port, share connections.
         """
-        await self._pools[hash(server) % POOLS].run(curl)
+        return await self._pools[hash(server) % POOLS].run(curl)
 
     def close(self) -> None:
         """Close all connections; no transfer may be running."""
@@ -66,7 +59,6 @@ class Transfers:
         self._poll.close()
 
     def _watch(self, number: int, what: int, fd: int, _multi: object, _data: object) -> None:
-        """Change the events that libcurl waits for on a socket."""
         if what == pycurl.POLL_REMOVE:
             if self._watched.pop(fd, None) is not None:
                 with suppress(OSError):  # closed already, and so unregistered
@@ -80,7 +72,6 @@ class Transfers:
         self._watched[fd] = self._pools[number]
 
     def _see(self) -> None:
-        """Let libcurl handle the ready sockets, and finish the transfers that ended."""
         touched = set()
         for fd, events in self._poll.poll(0):
             pool = self._watched.get(fd)
@@ -95,10 +86,8 @@ class Transfers:
 
 
 class _Pool:
-    """The connections of some of the hosts, and the transfers over them."""
-
     def __init__(self, loop: asyncio.AbstractEventLoop, watch: object, idle_max: int) -> None:
-        self.running: dict[pycurl.Curl, asyncio.Future[None]] = {}
+        self.running: dict[pycurl.Curl, asyncio.Future[int]] = {}
         self.multi = pycurl.CurlMulti()
         self.multi.setopt(pycurl.M_SOCKETFUNCTION, watch)
         self.multi.setopt(pycurl.M_TIMERFUNCTION, self._set_timer)
@@ -106,11 +95,13 @@ class _Pool:
         self._loop = loop
         self._timer: asyncio.TimerHandle | None = None
 
-    async def run(self, curl: pycurl.Curl) -> None:
-        ended = self.running[curl] = self._loop.create_future()
+    async def run(self, curl: pycurl.Curl) -> tuple[int, int]:
+        ended: asyncio.Future[int] = self._loop.create_future()
+        self.running[curl] = ended
         try:
             self.multi.add_handle(curl)
-            await ended
+            ended_us = await ended
+            return ended_us, curl.getinfo(pycurl.ACTIVESOCKET)
         finally:
             del self.running[curl]
             self.multi.remove_handle(curl)
@@ -127,13 +118,11 @@ class _Pool:
             self._timer = self._loop.call_later(wait_ms / 1000, self._wake)
 
     def _wake(self) -> None:
-        """Handle libcurl's timer."""
         self._timer = None
         self.multi.socket_action(pycurl.SOCKET_TIMEOUT, 0)
         self.end_all()
 
     def end_all(self) -> None:
-        """Finish the transfers that have ended."""
         left = 1
         while left:
             left, succeeded, failed = self.multi.info_read()
@@ -147,13 +136,12 @@ class _Pool:
         if ended is None or ended.done():
             return
         if error is None:
-            ended.set_result(None)
+            ended.set_result(_clock.monotonic_us())
         else:
             ended.set_exception(error)
 
 
 def raise_file_limit() -> int:
-    """Raise the process' limit on open files to the maximum, and return it."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     if hard == resource.RLIM_INFINITY:
         hard = UNLIMITED

@@ -1,8 +1,4 @@
-"""Applies a mixed batch of checks and updates to one bucket, as if its entries came one by one.
-
-Source: IRLbot §4.3, whose buckets accept check, update and check+update in any order. Entries of one key are applied in
-order of arrival.
-"""
+"""Applies a mixed batch of checks and updates to a bucket, as if its entries were applied one by one (IRLbot §4.3)."""
 
 from __future__ import annotations
 
@@ -20,8 +16,6 @@ _LOW_HALF = np.uint64((1 << 32) - 1)
 
 
 class Batch:
-    """The entries of a batch, sorted by key and, within a key, by arrival."""
-
     def __init__(self, keys: KeyArray, writes: KeyMask) -> None:
         count = len(keys)
         self._order = keys.argsort(kind="stable")
@@ -30,11 +24,10 @@ class Batch:
         np.not_equal(ordered[1:], ordered[:-1], out=begins[1:])
         starts = np.flatnonzero(begins)
         self.distinct: KeyArray = ordered[starts]
-        # For each entry: the index of its key, and the index of that key's first entry.
+        # Of each entry: the index of its key, and of that key's first entry.
         self._key = np.cumsum(begins) - 1
         self._start = starts[self._key]
         self._writes = writes[self._order]
-        # The last write up to each entry, of any key. For the last entry of a key: a write of that key, or none.
         upto = np.maximum.accumulate(np.where(self._writes, np.arange(count), -1))
         self._ends = np.append(starts, count)[1:] - 1
         self._last_write = upto[self._ends]
@@ -43,12 +36,12 @@ class Batch:
         self._is_written = self._write_before >= self._start
 
     def found_before(self, held: KeyMask) -> KeyMask:
-        """Return whether each entry's key was present before it; `held` are the keys present before the batch."""
+        """Return whether each entry's key was present before it, given the keys `held` before the batch."""
         found: KeyMask = self._as_arrived(held[self._key] | self._is_written)
         return found
 
     def replace(self, values: ValueArray, held: ValueArray) -> tuple[ValueArray, ValueArray]:
-        """Return the value before each entry, and the final value of each key, if writes replace values."""
+        """Return the value before each entry, and each key's final value, if a write replaces values."""
         values = values[self._order]
         before = held[self._key]
         before[self._is_written] = values[self._write_before[self._is_written]]
@@ -57,7 +50,7 @@ class Batch:
         return self._as_arrived(before), after
 
     def add(self, values: ValueArray, held: ValueArray) -> tuple[ValueArray, ValueArray]:
-        """Return the value before each entry, and the final value of each key, if writes add; sums saturate."""
+        """Return the value before each entry, and each key's final value, if a write adds to values."""
         amounts = np.where(self._writes, values[self._order], 0).astype(np.uint64)
         sums = [self._sums(part) for part in (amounts & _LOW_HALF, amounts >> _HALF)]
         added = [sum_with - part for sum_with, part in zip(sums, (amounts & _LOW_HALF, amounts >> _HALF), strict=True)]
@@ -66,7 +59,6 @@ class Batch:
         return self._as_arrived(before), after
 
     def _sums(self, amounts: npt.NDArray[np.uint64]) -> npt.NDArray[np.uint64]:
-        """Return for each entry the sum of its key's amounts up to and including it; each amount is below 2**32."""
         sums = np.cumsum(amounts, dtype=np.uint64)
         ours: npt.NDArray[np.uint64] = sums - (sums - amounts)[self._start]
         return ours
@@ -78,7 +70,7 @@ class Batch:
 
 
 def _saturated(held: ValueArray, low: npt.NDArray[np.uint64], high: npt.NDArray[np.uint64]) -> ValueArray:
-    """Return held + low + (high << 32), saturated at the highest number of held's dtype."""
+    """Return held + low + (high << 32), limited to the maximum of held's dtype."""
     start = held.astype(np.uint64)
     low = low + (start & _LOW_HALF)
     high = high + (start >> _HALF) + (low >> _HALF)

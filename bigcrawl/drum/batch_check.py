@@ -1,4 +1,4 @@
-"""Checks that the columns of a batch offered to a DRUM fit together."""
+"""Checks that the columns of a batch fit together."""
 
 from __future__ import annotations
 
@@ -32,11 +32,7 @@ def checked_columns(
     values: ValueArray | None,
     aux: Sequence[str] | Sequence[bytes] | Aux | None,
 ) -> tuple[Tuples, Aux]:
-    """Return the columns of a batch as `Drum.offer` describes them. They are checked, so that nothing fails later.
-
-    Raises:
-        ContractError: the columns do not fit together, or are too many or too large.
-    """
+    """Return the columns in the write buffer's form, or raise ContractError."""
     if len(keys) > batch_max:
         raise ContractError(f"{len(keys)} tuples in one offer; at most {batch_max}, or raise memory_bytes")
     column = Aux.none(len(keys)) if aux is None else aux if isinstance(aux, Aux) else Aux.of(aux)

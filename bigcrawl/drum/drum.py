@@ -1,22 +1,14 @@
 """DRUM: a disk repository with update management, self-contained (IRLbot §4.3, Figure 1).
 
-<key, value, aux> tuples are offered to be checked, updated, or both. They are buffered in memory and on disk. A merge
-answers all of them in one pass through the buckets' runs, makes the result durable, and delivers it to a receiver.
+The states of a <key, value, aux> tuple:
 
-The states of a tuple, and what a crash does in each:
+    state      where                                   entered by                         after a crash
+    buffered   arrays in memory, aux-<n> on disk       an offer                           lost
+    flushed    keys-<n>, aux-<n>                       a record appended to MANIFEST      flushed
+    answered   also answers-<n>, and in the runs       a MANIFEST renamed into place      delivered again
+    told       in the runs                             a record appended to MANIFEST      told
 
-    state      where                                   becomes so by                      after a crash
-    buffered   arrays in memory, aux-<n> on disk       an offer                           as if never offered
-    flushed    keys-<n>, aux-<n>                       a record appended to MANIFEST      it is flushed
-    answered   also answers-<n>, and in the runs       a MANIFEST renamed into place      it is delivered again
-    told       in the runs                             a record appended to MANIFEST      it is told
-
-    MANIFEST       the truth: what is committed (`bigcrawl.drum.drum_manifest`)
-    keys-<n>, aux-<n>, answers-<n>     spill n (`bigcrawl.drum.spills`)
-    b<hex>/run-<n>                     runs of a bucket (`bigcrawl.drum.bucket`)
-
-A file that the manifest does not name was left by a crash; opening the DRUM removes it. One process at a time owns the
-directory; no lock is taken.
+One process at a time owns the directory; there is no lock.
 """
 
 from __future__ import annotations
@@ -55,10 +47,10 @@ MEMORY_BYTES: Final = 96 << 20
 DISK_BYTES: Final = 16 << 30
 BUCKETS: Final = 256
 
-# Per tuple of the current bucket, a merge holds: key, sorted key, two indices, masks and a temporary copy.
+# A merge holds key, sorted key, two indices, masks and a temporary copy.
 _MERGED_TUPLE_BYTES = 64
 
-# A merge reads a slice of every spill for every bucket. This many spills are merged if their slices are this small.
+# Many spills with small slices for each bucket are merged early.
 _SPILLS_MAX = 512
 _SLICE_BYTES = 4096
 
@@ -68,29 +60,22 @@ _BUCKETS_MAX = 1 << 13
 class Drum:
     """A set of 64-bit keys on disk, or a map from them to values of fixed width, queried in batches.
 
-    Guarantees:
-        Answers are as if the tuples were handled one by one in the order offered. They are delivered in that order,
-        each once it is durable: run, answers and aux synced, and named by a manifest. A receiver acknowledges by
-        returning. After a crash, or an error of its own, it gets everything it has not acknowledged again, with the
-        same ordinals. What `flush` has acknowledged is not lost.
+    Answers are as if the tuples were applied one by one in the order offered. They are delivered in that order, once
+    they are durable. The receiver acknowledges an answer by returning. After a crash, or an exception of the receiver,
+    unacknowledged answers are delivered again with the same ordinals.
 
     Args:
         directory: used by this DRUM alone; created if missing.
-        receiver: called with one `Answer` after another, during `merge`, `tell` and offers.
-        kind: what is stored for a key; must be the same as when the directory was created.
-        buckets: a power of two up to 8,192; likewise. A merge loads one bucket's tuples into memory.
-        memory_bytes: about how much it may hold, besides batches offered and answers delivered: a third for
-            buffering, a third for a merge.
-        disk_bytes: how much keys and aux may take before they are merged.
-        files: the file system.
+        receiver: called with each `Answer`, during `merge`, `tell` and offers.
+        kind: what is stored for a key; fixed when the directory is created.
+        buckets: a power of two up to 8,192; fixed likewise. A merge loads one bucket's tuples into memory.
+        memory_bytes: approximate, without offered batches and delivered answers.
+        disk_bytes: keys and aux of this size start a merge.
 
     Raises:
         ConfigError: the directory has another kind or number of buckets.
         CorruptionError: the manifest is damaged.
         TransientStoreError: the disk failed.
-
-    Cost: a URL of 75 bytes is written and read once at a third of that size, and its key twice. Runs are read once a
-    merge, so large sets need large merges: with the default memory and 256 buckets, of 10^8 tuples.
     """
 
     def __init__(
@@ -122,7 +107,6 @@ class Drum:
         self._is_open = True
 
     def __len__(self) -> int:
-        """Return how many keys are in the runs; tuples not merged yet are not counted."""
         return sum(len(bucket) for bucket in self._buckets)
 
     def __repr__(self) -> str:
@@ -142,12 +126,11 @@ class Drum:
 
     @property
     def batch_max(self) -> int:
-        """The most tuples that one offer may contain."""
+        """The maximum number of tuples in an offer."""
         return self._write_buffer.tuples_max
 
     @property
     def waiting(self) -> int:
-        """How many tuples have no answer yet."""
         return self._spills.end - self._spills.state.answered + len(self._write_buffer)
 
     def check(self, keys: KeyArray, aux: Sequence[str] | Sequence[bytes] | Aux | None = None) -> None:
@@ -155,7 +138,7 @@ class Drum:
         self.offer(keys, CHECK, None, aux)
 
     def update(self, keys: KeyArray, values: ValueArray | None = None) -> None:
-        """Add keys, with values that replace the present ones or add to them; see `offer`. Takes no aux."""
+        """Add keys or values; see `offer`."""
         self.offer(keys, UPDATE, values)
 
     def check_update(
@@ -164,7 +147,7 @@ class Drum:
         values: ValueArray | None = None,
         aux: Sequence[str] | Sequence[bytes] | Aux | None = None,
     ) -> None:
-        """Ask whether keys are present, and add them; see `offer`."""
+        """Check and update; see `offer`."""
         self.offer(keys, CHECK_UPDATE, values, aux)
 
     def offer(
@@ -174,18 +157,18 @@ class Drum:
         values: ValueArray | None = None,
         aux: Sequence[str] | Sequence[bytes] | Aux | None = None,
     ) -> None:
-        """Add a batch. First spills or merges if there is no room for it.
+        """Add a batch, after a spill or a merge if there is no room for it.
 
         Args:
-            keys: uint64, shape (n,), any order, duplicates allowed, 0 <= n <= `batch_max`.
-            ops: one operation, or uint8 of shape (n,).
-            values: of the kind's dtype, shape (n,), for keys that are updated; None: zeros, or a set.
+            keys: uint64, shape (n,), any order, may repeat, n <= `batch_max`.
+            ops: one operation for all, or uint8 of shape (n,).
+            values: of the kind's dtype, shape (n,); None: zeros, or a set.
             aux: n strings, delivered with the answers; None: empty ones.
 
         Raises:
-            ContractError: columns differ in length, there are too many tuples, or the DRUM is closed.
-            TransientStoreError: the disk failed or is full. The batch was not taken; offer it again.
-            CorruptionError: a merge found damage. The batch was not taken.
+            ContractError: the columns do not fit together, or the DRUM is closed.
+            TransientStoreError: the disk failed or is full. The batch was not accepted; offer it again.
+            CorruptionError: a merge found damage. The batch was not accepted.
         """
         self._require_open()
         tuples, column = checked_columns(self._repository.layout, self.batch_max, keys, ops, values, aux)
@@ -198,25 +181,14 @@ class Drum:
         self._counts += counts
 
     def flush(self) -> None:
-        """Make everything offered so far durable, so that a crash does not lose it.
-
-        Raises:
-            TransientStoreError: the disk failed or is full; try again.
-
-        Cost: two files and four syncs. Frequent calls make small spills.
-        """
+        """Make all offered tuples durable. May be repeated after a TransientStoreError."""
         self._require_open()
         with store_errors(self._repository.directory):
             self._spill()
             self._spills.flush()
 
     def merge(self) -> None:
-        """Answer everything offered so far and deliver the answers.
-
-        Raises:
-            TransientStoreError: the disk failed or is full; try again.
-            CorruptionError: data on disk is damaged.
-        """
+        """Answer all offered tuples and deliver the answers. May be repeated after a TransientStoreError."""
         self.tell()
         self.flush()
         if self._spills.unanswered:
@@ -225,9 +197,9 @@ class Drum:
             self.tell()
 
     def tell(self) -> None:
-        """Deliver the answers that are not acknowledged. Call it once after opening a DRUM.
+        """Deliver the unacknowledged answers. Call it once after opening a DRUM.
 
-        `merge` begins with it. Exceptions of the receiver are passed on, and the same answer is delivered next time.
+        Exceptions of the receiver are passed on.
         """
         self._require_open()
         with store_errors(self._repository.directory):
@@ -241,13 +213,13 @@ class Drum:
         self._spills.remove_told()
 
     def close(self) -> None:
-        """Flush. Tuples not merged yet are kept for the next time."""
+        """Flush. Tuples that are not merged yet stay on disk."""
         if self._is_open:
             self.flush()
             self._is_open = False
 
     def verify(self) -> list[CorruptionError]:
-        """Read every byte that the manifest counts and return the damage found."""
+        """Read every byte that the manifest counts and return the damage."""
         problems: list[CorruptionError] = []
         try:
             with store_errors(self._repository.directory):
@@ -273,7 +245,6 @@ class Drum:
             raise ContractError(f"{self._repository.directory}: this DRUM is closed; open another on the directory")
 
     def _make_room(self, count: int, counts: npt.NDArray[np.int64]) -> None:
-        """Spill or merge if the batch does not fit, so that it does."""
         with store_errors(self._repository.directory):
             self._write_buffer.write_aux()
             if not self._write_buffer.has_room_for(count):
@@ -299,7 +270,6 @@ class Drum:
             self._spills.add(spill)
 
     def _answer(self) -> None:
-        """Answer all flushed tuples; the rename inside commits it."""
         repository = self._repository
         merged = merge_spills(repository, self._buckets, self._spills.unanswered)
         self._spills.commit_merge(merged.buckets)
@@ -323,7 +293,6 @@ class Drum:
                 self._spills.acknowledge(end)
 
     def _count_flushed(self) -> None:
-        """Count the tuples in each bucket that an earlier process flushed."""
         for spill in self._spills.unanswered:
             reader = self._repository.keys_reader(spill)
             self._counts += reader.lengths // self._repository.layout.record_bytes(reader.operation)

@@ -1,20 +1,19 @@
-"""A DRUM's manifest: the log `MANIFEST`, which says what is on disk.
+"""A DRUM's manifest: the log `MANIFEST`, which says what is committed.
 
     offset  bytes  what
     0       8      magic "BCDRUMMF"
     8       u32    format version, 1
-    12      ...    records (`bigcrawl.drum.log_records`), each of msgpack: a map
-
-All numbers are little-endian. To change the layout, raise the version; a log of another version is refused. Fields:
+    12      ...    records (`bigcrawl.drum.log_records`), each a msgpack map
 
     kind       prefix, dtype of the values as a string or a list of fields, whether updates add, memtable's maximum
     buckets    of each bucket its runs and the records of its memtable
     spills     number, ordinal of the first tuple, tuples, bytes of aux, whether any asks
     answered   ordinal of the first tuple that has no answer yet
-    told       ordinal of the first tuple whose answer is not acknowledged by a receiver
+    told       ordinal of the first tuple whose answer is not acknowledged
 
-The first record has all fields. It is written to `MANIFEST.tmp`, synced and renamed, which commits a merge. Later
-records are appended and have `told` or the new `spills`. Spills whose answers are all acknowledged are omitted.
+Numbers are little-endian. To change the layout, raise the version; a log of another version is refused. The first
+record has all fields. It is written to `MANIFEST.tmp`, synced and renamed, which commits a merge. Later records are
+appended and have `told` or new `spills`.
 """
 
 from __future__ import annotations
@@ -45,14 +44,9 @@ _VERSION = 1
 
 
 class DrumState(NamedTuple):
-    """The committed state.
+    """The committed state; `spills` are those with unacknowledged answers, without gaps.
 
-    Attributes:
-        kind: of all buckets.
-        buckets: by number.
-        spills: those with answers that are not acknowledged, in order of arrival, without gaps.
-        answered: ordinal of the first tuple without an answer; a spill is answered as a whole.
-        told: ordinal of the first tuple whose answer is not acknowledged.
+    `answered` is the ordinal of the first tuple without an answer, `told` that of the first unacknowledged one.
     """
 
     kind: Kind
@@ -63,15 +57,12 @@ class DrumState(NamedTuple):
 
     @property
     def end(self) -> int:
-        """Ordinal of the next tuple."""
         return self.spills[-1].end if self.spills else self.told
 
     def with_spill(self, spill: Spill) -> DrumState:
-        """Return the state after one more spill."""
         return self._replace(spills=(*self.spills, spill))
 
     def with_told(self, told: int) -> DrumState:
-        """Return the state after everything before that ordinal was acknowledged."""
         return self._replace(told=told, spills=tuple(spill for spill in self.spills if spill.end > told))
 
     def _check(self) -> None:
@@ -83,7 +74,7 @@ class DrumState(NamedTuple):
 
 
 class DrumLog:
-    """The manifest's file, written by its single owner. A method that fails changes nothing that counts."""
+    """The manifest's file; a failed method changes nothing that counts."""
 
     def __init__(self, directory: Path, files: Files, size: int = 0) -> None:
         self._directory = directory
@@ -99,7 +90,7 @@ class DrumLog:
         return f"<DrumLog {self._path} bytes={self._size}>"
 
     def begin(self, state: DrumState) -> None:
-        """Commit a complete state. It is durable after `sync_name`."""
+        """Commit a complete state, which `sync_name` makes durable."""
         data = encode_header(_MAGIC, _VERSION) + _encode(_whole(state))
         self._files.write_new(self._temporary, (data,))
         self._files.sync_file(self._temporary)
@@ -107,21 +98,17 @@ class DrumLog:
         self._size, self._has_rest, self._is_named = len(data), False, False
 
     def sync_name(self) -> None:
-        """Sync the rename of the last `begin`."""
         if not self._is_named:
             self._files.sync_directory(self._directory)
             self._is_named = True
 
     def append_spill(self, spill: Spill) -> None:
-        """Commit one more spill. Not synced."""
         self._append({"spills": [tuple(spill)]})
 
     def append_told(self, told: int) -> None:
-        """Commit that the receiver has acknowledged the answers to all tuples before ordinal `told`. Not synced."""
         self._append({"told": told})
 
     def sync(self) -> None:
-        """Sync all records."""
         self._files.sync_file(self._path)
 
     def _append(self, fields: dict[str, Any]) -> None:
@@ -134,11 +121,6 @@ class DrumLog:
 
 
 def read_log(directory: Path, files: Files) -> tuple[DrumState, DrumLog]:
-    """Return the committed state and its log.
-
-    Raises:
-        CorruptionError: the file is not a manifest, has another version, or has a damaged record.
-    """
     path = directory / MANIFEST
     data = files.read(path)
     check_header(path, data, _MAGIC, _VERSION)
@@ -185,7 +167,7 @@ def _changed(state: DrumState, fields: dict[str, Any]) -> DrumState:
 
 
 def is_storable(value: np.dtype[Any] | None) -> bool:
-    """Whether a manifest can describe the dtype of the values: it has neither padding nor objects."""
+    """Return whether a manifest can describe the dtype: one without padding and objects."""
     if value is None:
         return True
     return not value.hasobject and all(field[0] for field in value.descr if value.names) and value.isnative

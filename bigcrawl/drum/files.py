@@ -1,12 +1,10 @@
 """The single seam between durable state and the file system.
 
-Everything a partition writes goes through a `Files`, so that a test can stop a process or fill a disk before, during
-and after any operation. No method retries, buffers or holds a file open, so a thousand partitions cost no file handles.
-New files are accessible to their owner alone. Errors are plain `OSError`; the caller, who knows the operation,
-translates them with `store_errors`.
+Tests replace a `Files` to stop a process or fill a disk at any operation. No method retries, buffers or holds a file
+open. New files are accessible to their owner alone.
 """
 
-# Making a Path costs as much as the most frequent calls of a step.
+# Making a Path costs as much as the most frequent calls.
 # ruff: noqa: PTH102, PTH105, PTH106, PTH108, PTH116, PTH208
 
 from __future__ import annotations
@@ -22,72 +20,49 @@ from bigcrawl.private_files import DIRECTORY_MODE, FILE_MODE, FULL, make_private
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    # A plain string saves the cost of making a Path in many small operations.
     AnyPath = str | os.PathLike[str]
 
 
 class Files(Protocol):
-    """The operations that durable state needs from a file system. Paths are whole; sizes and offsets are bytes."""
-
     def write_new(self, path: AnyPath, chunks: Iterable[bytes]) -> None:
-        """Write a file from its first byte, overwriting an existing one. Not synced."""
+        """Write a whole file, replacing an existing one. Not synced."""
 
     def write_at(self, path: AnyPath, offset: int, data: bytes, *, create: bool = True) -> None:
-        """Write at an offset; bytes before it stay. Creates a missing file, or fails. Not synced."""
+        """Write at an offset; earlier bytes stay. Not synced."""
 
-    def truncate(self, path: AnyPath, size: int) -> None:
-        """Cut an existing file to `size` bytes. Not synced."""
+    def truncate(self, path: AnyPath, size: int) -> None: ...
 
-    def read(self, path: AnyPath, offset: int = 0, size: int | None = None) -> bytes:
-        """Return up to `size` bytes from `offset`, or all to the end."""
+    def read(self, path: AnyPath, offset: int = 0, size: int | None = None) -> bytes: ...
 
     def map(self, path: AnyPath) -> mmap.mmap:
-        """Map the file's bytes read-only, without reading them yet. The file must not be empty."""
+        """Map a file that is not empty, read-only."""
 
-    def size(self, path: AnyPath) -> int:
-        """Return the file's length in bytes."""
+    def size(self, path: AnyPath) -> int: ...
 
-    def exists(self, path: AnyPath) -> bool:
-        """Return whether there is a file or directory of that name."""
+    def exists(self, path: AnyPath) -> bool: ...
 
-    def replace(self, source: AnyPath, target: AnyPath) -> None:
-        """Rename in one step, overwriting an existing target."""
+    def replace(self, source: AnyPath, target: AnyPath) -> None: ...
 
-    def link(self, source: AnyPath, target: AnyPath) -> None:
-        """Give the file a second name; the target must not exist."""
+    def link(self, source: AnyPath, target: AnyPath) -> None: ...
 
-    def unlink(self, path: AnyPath) -> None:
-        """Remove a name; ignores a missing one."""
+    def unlink(self, path: AnyPath) -> None: ...
 
-    def make_directory(self, path: AnyPath) -> None:
-        """Create a directory and its missing parents; ignores an existing one."""
+    def make_directory(self, path: AnyPath) -> None: ...
 
-    def make_new_directory(self, path: AnyPath) -> None:
-        """Create a directory in an existing parent.
-
-        Raises:
-            FileExistsError: the name exists.
-        """
+    def make_new_directory(self, path: AnyPath) -> None: ...
 
     def list_directory(self, path: AnyPath) -> list[str]:
-        """Return the names in a directory, unordered; empty if it does not exist."""
+        """Return the names; none if the directory is missing."""
 
-    def remove_directory(self, path: AnyPath) -> None:
-        """Remove an empty directory; ignores a missing one."""
+    def remove_directory(self, path: AnyPath) -> None: ...
 
-    def sync_file(self, path: AnyPath) -> None:
-        """Return once the file's bytes are on the medium."""
+    def sync_file(self, path: AnyPath) -> None: ...
 
-    def sync_directory(self, path: AnyPath) -> None:
-        """Return once the directory's entries are on the medium."""
+    def sync_directory(self, path: AnyPath) -> None: ...
 
 
 def replace_surely(files: Files, source: AnyPath, target: AnyPath, data: bytes) -> None:
-    """Rename a file that holds `data`, even if a network file system reports an error for a rename that it did.
-
-    Raises:
-        OSError: the file was not renamed.
-    """
+    """Rename a file that holds `data`, even if a network file system reports an error for a rename that it did."""
     try:
         files.replace(source, target)
     except OSError:
@@ -96,8 +71,6 @@ def replace_surely(files: Files, source: AnyPath, target: AnyPath, data: bytes) 
 
 
 class DiskFiles:
-    """The real file system."""
-
     def write_new(self, path: AnyPath, chunks: Iterable[bytes]) -> None:
         handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, FILE_MODE)
         try:
@@ -198,7 +171,7 @@ def _sync(path: AnyPath, flags: int) -> None:
 
 @contextlib.contextmanager
 def store_errors(directory: AnyPath) -> Iterator[None]:
-    """Translate errors of the file system. The operation may be tried again."""
+    """Translate OSError to `TransientStoreError`."""
     try:
         yield
     except OSError as error:

@@ -3,7 +3,7 @@
     offset     bytes         what
     0          n * (s + v)   records, keys strictly ascending: the low s bytes of key - base, the v bytes of its value
     d          g * (8+32c)   directory: for each 32 prefixes the place of their first record, u64, and how many
-                             records each has, 32 numbers of c bytes; a prefix is what key - base has above s bytes
+                             records each has, 32 numbers of c bytes; a prefix is the part of key - base above s bytes
     t          b * u32       crc32 of each 4,096 bytes of bytes 0..t-1, the last ones fewer
     end-56     8             magic "BCDRUMRN"
     end-48     u32           format version, 2
@@ -17,11 +17,9 @@
     end-8      u32           crc32 of the table of checksums
     end-4      u32           crc32 of the 52 bytes before
 
-All numbers are little-endian. The metadata is at the end of the file, because a merge knows how many keys it keeps only
-after reading them. The last prefix is that of the last key. The last group of a directory is padded with zeros.
-
-To change the layout, raise the version: an unknown one is refused. A run has no temporary name and no commit mark of
-its own. It exists once its owner's manifest names it; a crash before that leaves a file that nothing refers to.
+Numbers are little-endian. The metadata comes last, because a merge knows the number of keys only at its end. The last
+prefix is that of the last key; the last group is padded with zeros. To change the layout, raise the version: an unknown
+one is refused.
 """
 
 from __future__ import annotations
@@ -53,13 +51,12 @@ KEY_BYTES = 8
 CRC_TYPE = np.dtype("<u4")
 CRC_BYTES = 4
 
-# A page, the least that a look-up reads from disk.
 BLOCK_BYTES = 4096
 
-# Prefixes of a group. Finding the records of one adds up the group's counts, in half a microsecond.
+# Prefixes of a group, whose counts a look-up adds up.
 GROUP_PREFIXES = 32
 
-# Bounds the memory of a run's directory while it is written or read completely: 2 MiB.
+# Bounds a run's directory: 2 MiB.
 PREFIXES_MAX = 1 << 18
 
 _TRAILER = struct.Struct("<8sIBBHQQQQI")
@@ -70,15 +67,11 @@ assert TRAILER_BYTES == 56
 
 
 class Records(NamedTuple):
-    """Keys and their values; values are None in a set."""
-
     keys: KeyArray
     values: ValueArray | None
 
 
 class RunLayout(NamedTuple):
-    """A run's metadata, which determines where everything in the file lies."""
-
     suffix_bytes: int
     count_bytes: int
     value_bytes: int
@@ -89,69 +82,52 @@ class RunLayout(NamedTuple):
 
     @property
     def record_bytes(self) -> int:
-        """Bytes of a record."""
         return self.suffix_bytes + self.value_bytes
 
     @property
     def suffix_bits(self) -> int:
-        """How far a difference is shifted to get its prefix."""
         return 8 * self.suffix_bytes
 
     @property
     def prefixes(self) -> int:
-        """How many prefixes the directory has."""
         return prefixes_of(self.last - self.base, self.suffix_bytes)
 
     @property
     def group_bytes(self) -> int:
-        """Bytes of a group of the directory."""
         return KEY_BYTES + GROUP_PREFIXES * self.count_bytes
 
     @property
     def directory(self) -> int:
-        """Offset of the directory, after the records."""
         return self.keys * self.record_bytes
 
     @property
     def table(self) -> int:
-        """Offset of the table of checksums, after the directory."""
         return self.directory + groups_of(self.prefixes) * self.group_bytes
 
     @property
     def length(self) -> int:
-        """Length of the file in bytes."""
         return self.table + blocks_of(self.table) * CRC_BYTES + TRAILER_BYTES
 
 
 def are_ascending(keys: KeyArray) -> bool:
-    """Return whether keys are strictly ascending, in a tenth of the time in which `np.unique` sorts a few."""
+    """Return whether keys are strictly ascending, much faster than `np.unique`."""
     return len(keys) < 2 or bool((keys[1:] > keys[:-1]).all())
 
 
 def blocks_of(size: int) -> int:
-    """Return how many blocks `size` bytes fill."""
     return -(-size // BLOCK_BYTES)
 
 
 def groups_of(prefixes: int) -> int:
-    """Return how many groups a number of prefixes fills."""
     return -(-prefixes // GROUP_PREFIXES)
 
 
 def prefixes_of(extent: int, suffix_bytes: int) -> int:
-    """Return how many prefixes the differences from 0 to `extent` have."""
     return (extent >> 8 * suffix_bytes) + 1
 
 
 def best_suffix_bytes(keys: int, extent: int) -> int:
-    """Return the suffix length that gives the shortest run.
-
-    One byte less saves one byte a key and makes the directory 256 times as large.
-
-    Args:
-        keys: approximate number.
-        extent: the last key's difference from the base.
-    """
+    """Return the suffix length of the shortest run."""
 
     def cost(suffix_bytes: int) -> int:
         groups = groups_of(prefixes_of(extent, suffix_bytes))
@@ -161,12 +137,10 @@ def best_suffix_bytes(keys: int, extent: int) -> int:
 
 
 def group_type(count_bytes: int) -> np.dtype[np.void]:
-    """Return the dtype of a group of the directory."""
     return np.dtype([("start", "<u8"), ("counts", f"<u{count_bytes}", (GROUP_PREFIXES,))])
 
 
 def encode_records(records: Records, base: int, suffix_bytes: int) -> bytes:
-    """Return the bytes of records. Their keys must be at least `base`."""
     keys, values = records
     differences = np.subtract(keys, np.uint64(base), dtype=KEY_TYPE)
     if suffix_bytes == KEY_BYTES and values is None:
@@ -182,18 +156,17 @@ def encode_records(records: Records, base: int, suffix_bytes: int) -> bytes:
 
 
 def decode_suffixes(data: Buffer, offset: int, count: int, layout: RunLayout) -> KeyArray:
-    """Return the suffixes of `count` records from `offset` on. At least 8 bytes must follow the records."""
+    """Return the suffixes of records; at least 8 bytes must follow them."""
     whole = column(data, offset, count, layout.record_bytes, KEY_TYPE)
     return np.bitwise_and(whole, np.uint64((1 << layout.suffix_bits) - 1))
 
 
 def decode_values(data: Buffer, offset: int, count: int, layout: RunLayout, value: np.dtype[Any]) -> ValueArray:
-    """Return a copy of the values of `count` records from `offset` on."""
     return column(data, offset + layout.suffix_bytes, count, layout.record_bytes, value).copy()
 
 
 def encode_directory(counts: CountArray) -> tuple[bytes, int]:
-    """Return the directory of a run with these numbers of records by prefix, and the size of a count in bytes."""
+    """Return the directory for these counts by prefix, and the bytes of a count."""
     highest = int(counts.max())
     count_bytes = next(size for size in (1, 2, 4, 8) if highest < 1 << 8 * size)
     groups = np.zeros(groups_of(len(counts)), dtype=group_type(count_bytes))
@@ -206,11 +179,6 @@ def encode_directory(counts: CountArray) -> tuple[bytes, int]:
 
 
 def decode_directory(path: str, data: Buffer, layout: RunLayout) -> CountArray:
-    """Return where the records of each prefix end.
-
-    Raises:
-        CorruptionError: the number of records differs from the run's, or a group starts at a wrong record.
-    """
     groups = np.frombuffer(data, dtype=group_type(layout.count_bytes))
     ends = np.cumsum(groups["counts"], dtype=np.int64)
     last_of_groups = ends[GROUP_PREFIXES - 1 :: GROUP_PREFIXES]
@@ -220,23 +188,13 @@ def decode_directory(path: str, data: Buffer, layout: RunLayout) -> CountArray:
 
 
 def encode_trailer(layout: RunLayout, table: bytes) -> bytes:
-    """Return the last 56 bytes of a run."""
     head = (RUN_MAGIC, RUN_VERSION, layout.suffix_bytes, layout.count_bytes, layout.value_bytes)
     data = _TRAILER.pack(*head, layout.keys, layout.first, layout.last, layout.base, isal_zlib.crc32(table))
     return data + _TRAILER_CRC.pack(isal_zlib.crc32(data))
 
 
 def decode_trailer(path: str, data: bytes, size: int) -> tuple[RunLayout, int]:
-    """Return the layout of a run whose file is `size` bytes long, and the crc32 of its table of checksums.
-
-    Args:
-        path: the run.
-        data: its last 56 bytes, or all of a shorter file.
-        size: bytes of the file.
-
-    Raises:
-        CorruptionError: the file is not a run, has another version or length, or its trailer is damaged.
-    """
+    """Return the layout of a run, and the crc32 of its checksum table, from its last bytes."""
     offset = size - TRAILER_BYTES
     if len(data) < TRAILER_BYTES:
         raise CorruptionError(path, 0, f"a trailer of {TRAILER_BYTES} bytes", f"{len(data)} bytes")
@@ -258,5 +216,4 @@ def decode_trailer(path: str, data: bytes, size: int) -> tuple[RunLayout, int]:
 
 
 def column(data: Buffer | npt.NDArray[Any], offset: int, count: int, stride: int, dtype: np.dtype[Any]) -> ValueArray:
-    """Return a view of the same field in each of `count` records, aligned or not."""
     return np.ndarray((count,), dtype, buffer=data, offset=offset, strides=(stride,))

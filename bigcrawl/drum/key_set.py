@@ -1,14 +1,10 @@
 """A set of keys on disk that answers at once: one bucket, queried key by key.
 
-It serves callers that cannot wait for a merge. New keys are held in memory and appended to a log, some hundred at a
-time. Once there are enough, they become a run. A key that is not in memory is looked up in the runs.
-
     MANIFEST       the runs (`bigcrawl.drum.drum_manifest`): a DRUM of one bucket and no spills
     b000/run-<n>   runs (`bigcrawl.drum.bucket`)
     new-<n>        keys added after run n was written: records (`bigcrawl.drum.log_records`) of u64 keys
 
-A new manifest empties the set of new keys, because it names a run that has no log yet. A crash loses keys that were not
-appended, at most `LOG_KEYS` - 1. A power cut loses keys that were not synced, at most all since the last run.
+A crash loses fewer than `LOG_KEYS` keys, a power cut at most all since the last run.
 """
 
 from __future__ import annotations
@@ -31,34 +27,23 @@ if TYPE_CHECKING:
     from bigcrawl.drum.files import Files
     from bigcrawl.exceptions import CorruptionError
 
-# 8 MB as a Python set. Writing a run of this many takes 60 ms and 500 KB of disk.
+# 8 MB as a Python set; a run of them takes 60 ms.
 RUN_KEYS: Final = 1 << 16
 
-# kill -9 loses this many, about as many as are in the 8 KiB buffer of Scrapy's requests.seen, at 22 bytes each.
+# About as many as Scrapy keeps in the file buffer of requests.seen.
 LOG_KEYS: Final = 256
 
-# Cache of keys found in runs, so that links on every page cost no look-up; 8 MB too.
+# Keys found in runs, so that links on every page cost no look-up.
 _KNOWN_MAX = 1 << 16
 
-# An open reader remembers each block that it has verified, so it is replaced after this many look-ups.
+# A reader grows with each verified block.
 _LOOKUPS_A_READER = 20_000
 
 
 class KeySet:
     """A set of 64-bit keys.
 
-    Args:
-        directory: used by this set alone; created if missing.
-        files: the file system.
-        run_keys: how many new keys are held in memory before they become a run.
-
-    Raises:
-        CorruptionError: data on disk is damaged.
-        TransientStoreError: the disk failed.
-
-    Cost: 0.3 µs for a key in memory; for others 6 µs a run. There are at most three runs for every factor of four in
-    size: 15 at 10^8 keys. Every `run_keys` new keys cost a run, 60 ms, and sometimes a merge of runs, 0.2 s for each
-    million keys in it. Memory: 30 MB, whatever the size.
+    A look-up costs 0.3 µs in memory and 6 µs per run; 10^8 keys have 15 runs. Memory is 30 MB.
     """
 
     def __init__(self, directory: Path, files: Files | None = None, run_keys: int = RUN_KEYS) -> None:
@@ -87,16 +72,10 @@ class KeySet:
 
     @property
     def is_due(self) -> bool:
-        """Whether `write` has something to do."""
         return len(self._unwritten) >= LOG_KEYS or len(self._new) >= self._run_keys
 
     def add(self, key: int) -> bool:
-        """Add a key and return whether it was present. Reads from disk but writes nothing: see `write`.
-
-        Raises:
-            CorruptionError: a run is damaged.
-            TransientStoreError: the disk failed; the key was not added.
-        """
+        """Add a key in memory, and return whether it was present."""
         if key in self._new or key in self._known:
             return True
         if self._find_in_runs(key):
@@ -109,11 +88,9 @@ class KeySet:
         return False
 
     def write(self, *, everything: bool = False) -> None:
-        """Append new keys to the log or make a run of them, if there are enough or `everything` is set.
+        """Log new keys or write a run, if there are enough or `everything` is set.
 
-        Raises:
-            TransientStoreError: the disk failed or is full. Nothing is lost; try again later.
-            CorruptionError: a run is damaged.
+        May be repeated after a TransientStoreError.
         """
         with store_errors(self._repository.directory):
             if len(self._new) >= self._run_keys:
@@ -125,11 +102,6 @@ class KeySet:
                 self._unwritten.clear()
 
     def close(self) -> None:
-        """Write everything, durably.
-
-        Raises:
-            TransientStoreError: the disk failed or is full.
-        """
         self.write(everything=True)
         with store_errors(self._repository.directory):
             if self._size:
@@ -137,7 +109,6 @@ class KeySet:
                 self._files.sync_directory(self._repository.directory)
 
     def verify(self) -> list[CorruptionError]:
-        """Read every byte of every run and return the damage found."""
         return self._bucket.verify()
 
     def _check(self) -> None:

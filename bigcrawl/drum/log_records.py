@@ -1,4 +1,4 @@
-"""The format of a log: a header, then records appended one by one, each with its own checksum.
+"""The format of a log: a header, then records appended one by one, each with a checksum.
 
 The header is a magic of eight bytes and the version of the format, a u32. A record:
 
@@ -8,8 +8,8 @@ The header is a magic of eight bytes and the version of the format, a u32. A rec
     8       u32    crc32 of bytes 0 to 7
     12      n      body
 
-All numbers are little-endian. A crash can leave a last record that is cut short, or whose bytes are zeros from some
-offset on; it is ignored. Any other record with a wrong checksum is damage.
+Numbers are little-endian. A crash can leave a last record that is cut short or ends in zeros; it is ignored. Any other
+record with a wrong checksum is damage.
 """
 
 from __future__ import annotations
@@ -34,16 +34,11 @@ _HEAD_BYTES = _HEAD.size + _CRC.size
 
 
 def encode_header(magic: bytes, version: int) -> bytes:
-    """Return the header of a log."""
     return _HEADER.pack(magic, version)
 
 
 def check_header(path: str | PathLike[str], data: bytes, magic: bytes, version: int, oldest: int | None = None) -> None:
-    """Check that a log begins with this magic and a version from `oldest` to this one. Its first bytes are enough.
-
-    Raises:
-        CorruptionError: it does not; `OtherVersionError` if only the version differs.
-    """
+    """Check a log's magic, and that its version is from `oldest` to this one."""
     if len(data) < HEADER_BYTES:
         raise CorruptionError(path, 0, f"a header of {HEADER_BYTES} bytes", f"{len(data)} bytes")
     found_magic, found_version = _HEADER.unpack_from(data)
@@ -54,22 +49,12 @@ def check_header(path: str | PathLike[str], data: bytes, magic: bytes, version: 
 
 
 def encode_record(body: bytes) -> bytes:
-    """Return a record with this body."""
     head = _HEAD.pack(len(body), isal_zlib.crc32(body))
     return b"".join((head, _CRC.pack(isal_zlib.crc32(head)), body))
 
 
 def read_records(path: str | PathLike[str], data: bytes, at: int) -> Iterator[tuple[int, bytes]]:
-    """Yield the end offset and the body of each record.
-
-    Args:
-        path: of the log, for errors.
-        data: the whole log.
-        at: offset of its first record.
-
-    Raises:
-        CorruptionError: a record is damaged.
-    """
+    """Yield the end offset and the body of each record from offset `at`."""
     while len(data) - at >= _HEAD_BYTES:
         start = at + _HEAD_BYTES
         length, crc = _HEAD.unpack_from(data, at)

@@ -1,8 +1,6 @@
-"""The memtable: records too new to be worth a file, in one array for each bucket, allocated once and filled.
+"""The memtable: records that are too few for a file.
 
-A batch's records are appended to the array, so no batch costs an object. The array is mapped outside of the heap. In a
-process with hundreds of buckets, arrays of some kilobytes that come and go among everything else would fragment the
-heap until the holes are as large as the data.
+Its array is mapped outside of the heap, which hundreds of short-lived arrays would fragment.
 """
 
 from __future__ import annotations
@@ -21,19 +19,14 @@ if TYPE_CHECKING:
 
     from bigcrawl.drum.format import KeyArray, KeyMask, ValueArray
 
-# A memtable with more records than this becomes a run. It costs 32 KiB of memory a set, and spreads the cost of
-# creating a file, about 0.1 ms of system time, over this many keys.
+# 32 KiB of memory per set; spreads the cost of creating a file, 0.1 ms.
 MEMTABLE_KEYS_MAX = 4096
 
 
 class Memtable:
     """An immutable sequence of keys, each with or without a value, in order of arrival.
 
-    The keys of a set are distinct. With values it is a log: only the last record of a key counts. A record is the 8
-    bytes of a key followed by its value, little-endian.
-
-    Memtables made by `with_added` share an array. Each knows how much of it is its own, like the committed length of a
-    file. Of two made from the same memtable, only the one made last may be kept.
+    Of two memtables that `with_added` made from the same one, only the later one may be kept: they share an array.
     """
 
     __slots__ = ("_array", "_count", "_record_bytes")
@@ -45,7 +38,6 @@ class Memtable:
 
     @classmethod
     def from_bytes(cls, data: bytes, record_bytes: int = KEY_BYTES) -> Memtable:
-        """Return the records that `bytes_from` wrote."""
         count = len(data) // record_bytes
         array = _mapped(max(len(data), MEMTABLE_KEYS_MAX * KEY_BYTES)) if count else _NOTHING
         array[: count * record_bytes] = np.frombuffer(data, dtype=np.uint8)
@@ -53,7 +45,6 @@ class Memtable:
 
     @classmethod
     def from_strings(cls, strings: Sequence[bytes]) -> Memtable:
-        """Return the records that `strings_from` returned; all have the same length."""
         return cls.from_bytes(b"".join(strings), len(strings[0]) if strings else KEY_BYTES)
 
     def __len__(self) -> int:
@@ -71,7 +62,7 @@ class Memtable:
         return hash(self.bytes_from(0))
 
     def begins_with(self, other: Memtable) -> bool:
-        """Return whether this memtable begins with the other's records. Cheap if one was made from the other."""
+        """Return whether this begins with the other's records."""
         if not other._count:
             return True
         if other._count > self._count or other._record_bytes != self._record_bytes:
@@ -82,13 +73,7 @@ class Memtable:
         return np.array_equal(self._array[:size], other._array[:size])
 
     def with_added(self, keys: KeyArray, values: ValueArray | None = None, room: int = MEMTABLE_KEYS_MAX) -> Memtable:
-        """Return these records with others appended.
-
-        Args:
-            keys: of the other records; in a set they must not be among these.
-            values: one for each key, of the same dtype in all records; None for a set.
-            room: how many records to allocate if there is no array yet, or too small a one.
-        """
+        """Return these records with others appended, whose keys a set must lack."""
         if not len(keys):
             return self
         record_bytes = KEY_BYTES + (values.dtype.itemsize if values is not None else 0)
@@ -105,7 +90,6 @@ class Memtable:
         return Memtable(array, record_bytes, count)
 
     def without(self, unwanted: KeyArray) -> Memtable:
-        """Return a memtable without the given ascending keys; self if none of them is present."""
         keys = column(self._array, 0, self._count, self._record_bytes, KEY_TYPE)
         kept = unwanted.take(unwanted.searchsorted(keys), mode="clip") != keys
         if kept.all():
@@ -114,27 +98,18 @@ class Memtable:
         return Memtable.from_bytes(rows.tobytes(), self._record_bytes)
 
     def ascending(self, value: np.dtype[Any] | None = None) -> Records:
-        """Return a sorted copy with the last record of each key; a set has only one.
-
-        Args:
-            value: the dtype of the values; None for a set.
-        """
+        """Return a sorted copy with the last record of each key."""
         if not self._count:
             return Records(np.empty(0, dtype=KEY_TYPE), np.empty(0, dtype=value) if value is not None else None)
         keys = column(self._array, 0, self._count, self._record_bytes, KEY_TYPE)
         if value is None:
-            # A stable sort of 64-bit keys detects the ascending batches and merges them: 20 us at most.
+            # A stable sort merges the ascending batches.
             return Records(np.sort(keys, kind="stable"), None)
         keys, places = self._newest()
         return Records(keys, self._values(value)[places])
 
     def find(self, keys: KeyArray, value: np.dtype[Any] | None = None) -> tuple[KeyMask, ValueArray | None]:
-        """Return which of the strictly ascending keys are here, and the last value of each, zero for others.
-
-        Args:
-            keys: uint64, shape (n,).
-            value: the dtype of the values; None for a set, of which no values are returned.
-        """
+        """Return which of the ascending keys are present, and their last values, zero if absent."""
         found = np.zeros(len(keys), dtype=np.bool_)
         values = np.zeros(len(keys), dtype=value) if value is not None else None
         if not self._count:
@@ -147,7 +122,6 @@ class Memtable:
         return found, values
 
     def _newest(self) -> tuple[KeyArray, npt.NDArray[np.intp]]:
-        """Return the keys, ascending, and the place of the last record of each."""
         keys = column(self._array, 0, self._count, self._record_bytes, KEY_TYPE)
         order = keys.argsort(kind="stable")
         keys = keys[order]
@@ -159,11 +133,9 @@ class Memtable:
         return column(self._array, KEY_BYTES, self._count, self._record_bytes, value)
 
     def bytes_from(self, start: int) -> bytes:
-        """Return the records from number `start` on."""
         return self._array[start * self._record_bytes : self._count * self._record_bytes].tobytes()
 
     def strings_from(self, start: int) -> list[bytes]:
-        """Return the records from number `start` on, as one string each."""
         return in_strings(self.bytes_from(start), self._record_bytes)
 
     def _check(self) -> None:
@@ -174,7 +146,7 @@ class Memtable:
 
 
 def _mapped(size: int) -> npt.NDArray[np.uint8]:
-    """Return an array of zeros that takes memory page by page, as it is written."""
+    """Return zeros whose memory is allocated page by page, when written."""
     private = mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS
     return np.frombuffer(mmap.mmap(-1, size, flags=private), dtype=np.uint8)
 
@@ -185,5 +157,4 @@ EMPTY_MEMTABLE = Memtable(_NOTHING, KEY_BYTES, 0)
 
 
 def in_strings(data: bytes, record_bytes: int = KEY_BYTES) -> list[bytes]:
-    """Split records into strings of one record each."""
     return [data[at : at + record_bytes] for at in range(0, len(data), record_bytes)]

@@ -1,8 +1,4 @@
-"""A merge: checks all spilled tuples against the runs, bucket by bucket, in one pass.
-
-Source: IRLbot §4.3, steps 1 to 4. Differs: a bucket writes a run of its new keys and rewrites few others
-(`bigcrawl.drum.bucket`), where the paper rewrites the cache Z each time.
-"""
+"""A merge: checks all spilled tuples against the runs, bucket by bucket, in one pass (IRLbot §4.3, steps 1 to 4)."""
 
 from __future__ import annotations
 
@@ -26,13 +22,6 @@ if TYPE_CHECKING:
 
 
 class Merged(NamedTuple):
-    """The result of a merge, durable but not yet named by a manifest.
-
-    Attributes:
-        buckets: the next state of each.
-        obsolete: by bucket, the runs that it then no longer needs.
-    """
-
     buckets: tuple[BucketState, ...]
     obsolete: list[tuple[int, tuple[RunInfo, ...]]]
 
@@ -46,19 +35,7 @@ class _Outcome(NamedTuple):
 
 
 def merge_spills(repository: Repository, buckets: Sequence[Bucket], spills: Sequence[Spill]) -> Merged:
-    """Answer every tuple of the spills and write runs and answers, synced.
-
-    Args:
-        repository: the DRUM's directory.
-        buckets: in their committed state; not changed.
-        spills: all spills without answers, in order of arrival; synced.
-
-    Raises:
-        CorruptionError: a spill or a run is damaged.
-        OSError: the disk failed or is full; only files that no manifest names have changed.
-
-    Cost: memory for one bucket's tuples, 64 bytes each, and 16 KiB of answers for each spill.
-    """
+    """Answer every tuple of the spills; write runs and answers, synced."""
     readers = [repository.keys_reader(spill) for spill in spills]
     files, directory = repository.files, repository.directory
     sheets = [AnswerSheet(files, directory, spill, len(buckets)) if spill.asks else None for spill in spills]
@@ -82,7 +59,6 @@ def merge_spills(repository: Repository, buckets: Sequence[Bucket], spills: Sequ
 
 
 def _ask(bucket: Bucket, tuples: Tuples) -> _Outcome:
-    """Apply one bucket's tuples in the cheapest way that answers them in order."""
     keys, operation, ops, values = tuples
     if not len(keys):
         nothing = None if values is None else values[:0]
@@ -115,7 +91,6 @@ def _ops(part: Tuples) -> OpArray:
 
 
 def _spread(outcome: _Outcome, parts: Sequence[Tuples], sheets: Sequence[AnswerSheet | None]) -> None:
-    """Pass each spill's part of the answers to its sheet."""
     start = 0
     for part, sheet in zip(parts, sheets, strict=True):
         end = start + len(part.keys)

@@ -1,7 +1,6 @@
-"""The merge policy: when which runs of a bucket are merged.
+"""The merge policy: runs grow in tiers, as in LSM trees.
 
-Source: IRLbot §4.3 merges each batch into one cache file. Runs in growing tiers, as in LSM trees, rewrite a key once a
-tier instead of once a batch.
+So a key is rewritten once per tier and not, as in IRLbot §4.3, once per batch.
 """
 
 from __future__ import annotations
@@ -13,8 +12,7 @@ from bigcrawl.drum.memtable import MEMTABLE_KEYS_MAX
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-# Four runs of a tier become one of the next. A key is rewritten once a tier, 20 ns. A lookup, 40 us a run and 3 us a
-# key, meets at most three runs a tier (six tiers at 8 M keys a partition).
+# Four runs of a tier become one of the next: a look-up reads at most three runs per tier.
 FAN_IN = 4
 
 # All runs with fewer keys form one tier.
@@ -22,12 +20,7 @@ _SMALL_KEYS = 2 * MEMTABLE_KEYS_MAX
 
 
 def runs_to_merge(counts: Sequence[int], added: int) -> int:
-    """Return how many of the newest runs to merge into a new run of `added` keys.
-
-    Args:
-        counts: keys of each run, oldest first.
-        added: keys of the new run.
-    """
+    """Return how many of the newest runs to merge into a new run of `added` keys; `counts` are oldest first."""
     merged, total = 0, added
     while True:
         tier = _tier(total)

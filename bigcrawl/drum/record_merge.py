@@ -1,4 +1,4 @@
-"""Merges ascending records, chunk by chunk, and filters them."""
+"""Merges and filters ascending records."""
 
 from __future__ import annotations
 
@@ -16,11 +16,7 @@ if TYPE_CHECKING:
 
 
 def merge_ascending(sources: Sequence[Iterator[Records]]) -> Iterator[Records]:
-    """Merge sources of ascending chunks into ascending chunks. If several have a key, the last source wins.
-
-    Holds one chunk of each source: each round yields all keys up to the smallest last key held. In a set, no two
-    sources may share a key.
-    """
+    """Merge sources of ascending chunks; the last source of a key wins. In a set, no two sources may share a key."""
     heads = [(chunk, source) for source in sources if (chunk := _next_filled(source)) is not None]
     while heads:
         bound = min(chunk.keys[-1] for chunk, _ in heads)
@@ -37,9 +33,9 @@ def merge_ascending(sources: Sequence[Iterator[Records]]) -> Iterator[Records]:
 
 
 def newest_of(*parts: Records) -> Records:
-    """Return the records of ascending parts in one. If several have a key, the last part wins."""
+    """Merge ascending parts into one; the last part of a key wins."""
     keys = np.concatenate([part.keys for part in parts])
-    # A stable sort of 64-bit keys detects the ascending parts and merges them.
+    # A stable sort merges the ascending parts.
     if parts[-1].values is None:
         keys.sort(kind="stable")
         return Records(keys, None)

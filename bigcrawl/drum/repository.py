@@ -1,6 +1,6 @@
-"""A DRUM's directory: creating and opening it, files of spills and buckets, removing what crashes left.
+"""A DRUM's directory: its files and their names.
 
-MANIFEST                          the truth: what is committed (`bigcrawl.drum.drum_manifest`)
+MANIFEST                          what is committed (`bigcrawl.drum.drum_manifest`)
 keys-<n>, aux-<n>, answers-<n>    spill n (`bigcrawl.drum.spills`)
 b<hex>/<prefix>-<n>               runs of a bucket (`bigcrawl.drum.bucket`)
 """
@@ -28,8 +28,6 @@ if TYPE_CHECKING:
 
 
 class Repository:
-    """The files of a DRUM. The caller knows what is committed."""
-
     def __init__(self, directory: Path, files: Files, layout: TupleLayout, kind: Kind) -> None:
         self.directory = directory
         self.files = files
@@ -40,15 +38,9 @@ class Repository:
         return f"<Repository {self.directory} buckets={self.layout.buckets}>"
 
     def open(self, keep: Callable[[str], bool] = lambda _: False) -> tuple[DrumState, DrumLog]:
-        """Create the directory, or remove what a crash left in it. Return the committed state and its log.
+        """Return the committed state and its log, from a new or existing directory; remove files that a crash left.
 
-        Args:
-            keep: returns whether a file with this name, unknown to the manifest, may stay.
-
-        Raises:
-            ConfigError: it was created with another kind or number of buckets.
-            CorruptionError: the manifest is damaged.
-            OSError: the disk failed.
+        `keep` returns whether a file that the manifest does not name may stay.
         """
         if self.files.exists(self.directory / MANIFEST):
             state, log = read_log(self.directory, self.files)
@@ -56,58 +48,50 @@ class Repository:
         else:
             state, log = self._create()
         self._remove_unnamed(state, keep)
-        # Every time: after a power cut there may be a manifest without the directories that are still empty.
+        # Every time: a power cut may leave a manifest without the directories that are still empty.
         for number in range(self.layout.buckets):
             self.files.make_directory(self.bucket_path(number))
         return state, log
 
     def bucket(self, number: int, state: BucketState) -> Bucket:
-        """Return a bucket in that state."""
         return Bucket(self.bucket_path(number), self.kind, state, self.files)
 
     def bucket_path(self, number: int) -> Path:
-        """Return the path of a bucket's runs."""
         return self.directory / f"b{number:03x}"
 
     def keys_reader(self, spill: Spill) -> SectionReader:
-        """Return a reader of a spill's keys."""
         path = keys_path(self.directory, spill.number)
         return SectionReader(self.files, path, KEYS_MAGIC, self.layout.buckets, spill.tuples)
 
     def answers_reader(self, spill: Spill) -> SectionReader:
-        """Return a reader of the answers to a spill."""
         path = answers_path(self.directory, spill.number)
         return SectionReader(self.files, path, ANSWERS_MAGIC, self.layout.buckets, spill.tuples)
 
     def sync_spills(self, spills: Iterable[Spill]) -> None:
-        """Return once keys and aux are on the medium."""
         for spill in spills:
             self.files.sync_file(keys_path(self.directory, spill.number))
             self.files.sync_file(aux_path(self.directory, spill.number))
         self.files.sync_directory(self.directory)
 
     def sync_runs(self, written: Iterable[tuple[int, Iterable[RunInfo]]]) -> None:
-        """Return once the runs that buckets have written are on the medium."""
         for number, runs in written:
             for run in runs:
                 self.files.sync_file(self.bucket_path(number) / run.name)
             self.files.sync_directory(self.bucket_path(number))
 
     def remove_spill(self, spill: Spill) -> None:
-        """Delete a spill's files. Those that cannot be deleted stay until the directory is opened again."""
+        """Delete a spill's files; opening the directory deletes those that cannot be deleted now."""
         for path_of in (keys_path, aux_path, answers_path):
             with contextlib.suppress(OSError):
                 self.files.unlink(path_of(self.directory, spill.number))
 
     def remove_runs(self, obsolete: Iterable[tuple[int, Iterable[RunInfo]]]) -> None:
-        """Delete runs of buckets, like `remove_spill`."""
         for number, runs in obsolete:
             for run in runs:
                 with contextlib.suppress(OSError):
                     self.files.unlink(self.bucket_path(number) / run.name)
 
     def verify_spill(self, spill: Spill, answered: int) -> list[CorruptionError]:
-        """Read every byte of a spill's files, and of the file with its answers, if any. Return the damage found."""
         problems: list[CorruptionError] = []
         steps: list[Callable[[], Iterable[object]]] = [
             lambda: self.keys_reader(spill).read_all(),

@@ -1,8 +1,7 @@
-"""Writes runs, and looks up keys in existing ones.
+"""Writes runs, and looks up keys in them.
 
-A run is opened for one call and not held. A few keys in a large run are found through its directory: it narrows each
-key down to a few records, some hundred bytes, which are searched as a string. Many keys are compared with all records
-in order, in spans of bounded size. Either way, the checksum of each block that decided an answer is verified.
+A few keys in a large run are found through its directory; many keys are compared with all records in order. The
+checksum of each block that decided an answer is verified.
 """
 
 from __future__ import annotations
@@ -50,25 +49,23 @@ if TYPE_CHECKING:
 
     Keep = Callable[[KeyArray, ValueArray | None], KeyMask]
 
-# A span is one sequential read: 400 KiB of a set's keys, 512 KiB in memory. A merge holds one for each run.
+# A merge holds a span of each run.
 SPAN_KEYS = 1 << 16
 
-# Up to sixteen blocks are read in one piece, which is cheaper than mapping them.
+# Reading up to sixteen blocks is cheaper than mapping them.
 _WHOLE_BYTES_MAX = 16 * BLOCK_BYTES
 
-# Cost of searching one key, in records read in order: 0.7 us. A prefix costs as much as three records.
+# Costs of searching one key and of decoding one prefix, in records read in order.
 _RECORDS_PER_SEARCH = 200
 _RECORDS_PER_PREFIX = 3
 
-# Up to this many keys, looking them up one by one is cheaper than some dozen array operations.
+# For fewer keys, array operations cost more.
 _FEW_KEYS = 64
 
 _GROUPS = {size: struct.Struct(f"<Q{GROUP_PREFIXES}{code}") for size, code in ((1, "B"), (2, "H"), (4, "I"), (8, "Q"))}
 
 
 class RunInfo(NamedTuple):
-    """A run as its owner's manifest stores it."""
-
     name: str
     keys: int
     first: int
@@ -77,7 +74,7 @@ class RunInfo(NamedTuple):
 
 
 class Bounds(NamedTuple):
-    """What is known of a run before it is written: the most keys it may have, and bounds of the first and last."""
+    """Upper bound of the number of keys, and bounds of the first and last."""
 
     keys: int
     first: int
@@ -85,20 +82,7 @@ class Bounds(NamedTuple):
 
 
 def write_run(files: Files, path: Path, chunks: Iterable[Records], bounds: Bounds) -> RunInfo | None:
-    """Write a complete run. Nothing refers to it until the caller's manifest does.
-
-    Args:
-        files: the file system.
-        path: an existing file is overwritten.
-        chunks: keys ascend strictly across all of them; values all have one dtype, or are None.
-        bounds: of all keys; tight bounds give the shortest run.
-
-    Returns:
-        The run, or None if there are no keys; then nothing was written.
-
-    Raises:
-        ContractError: the keys do not ascend, or exceed the bounds.
-    """
+    """Write a complete run, or nothing and return None if there are no keys. Tight bounds give the shortest run."""
     filled = (chunk for chunk in chunks if len(chunk.keys))
     first = next(filled, None)
     if first is None:
@@ -110,8 +94,6 @@ def write_run(files: Files, path: Path, chunks: Iterable[Records], bounds: Bound
 
 
 class _RunWriter:
-    """Collects a run's metadata while its records pass."""
-
     def __init__(self, head: Records, bounds: Bounds) -> None:
         self._head = head
         self._bounds = bounds
@@ -154,7 +136,6 @@ class _RunWriter:
         return encode_records(chunk, bounds.first, self._suffix_bytes)
 
     def _blocks(self, data: bytes) -> bytes:
-        """Return the whole blocks available now, after recording their checksums."""
         data = self._rest + data
         whole = len(data) - len(data) % BLOCK_BYTES
         self._rest = data[whole:]
@@ -164,17 +145,12 @@ class _RunWriter:
 
 
 class RunReader:
-    """One run, opened for a call.
-
-    Raises (from any method):
-        CorruptionError: trailer, length, table or a block that was read is damaged.
-    """
+    """An open run. Every method raises CorruptionError for damage in what it reads."""
 
     def __init__(self, files: Files, directory: Path, info: RunInfo, value: np.dtype[Any] | None = None) -> None:
         self._files = files
         self._path = f"{directory}/{info.name}"
         self._value = value
-        # A small run costs one read; only large ones are worth mapping.
         self._is_small = info.length <= _WHOLE_BYTES_MAX
         self._data = self._open()
         size = len(self._data)
@@ -191,16 +167,15 @@ class RunReader:
             expected = f"checksum table crc32 {table_crc:#010x}"
             raise CorruptionError(self._path, self._table_at, expected, f"{found:#010x}")
         self._view = memoryview(self._data)[: self._table_at]
-        self._sound: set[int] = set()  # blocks that a search has verified
+        self._sound: set[int] = set()
 
     def __repr__(self) -> str:
         return f"<RunReader {self._path} keys={self._layout.keys}>"
 
     def find(self, keys: KeyArray) -> tuple[KeyMask, ValueArray | None]:
-        """Return which of the strictly ascending keys the run holds, and their values, zero for others.
+        """Return which of the strictly ascending keys the run holds, and their values, zero if absent.
 
-        Cost: 3 us for each of a few keys, 1 us for each of many, or 4 ns a record of the run, whichever is least; 40 us
-        in any case.
+        Cost: the least of 3 µs for each of a few keys, 1 µs for each of many, and 4 ns per record; at least 40 µs.
         """
         found = np.zeros(len(keys), dtype=np.bool_)
         values = np.zeros(len(keys), dtype=self._value) if self._value is not None else None
@@ -216,13 +191,13 @@ class RunReader:
         return found, values
 
     def spans(self) -> Iterator[Records]:
-        """Yield all records in order, at most `SPAN_KEYS` at a time, each block verified."""
+        """Yield all records in order, verified, in chunks of `SPAN_KEYS`."""
         layout = self._layout
         data, offset = self._read(layout.directory, layout.table)
         ends = decode_directory(self._path, memoryview(data)[offset:], layout)
         for start in range(0, layout.keys, SPAN_KEYS):
             end = min(start + SPAN_KEYS, layout.keys)
-            # Eight bytes are loaded from the start of each suffix. After the last one, the directory follows.
+            # Eight bytes are loaded from the start of each suffix; the directory follows the last one.
             data, offset = self._read(start * layout.record_bytes, end * layout.record_bytes + KEY_BYTES)
             keys = decode_suffixes(data, offset, end - start, layout)
             if layout.suffix_bytes < KEY_BYTES:
@@ -236,7 +211,6 @@ class RunReader:
             yield Records(keys, decode_values(data, offset, end - start, layout, value) if value is not None else None)
 
     def verify(self) -> None:
-        """Read every block; check that the keys ascend and match the trailer."""
         previous = -1
         for keys, _ in self.spans():
             if int(keys[0]) <= previous or not bool(np.all(keys[:-1] < keys[1:])):
@@ -256,7 +230,6 @@ class RunReader:
             return b""
 
     def _read(self, start: int, end: int) -> tuple[Buffer, int]:
-        """Return the verified blocks that hold some bytes, and the offset of the first of these in them."""
         low, high = start - start % BLOCK_BYTES, min(end + -end % BLOCK_BYTES, self._table_at)
         data = self._view[low:high] if self._is_small else self._files.read(self._path, low, high - low)
         self._verify_blocks(low // BLOCK_BYTES, memoryview(data))
@@ -299,7 +272,7 @@ class RunReader:
                     values[place] = np.frombuffer(data, values.dtype, 1, at + size)[0]
 
     def _search_many(self, keys: KeyArray, low: int, high: int, found: KeyMask, values: ValueArray | None) -> None:
-        """Do the same as `_search_few`, but for all keys at once, by binary search among each key's records."""
+        """Like `_search_few`, but for all keys at once, by binary search."""
         layout, bits = self._layout, np.uint64(self._layout.suffix_bits)
         differences = keys[low:high] - np.uint64(layout.base)
         prefixes = (differences >> bits if layout.suffix_bytes < KEY_BYTES else differences * 0).astype(np.int64)
@@ -311,7 +284,7 @@ class RunReader:
         left, right = start, end
         for _ in range(int((end - start).max()).bit_length()):
             middle = (left + right) >> 1
-            # If nothing is left to halve, the middle is not below the right, and both stay.
+            # Where left has met right, both stay.
             is_below = (suffixes[np.minimum(middle, layout.keys - 1)] & mask < wanted) & (left < right)
             left = np.where(is_below, middle + 1, left)
             right = np.where(is_below, right, np.minimum(middle, right))
@@ -322,7 +295,6 @@ class RunReader:
             values[low:high][hit] = held[left[hit]]
 
     def _places(self, prefixes: CountArray) -> tuple[CountArray, CountArray]:
-        """Return where the records of each prefix start and end, verified."""
         layout = self._layout
         group, nth = np.divmod(prefixes, GROUP_PREFIXES)
         at = layout.directory + group * layout.group_bytes
@@ -337,7 +309,6 @@ class RunReader:
         return first + end - count, first + end
 
     def _verify_all(self, starts: CountArray, ends: CountArray) -> None:
-        """Verify the blocks that hold bytes of these ranges."""
         first, last = starts // BLOCK_BYTES, (ends - 1) // BLOCK_BYTES
         further = range(int((last - first).max()) + 1)
         blocks = np.unique(np.concatenate([first[first + more <= last] + more for more in further] or [first[:0]]))
@@ -348,7 +319,6 @@ class RunReader:
             raise self._damaged(int(blocks[wrong[0]]), found[wrong[0]])
 
     def _verify(self, start: int, end: int) -> None:
-        """Verify the blocks that hold some bytes, each once."""
         for block in range(start // BLOCK_BYTES, (end - 1) // BLOCK_BYTES + 1):
             if block not in self._sound:
                 crc = isal_zlib.crc32(self._view[block * BLOCK_BYTES : (block + 1) * BLOCK_BYTES])
@@ -357,7 +327,7 @@ class RunReader:
                 self._sound.add(block)
 
     def _verify_blocks(self, first: int, data: memoryview) -> None:
-        """Verify neighbouring blocks. Only the last one before the table may be short."""
+        """Verify adjacent blocks; the last before the table may be short."""
         found = [isal_zlib.crc32(data[at : at + BLOCK_BYTES]) for at in range(0, len(data), BLOCK_BYTES)]
         stored = np.frombuffer(self._table, CRC_TYPE, len(found), first * CRC_BYTES).tolist()
         if found != stored:
@@ -370,7 +340,7 @@ class RunReader:
 
 
 def _common(some: KeyArray, others: KeyArray) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.intp]]:
-    """Return the indices, in each of two strictly ascending arrays, of the keys in both."""
+    """Return the indices, in two strictly ascending arrays, of the keys in both."""
     if len(some) > len(others):
         there, here = _common(others, some)
         return here, there

@@ -1,4 +1,1 @@
-"""Scrapy extensions: what a node shows and writes beside its crawl, from progress rows to the dashboard.
-
-Each is thin: the dashboard, the report, the metrics and the log's lines are made by packages of their own.
-"""
+"""Scrapy extensions of a node, from progress rows to the dashboard. Each is a thin adapter."""

@@ -1,4 +1,4 @@
-"""Serves the dashboard while the crawl runs. The add-on loads it if BIGCRAWL_DASHBOARD is on."""
+"""Serves the dashboard during the crawl. The add-on loads it if BIGCRAWL_DASHBOARD is on."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from scrapy import signals
 
+from bigcrawl.commands.running import data_of_action
 from bigcrawl.config import read_config
 from bigcrawl.dashboard.face import DashboardSite, listener_of
 from bigcrawl.scheduler.adapter.registry import frontier_of
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
 
 
 class Dashboard:
-    """Listens from the start of the spider to its end. If it cannot, the crawl goes on and it tries again."""
+    """Listens from the start of the spider to its end. If the port fails, it retries and the crawl continues."""
 
     def __init__(self, crawler: Crawler, config: Config) -> None:
         self._crawler = crawler
@@ -35,18 +36,16 @@ class Dashboard:
         return cls(crawler, read_config(crawler.settings))
 
     def spider_opened(self) -> None:
-        """Begin to listen."""
         frontier = frontier_of(self._crawler)
         if frontier is None or frontier.node is None:
             return
         # The node's own server, so that the dashboard neither starts nor keeps one.
-        crawl = replace(self._config.crawl, redis_url=frontier.node.parts.client.url)
-        self._site = DashboardSite(replace(self._config, crawl=crawl))
+        crawl = replace(self._config.crawl, redis_url=frontier.node.parts.crawl.client.url)
+        self._site = DashboardSite(replace(self._config, crawl=crawl), data_of_action)
         self._site.start()
         self._listener.listen(self._site)
 
     async def spider_closed(self) -> None:
-        """Stop listening, and close all connections."""
         await self._listener.close()
         if self._site is not None:
             await self._site.stop()

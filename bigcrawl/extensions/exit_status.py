@@ -1,7 +1,6 @@
 """Exit status 1 for a crawl that ended because of an error.
 
-A crawl that cannot start is closed before it fetches anything. The component that found the error has logged it by
-then: a wrong setting (the add-on), or an unusable Redis or state directory (the scheduler).
+A crawl that cannot start is closed before it fetches anything, and the component that found the error logs it.
 """
 
 from __future__ import annotations
@@ -20,9 +19,9 @@ if TYPE_CHECKING:
 
 
 class ExitStatus:
-    """Tells Scrapy's command that the crawl failed.
+    """Makes Scrapy's command report failure.
 
-    Scrapy counts a crawl as failed if its crawler has no spider at the end; there is no public API for this.
+    Scrapy takes a crawler without a spider at the end as failed; there is no public API for this.
     """
 
     def __init__(self, crawler: Crawler) -> None:
@@ -38,13 +37,13 @@ class ExitStatus:
     def spider_opened(self) -> None:
         """Close a spider that cannot run.
 
-        Doing so earlier, while Scrapy is still opening components, would leave some half open, and closing those
-        raises errors.
+        Closing earlier, while Scrapy is opening components, would leave some half open, and closing those raises
+        errors.
         """
         if has_failed(self._crawler):
             raise CloseSpider("bigcrawl_cannot_start")
 
     def leave_mark(self) -> None:
-        """Remove the spider, which Scrapy takes as failure."""
+        """Remove the spider, so that Scrapy counts a failure."""
         if has_failed(self._crawler):
             self._crawler.spider = None

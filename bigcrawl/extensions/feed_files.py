@@ -1,4 +1,4 @@
-"""Which feeds keep their items after kill -9, and how a feed continues an earlier run's file."""
+"""The durability of feeds after kill -9, and the continuation of an earlier run's file."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _NAMED_BY_TIME = re.compile(r"%\((batch_)?time\)")
 
 
 def shortfall(storage: type, exporter: type, options: Mapping[str, Any]) -> str:
-    """Return what a feed loses at kill -9, worded to follow its name; empty if all items stay readable."""
+    """Return the loss of a feed at kill -9, worded to follow its name; empty if all items stay readable."""
     from scrapy import exporters  # and pydantic with them, which a crawl without feeds does not need
 
     if issubclass(storage, BlockingFeedStorage):
@@ -43,11 +43,7 @@ def shortfall(storage: type, exporter: type, options: Mapping[str, Any]) -> str:
 
 
 def begin(slot: FeedSlot) -> None:
-    """Empty the file of a feed that overwrites it. Later another node might have begun to write.
-
-    Raises:
-        OSError: it cannot be written.
-    """
+    """Empty the file of a feed that overwrites it. Later another node might have begun to write."""
     storage = slot.storage
     if isinstance(storage, FileFeedStorage) and "w" in storage.write_mode:
         path = Path(storage.path)
@@ -59,13 +55,8 @@ def begin(slot: FeedSlot) -> None:
 def go_on(slot: FeedSlot, *, alone: bool) -> None:
     """Make a feed that is about to be opened keep the items of earlier runs.
 
-    Args:
-        slot: nothing was exported to it yet.
-        alone: whether no other node can be writing.
-
-    Raises:
-        ConfigError: its storage can only replace whole files.
-        OSError: it cannot be read or written.
+    Nothing must have been exported to `slot`. `alone`: no other node can be writing. Raises ConfigError if the feed's
+    storage can only replace whole files.
     """
     storage = slot.storage
     if isinstance(storage, FileFeedStorage):
@@ -85,7 +76,7 @@ def go_on(slot: FeedSlot, *, alone: bool) -> None:
 
 
 def _append(slot: FeedSlot, path: Path, *, replaces: bool, alone: bool) -> None:
-    slot.store_empty = False  # in some formats even an empty part has a beginning and an end
+    slot.store_empty = False  # in some formats even an empty part has a header and a footer
     if replaces:
         logger.warning(
             "feed %(uri)s is not begun anew, because the crawl is not: items are appended; BIGCRAWL_FRESH=1 begins "
@@ -108,13 +99,9 @@ def _append(slot: FeedSlot, path: Path, *, replaces: bool, alone: bool) -> None:
 
 
 def cut_torn_line(path: Path, *, quoted: bool) -> int:
-    """Truncate a file to its last complete line; return how many bytes were cut off.
+    """Truncate a file to its last complete line; return the number of bytes cut off.
 
-    Args:
-        path: not empty.
-        quoted: whether line ends between quotes belong to their line, as in CSV.
-
-    Cost: nothing if the file ends with a complete line; otherwise the whole file is read.
+    The file must not be empty. If `quoted`, line ends between quotes belong to their line, as in CSV.
     """
     with path.open("rb+") as file:
         size = file.seek(-1, os.SEEK_END) + 1
@@ -132,9 +119,9 @@ def cut_torn_line(path: Path, *, quoted: bool) -> int:
 
 
 def _go_on_in_columns(slot: FeedSlot, path: Path) -> None:
-    """Omit the header, which exists already. The columns are those it names, unless the feed sets its own."""
+    """Omit the header, which is in the file. Use its columns, unless the feed sets its own."""
     options = slot.feed_options
-    if options["item_export_kwargs"]:  # a CSV format of the project's own
+    if options["item_export_kwargs"]:  # the project's own CSV format
         return
     fields = options["fields"]
     if fields is None:

@@ -1,16 +1,18 @@
 """Feeds whose items survive kill -9: a page counts as fetched once the kernel has its items.
 
-Scrapy buffers items. The pump acknowledges ended pages some ten times a second; before that, `flush` empties the
-buffers once for all those pages. docs/items.md says which feeds keep their items.
+Scrapy buffers items. The pump acknowledges ended pages some ten times a second, and calls `flush` before. docs/items.md
+says which feeds keep their items.
 
 When the disk is full:
 
 | state | entered when | meanwhile |
 |---|---|---|
 | flushed | the crawl begins; the last waiting item is written | items are exported as they come |
-| stuck | a write fails | nothing is fetched or acknowledged; the log says so once; each pump retries |
+| stuck | a write fails, which is logged once | nothing is fetched or acknowledged; each pump retries |
 
-A crawl that goes on appends, whatever `-O` says: see 0051.
+A pipe that nothing reads any more ends the crawl: it never gets room.
+
+A crawl that continues appends, even with `-O`: see 0051.
 """
 
 from __future__ import annotations
@@ -21,7 +23,7 @@ from typing import TYPE_CHECKING, Any
 
 from scrapy.extensions.feedexport import FeedExporter as ScrapyFeedExporter
 
-from bigcrawl.exceptions import ConfigError
+from bigcrawl.exceptions import BigcrawlError, ConfigError
 from bigcrawl.extensions.feed_files import begin, go_on, shortfall
 from bigcrawl.scheduler.adapter.registry import frontier_of, register_feeds
 
@@ -81,7 +83,7 @@ class FeedExporter(ScrapyFeedExporter):
         return slot
 
     def item_scraped(self, item: Any, spider: Spider) -> None:
-        """Export an item. If the disk is full, the item waits, and its page with it."""
+        """Export an item. If the disk is full, item and page wait."""
         self._has_unflushed = True
         if self._waiting:
             self._waiting.append((item, spider))
@@ -101,14 +103,11 @@ class FeedExporter(ScrapyFeedExporter):
 
     @property
     def is_stuck(self) -> bool:
-        """Whether a feed cannot be written; nothing may be fetched meanwhile."""
+        """Whether a feed cannot be written; no page may be fetched meanwhile."""
         return self._is_stuck
 
     def flush(self) -> bool:
-        """Write all exported items to the kernel. False: the disk is full, and nothing may be acknowledged.
-
-        Cost: one write(2) per feed with new items; 0.1 us without any.
-        """
+        """Write all exported items to the kernel. False: the disk is full, and nothing may be acknowledged."""
         if not self._has_unflushed:
             return True
         try:
@@ -137,9 +136,14 @@ class FeedExporter(ScrapyFeedExporter):
         await super().close_spider(spider)
 
     def _note_stuck(self, error: OSError, slots: Sequence[FeedSlot]) -> None:
-        if not self._is_stuck:
-            self._is_stuck = True
-            logger.error(
-                "a feed cannot be written (%(feeds)s): %(error)s; make room there, the crawl waits until it can",
-                {"feeds": ", ".join(slot.uri for slot in slots), "error": error},
-            )
+        if self._is_stuck:
+            return
+        self._is_stuck = True
+        feeds, frontier = ", ".join(slot.uri for slot in slots), frontier_of(self.crawler)
+        if isinstance(error, BrokenPipeError) and frontier is not None:
+            frontier.fail(BigcrawlError(f"nothing reads the items any more ({feeds}); the same command goes on"))
+            return
+        logger.error(
+            "a feed cannot be written (%(feeds)s): %(error)s; make room there, the crawl waits until it can",
+            {"feeds": feeds, "error": error},
+        )

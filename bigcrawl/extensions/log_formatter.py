@@ -1,7 +1,6 @@
-"""How Scrapy logs single pages: a page that cannot be fetched is an outcome, not an error of the crawl.
+"""The log entries of single pages.
 
-Scrapy's loggers let every record through, and its handlers drop those below LOG_LEVEL. So for each page and item a
-record would be made that nobody reads.
+Scrapy makes a record for each page and item even if all handlers drop it; this formatter does not.
 """
 
 from __future__ import annotations
@@ -14,7 +13,10 @@ from scrapy.logformatter import LogFormatter as ScrapysFormatter
 from bigcrawl.scheduler.adapter.fetch_errors import error_outcome
 
 if TYPE_CHECKING:
+    from typing import Self
+
     from scrapy import Request, Spider
+    from scrapy.crawler import Crawler
     from scrapy.http import Response
     from scrapy.logformatter import LogFormatterResult
     from twisted.python.failure import Failure
@@ -24,12 +26,20 @@ _of_items = logging.getLogger("scrapy.core.scraper")
 
 
 class LogFormatter(ScrapysFormatter):
-    """Scrapy's, except that failed downloads, which are counted and kept as outcomes, are logged at DEBUG.
+    """Logs failures of host or network at RETRY_GIVE_UP_LOG_LEVEL, which broad crawls set to DEBUG.
 
-    Failures other than those of host or network, an exception of a middleware for instance, remain ERRORs. There is no
-    entry for a page or an item if no handler takes DEBUG. A class derived from this one always gets the entry, because
-    it may raise the level.
+    Other failures, such as exceptions of middlewares, remain ERRORs. Pages and items make no entry if no handler takes
+    DEBUG, except in a derived class, which may raise the level.
     """
+
+    _given_up_level = logging.ERROR
+
+    @classmethod
+    def from_crawler(cls, crawler: Crawler) -> Self:
+        level = crawler.settings["RETRY_GIVE_UP_LOG_LEVEL"]
+        formatter = super().from_crawler(crawler)
+        formatter._given_up_level = level if isinstance(level, int) else logging.getLevelNamesMapping()[level]
+        return formatter
 
     def crawled(self, request: Request, response: Response, spider: Spider) -> LogFormatterResult:
         # Scrapy's callers take None, which its types do not say.
@@ -47,7 +57,7 @@ class LogFormatter(ScrapysFormatter):
     ) -> LogFormatterResult:
         entry = super().download_error(failure, request, spider, errmsg)
         if failure.value is not None and error_outcome(failure.value) != "error:other":
-            entry["level"] = logging.DEBUG
+            entry["level"] = self._given_up_level
         return entry
 
     def _is_unheard(self, logger: logging.Logger) -> bool:
@@ -55,7 +65,7 @@ class LogFormatter(ScrapysFormatter):
 
 
 def is_heard(logger: logging.Logger, level: int) -> bool:
-    """Whether a handler of the logger, or of those above it, takes records of a level. Cost: 1 us."""
+    """Whether a handler of the logger or of its ancestors takes records of a level. Cost: 1 us."""
     if not logger.isEnabledFor(level):
         return False
     at: logging.Logger | None = logger

@@ -1,4 +1,4 @@
-"""Makes the log of a crawl plain, and say each problem once; names the crawl in JSON lines; see `bigcrawl.logs`."""
+"""Makes log lines plain, logs a repeated problem once, and names the crawl in JSON lines; see `bigcrawl.logs`."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ if TYPE_CHECKING:
 
 
 class LogLines:
-    """Scrapy makes its handler anew for each crawl, so the filter is added when the spider is open.
+    """Adds its filter when the spider opens, because Scrapy makes a new handler for each crawl.
 
-    Handlers that a project has installed itself are left as they are.
+    Handlers that a project installs itself are left as they are.
     """
 
     def __init__(self, crawler: Crawler) -> None:
@@ -38,7 +38,6 @@ class LogLines:
         return cls(crawler)
 
     def spider_opened(self, spider: Spider) -> None:
-        """Begin; the node has joined its crawl, or has failed to."""
         make_plain(get_scrapy_root_handler())
         self._handler = json_lines.installed() or get_scrapy_root_handler()
         if self._handler is not None:
@@ -48,7 +47,6 @@ class LogLines:
             json_lines.note_crawl(frontier.config.crawl.name, spider.name, frontier.node.node_id)
 
     def engine_stopped(self) -> None:
-        """Tell what was held back."""
         self._repeats.flush()
         if self._handler is not None:
             self._handler.removeFilter(self._repeats)

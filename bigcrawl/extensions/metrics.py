@@ -1,4 +1,4 @@
-"""Serves a node's metrics for Prometheus while the crawl runs. The add-on loads it if BIGCRAWL_METRICS is on."""
+"""Serves a node's metrics for Prometheus during the crawl. The add-on loads it if BIGCRAWL_METRICS is on."""
 
 from __future__ import annotations
 
@@ -24,18 +24,18 @@ if TYPE_CHECKING:
     from scrapy.crawler import Crawler
 
     from bigcrawl.config import Config
-    from bigcrawl.scheduler.node.assembly import Parts
+    from bigcrawl.scheduler.node.heartbeat import Leases
 
 logger = logging.getLogger(__name__)
 
 
 class Metrics:
-    """Listens from the start of the spider to its end. If it cannot, the crawl goes on and it tries again."""
+    """Listens from the start of the spider to its end. If the port fails, it retries and the crawl continues."""
 
     def __init__(self, crawler: Crawler, config: Config) -> None:
         self._crawler = crawler
         self._config = config
-        self._parts: Parts | None = None
+        self._leases: Leases | None = None
         where = config.metrics
         self._listener = Listener("metrics", "BIGCRAWL_METRICS_PORT", where.address, where.ports, "/metrics")
         warc = config.crawl.warc_dir
@@ -48,16 +48,15 @@ class Metrics:
         return cls(crawler, read_config(crawler.settings))
 
     def spider_opened(self) -> None:
-        """Begin to listen."""
         frontier = frontier_of(self._crawler)
         if frontier is None or frontier.node is None:
             return
         assert self._crawler.stats is not None
         sums = OwnedSums()
-        self._parts = frontier.node.parts
-        self._parts.leases.tell_views_to(sums.note)
+        self._leases = frontier.node.beat.leases
+        self._leases.tell_views_to(sums.note)
         self._disk.start()
-        source = Source(self._parts, self._crawler.stats.get_value, sums, self._disk)
+        source = Source(frontier.node.parts, self._crawler.stats.get_value, sums, self._disk)
         text = MetricsText(source, self._config.crawl.name)
         self._listener.listen(metrics_site(lambda accept: self._written(text, accept)))
         if not ip_address(self._config.metrics.address).is_loopback:
@@ -71,8 +70,7 @@ class Metrics:
         return text.write(accept)
 
     async def spider_closed(self) -> None:
-        """Stop listening, and close all connections."""
         self._disk.stop()
-        if self._parts is not None:
-            self._parts.leases.tell_views_to(None)
+        if self._leases is not None:
+            self._leases.tell_views_to(None)
         await self._listener.close()

@@ -1,6 +1,6 @@
-"""Progress while the crawl runs, and a summary table at its end.
+"""Progress during the crawl, and a summary table at its end.
 
-On a terminal, one row is updated every second. If the log goes elsewhere, it gets a line now and then.
+On a terminal, one row is updated every second. A log that goes elsewhere gets occasional lines.
 """
 
 from __future__ import annotations
@@ -14,23 +14,22 @@ from typing import TYPE_CHECKING
 
 from scrapy import signals
 from scrapy.exceptions import NotConfigured
-from tqdm import tqdm
 
-from bigcrawl.commands.looking.standstill import Facts, standstill
 from bigcrawl.config import read_config
 from bigcrawl.exceptions import BigcrawlError
-from bigcrawl.extensions.row import Row
 from bigcrawl.extensions.summary import summary_table
 from bigcrawl.logs.json_lines import installed
 from bigcrawl.logs.plain import plain_lines
 from bigcrawl.scheduler.adapter.engine_probe import EngineProbe
 from bigcrawl.scheduler.adapter.registry import frontier_of, has_failed
+from bigcrawl.views.standstill import Facts, standstill
 
 if TYPE_CHECKING:
     from typing import Self
 
     from scrapy.crawler import Crawler
 
+    from bigcrawl.extensions.row import Row
     from bigcrawl.scheduler.adapter.frontier import Frontier
     from bigcrawl.scheduler.crawl.survey import Survey
 
@@ -40,8 +39,6 @@ ROW_S = 1.0
 
 
 class Progress:
-    """Reads the whole crawl's counters, at one round trip per line."""
-
     def __init__(self, crawler: Crawler, every_s: float) -> None:
         self._crawler = crawler
         self._every_s = every_s
@@ -64,16 +61,17 @@ class Progress:
         return cls(crawler, every_s)
 
     def spider_opened(self) -> None:
-        """Start the reports."""
         frontier = frontier_of(self._crawler)
         if frontier is not None and frontier.node is not None:
             self._first_pages = frontier.node.progress.pages_before
             self._past.append((self._started, self._first_pages))
-            self._row = Row()
+            if sys.stderr.isatty():
+                from bigcrawl.extensions.row import Row
+
+                self._row = Row()
             self._task = asyncio.ensure_future(self._report(frontier, self._row))
 
     def spider_closed(self, reason: str) -> None:
-        """Stop the reports."""
         self._reason, self._seconds = reason, time.monotonic() - self._started
         if self._task is not None:
             self._task.cancel()
@@ -81,16 +79,13 @@ class Progress:
             self._row.close()
 
     async def engine_stopped(self) -> None:
-        """Print the summary of the whole crawl, over all runs and nodes, after everything that is logged.
-
-        A failed start has no summary.
-        """
-        await EngineProbe(self._crawler).until_over()  # a signal has Scrapy say so while it closes
+        """Print the summary of the whole crawl after all log lines; a failed start has none."""
+        await EngineProbe(self._crawler).until_over()  # after a signal, Scrapy sends this while it is still closing
         frontier = frontier_of(self._crawler)
         seen = frontier.last_survey if frontier is not None else None
         if frontier is None or seen is None or (has_failed(self._crawler) and not seen.counts["appended_urls"]):
             return
-        # If items go to standard output, nothing else may.
+        # Items on standard output must not be mixed with the table.
         has_items = any(str(uri).startswith("stdout:") for uri in self._crawler.settings.getdict("FEEDS"))
         assert self._crawler.stats is not None
         refused = self._crawler.stats.get_value("bigcrawl/dropped/not-storable", 0)
@@ -100,27 +95,26 @@ class Progress:
             return
         print(plain_lines(table), file=sys.stderr if has_items else sys.stdout)
 
-    async def _report(self, frontier: Frontier, row: Row) -> None:
+    async def _report(self, frontier: Frontier, row: Row | None) -> None:
         """Update the row every second. If the log is not above it, also log a line now and then."""
         assert frontier.node is not None
         log_at = 0.0
         while True:
-            await asyncio.sleep(ROW_S if row.is_shown else self._every_s)
+            await asyncio.sleep(ROW_S if row is not None else self._every_s)
             try:
                 seen = await frontier.node.progress.survey_lately()
             except BigcrawlError:
                 continue  # the node itself logs that Redis is away
             now = time.monotonic()
             rate = self._rate(now, seen.pages)
-            if row.is_shown:
+            if row is not None:
                 row.show(self._parts(seen, rate))
-            if not row.has_log and now >= log_at:
-                log_at = now + self._every_s * row.is_shown
+            if (row is None or not row.has_log) and now >= log_at:
+                log_at = now + self._every_s * (row is not None)
                 why = self._standstill(frontier, seen) if not rate else ""
                 logger.info("%(line)s", {"line": self._line(seen, rate) + why})
 
     def _rate(self, now: float, pages: int) -> float:
-        """Return pages per second, over the time between two lines of the log."""
         self._past.append((now, pages))
         while len(self._past) > 2 and self._past[1][0] <= now - self._every_s:
             self._past.popleft()
@@ -137,23 +131,22 @@ class Progress:
 
     @staticmethod
     def _standstill(frontier: Frontier, seen: Survey) -> str:
-        """Return why nothing was fetched since the last line, as `scrapy frontier status` would say it."""
         node = frontier.node
         assert node is not None
         parts = node.parts
         facts = Facts(
             seen,
-            {name: {**report, "rate": 0.0} for name, report in parts.membership.reports.items()},
+            {name: {**report, "rate": 0.0} for name, report in node.membership.reports.items()},
             finished=node.progress.is_finished,
             starting=(node.node_id,) if node.starts.are_under_way else (),
             paused=parts.control.paused,
-            has_speed=not parts.speed.speed.is_paused or bool(parts.control.paused),
+            has_speed=not parts.handout.speed.speed.is_paused or bool(parts.control.paused),
             pages_max=frontier.config.crawl.pages_max,
         )
         return f"; nothing moves: {standstill(facts)[0]}"
 
     def _parts(self, seen: Survey, rate: float) -> list[str]:
-        """Return the same for a row that may be cut short, most important part first."""
+        """Return the parts of the row, the most important first, because the row may be cut short."""
         crowded = self._crowd()
         return [
             f"{_short(seen.pages)} pages",
@@ -166,7 +159,6 @@ class Progress:
         ]
 
     def _crowd(self) -> str:
-        """Describe this node's limit on concurrent fetches, if congestion has lowered it."""
         frontier = frontier_of(self._crawler)
         assert frontier is not None
         assert frontier.node is not None
@@ -175,7 +167,6 @@ class Progress:
 
 
 def _errors(seen: Survey) -> str:
-    """URLs that ended without an answer, over all runs, and the most frequent reason."""
     errors = {
         name.partition(":")[2]: count for name, count in seen.counts.items() if name.startswith("error:") and count
     }
@@ -186,4 +177,8 @@ def _errors(seen: Survey) -> str:
 
 def _short(number: int) -> str:
     """Format a number in at most six characters."""
-    return f"{number:,}" if number < 100_000 else str(tqdm.format_sizeof(number))
+    if number < 100_000:
+        return f"{number:,}"
+    from tqdm import tqdm
+
+    return str(tqdm.format_sizeof(number))

@@ -1,4 +1,4 @@
-"""A row of text below the log on a terminal. It never exceeds the screen's width; log lines go above it."""
+"""A row of text below the log on a terminal, never wider than the screen."""
 
 from __future__ import annotations
 
@@ -21,8 +21,6 @@ _Bar.set_lock(RLock())  # tqdm's own lock works across processes
 
 
 class _Above:
-    """A log stream whose text is written above the row."""
-
     def __init__(self, stream: TextIO) -> None:
         self.stream = stream
 
@@ -34,29 +32,21 @@ class _Above:
 
 
 class Row:
-    """The row. If standard error is not a terminal, it is not shown and nothing changes.
-
-    Attributes:
-        is_shown: whether the row is shown.
-        has_log: whether the log is above it.
-    """
+    """The row, on a terminal's standard error. `has_log`: the log is written above it."""
 
     def __init__(self) -> None:
-        self._bar = _Bar(bar_format="{desc}", file=sys.stderr, leave=False, dynamic_ncols=True, disable=None)
-        self.is_shown = not self._bar.disable
-        self._handlers: list[logging.StreamHandler[TextIO]] = []
-        if self.is_shown:
-            self._handlers = [
-                handler
-                for handler in logging.root.handlers
-                if isinstance(handler, logging.StreamHandler) and handler.stream in {sys.stderr, sys.stdout}
-            ]
+        self._bar = _Bar(bar_format="{desc}", file=sys.stderr, leave=False, dynamic_ncols=True)
+        self._handlers: list[logging.StreamHandler[TextIO]] = [
+            handler
+            for handler in logging.root.handlers
+            if isinstance(handler, logging.StreamHandler) and handler.stream in {sys.stderr, sys.stdout}
+        ]
         for handler in self._handlers:
             handler.setStream(_Above(handler.stream))  # type: ignore[arg-type]
         self.has_log = bool(self._handlers)
 
     def show(self, parts: list[str]) -> None:
-        """Replace the row's text by as many of the first parts as fit."""
+        """Show as many of the first parts as fit."""
         columns = self._bar.format_dict["ncols"] or 80
         row = parts[0]
         for part in parts[1:]:
@@ -66,7 +56,6 @@ class Row:
         self._bar.set_description_str(row)
 
     def close(self) -> None:
-        """Remove the row and restore the log's streams."""
         for handler in self._handlers:
             handler.setStream(handler.stream.stream)  # type: ignore[attr-defined]
         self._handlers = []

@@ -1,8 +1,8 @@
-"""A stop that comes while the crawl opens or closes; Scrapy hears one only in between.
+"""Handles a stop signal that comes while the crawl opens or closes, which Scrapy does not.
 
-While the spider opens, Scrapy's stop does nothing and then ends the process: what has been opened stays open, and an
-embedded server keeps running. While the spider closes, the process ends in the midst of it. With this, the crawl opens
-as far as it must to be closed, and is closed to the end. A second signal ends the process as always.
+While the spider opens, Scrapy's stop ends the process with its components open, so an embedded server keeps running.
+While the spider closes, the process ends halfway. With this extension, the crawl opens as far as it must, and then
+closes completely. A second signal still ends the process at once.
 """
 
 from __future__ import annotations
@@ -32,8 +32,6 @@ OPEN_S = 10.0  # for a component that hangs while it opens; the frontier gives u
 
 
 class WholeStop:
-    """Keeps reactor and loop running until the spider is closed."""
-
     def __init__(self, crawler: Crawler) -> None:
         self._crawler = crawler
         self._probe = EngineProbe(crawler)
@@ -55,8 +53,7 @@ class WholeStop:
         return cls(crawler)
 
     def spider_opened(self) -> None:
-        """Close a spider that was stopped before it was open."""
-        if self._is_stopped and not has_failed(self._crawler):
+        if self._probe.is_stopped() and not has_failed(self._crawler):
             logger.info("stopped before the crawl was open, so nothing was fetched; the same command goes on")
             raise CloseSpider(REASON)
 
@@ -66,20 +63,15 @@ class WholeStop:
             return
         if not self._crawler.engine.running:
             asyncio.get_running_loop().call_later(LOOK_S, self.engine_started)
-        elif self._is_stopped and not self._probe.is_closing():
+        elif self._probe.is_stopped() and not self._probe.is_closing():
             self._closing = asyncio.ensure_future(self._crawler.engine.stop_async())
 
     def spider_closed(self) -> None:
-        """Forget the reactor."""
         self._let_go()
 
     async def engine_stopped(self) -> None:
-        """Hold the end of the crawl until the spider is closed: if a signal comes meanwhile, Scrapy does not."""
+        """Delay the end of the crawl until the spider is closed, which Scrapy does not await after a signal."""
         await self._probe.until_over()
-
-    @property
-    def _is_stopped(self) -> bool:
-        return self._crawler.crawling is False
 
     def _let_go(self) -> None:
         if not self._probe.is_over():
@@ -90,7 +82,7 @@ class WholeStop:
 
     def _hold_reactor(self) -> Deferred[None] | None:
         self._trigger = None
-        if not self._is_stopped or self._probe.is_over():
+        if not self._probe.is_stopped() or self._probe.is_over():
             return None
         return Deferred.fromFuture(asyncio.ensure_future(self._until_over()))
 

@@ -19,7 +19,7 @@ def summary_table(
 ) -> str:
     """Return the figures of the whole crawl, with duration and rate of this run.
 
-    `refused` is how many requests this node could not store.
+    `refused` is the number of requests that this node could not store.
     """
     rows = [
         *_requests(seen),

@@ -1,13 +1,8 @@
-"""Makes a graph of names: nodes in the order of their names, edges in that of their nodes, whatever their number.
+"""Builds a graph of names on disk, in bounded memory; nodes are ordered by name, edges by node.
 
-Names and edges are sorted on disk (`bigcrawl.page_index.sorted_lines`), edges by 64-bit keys of their names:
-
-1. `add` takes the edges of one name: its name and theirs, and each edge as the keys of its ends;
-2. `nodes` numbers the sorted names, and notes the number of each key;
-3. `edges` replaces keys by numbers: edges sorted by target, beside the numbers by key; then so by source; and
-   sorted by both, equal ones become one.
-
-Repeated names and edges are first merged in memory.
+Names and edges are sorted on disk (`bigcrawl.page_index.sorted_lines`), edges by 64-bit keys of their names. `nodes`
+numbers the sorted names, and records the number of each key. `edges` merges edges sorted by target with the numbers
+sorted by key, then the same by source. Then it sorts by both and sums equal edges.
 """
 
 from __future__ import annotations
@@ -25,14 +20,14 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 BYTES_MAX: Final = 32 << 20
-"""Memory for one sort; there are two at a time, for each graph."""
-_TOGETHER_MAX: Final = 1 << 17  # names, and edges, that are merged in memory before they are sorted
+"""Memory for one sort; each graph runs two at once."""
+_TOGETHER_MAX: Final = 1 << 17  # names, and edges, merged in memory before they are sorted
 _KEY_CHARS: Final = 16
 _SOURCE, _TARGET = b"1", b"0"
 
 
 class Node(NamedTuple):
-    """A node, numbered from 0 on in the order of the bytes of names. `has_page`: whether it was added as a source."""
+    """A node, numbered from 0 in the order of its name's bytes; `has_page`: it was added as a source."""
 
     number: int
     name: str
@@ -40,7 +35,7 @@ class Node(NamedTuple):
 
 
 class Edge(NamedTuple):
-    """An edge between nodes, and how many links make it."""
+    """An edge between nodes; `links` is the number of links that it stands for."""
 
     source: int
     target: int
@@ -48,13 +43,10 @@ class Edge(NamedTuple):
 
 
 class GraphBuilder:
-    """See the module. Not thread-safe. Call `add` first, then exhaust `nodes` once, then `edges` once.
+    """Call `add` first, then exhaust `nodes` once, then `edges` once. Not thread-safe.
 
-    Args:
-        directory: where runs of the sorts lie; they have no names, so nothing is left of them if the process dies.
-        bytes_max: memory for one sort.
-
-    All methods raise OSError if the disk refuses. Names have no blanks or controls, as canonical URLs and hosts.
+    All methods raise OSError if the disk refuses. Names must have no blanks or controls, like canonical URLs and hosts.
+    `directory` gets unnamed temporary files, which vanish with the process; `bytes_max` is the memory for one sort.
     """
 
     def __init__(self, directory: Path, bytes_max: int = BYTES_MAX) -> None:
@@ -72,14 +64,13 @@ class GraphBuilder:
         return f"<GraphBuilder nodes={self.node_count}>"
 
     def close(self) -> None:
-        """Give up what is on disk."""
         self._names.close()
         self._pairs.close()
         if self._numbers is not None:
             self._numbers.close()
 
     def add(self, source: str, targets: Iterable[str]) -> None:
-        """Add a node, and a link to each of the targets. Cost: 4 us a link."""
+        """Add a node, and a link to each of the targets. Cost: 4 us per link."""
         self._named[source] = True
         for target in targets:
             self._named.setdefault(target, False)
@@ -90,7 +81,6 @@ class GraphBuilder:
             self._pass_pairs()
 
     def nodes(self) -> Iterator[Node]:
-        """Yield the nodes by number."""
         self._pass_names()
         self._pass_pairs()
         numbers = self._sort()
@@ -154,7 +144,6 @@ class GraphBuilder:
         return node
 
     def _with_numbers(self, lines: Iterable[bytes]) -> Iterator[tuple[bytes, bytes]]:
-        """Yield for each line that begins with a key: the number of the key, and the rest of the line."""
         if self._numbers is None:
             raise ContractError("nodes() comes before edges()")
         self._numbers.seek(0)

@@ -1,11 +1,11 @@
-"""The forms in which a graph is written.
+"""The file formats of a graph.
 
 **webgraph**, the ASCII form of WebGraph (LAW): ``NAME.graph-txt`` has the number of nodes in its first line, and then a
-line for each node, the first one's first, with the numbers of its successors in ascending order, separated by blanks.
-``NAME.nodes`` has the name of each node, in a line of its own.
+line for each node with the numbers of its successors, ascending and separated by blanks. ``NAME.nodes`` has the name of
+each node, one per line.
 
 **parquet**: ``NAME-nodes.parquet`` has a row for each node: `node` (int64), `name`, `has_page` (whether its page is
-stored); ``NAME-edges.parquet`` one for each edge: `source`, `target` (int64), and `links`, how many there are.
+stored). ``NAME-edges.parquet`` has one for each edge: `source`, `target` (int64), and the number of `links`.
 """
 
 from __future__ import annotations
@@ -26,42 +26,35 @@ if TYPE_CHECKING:
 WEBGRAPH: Final = "webgraph"
 PARQUET: Final = "parquet"
 FORMS: Final = (WEBGRAPH, PARQUET)
-_ROWS: Final = 1 << 16  # of a row group, and of what is in memory
+_ROWS: Final = 1 << 16  # per row group, and in memory
 
 
 class Form(Protocol):
-    """Writes a graph: its nodes, then its edges, in their order. Raises OSError."""
+    """A graph writer: takes all nodes, then all edges, in their order. Raises OSError."""
 
     def add_node(self, node: Node) -> None: ...
 
     def begin_edges(self, nodes: int) -> None:
-        """All nodes were added; `nodes` is their number."""
+        """Begin the edges; `nodes` is the number of nodes added."""
 
     def add_edge(self, edge: Edge) -> None: ...
 
-    def end(self) -> None:
-        """All edges were added."""
+    def end(self) -> None: ...
 
 
 def check_forms(forms: Sequence[str]) -> None:
-    """Raise ConfigError if a form needs a package that is not installed."""
     if PARQUET in forms and importlib.util.find_spec("pyarrow") is None:
         raise ConfigError('Parquet needs the package pyarrow, which is missing: pip install "bigcrawl[parquet]"')
 
 
 def file_names(name: str, form: str) -> tuple[str, str]:
-    """Return what the files of nodes and of edges are called."""
     if form == PARQUET:
         return f"{name}-nodes.parquet", f"{name}-edges.parquet"
     return f"{name}.nodes", f"{name}.graph-txt"
 
 
 def write_graph(graph: GraphBuilder, directory: Path, name: str, forms: Sequence[str], mode: int) -> int:
-    """Write a graph in each of the forms; return the number of edges. After a failure each file is new or unchanged.
-
-    Raises:
-        OSError: the disk refuses.
-    """
+    """Write a graph in each of the forms; return the number of edges. A failure leaves each file new or unchanged."""
     edges = 0
     with ExitStack() as stack:
         writers = [stack.enter_context(_begun(form, directory, name, mode)) for form in forms]
@@ -99,7 +92,7 @@ class _WebGraph:
         self._edges = edges
         self._count = 0
         self._at = 0
-        self._is_begun = False  # whether the line of this node has a number
+        self._is_begun = False  # whether this node's line has a number
 
     def add_node(self, node: Node) -> None:
         self._nodes.write(node.name.encode() + b"\n")
@@ -117,7 +110,6 @@ class _WebGraph:
         self._go_to(self._count)
 
     def _go_to(self, node: int) -> None:
-        """End the lines of the nodes before."""
         if node > self._at:
             self._edges.write(b"\n" * (node - self._at))
             self._at, self._is_begun = node, False
@@ -149,8 +141,6 @@ class _Parquet:
 
 
 class _Table:
-    """A Parquet file that is being written, a row group at a time."""
-
     def __init__(self, file: Any, columns: list[tuple[str, Any]]) -> None:
         import pyarrow as pa
         import pyarrow.parquet as pq

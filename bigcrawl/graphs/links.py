@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
-from bigcrawl.directives import NOFOLLOW, directives_for
 from bigcrawl.links import PageLinks, header_links, read_page
-from bigcrawl.middlewares.compression import CompressionMiddleware
+from bigcrawl.links.directives import NOFOLLOW, directives_for
+from bigcrawl.middlewares.compression import unpacked_by
 from bigcrawl.spiders.broad import is_html
 from bigcrawl.stored.responses import response_of
 from bigcrawl.url.header import url_in
@@ -20,13 +20,7 @@ ENCODINGS_MAX: Final = 4
 
 
 class LinkReader:
-    """Reads links.
-
-    Args:
-        agent: the product token that directives to robots may name.
-        obeys_nofollow: whether links that are marked so are left out.
-        body_bytes_max: a body that unpacks to more than this has no links.
-    """
+    """Reads links. `agent` is the product token for robots directives; a larger body has no links."""
 
     def __init__(self, agent: str, body_bytes_max: int, *, obeys_nofollow: bool) -> None:
         self._agent = agent
@@ -37,7 +31,7 @@ class LinkReader:
         return f"<LinkReader obeys_nofollow={self._obeys_nofollow}>"
 
     def links(self, page: StoredPage, url: str) -> list[str]:
-        """Return the canonical URLs to which a page leads, each once. Cost: 0.3 ms for a page of 21 KB."""
+        """Return the distinct canonical URLs that a page links to. Cost: 0.3 ms for a page of 21 KB."""
         if page.status in _REDIRECTS:
             target = url_in(page.headers.get(b"Location"), url)
             return [] if target is None else [target]
@@ -49,14 +43,14 @@ class LinkReader:
         return [] if NOFOLLOW in directives_for(self._agent, tags, found.metas) else found.urls
 
     def _unpacked(self, page: StoredPage) -> StoredPage:
-        """Return a page without content encodings. Its body is empty if it has too many, or cannot be unpacked."""
+        """Remove content encodings; the body becomes empty if it has too many, or cannot be decompressed."""
         headers = dict(page.headers)
         packed = headers.pop(b"Content-Encoding", ())
         encodings = [name for header in packed for word in header.split(b",") if (name := word.strip().lower())]
         body = page.body if len(encodings) <= ENCODINGS_MAX else b""
         try:
             for encoding in reversed(encodings):
-                body = CompressionMiddleware._decode(body, encoding, self._bytes_max)
-        except Exception:  # noqa: BLE001 - codecs raise what they like, and such a body has no links
+                body = unpacked_by(encoding, body, self._bytes_max)[0]
+        except Exception:  # noqa: BLE001 - codecs raise any exception, and such a body has no links
             body = b""
         return replace(page, headers=headers, body=body)

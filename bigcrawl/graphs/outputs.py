@@ -1,4 +1,4 @@
-"""A file gets its name when it is whole and on the medium; until then it ends in ``.new``."""
+"""Atomic file output: a file ends in ``.new`` until it is complete and durable."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ NEW_SUFFIX = ".new"
 
 @contextmanager
 def written_whole(path: Path, mode: int) -> Iterator[BinaryIO]:
-    """Yield a file to write to, which replaces `path` at the end. If OSError is raised, `path` is unchanged."""
+    """Yield a file to write to, which replaces `path` at the end. After an exception, `path` is unchanged."""
     files = OsFiles(mode)
     new = path.with_name(path.name + NEW_SUFFIX)
     files.remove(new)

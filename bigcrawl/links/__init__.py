@@ -9,6 +9,8 @@ parsing. Ordinary Requests work too, in addition or instead.
 batch      what a spider yields: `Links`
 page       reads a page
 tags       what its tags say
+embedded   what it embeds, read on request
+directory  listings of directories
 refresh    where it leads by itself
 encoding   how its bytes are to be read
 limits     how much of it is read
@@ -16,7 +18,7 @@ limits     how much of it is read
 
 from __future__ import annotations
 
-from bigcrawl.links.batch import Links
+from bigcrawl.links.batch import ELEMENT, Links
 from bigcrawl.links.encoding import Page
 from bigcrawl.links.limits import NOTHING_LEFT_OUT, LeftOut, PageLimits, set_page_limits
 from bigcrawl.links.page import (
@@ -26,16 +28,19 @@ from bigcrawl.links.page import (
     decoded_start,
     extract_links,
     page_text,
+    page_title,
     read_page,
 )
 from bigcrawl.links.refresh import header_links, refresh_of
-from bigcrawl.links.tags import LINK_ATTRIBUTES, METAS_MAX
+from bigcrawl.links.tags import LINK_ATTRIBUTES, METAS_MAX, ON_REQUEST
 
 __all__ = [
     "ANCHORS_MAX",
+    "ELEMENT",
     "LINK_ATTRIBUTES",
     "METAS_MAX",
     "NOTHING_LEFT_OUT",
+    "ON_REQUEST",
     "TEXT_CHARS_MAX",
     "LeftOut",
     "Links",
@@ -46,6 +51,7 @@ __all__ = [
     "extract_links",
     "header_links",
     "page_text",
+    "page_title",
     "read_page",
     "refresh_of",
     "set_page_limits",

@@ -4,19 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, Final, Self
 
 from bigcrawl.exceptions import ContractError, RequestNotStorableError
 from bigcrawl.given import no_method, odd_name, whole_number
+from bigcrawl.links.embedded import ATTRIBUTES
 from bigcrawl.links.limits import NOTHING_LEFT_OUT, LeftOut
 from bigcrawl.links.page import PageLinks, read_page
 from bigcrawl.links.tags import LINK_ATTRIBUTES
-from bigcrawl.revisiting.hints import CHANGEFREQS
+from bigcrawl.listings.changefreqs import CHANGEFREQS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from bigcrawl.links.encoding import Page
+
+
+ELEMENT: Final = "bigcrawl_element"
+"""The key of meta that says from which element or attribute a request comes that a page embeds."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +58,7 @@ class Links:
     BIGCRAWL_NOFOLLOW says otherwise."""
 
     metas: tuple[tuple[str, str], ...] = ()
-    """Name and content of the page's meta elements with directives to robots; see `bigcrawl.directives`."""
+    """Name and content of the page's meta elements with directives to robots; see `bigcrawl.links.directives`."""
 
     page_canonical: str | None = None
     """The page's canonical URL, according to itself."""
@@ -64,8 +69,12 @@ class Links:
     anchors: Sequence[str] = ()
     """The texts of the links to each of `urls`, in its order; empty unless `from_page` was asked for them."""
 
+    kinds: Sequence[str] = ()
+    """The element or attribute that each of `urls` comes from, in its order; empty unless `from_page` was asked for
+    elements that are read on request."""
+
     changefreq: str = ""
-    """How often their site says that they change: a word of sitemaps, see `bigcrawl.revisiting.hints`; empty: unknown.
+    """How often their site says that they change: a word of sitemaps, one of `CHANGEFREQS`; empty: unknown.
     With BIGCRAWL_REVISIT it counts as one visit of each page."""
 
     modified: Mapping[str, int] | None = None
@@ -116,7 +125,7 @@ class Links:
         urls_of: dict[int, list[str]] = {}
         for url, priority in zip(self.urls, priorities, strict=True):
             urls_of.setdefault(priority, []).append(url)
-        shared = replace(self, anchors=(), metas=(), nofollow=(), left_out=NOTHING_LEFT_OUT, modified=None)
+        shared = replace(self, anchors=(), kinds=(), metas=(), nofollow=(), left_out=NOTHING_LEFT_OUT, modified=None)
         batches = [
             replace(shared, urls=urls, priority=priority) for priority, urls in sorted(urls_of.items(), reverse=True)
         ]
@@ -125,6 +134,19 @@ class Links:
         batches[0] = replace(
             batches[0], metas=self.metas, nofollow=self.nofollow, left_out=self.left_out, modified=self.modified
         )
+        return batches
+
+    def by_kind(self) -> list[Self]:
+        """Return a batch of links to pages, and one for each kind of what the page embeds, with `ELEMENT` in meta."""
+        if not self.kinds:
+            return [self]
+        urls_of: dict[str, list[str]] = {}
+        for url, kind in zip(self.urls, self.kinds, strict=True):
+            urls_of.setdefault(kind if kind in ATTRIBUTES else "", []).append(url)
+        batches = [replace(self, urls=urls_of.pop("", []), kinds=(), anchors=())]
+        shared = replace(batches[0], metas=(), nofollow=(), left_out=NOTHING_LEFT_OUT, modified=None)
+        for kind, urls in urls_of.items():
+            batches.append(replace(shared, urls=urls, meta={**(self.meta or {}), ELEMENT: kind}))
         return batches
 
     def _listed(self, name: str, urls: object) -> Sequence[str]:

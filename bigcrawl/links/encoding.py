@@ -1,4 +1,4 @@
-"""A page's encoding, and its references as a URL parser needs them."""
+"""A page's encoding, and its references in the form that the URL parser needs."""
 
 from __future__ import annotations
 
@@ -8,40 +8,32 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from w3lib.encoding import html_body_declared_encoding, http_content_type_encoding, read_bom
 
+import bigcrawl.links.labels  # noqa: F401 - adds labels to codecs
+from bigcrawl.links.detection import JAPANESE, detected, is_shifted, text_in_japanese, top_level_domain
 from bigcrawl.links.limits import IN_FORCE
+from bigcrawl.markup import WEB_ENCODINGS
 from bigcrawl.url.canonical import Joiner, UrlError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-# Common references that are not links to pages, skipped before joining: a data URL can be megabytes.
+# Skipped before joining: a data URL can be megabytes.
 _is_no_page = re.compile(r"[\x00-\x20]*(?:#|javascript:|mailto:|tel:|data:|$)", re.IGNORECASE).match
 
 _NON_ASCII = re.compile(r"[^\x00-\x7f]+")
 
-# Bytes that are escaped in a query (WHATWG special-query percent-encode set), besides all above 0x7E.
+# WHATWG special-query percent-encode set, besides all bytes above 0x7E.
 _ESCAPED_IN_QUERY = frozenset(b" \"#<>'")
 _OCTETS_IN_QUERY = [
     f"%{octet:02X}" if octet <= 0x20 or octet >= 0x7F or octet in _ESCAPED_IN_QUERY else chr(octet)
     for octet in range(256)
 ]
 
-# The encodings of the web (WHATWG Encoding Standard), as names of Python codecs. A page may name any of Python's other
-# codecs, of which some are not text encodings, and IDNA takes quadratic time to decode.
-_WEB_ENCODINGS = frozenset(
-    [
-        *("utf-8", "utf-16", "utf-16-le", "utf-16-be", "koi8-r", "koi8-u", "mac-roman", "mac-cyrillic"),
-        *(f"iso8859-{part}" for part in (2, 3, 4, 5, 6, 7, 8, 10, 13, 14, 15, 16)),
-        *(f"cp{page}" for page in (866, 874, 932, 949, *range(1250, 1259))),
-        *("gbk", "gb18030", "big5", "big5hkscs", "euc_jp", "iso2022_jp", "shift_jis", "euc_kr", "tis-620"),
-    ]
-)
-
 
 class Page(Protocol):
     """A page to read links from: a Scrapy response, or any object with these attributes.
 
-    An object with `text` instead of `body` works too.
+    It may have `text` instead of `body`.
     """
 
     @property
@@ -55,7 +47,7 @@ class Page(Protocol):
 
 
 class Encoding:
-    """A page's encoding, determined only if something depends on it."""
+    """A page's encoding, determined when it is first needed."""
 
     __slots__ = ("_body", "_bytes_max", "_name", "_page", "is_cut")
 
@@ -68,26 +60,30 @@ class Encoding:
         self._name: str | None = None
 
     def text(self) -> str:
-        """Return the part of the page that is read, as text."""
         body = self._body
         if not body:
             text = str(getattr(self._page, "text", ""))
             self.is_cut = len(text) > self._bytes_max
             return text[: self._bytes_max]
-        # In nearly all encodings, nearly all ASCII bytes mean themselves, except after an ESC that shifts to another
-        # character set, or with a NUL that is half of a UTF-16 unit.
+        # In nearly all encodings ASCII bytes mean themselves, except after an ESC that shifts the character set, or
+        # beside a NUL in UTF-16.
         if body.isascii() and b"\x1b" not in body and b"\0" not in body:
             return body.decode("ascii")
-        return body.decode(self.name(), "replace")
+        name = self.name()
+        if name in JAPANESE:
+            return text_in_japanese(body, name)
+        return body.decode(name, "replace")
 
     def name(self) -> str:
-        """Return the name of the codec, in the HTML standard's order of precedence."""
+        """Return the codec, in the HTML standard's order of precedence; an undeclared one by content."""
         if self._name is None:
             self._name = self._find()
         return self._name
 
     def respell(self, reference: str) -> str | None:
         """Prepare a reference for the URL parser; None if it leads to no page."""
+        if "\0" in reference:  # HTML, attribute value states
+            reference = reference.replace("\0", "\ufffd")
         if _is_no_page(reference):
             return None
         if reference.isascii() or len(reference) > IN_FORCE.limits.url_bytes:
@@ -102,17 +98,17 @@ class Encoding:
         if marked is not None:
             return marked
         declared = self._in_header()
-        if declared not in _WEB_ENCODINGS:
+        if declared not in WEB_ENCODINGS:
             declared = html_body_declared_encoding(body)
             if declared is not None and declared.startswith("utf-16"):
-                return "utf-8"  # the tag was readable as ASCII, so the page is not UTF-16
-        if declared in _WEB_ENCODINGS:
+                return "utf-8"  # the tag was ASCII, so the page is not UTF-16
+        if declared in WEB_ENCODINGS:
             return declared
         try:
             body.decode("utf-8")
         except UnicodeDecodeError:
-            return "cp1252"  # the browsers' default for pages without a declaration
-        return "utf-8"
+            return "iso2022_jp" if is_shifted(body) else detected(body, top_level_domain(self._page.url))
+        return "iso2022_jp" if is_shifted(body) else "utf-8"
 
     def _in_header(self) -> str | None:
         headers = getattr(self._page, "headers", None)
@@ -126,13 +122,13 @@ def joiner_of(page_url: str, base_href: str | None) -> Joiner | None:
         joiner = Joiner(page_url)
     except UrlError:
         return None
-    # A base that is not a web URL (data:, javascript:, junk) is ignored.
+    # A base that is not a web URL is ignored.
     base = None if base_href is None else joiner(base_href)
     return joiner if base is None else Joiner(base)
 
 
 def _in_encoding(reference: str, encoding: Encoding) -> str:
-    """Escape the query of a reference in the page's encoding, as browsers do; paths are always UTF-8."""
+    """Escape a reference's query in the page's encoding, as browsers do."""
     before, question_mark, query = reference.partition("?")
     if not question_mark or "#" in before or query.isascii():
         return reference

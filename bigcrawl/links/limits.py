@@ -19,12 +19,17 @@ class PageLimits:
 
 
 class LeftOut(NamedTuple):
-    """What was dropped of a page: the number of URLs that are too long, and which other limits were met."""
+    """What was dropped of a page: the number of URLs that are too long, and which other limits were met.
+
+    Attributes:
+        limit: of a sitemap or feed, as named in `bigcrawl.stats`; empty: none was met.
+    """
 
     too_long: int = 0
     is_cut: bool = False
     has_more_links: bool = False
     has_longer_links: bool = False
+    limit: str = ""
 
 
 NOTHING_LEFT_OUT = LeftOut()

@@ -4,16 +4,19 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from bigcrawl.directives import NOFOLLOW, directives_for
+from bigcrawl.links.detection import is_shifted
+from bigcrawl.links.directives import NOFOLLOW, directives_for
+from bigcrawl.links.directory import listing_base
+from bigcrawl.links.embedded import ATTRIBUTES
 from bigcrawl.links.encoding import Encoding, joiner_of
 from bigcrawl.links.limits import IN_FORCE, NOTHING_LEFT_OUT, LeftOut
 from bigcrawl.links.refresh import header_links
 from bigcrawl.links.tags import LINK_ATTRIBUTES, PageTags
-from bigcrawl.markup import text_within
+from bigcrawl.markup import text_within, title_within
 from bigcrawl.url.canonical import LinkRoom
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
     from bigcrawl.links.encoding import Page
     from bigcrawl.url.canonical import Joiner
@@ -35,6 +38,7 @@ class PageLinks(NamedTuple):
     page_canonical: str | None
     left_out: LeftOut = NOTHING_LEFT_OUT
     anchors: Sequence[str] = ()
+    kinds: Sequence[str] = ()
 
 
 def extract_links(page: Page, *, tags: Iterable[str] = tuple(LINK_ATTRIBUTES)) -> list[str]:
@@ -62,57 +66,92 @@ def read_page(page: Page, *, tags: Iterable[str] = tuple(LINK_ATTRIBUTES), with_
     """Return the canonical URLs that an HTML page links to, in document order, each once.
 
     URLs linked to only with `rel=nofollow` are listed separately. Relative references are joined with the first
-    `<base href>`, or with the page's URL. References that lead to no page (fragments, mailto:, javascript:, junk) are
-    skipped, and links beyond the limits (`PageLimits`) are dropped. The content of `<template>` is not part of the
-    document; that of `<noscript>` is. The target of a `<meta http-equiv="refresh">` or a `Refresh` header is a link,
-    whatever its delay.
+    `<base href>`, or with the page's URL, to which a listing of a directory gets the slash that it lacks. References
+    that lead to no page (fragments, mailto:, javascript:, junk) are skipped, and links beyond the limits (`PageLimits`)
+    are dropped. The content of `<template>` is not part of the document; that of `<noscript>` is. The target of a
+    `<meta http-equiv="refresh">` or a `Refresh` header is a link, whatever its delay.
 
     Args:
         page: bytes in any encoding. Byte-order mark, Content-Type and meta tags decide the encoding, also for escapes
             in queries. Empty or binary bodies have no links.
-        tags: elements to read, from LINK_ATTRIBUTES.
+        tags: elements to read, from LINK_ATTRIBUTES; also `link`: its next, previous, alternate and canonical pages,
+            and the kinds of `bigcrawl.links.embedded`: img, source, srcset, embed, object, applet, script, form and
+            xlink:href. If any is named, `kinds` says from which element or attribute each URL comes.
         with_anchors: whether to read the texts of the links, `ANCHORS_MAX` of each URL.
 
     Raises:
-        ContractError: an element is not in LINK_ATTRIBUTES.
+        ContractError: an element leads to no page.
 
     Cost: 0.2 ms for a page of 21 KB with 60 links; linear in the bytes, whatever they are.
     """
     limits, tags = IN_FORCE.limits, tuple(tags)
     encoding = Encoding(page, limits.page_bytes)
-    found = PageTags(encoding.text(), tags, limits.links, with_anchors=with_anchors)
+    text = encoding.text()
+    found = PageTags(text, tags, limits.links, with_anchors=with_anchors)
     refreshed = header_links(page) if "meta" in tags else []
-    joiner = joiner_of(page.url, found.base_href) if found.is_anything else None
+    url = page.url
+    if found.base_href is None and url[-1:] != "/":
+        url = listing_base(url, text, found.references) or url
+    joiner = joiner_of(url, found.base_href) if found.is_anything else None
     if joiner is None:
         return PageLinks(refreshed, (), tuple(found.metas), None, LeftOut(0, encoding.is_cut, found.has_more))
     room = LinkRoom(limits.url_bytes, limits.link_bytes, _PARSED_A_LINK_BYTE * limits.link_bytes)
     urls = joiner.join_all(found.references, encoding.respell, room)
     urls += [url for url in refreshed if url not in urls]
     anchors = _anchors_of(urls, found, joiner, encoding) if with_anchors else ()
+    kinds = _kinds_of(urls, found, joiner, encoding) if found.kinds is not None else ()
     nofollow: Sequence[str] = ()
     if found.nofollow:
         followed = set(urls)
         nofollow = [url for url in joiner.join_all(found.nofollow, encoding.respell, room) if url not in followed]
     canonical = joiner.join_all(found.canonical_hrefs, encoding.respell, room)
     left_out = LeftOut(room.too_long, encoding.is_cut, found.has_more, room.is_used_up)
-    return PageLinks(urls, nofollow, tuple(found.metas), canonical[0] if canonical else None, left_out, anchors)
+    return PageLinks(urls, nofollow, tuple(found.metas), canonical[0] if canonical else None, left_out, anchors, kinds)
 
 
-def _anchors_of(urls: Sequence[str], found: PageTags, joiner: Joiner, encoding: Encoding) -> list[str]:
-    """Return the texts of the links to each URL. References are joined again, once each, within the limits."""
-    texts: dict[str, list[str]] = {url: [] for url in urls}
+def _joined_each(found: PageTags, at: Iterable[int], joiner: Joiner, encoding: Encoding) -> Iterator[tuple[str, int]]:
+    """Yield the URLs of references by their places, within the limits. Each reference is joined once more."""
     limits = IN_FORCE.limits
     room = LinkRoom(limits.url_bytes, limits.link_bytes, _PARSED_A_LINK_BYTE * limits.link_bytes)
     joined: dict[str, str] = {}
-    for reference, anchor in zip(found.references, found.anchors, strict=True):
-        if not anchor:
-            continue
+    for place in at:
+        reference = found.references[place]
         if reference not in joined:
             joined[reference] = next(iter(joiner.join_all((reference,), encoding.respell, room)), "")
-        of_url = texts.get(joined[reference])
-        if of_url is not None and len(of_url) < ANCHORS_MAX and anchor not in of_url:
-            of_url.append(anchor)
+        yield joined[reference], place
+
+
+def _anchors_of(urls: Sequence[str], found: PageTags, joiner: Joiner, encoding: Encoding) -> list[str]:
+    """Return the texts of the links to each URL."""
+    texts: dict[str, list[str]] = {url: [] for url in urls}
+    anchors = {place: text for place, text in (found.anchors or {}).items() if text}
+    for url, place in _joined_each(found, anchors, joiner, encoding):
+        of_url = texts.get(url)
+        if of_url is not None and len(of_url) < ANCHORS_MAX and anchors[place] not in of_url:
+            of_url.append(anchors[place])
     return [" ".join(of_url) for of_url in texts.values()]
+
+
+def _kinds_of(urls: Sequence[str], found: PageTags, joiner: Joiner, encoding: Encoding) -> list[str]:
+    """Return for each URL the element or attribute that it comes from: the first that links to it, or embeds it."""
+    kinds: dict[str, str] = {}
+    for url, place in _joined_each(found, range(len(found.references)), joiner, encoding):
+        kind = (found.kinds or {}).get(place, "a")
+        if url not in kinds or (kinds[url] in ATTRIBUTES and kind not in ATTRIBUTES):
+            kinds[url] = kind
+    return [kinds.get(url, "meta") for url in urls]
+
+
+def page_title(page: Page) -> str:
+    """Return the title of an HTML page, as browsers show it; empty if it has none. Cost: as for its links, at most."""
+    limits = IN_FORCE.limits
+    return title_within(Encoding(page, limits.page_bytes).text(), limits.links)
+
+
+def charset_of(page: Page) -> str | None:
+    """Return the encoding of a page, as the name of a codec; None if its bytes are ASCII, which all read alike."""
+    encoding = Encoding(page, IN_FORCE.limits.page_bytes)
+    return None if page.body.isascii() and not is_shifted(page.body) else encoding.name()
 
 
 def decoded_start(page: Page, bytes_max: int) -> str:

@@ -1,4 +1,4 @@
-"""Where a page leads by itself: by its `Refresh` header, or else by its first meta refresh that names another page."""
+"""The refresh of a page: its `Refresh` header, else its first meta refresh to another page."""
 
 from __future__ import annotations
 
@@ -18,24 +18,23 @@ if TYPE_CHECKING:
 
     from bigcrawl.links.encoding import Page
 
-_LOOKS: Final = 1_000  # tags; a refresh stands at the beginning of a page
+_LOOKS: Final = 1_000  # tags; a refresh is at the beginning of a page
 
 
 class Led(NamedTuple):
-    """A refresh to another URL: after how many seconds, and its canonical form; None: it cannot be crawled."""
+    """A refresh to another URL; `url` is canonical, None if it cannot be crawled."""
 
     seconds: int
     url: str | None
 
 
 def header_links(page: Page) -> list[str]:
-    """Return the canonical URL to which a page's `Refresh` header leads, whatever kind of page it is, or nothing."""
+    """Return the target of a page's `Refresh` header in a list; empty if there is none."""
     led = _in_header(page)
     return [led.url] if led and led.url and len(led.url) <= IN_FORCE.limits.url_bytes else []
 
 
 def _in_header(page: Page) -> Led | None:
-    """Return what a page's `Refresh` header says; it is joined with the page's own URL."""
     value = _header(getattr(page, "headers", None))
     if not value:
         return None
@@ -45,7 +44,7 @@ def _in_header(page: Page) -> Led | None:
 
 
 def refresh_of(page: Page, bytes_max: int, ignored: Sequence[str] = ()) -> Led | None:
-    """Return where a page leads, by its header and its first bytes; a refresh in an `ignored` element is none."""
+    """Return the refresh in a page's header or first bytes, except within `ignored` elements."""
     if (led := _in_header(page)) is not None:
         return led
     encoding = Encoding(page, bytes_max)
@@ -64,7 +63,7 @@ def refresh_of(page: Page, bytes_max: int, ignored: Sequence[str] = ()) -> Led |
 
 
 def _header(headers: Any) -> Any:
-    """Return a page's `Refresh`. Scrapy's headers are a dict of lists by names in bytes, with a slow look-up."""
+    """Return a page's `Refresh`, without Scrapy's slow look-up."""
     if isinstance(headers, dict):
         values = dict.get(headers, b"Refresh")
         return next(filter(None, values), None) if isinstance(values, list) else dict.get(headers, "Refresh")
@@ -73,7 +72,7 @@ def _header(headers: Any) -> Any:
 
 @lru_cache(16)
 def _without(names: tuple[str, ...]):  # type: ignore[no-untyped-def]
-    """Return a function that takes elements out of a text, and scripts and comments, which may speak of them."""
+    """Return a function that removes scripts, comments and the named elements from a text."""
     named = "|".join(map(re.escape, ("script", "style", *names)))
     ends = r"(?=[\t\n\f\r />])"
     return re.compile(

@@ -5,9 +5,10 @@ from __future__ import annotations
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
-from bigcrawl.directives import NOFOLLOW, is_directive
 from bigcrawl.exceptions import ContractError
-from bigcrawl.markup import TagEnds, anchor_text, attributes_of
+from bigcrawl.links.directives import NOFOLLOW, is_directive
+from bigcrawl.links.embedded import ATTRIBUTES, XLINK, embedded_in
+from bigcrawl.markup import Foreign, TagEnds, anchor_text, anchors_of, attributes_of
 from bigcrawl.markup import tags as tags_of
 from bigcrawl.url.refresh import refresh_in
 
@@ -16,6 +17,10 @@ if TYPE_CHECKING:
 
 LINK_ATTRIBUTES = {"a": "href", "area": "href", "frame": "src", "iframe": "src", "meta": "content"}
 """Elements that link to pages, with the attribute that holds the URL; for `meta`, those that refresh."""
+
+ON_REQUEST = frozenset({"link", *ATTRIBUTES})
+"""Elements that are read only if they are named: `link`, with a relation of `_RELATIONS`, and what pages embed."""
+_RELATIONS = frozenset({"next", "prev", "previous", "alternate", "canonical"})
 
 # Also read: the base URL, directives to robots, and the page's canonical URL.
 _ASIDE = ("base", "meta", "link")
@@ -31,11 +36,15 @@ class PageTags:
     """What the tags of a page say, unprocessed; references are never empty."""
 
     __slots__ = (
+        "_embedded",
+        "_reads_link",
         "_reads_meta",
+        "_tags",
         "anchors",
         "base_href",
         "canonical_hrefs",
         "has_more",
+        "kinds",
         "metas",
         "nofollow",
         "references",
@@ -43,35 +52,56 @@ class PageTags:
 
     def __init__(self, text: str, tags: tuple[str, ...], links_max: int, *, with_anchors: bool = False) -> None:
         self.references: list[str] = []
-        self.anchors: list[str] = []  # of each reference, if asked for
+        self._tags = frozenset(tags)
+        self._embedded = tuple(kind for kind in ATTRIBUTES if kind in self._tags)
+        # Elements or attributes that other references than those of `<a>` come from, by their places.
+        self.kinds: dict[int, str] | None = {} if self._tags & ON_REQUEST else None
+        self.anchors: dict[int, str] | None = {} if with_anchors else None  # texts of `<a>`, by the same
         self.nofollow: list[str] = []
         self.metas: list[tuple[str, str]] = []
         self.base_href: str | None = None
         self.canonical_hrefs: list[str] = []  # the first
+        self._reads_link = "link" in tags
         self._reads_meta = "meta" in tags
         self.has_more = False
-        self._read(text, _chosen(tags), links_max, TagEnds() if with_anchors else None)
+        self._read(text, _chosen(tags), links_max)
 
-    def _read(self, text: str, chosen: frozenset[str], links_max: int, ends: TagEnds | None) -> None:
-        references, room = self.references, links_max
-        for name, href, written in tags_of(text, _LOOKS_A_LINK * links_max, ends):
-            if name not in chosen:
-                continue
-            reference = href
+    def _read(self, text: str, chosen: frozenset[str], links_max: int) -> None:
+        references, room, anchors = self.references, links_max, self.anchors
+        foreign = Foreign(text) if XLINK in self._embedded else None
+        ends = TagEnds() if anchors is not None or foreign is not None else None
+        more = chosen if self._embedded else ()
+        takes_a = "a" in self._tags
+        for name, href, written in tags_of(text, _LOOKS_A_LINK * links_max, ends, more):
             if href is None:
-                reference = self._reference(name, attributes_of(written))
+                if name not in chosen:
+                    continue
+                is_foreign = foreign is not None and ends is not None and foreign.reach(ends.last)
+                self._take(name, written, is_foreign=is_foreign)
                 room = links_max - len(self.nofollow)
-            if reference:
-                references.append(reference)
-                if ends is not None:
-                    self.anchors.append(anchor_text(text, ends.last) if name == "a" else "")
+            elif takes_a:
+                references.append(href)
+            if anchors is not None and ends is not None and name == "a" and references:
+                anchors.setdefault(len(references) - 1, anchor_text(text, ends.last))
             if len(references) >= room:
                 self.has_more = True
                 break
 
-    def _reference(self, tag: str, attributes: Mapping[str, str]) -> str | None:
-        """Return a tag's reference, if robots may follow it."""
-        reference = attributes.get("href") if tag == "a" else self._other(tag, attributes)
+    def _take(self, name: str, written: str, *, is_foreign: bool) -> None:
+        """Take the references of a tag from its attributes."""
+        every = anchors_of(written) if name == "a" and "<" in written else [attributes_of(written)]
+        for attributes in every:
+            if reference := self._followed(self._reference(name, attributes), attributes):
+                if self.kinds is not None and name != "a":
+                    self.kinds[len(self.references)] = name
+                self.references.append(reference)
+            if self.kinds is not None:
+                for kind, embedded in embedded_in(name, attributes, self._embedded, is_foreign=is_foreign):
+                    if reference := self._followed(embedded, attributes):
+                        self.kinds[len(self.references)] = kind
+                        self.references.append(reference)
+
+    def _followed(self, reference: str | None, attributes: Mapping[str, str]) -> str | None:
         if reference and NOFOLLOW in attributes.get("rel", "").lower().split():
             self.nofollow.append(reference)
             return None
@@ -82,19 +112,20 @@ class PageTags:
         """Whether there are references to join."""
         return bool(self.references or self.nofollow or self.canonical_hrefs)
 
-    def _other(self, tag: str, attributes: Mapping[str, str]) -> str | None:
-        """Return the reference of an element other than `a`, if it has one; record what the others say."""
+    def _reference(self, tag: str, attributes: Mapping[str, str]) -> str | None:
+        """Return the reference of an element that links to a page, if it has one; record what the others say."""
         if tag == "base":
             if self.base_href is None:
                 self.base_href = attributes.get("href")
             return None
         if tag == "link":
             href = attributes.get("href")
-            if href and not self.canonical_hrefs and "canonical" in attributes.get("rel", "").lower().split():
+            relations = attributes.get("rel", "").lower().split()
+            if href and not self.canonical_hrefs and "canonical" in relations:
                 self.canonical_hrefs.append(href)
-            return None
+            return href if self._reads_link and not _RELATIONS.isdisjoint(relations) else None
         if tag != "meta":
-            return attributes.get(LINK_ATTRIBUTES[tag])
+            return attributes.get(LINK_ATTRIBUTES[tag]) if tag in LINK_ATTRIBUTES and tag in self._tags else None
         name, content = attributes.get("name", "").lower(), attributes.get("content", "")
         if name and name not in _NO_ROBOTS and len(self.metas) < METAS_MAX and is_directive(content):
             self.metas.append((name, content))
@@ -105,7 +136,8 @@ class PageTags:
 @lru_cache(64)
 def _chosen(tags: tuple[str, ...]) -> frozenset[str]:
     """Return the tags to read: those of links, and those with information about the page."""
-    unknown = set(tags) - LINK_ATTRIBUTES.keys()
-    if unknown:
-        raise ContractError(f"tags has {sorted(unknown)}; only {sorted(LINK_ATTRIBUTES)} lead to pages")
-    return frozenset((*tags, *_ASIDE))
+    known = LINK_ATTRIBUTES.keys() | ON_REQUEST
+    if unknown := set(tags) - known:
+        raise ContractError(f"tags has {sorted(unknown)}; only {sorted(known)} lead to pages")
+    elements = (element for kind in tags for element in ATTRIBUTES.get(kind, ()))
+    return frozenset((*(tag for tag in tags if tag not in ATTRIBUTES), *elements, *_ASIDE))

@@ -1,39 +1,45 @@
-"""Reads the entries of a sitemap, in slices and without a tree, at a cost linear in its bytes."""
+"""Reads the entries of a sitemap: XML, or plain text with a URL a line.
+
+Elements of other namespaces, such as images, say nothing of a page; those of a prefix that is not declared may be of
+any.
+"""
 
 from __future__ import annotations
 
 import re
-from codecs import BOM_UTF16_BE, BOM_UTF16_LE, getincrementaldecoder
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 
-from bigcrawl.markup import resolved
+from bigcrawl.listings.elements import SLICE_BYTES, VALUE_BYTES_MAX, ListReader, Record, Shape, Value
+from bigcrawl.listings.encodings import NO_HINTS, Hints, begin_in_utf8, codec_of, in_utf8
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Generator
 
-SLICE_BYTES: Final = 32 << 10
-"""What is read at a time: some thousand entries."""
-
-LOCATION_BYTES_MAX: Final = 64 << 10
-"""A longer location is ignored: no setting allows a longer URL. This much is read beyond a slice's end."""
-
-UTF16_BYTES: Final = 128 << 10  # decoded at a time
-HINT_BYTES_MAX: Final = 64
-# What is looked at for each allowed URL, on average. What a site writes for one of its pages is a fraction of it.
-LOOKS_MAX: Final = 6  # tags that matter
-OPENINGS_MAX: Final = 50  # characters `<`
+LOCATION_BYTES_MAX: Final = VALUE_BYTES_MAX
+HINT_CHARS_MAX: Final = 64
+# What is read for each allowed URL, on average. What a site writes for one of its pages is a fraction of it.
+TAGS_MAX: Final = 12  # but for those of elements that are of no interest
+NAMED_MAX: Final = 6  # of them entries and values
 REFERENCES_MAX: Final = 5  # character references in locations, but for `&amp;`
+ALTERNATES_MAX: Final = 500  # of an entry
 _ROOT_BYTES: Final = 1 << 20
-_UTF16: Final = (BOM_UTF16_LE, BOM_UTF16_BE)
+_ROOT_TAGS: Final = 1_000
 
-_find_root = re.compile(rb"<(?:[\w.-]++:)?+(urlset|sitemapindex)(?=[\s/>])").search
-# The begin of a comment, an entry or a value; those of an entry's images, videos and news are not of the page.
-_find_tag = re.compile(
-    rb"<(?:!--|(?:(?!image:|video:|news:)[\w.-]++:)?+(?:url|sitemap|(loc|lastmod|priority|changefreq))(?=[\s>]))"
-).search
-_TAG_BYTES_MAX: Final = 256
-_value_at = re.compile(rb"[^<>]*+>\s*+(<!\[CDATA\[)?+([^<\]]*+)").match
-_COMMENT, _COMMENT_END = b"<!--", b"-->"
+_OWN: Final = b"/schemas/sitemap/"
+_OTHERS: Final = frozenset((b"image:", b"video:", b"news:", b"xhtml:"))  # if they are not declared
+_XHTML: Final = frozenset((b"http://www.w3.org/1999/xhtml", b"https://www.w3.org/1999/xhtml", b"xhtml:"))
+_HINTS: Final = (b"lastmod", b"priority", b"changefreq")
+_INDEX: Final = b"sitemapindex"
+_SHAPE: Final = Shape(
+    roots=frozenset((b"urlset", _INDEX)),
+    entries=frozenset((b"url", b"sitemap")),
+    values=frozenset((b"loc", *_HINTS)),
+    first=b"loc",
+    is_text=frozenset((b"sitemap",)),
+)
+_WITH_LINKS: Final = _SHAPE._replace(values=_SHAPE.values | {b"link"})
+_is_list = re.compile(rb"(?:\xef\xbb\xbf)?+(?:\s++|#[^\r\n]*+)*+(?i:https?+://)[^\s<>]++[ \t]*+(?:[\r\n]|\Z)").match
+_find_urls = re.compile(rb"(?<![^\r\n\xbf])[ \t]*+((?i:https?+://)[^\r\n]*+)").finditer
 
 
 class SitemapEntry(NamedTuple):
@@ -41,6 +47,7 @@ class SitemapEntry(NamedTuple):
 
     Attributes:
         is_too_long: whether the location is longer than `LOCATION_BYTES_MAX`; it is empty then.
+        alternates: the same page in other languages, if they are asked for.
     """
 
     location: str = ""
@@ -48,107 +55,88 @@ class SitemapEntry(NamedTuple):
     priority: str = ""
     changefreq: str = ""
     is_too_long: bool = False
+    alternates: tuple[str, ...] = ()
 
 
-_NOTHING: Final = SitemapEntry()
-_HINTS: Final = {b"lastmod": "modified", b"priority": "priority", b"changefreq": "changefreq"}
-
-
-def is_index(body: bytes) -> bool | None:
+def is_index(body: bytes, hints: Hints = NO_HINTS) -> bool | None:
     """Return whether it lists sitemaps; None if it is not a sitemap."""
-    if body.startswith(_UTF16):
-        body = body[:UTF16_BYTES].decode("utf-16", "replace").encode("utf-8", "replace")
-    root = _find_root(body, 0, _ROOT_BYTES)
-    return None if root is None else root[1] == b"sitemapindex"
+    begin = begin_in_utf8(body, codec_of(body, hints), _ROOT_BYTES)
+    reader = ListReader(begin, _SHAPE, _ROOT_TAGS, _ROOT_TAGS, 1)
+    while not reader.root and not reader.is_at_end:
+        reader.read(to_root=True)
+    return reader.root == _INDEX if reader.root else None
 
 
-def entries(body: bytes, most: int) -> Iterator[list[SitemapEntry]]:
-    """Yield the entries of a sitemap, slice by slice; a list may be empty.
+def entries(
+    body: bytes, most: int, hints: Hints = NO_HINTS, *, with_alternates: bool = False
+) -> Generator[list[SitemapEntry], None, str]:
+    """Yield the entries of a sitemap, slice by slice; a list may be empty. Return why the rest is not read, if so.
 
     Cost: linear in the bytes; a list takes some milliseconds, and 50 at worst.
     """
-    if body.startswith(_UTF16):
-        decoder, pieces = getincrementaldecoder("utf-16")("replace"), []
-        for at in range(0, len(body), UTF16_BYTES):  # what is no UTF-16 costs a hundred times as much as text
-            pieces.append(decoder.decode(body[at : at + UTF16_BYTES]).encode("utf-8", "replace"))
-            yield []
-        body = b"".join(pieces)
-    reader = _Reader(body, most)
+    body = yield from in_utf8(body, codec_of(body, hints))
+    shape, named_max = (_WITH_LINKS, TAGS_MAX) if with_alternates else (_SHAPE, NAMED_MAX)
+    reader = ListReader(body, shape, TAGS_MAX * most, named_max * most, REFERENCES_MAX * most)
     while most > 0 and not reader.is_at_end:
-        found = reader.read(most)
+        found = [entry for record in reader.read() if (entry := _entry(record, reader.space))]
+        yield found[:most]
         most -= len(found)
-        yield found
+    return reader.limit or ("entries" if most < 0 or not reader.is_at_end else "")
 
 
-class _Reader:
-    """Reads a sitemap slice by slice.
+def is_list(body: bytes, hints: Hints = NO_HINTS) -> bool:
+    """Return whether it begins as a sitemap in plain text does: with a line that is a URL, behind notes at most."""
+    return _is_list(begin_in_utf8(body, codec_of(body, hints), _ROOT_BYTES)) is not None
 
-    Args:
-        body: in an encoding that has ASCII.
-        most: how many entries are wanted. The amount of text that is looked at grows with it.
-    """
 
-    def __init__(self, body: bytes, most: int) -> None:
-        self._body = body
-        self._looks = LOOKS_MAX * most
-        self._openings = OPENINGS_MAX * most
-        self._references = REFERENCES_MAX * most
-        self._at = 0
-        self._entry = _NOTHING  # what has begun
-
-    @property
-    def is_at_end(self) -> bool:
-        """Whether nothing more is read: there is nothing, or too much has been looked at."""
-        return self._at >= len(self._body) or min(self._looks, self._openings, self._references) <= 0
-
-    def read(self, most: int) -> list[SitemapEntry]:
-        """Read a slice. Return the entries that end in it, at most `most` of them."""
-        found: list[SitemapEntry] = []
-        end, limit = self._at + SLICE_BYTES, self._at + SLICE_BYTES + LOCATION_BYTES_MAX
-        self._openings -= self._body.count(b"<", self._at, end)
-        while len(found) < most and self._looks > 0:
-            tag = _find_tag(self._body, self._at, end + _TAG_BYTES_MAX)
-            if tag is None or tag.start() >= end:
-                self._at = max(self._at, end)
+def listed(body: bytes, most: int, hints: Hints = NO_HINTS) -> Generator[list[SitemapEntry], None, str]:
+    """Yield the URLs of a sitemap in plain text, slice by slice; other lines are ignored. Return as `entries` does."""
+    body = yield from in_utf8(body, codec_of(body, hints))
+    for at in range(0, len(body), SLICE_BYTES):
+        end, limit = at + SLICE_BYTES, at + SLICE_BYTES + LOCATION_BYTES_MAX
+        found = []
+        for line in _find_urls(body, at, limit):
+            if line.start() >= end:
                 break
-            self._looks -= 1
-            self._at = tag.end()
-            if tag[0] == _COMMENT:
-                closed = self._body.find(_COMMENT_END, self._at)
-                self._at = len(self._body) if closed < 0 else closed + len(_COMMENT_END)
-            elif (name := tag[1]) is None:
-                found += self._end_entry()
-                self._entry = _NOTHING
-            elif (value := _value_at(self._body, self._at, limit)) is not None:
-                if name == b"loc":
-                    found += self._end_entry()
-                self._at = value.end()
-                self._take(name, *value.groups(), is_cut=self._at == limit < len(self._body))
-            if self._at >= end:
-                break
-        if self.is_at_end and len(found) < most:
-            found += self._end_entry()
-        return found
-
-    def _take(self, name: bytes, is_literal: bytes | None, written: bytes, *, is_cut: bool) -> None:
-        entry = self._entry
-        if name != b"loc":
-            hint: dict[str, Any] = {_HINTS[name]: _text(written[:HINT_BYTES_MAX], is_literal)}
-            self._entry = entry._replace(**hint)
-        elif is_cut or len(written) > LOCATION_BYTES_MAX:
-            self._entry = entry._replace(location="", is_too_long=True)
-        else:
-            self._references -= written.count(b"&") - written.count(b"&amp;")
-            self._entry = entry._replace(location=_text(written, is_literal), is_too_long=False)
-
-    def _end_entry(self) -> list[SitemapEntry]:
-        entry = self._entry
-        if not entry.location and not entry.is_too_long:
-            return []
-        self._entry = _NOTHING
-        return [entry]
+            is_too_long = len(line[1]) > LOCATION_BYTES_MAX or line.end() == limit < len(body)
+            location = "" if is_too_long else line[1].decode("utf-8", "replace").strip()
+            found.append(SitemapEntry(location, is_too_long=is_too_long))
+        yield found[:most]
+        most -= len(found)
+        if most <= 0:
+            return "entries" if most < 0 or end < len(body) else ""
+    return ""
 
 
-def _text(written: bytes, is_literal: bytes | None) -> str:
-    text = written.decode("utf-8", "replace").strip()
-    return text if is_literal else resolved(text)
+def _entry(record: Record, space: bytes) -> SitemapEntry | None:
+    """Return what an entry says; None if it names no location, or is of another namespace."""
+    if not _is_own(record.space, space):
+        return None
+    said: dict[bytes, str] = {}
+    alternates: list[str] = []
+    is_too_long = False
+    for value in record.values:
+        if value.name == b"link":
+            if value.space in _XHTML and len(alternates) < ALTERNATES_MAX:
+                alternates += _alternate(value)
+        elif _is_own(value.space, space):
+            is_too_long = is_too_long or (value.is_cut and value.name == b"loc")
+            said.setdefault(value.name, value.text.strip())
+    location = "" if is_too_long else said.get(b"loc", "")
+    if not location and not is_too_long:
+        return None
+    modified, priority, changefreq = (said.get(name, "")[:HINT_CHARS_MAX] for name in _HINTS)
+    return SitemapEntry(location, modified, priority, changefreq, is_too_long, tuple(alternates))
+
+
+def _is_own(space: bytes, of_root: bytes) -> bool:
+    """Whether a namespace is that of sitemaps, or of the root, or none that is declared or known."""
+    return space in (b"", of_root) or _OWN in space or (space.endswith(b":") and space not in _OTHERS)
+
+
+def _alternate(link: Value) -> list[str]:
+    """Return the reference of a link if it names the page in another language."""
+    said = link.attributes()
+    is_alternate = "alternate" in said.get("rel", "").lower().split() and "hreflang" in said
+    reference = said.get("href", "").strip()
+    return [reference] if is_alternate and 0 < len(reference) <= LOCATION_BYTES_MAX else []

@@ -1,8 +1,7 @@
-"""`LOG_FORMAT = "json"`: one JSON object a line, for Scrapy's, Twisted's and bigcrawl's own lines, from the first on.
+"""`LOG_FORMAT = "json"`: one JSON object a line, for Scrapy's, Twisted's and bigcrawl's own lines.
 
-Scrapy makes its root handler before it knows a crawl, from settings that must be a format of `logging`. So the add-on
-installs this handler when Scrapy reads the settings, with what they say of file, level and names, and switches Scrapy's
-own off by LOG_INSTALL_ROOT_HANDLER.
+Scrapy makes its root handler before it knows a crawl, and takes only formats of `logging`. So the add-on installs this
+handler, and disables Scrapy's by LOG_INSTALL_ROOT_HANDLER.
 """
 
 from __future__ import annotations
@@ -17,18 +16,17 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
 JSON = "json"
-"""The value of LOG_FORMAT that asks for it."""
 
 
 class JsonLines(logging.Formatter):
     """Formats a record as one line.
 
     Fields: `time` in ISO 8601 with zone and ms; `level`; `logger`; `message`; `crawl`, `spider` and `node` once they
-    are known; `exc`, a traceback. A process that runs several crawls names none but the spider of a record with one.
+    are known; `exc`, a traceback. In a process with several crawls, a line has only its own `spider`, if any.
     """
 
     def __init__(self, *, short_names: bool = False) -> None:
-        """With `short_names`, all of Scrapy's loggers have its name, as LOG_SHORT_NAMES asks."""
+        """With `short_names`, all of Scrapy's loggers have its name (LOG_SHORT_NAMES)."""
         super().__init__()
         self._short_names = short_names
         self._crawl: dict[str, str] = {}
@@ -38,13 +36,11 @@ class JsonLines(logging.Formatter):
         return f"<JsonLines {self._crawl}>"
 
     def note_crawl(self, crawl: str, spider: str, node: str) -> None:
-        """Name the process' crawl in all lines from now on."""
         now = {"crawl": crawl, "spider": spider, "node": node}
         self._several = self._several or (bool(self._crawl) and self._crawl != now)
         self._crawl = now
 
     def format(self, record: logging.LogRecord) -> str:
-        """Return the line. What cannot be written in UTF-8 is escaped."""
         line: dict[str, Any] = {
             "time": datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds"),
             "level": record.levelname,
@@ -66,8 +62,6 @@ class JsonLines(logging.Formatter):
 
 
 class _Handlers:
-    """The process' handler of this kind; at most one."""
-
     def __init__(self) -> None:
         self.handler: logging.Handler | None = None
         self.lines = JsonLines()
@@ -91,11 +85,7 @@ _HANDLERS = _Handlers()
 
 
 def install(settings: Mapping[str, Any]) -> logging.Handler:
-    """Install the handler that Scrapy's settings LOG_* describe, in place of an earlier one. Return it.
-
-    Raises:
-        OSError: LOG_FILE cannot be written.
-    """
+    """Install the handler that the settings LOG_* describe. Raises OSError if LOG_FILE cannot be written."""
     handler: logging.Handler
     if name := settings.get("LOG_FILE"):
         mode = "a" if _is_true(settings.get("LOG_FILE_APPEND", True)) else "w"
@@ -110,21 +100,18 @@ def install(settings: Mapping[str, Any]) -> logging.Handler:
 
 
 def installed() -> logging.Handler | None:
-    """Return the handler, if there is one."""
     return _HANDLERS.handler
 
 
 def note_crawl(crawl: str, spider: str, node: str) -> None:
-    """Name the crawl in all lines from now on; see `JsonLines`."""
     _HANDLERS.lines.note_crawl(crawl, spider, node)
 
 
 def set_level(level: str | int) -> None:
-    """Follow a LOG_LEVEL that only the spider's own settings have."""
+    """Apply a LOG_LEVEL of the spider's own settings."""
     if _HANDLERS.handler is not None:
         _HANDLERS.handler.setLevel(level)
 
 
 def _is_true(value: object) -> bool:
-    """As Scrapy reads a switch."""
     return value not in (None, False, 0, "", "0", "False", "false")

@@ -9,7 +9,9 @@ not where a text is made: a place that makes one would be forgotten.
 from __future__ import annotations
 
 import logging
+import os
 import re
+import sys
 
 _LINE_BEGUN = re.compile(r"\n(?=\S)")
 
@@ -26,6 +28,14 @@ def plain_lines(text: str) -> str:
     if text.isprintable():
         return text
     return "\n".join("\t".join(map(plain, line.split("\t"))) for line in text.split("\n"))
+
+
+def show(text: str, end: str = "\n") -> None:
+    """Print a text to a reader that may have enough of it, such as `head`."""
+    try:
+        print(text, end=end, flush=True)  # noqa: T201 - for commands
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # Python flushes once more at its end
 
 
 class PlainLines(logging.Formatter):

@@ -1,8 +1,7 @@
-"""A problem that repeats is logged once, and counted: a filter of the log's handlers, for bigcrawl's own lines.
+"""Logs a repeated problem once, and counts its repeats: a filter of the log's handlers, for bigcrawl's own lines.
 
-Two lines are the same problem if their logger, level and text are the same. Of lines that have only their template in
-common, such as one that names a host or a number of tries, the first `EACH_MAX` in a minute are told. What was held
-back is told as a number, once the minute is over and anything else is logged, and at the end. Lines below WARNING pass.
+Lines with the same logger, level and text are one problem; of other lines with the same template, the first `EACH_MAX`
+in a minute pass. The number of suppressed lines is logged with the first line after the minute, and at the end.
 """
 
 from __future__ import annotations
@@ -16,15 +15,13 @@ if TYPE_CHECKING:
 
 SPAN_S = 60.0
 EACH_MAX = 5  # different lines of one template in a span
-TEMPLATES_MAX = 256  # remembered at a time; the code has fewer
+TEMPLATES_MAX = 256  # the code has fewer
 TEXT_MAX = 300  # characters of a line that are compared
 
 _COUNTS = "bigcrawl_counts_repeats"
 
 
 class _Template:
-    """What was told and held back of one template since `began_s`."""
-
     __slots__ = ("began_s", "held_back", "last", "level", "name", "texts")
 
     def __init__(self, record: logging.LogRecord, now_s: float) -> None:
@@ -36,7 +33,6 @@ class _Template:
         self.last = ""
 
     def tells(self, text: str) -> bool:
-        """Whether a line is told; if not, it is counted."""
         key = text[:TEXT_MAX]
         if key not in self.texts and len(self.texts) < EACH_MAX:
             self.texts.add(key)
@@ -46,7 +42,6 @@ class _Template:
         return False
 
     def sum_up(self, now_s: float) -> None:
-        """Log how many lines were held back, if any."""
         if self.held_back:
             logging.getLogger(self.name).log(
                 self.level,
@@ -57,10 +52,7 @@ class _Template:
 
 
 class Repeats(logging.Filter):
-    """Holds back what repeats, of loggers named `bigcrawl` and below.
-
-    Memory: `TEMPLATES_MAX` templates with a few lines each. Cost: none for lines below WARNING but a look at the clock.
-    """
+    """Suppresses repeated lines of loggers named `bigcrawl` and below. Memory: `TEMPLATES_MAX` templates."""
 
     def __init__(self, clock: Callable[[], float] = monotonic) -> None:
         super().__init__("bigcrawl")
@@ -71,7 +63,6 @@ class Repeats(logging.Filter):
         return f"<Repeats templates={len(self._templates)}>"
 
     def filter(self, record: logging.LogRecord) -> bool:
-        """Whether the line is written now."""
         if hasattr(record, _COUNTS):
             return True
         now_s = self._clock()
@@ -87,14 +78,13 @@ class Repeats(logging.Filter):
         return template.tells(record.getMessage())
 
     def flush(self) -> None:
-        """Tell what was held back, and forget everything."""
+        """Log the counts of all suppressed lines, and forget everything."""
         now_s = self._clock()
         self._sum_up(now_s, now_s)
 
     def _sum_up(self, upto_s: float, now_s: float) -> None:
-        """End the spans that began by then, the oldest first."""
         while self._templates:
             key = next(iter(self._templates))
             if self._templates[key].began_s > upto_s:
                 return
-            self._templates.pop(key).sum_up(now_s)  # taken out before it logs, which comes back here
+            self._templates.pop(key).sum_up(now_s)  # popped first, because its log line comes back here

@@ -1,4 +1,4 @@
-"""What a node shows to Prometheus: `table` says which metrics, `source` has their values, `text` writes the page.
+"""A node's metrics for Prometheus, from values that the node has anyway (docs/decisions/0083).
 
-The values are what the node knows anyway: nobody is asked for them (docs/decisions/0083). Needs the extra `metrics`.
+Needs the extra `metrics`.
 """

@@ -1,4 +1,4 @@
-"""Sorts counts by outcome into the fixed values of labels, so that no server decides how many series there are."""
+"""Sorts counts by outcome into the fixed values of labels, so that servers cannot create new series."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ STATUS_CLASSES: Final = ("1xx", "2xx", "3xx", "4xx", "5xx", OTHER)
 
 
 def values_of(key: str) -> tuple[str, ...]:
-    """The values that `bigcrawl.stats` lists for the placeholder of a key."""
+    """Return the values that `bigcrawl.stats` lists for the placeholder of a key."""
     [row] = [row for row in (*SCRAPY_STATS, *CRAWL_COUNTERS) if row.key == key]
     return tuple(value for value, _ in row.values)
 
@@ -22,18 +22,16 @@ def values_of(key: str) -> tuple[str, ...]:
 ERRORS: Final = values_of("error:{kind}")
 DROPS: Final = values_of("dropped:{reason}")
 OUTCOMES: Final = (*STATUS_CLASSES[:-1], *ERRORS)
-"""Status class or error, of one try."""
 
 RETURNS: Final = ("robots", "heads", "put_off", OTHER)
 
 
 def status_class(code: str) -> str:
-    """`404` -> `4xx`; anything else is `other`."""
     return f"{code[0]}xx" if len(code) == 3 and code[0] in "12345" else OTHER
 
 
 def ended(counts: Mapping[str, int], prefix: str, values: tuple[str, ...]) -> dict[str, float]:
-    """The counts of ends that begin with a prefix, by what follows, all values included; what is unknown is `other`."""
+    """Return the counts of ends with this prefix, by the rest of their name; unknown ones are `other`."""
     found: dict[str, float] = dict.fromkeys(values, 0)
     for counter, count in list(counts.items()):
         if counter.startswith(prefix):
@@ -43,7 +41,7 @@ def ended(counts: Mapping[str, int], prefix: str, values: tuple[str, ...]) -> di
 
 
 def returned(counts: Mapping[str, int]) -> dict[str, float]:
-    """URLs that went back to their queues untried, by why."""
+    """Return the URLs that went back to their queues untried, by reason."""
     return {
         "robots": counts.get("robots", 0),
         "heads": counts.get("heads", 0),
@@ -53,12 +51,11 @@ def returned(counts: Mapping[str, int]) -> dict[str, float]:
 
 
 def by_value(get: Callable[[str], float], key: str) -> dict[str, float]:
-    """The stats of a key with a placeholder, by its values."""
     start, end = key.index("{"), key.index("}") + 1
     return {value: get(key[:start] + value + key[end:]) for value in values_of(key)}
 
 
 def _value_of(outcome: str) -> str:
-    """`status:404` and `404` -> `4xx`, `error:timeout` and `timeout` -> `timeout`."""
+    """Return `4xx` for `status:404` and `404`; `timeout` for `error:timeout` and `timeout`."""
     kind, _, detail = outcome.rpartition(":")
     return status_class(detail) if kind == "status" or detail[:1].isdigit() else detail

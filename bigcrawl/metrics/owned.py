@@ -1,4 +1,4 @@
-"""Sums over the partitions that this node owns, from what it asks Redis about them anyway."""
+"""Sums over the partitions that this node owns, from its regular polls of Redis."""
 
 from __future__ import annotations
 
@@ -29,18 +29,10 @@ COUNTED: Final = {
         "may_refetch",
     )
 }
-"""Counters of a partition's state that are summed, with their fields; see `CRAWL_COUNTERS` in `bigcrawl.stats`."""
+"""The summed counters of a partition, see `CRAWL_COUNTERS` in `bigcrawl.stats`, and their fields in Redis."""
 
 
 class OwnedSums:
-    """The sums of the node's last look at its partitions.
-
-    Attributes:
-        hosts: hosts by state.
-        counts: the counters in `COUNTED`.
-        inbox, hot, taken: URLs there.
-    """
-
     def __init__(self) -> None:
         self._looked_s = time.monotonic()
         self.hosts: Counter[str] = Counter()
@@ -52,20 +44,17 @@ class OwnedSums:
 
     @property
     def age_s(self) -> float:
-        """Time since that look; since the start of the node if there was none. It grows while Redis is away."""
+        """Seconds since the node's last poll, or since its start; grows while Redis is away."""
         return time.monotonic() - self._looked_s
 
     def note(self, views: Sequence[PartitionView]) -> None:
-        """Take the sums of a look. Cost: 4 us a partition, however many hosts and URLs it has.
-
-        Whatever Redis holds, nothing is raised: leases depend on who calls this.
-        """
+        """Add up a poll; raise nothing, because the caller also renews the leases. Cost: 4 us a partition."""
         self._looked_s = time.monotonic()
         self.hosts = Counter()
         self.counts = Counter()
         self.inbox = self.hot = self.taken = 0
         for view in views:
-            with suppress(ValueError):  # a field that is no number: this partition counts as far as it was read
+            with suppress(ValueError):  # a field is no number; count what was read before it
                 self._add(view)
 
     def _add(self, view: PartitionView) -> None:

@@ -1,4 +1,4 @@
-"""The page /metrics, served by the reactor: nothing here waits, whatever a client does."""
+"""The page /metrics, served by the reactor; it never waits for a client."""
 
 from __future__ import annotations
 
@@ -17,23 +17,24 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-KEPT_S: Final = 0.5  # whoever asks more often gets the same text, so that watching has a bounded cost
+KEPT_S: Final = 0.5  # requests within this time get the same text, which bounds their cost
 
 
 class MetricsPage(Resource):
-    """The page. An error while it is written is logged once, and answered by status 500."""
+    """The page; `write` returns text and content type for an Accept header.
+
+    Only its first error is logged; each is answered by status 500.
+    """
 
     isLeaf = True  # noqa: N815 - Twisted's name
 
     def __init__(self, write: Callable[[str], tuple[bytes, str]]) -> None:
-        """`write` returns text and content type for an Accept header."""
         super().__init__()  # type: ignore[no-untyped-call]
         self._write = write
-        self._kept: tuple[float, str, tuple[bytes, str]] = (0.0, "", (b"", ""))  # until when, for whom, what
+        self._kept: tuple[float, str, tuple[bytes, str]] = (0.0, "", (b"", ""))  # expiry, Accept header, page
         self._has_failed = False
 
     def render_GET(self, request: Request) -> bytes:  # noqa: N802 - Twisted's name
-        """Answer a request."""
         try:
             text, content_type = self._text(request.getHeader("accept") or "")
         except Exception:
@@ -55,7 +56,6 @@ class MetricsPage(Resource):
 
 
 def metrics_site(write: Callable[[str], tuple[bytes, str]]) -> QuietSite:
-    """Return a site that answers /metrics, see `MetricsPage`."""
     root = Resource()  # type: ignore[no-untyped-call]
     root.putChild(b"metrics", MetricsPage(write))  # type: ignore[arg-type]  # zope's interfaces are not known to mypy
     return QuietSite(root)

@@ -1,4 +1,4 @@
-"""Where metrics come from: what a node and Scrapy's stats know already. Nothing here asks Redis."""
+"""The source of all metrics: the node's own state and Scrapy's stats, but never Redis."""
 
 from __future__ import annotations
 
@@ -14,28 +14,19 @@ if TYPE_CHECKING:
 
 
 class Source:
-    """What the table of metrics reads from.
-
-    Attributes:
-        parts: of the node.
-        sums: over the partitions that it owns.
-        disk: how much room is left.
-    """
-
     def __init__(self, parts: Parts, get_stat: Callable[[str], object], sums: OwnedSums, disk: DiskLeft) -> None:
-        """`get_stat` returns a value of Scrapy's stats by its key, None if there is none."""
         self.parts = parts
         self._get_stat = get_stat
         self.sums = sums
         self.disk = disk
 
     def stat(self, key: str) -> float:
-        """A counter of Scrapy's stats; 0 if it was never raised, or if the project keeps no stats."""
+        """Return a counter of Scrapy's stats; 0 without one."""
         value = self._get_stat(key)
         return value if isinstance(value, int | float) else 0
 
     def urls(self) -> dict[str, float]:
-        """URLs by place, in the partitions that the node owns. Cost: 2 us a partition."""
+        """Return the URLs in the owned partitions, by place. Cost: 2 us a partition."""
         over = parked = waiting = 0
         for owned in self.parts.ownership.owned.values():
             disk = owned.disk
@@ -53,5 +44,5 @@ class Source:
         }
 
     def held(self) -> dict[str, float]:
-        """URLs that the node holds, by stage. Cost: 0.1 us a URL, of which there are BIGCRAWL_IN_PROCESS_MAX."""
+        """Return the URLs that the node holds, by stage. Cost: 0.1 us a URL."""
         return dict(Counter(held.stage.value for held in self.parts.handout.held))

@@ -1,23 +1,22 @@
 """THE table of metrics; `make docs` writes `docs/metrics.md` from it.
 
-To add one, put a row into the group of its part, with a help that says what is counted, and where the number is from.
-Read a number that the code has anyway: no row asks Redis or the disk. Names follow OpenMetrics: units are base units
-and part of the name, and the name of a counter gets `_total` where it is shown. The values of a label come from a fixed
-list, never from a host, a URL or a PLD. Every series also has the label `crawl`.
+To add one, put a row into the group of its part, with a help that says what is counted, and the number's source. Read a
+number that the code has anyway: no row asks Redis or the disk. Names follow OpenMetrics: units are base units and part
+of the name, and the name of a counter gets `_total` where it is shown. The values of a label come from a fixed list,
+never from a host, a URL or a PLD. Every series also has the label `crawl`.
 
 Kinds: a `counter` only grows, from 0 at the start of the process; a `gauge` goes up and down; a `histogram` counts
-times by their length; an `info` is 1, and says something in its labels.
+times by their length; an `info` is 1, and has its facts in labels.
 
-A row about *owned* partitions is about those that this node owns. So the sum over all nodes is the whole crawl. It is a
-gauge even if its sum only grows, because a partition takes its counts along when another node takes it over.
+A row about *owned* partitions is about those of this node, so the sum over all nodes is the whole crawl. It is a gauge
+even if its sum only grows, because a partition takes its counts to its next owner.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
-
 from bigcrawl import __version__
+from bigcrawl.feature_list import modules_of
+from bigcrawl.metrics.metric import Metric
 from bigcrawl.metrics.outcomes import (
     DROPS,
     ERRORS,
@@ -32,44 +31,13 @@ from bigcrawl.metrics.outcomes import (
 )
 from bigcrawl.scheduler.records.held import Stage
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-
-    from bigcrawl.histogram import Histogram
-    from bigcrawl.metrics.source import Source
-
 SHOWN_ENDS = {"counter": "_total", "info": "_info"}
-"""What follows the name where a metric of a kind is shown."""
+"""The suffix of a metric's name in the output, by kind."""
 
 DNS_FAILURES = ("not-found", "temporary", "timeout", "malformed-name", "failed", OTHER)
 HOST_STATES = ("ready", "waiting", "busy", "snoozed", "retired")
 PLACES = ("inbox", "front", "over_budget", "parked", "back", "taken")
 DISKS = ("state", "warc")
-
-
-@dataclass(frozen=True, slots=True)
-class Metric:
-    """One row.
-
-    Attributes:
-        name: without the `_total` of counters.
-        kind: see the module.
-        help: what is counted.
-        source: the module below `bigcrawl/` that has the number.
-        read: returns the number; with a label, one for each value that has any.
-        label: the name of the label; empty if it has none.
-        values: its values; those without a number are 0, unless it is optional.
-        is_optional: whether values without a number are left out.
-    """
-
-    name: str
-    kind: str
-    help: str
-    source: str
-    read: Callable[[Source], float | Mapping[str, float] | Histogram]
-    label: str = ""
-    values: tuple[str, ...] = ()
-    is_optional: bool = False
 
 
 # A string is the title of the group that follows.
@@ -88,7 +56,7 @@ TABLE: tuple[Metric | str, ...] = (
         "gauge",
         "Partitions of the crawl, whoever owns them.",
         "config/crawl.py",
-        lambda source: source.parts.config.crawl.partitions,
+        lambda source: source.parts.crawl.config.crawl.partitions,
     ),
     Metric(
         "bigcrawl_owned_partitions",
@@ -384,15 +352,7 @@ TABLE: tuple[Metric | str, ...] = (
         "stats.py: bigcrawl/links/found",
         lambda source: source.stat("bigcrawl/links/found"),
     ),
-    Metric(
-        "bigcrawl_trap_urls",
-        "counter",
-        "Trap-shaped URLs sent to the seen check, by kind; each counts under all its kinds.",
-        "stats.py: bigcrawl/traps/{kind}",
-        lambda source: by_value(source.stat, "bigcrawl/traps/{kind}"),
-        "kind",
-        values_of("bigcrawl/traps/{kind}"),
-    ),
+    *(row for module in modules_of("metrics") for row in module.METRICS),
     Metric(
         "bigcrawl_outbox_offered_urls",
         "counter",
@@ -420,7 +380,7 @@ TABLE: tuple[Metric | str, ...] = (
         "gauge",
         "PLDs of the whole crawl that another PLD links to, whose in-degrees decide about budgets; 0 without budgets.",
         "scheduler/owner/crawl_budgets.py",
-        lambda source: source.parts.reputation.linked_plds,
+        lambda source: source.parts.ownership.crawl_budgets.linked_plds,
     ),
     Metric(
         "bigcrawl_step_seconds",
@@ -435,28 +395,28 @@ TABLE: tuple[Metric | str, ...] = (
         "counter",
         "Look-ups of the node answered from memory.",
         "politeness/dns_cache.py",
-        lambda source: source.parts.dns.hits,
+        lambda source: source.parts.gates.dns.hits,
     ),
     Metric(
         "bigcrawl_dns_shared_hits",
         "counter",
         "Look-ups answered by what another node has shared.",
         "politeness/dns_cache.py",
-        lambda source: source.parts.dns.shared_hits,
+        lambda source: source.parts.gates.dns.shared_hits,
     ),
     Metric(
         "bigcrawl_dns_questions",
         "counter",
         "Questions that the resolver was asked.",
         "politeness/dns_cache.py",
-        lambda source: source.parts.dns.questions,
+        lambda source: source.parts.gates.dns.questions,
     ),
     Metric(
         "bigcrawl_dns_failures",
         "counter",
         "Questions without an address for an answer, by reason.",
         "politeness/dns_cache.py",
-        lambda source: ended(source.parts.dns.failures, "", DNS_FAILURES),
+        lambda source: ended(source.parts.gates.dns.failures, "", DNS_FAILURES),
         "reason",
         DNS_FAILURES,
     ),
@@ -465,7 +425,7 @@ TABLE: tuple[Metric | str, ...] = (
         "histogram",
         "Time of a question.",
         "politeness/dns_cache.py",
-        lambda source: source.parts.dns.times,
+        lambda source: source.parts.gates.dns.times,
     ),
     "robots.txt",
     Metric(
@@ -473,21 +433,21 @@ TABLE: tuple[Metric | str, ...] = (
         "counter",
         "Requests for robots.txt; each redirect counts.",
         "scheduler/gates/robots_redirects.py",
-        lambda source: source.parts.robots.fetched,
+        lambda source: source.parts.gates.robots.fetched,
     ),
     Metric(
         "bigcrawl_robots_answers",
         "counter",
         "Those of them that got an answer, of whatever status.",
         "scheduler/gates/robots_redirects.py",
-        lambda source: source.parts.robots.answered,
+        lambda source: source.parts.gates.robots.answered,
     ),
     Metric(
         "bigcrawl_robots_seconds",
         "histogram",
         "Time of such a request.",
         "scheduler/gates/robots_redirects.py",
-        lambda source: source.parts.robots.fetch_times,
+        lambda source: source.parts.gates.robots.fetch_times,
     ),
     "Redis",
     Metric(
@@ -495,21 +455,21 @@ TABLE: tuple[Metric | str, ...] = (
         "counter",
         "Round trips to Redis, each of up to 512 calls.",
         "redisdb/client.py",
-        lambda source: source.parts.client.round_trips,
+        lambda source: source.parts.crawl.client.round_trips,
     ),
     Metric(
         "bigcrawl_redis_wait_seconds",
         "counter",
         "Time of those round trips together, in which the node did other work.",
         "redisdb/client.py",
-        lambda source: source.parts.client.round_trips_s,
+        lambda source: source.parts.crawl.client.round_trips_s,
     ),
     Metric(
         "bigcrawl_redis_doubtful_partitions",
         "gauge",
         "Partitions with a call whose reply was lost, until they are compared.",
         "redisdb/client.py",
-        lambda source: len(source.parts.client.in_doubt),
+        lambda source: len(source.parts.crawl.client.in_doubt),
     ),
     "Pages stored",
     Metric(

@@ -1,6 +1,6 @@
-"""Writes metrics as a scraper asks for them: in OpenMetrics, or in the text format of Prometheus.
+"""Writes metrics in OpenMetrics, or in the text format of Prometheus, as the scraper asks.
 
-The package `prometheus_client` is imported here and nowhere else.
+Only this module imports `prometheus_client`.
 """
 
 from __future__ import annotations
@@ -18,15 +18,13 @@ from bigcrawl.metrics.table import METRICS, SHOWN_ENDS
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from bigcrawl.metrics.metric import Metric
     from bigcrawl.metrics.source import Source
-    from bigcrawl.metrics.table import Metric
 
 UNITS: Final = ("seconds", "bytes")
 
 
 class MetricsText(Collector):
-    """The metrics of one node."""
-
     def __init__(self, source: Source, crawl: str) -> None:
         self._source = source
         self._crawl = crawl
@@ -35,12 +33,11 @@ class MetricsText(Collector):
         return f"<MetricsText of {self._crawl}>"
 
     def write(self, accept: str) -> tuple[bytes, str]:
-        """Return the text of all metrics, and its content type, for a request's Accept header. Cost: 3 ms."""
+        """Return the text of all metrics, and its content type. Cost: 3 ms."""
         encode, content_type = choose_encoder(accept)
         return encode(self), content_type
 
     def collect(self) -> Iterator[Family]:
-        """All metrics as of now, in the order of the table."""
         for metric in METRICS:
             yield self._family(metric)
 

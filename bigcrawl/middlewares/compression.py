@@ -1,15 +1,10 @@
 """Scrapy's HttpCompressionMiddleware with limits against decompression bombs.
 
-Scrapy decompresses a body up to DOWNLOAD_MAXSIZE, through all encodings that the answer names. Here the body may also
-not grow by more than BIGCRAWL_DECOMPRESSION_RATIO_MAX, nor have more encodings than BIGCRAWL_ENCODINGS_MAX. A refused
-body is counted by reason, its URL ends as `error:too-large`, and the spider does not see it; the WARC record has it as
-received. A body that cannot be unpacked is counted, too; the error is Scrapy's.
+A body beyond a limit is counted, its URL ends as `error:too-large`, and the WARC record has it as received. A body not
+encoded as its header says is read by its first bytes, as Chromium and Firefox do.
 
-A body that is not encoded as its header says is read by its first bytes: as gzip, zlib or zstd, or as it is if it is
-text, as Chromium and Firefox do. Empty elements of Content-Encoding, and `identity`, say nothing.
-
-This overrides `_handle_encoding`, `_split_encodings` and `_decode`, which Scrapy does not document. If a release
-renames them, Scrapy's own limit remains in force, and a test fails.
+This overrides private methods of Scrapy. If a release renames them, Scrapy's own limit remains in force, and a test
+fails.
 """
 
 from __future__ import annotations
@@ -22,11 +17,12 @@ from scrapy.http import HtmlResponse, Response
 from scrapy.utils._compression import _DecompressionMaxSizeExceeded
 
 from bigcrawl.config import read_config
+from bigcrawl.downloads.packing import PARTS_MAX, gunzip
 from bigcrawl.downloads.response_parts import response_class
+from bigcrawl.downloads.unread import unread_of
 from bigcrawl.media_types import is_binary
 from bigcrawl.scheduler.adapter.fetch_errors import UNPACKING
 from bigcrawl.scheduler.adapter.registry import frontier_of
-from bigcrawl.stats_buffer import StatsBuffer
 
 if TYPE_CHECKING:
     from typing import Self
@@ -35,33 +31,32 @@ if TYPE_CHECKING:
     from scrapy.crawler import Crawler
 
 FREE_BYTES: Final = 1 << 20
-"""A body that stays within this size is not a bomb, however small it was."""
+"""A body within this size is not a bomb, whatever its ratio."""
 
 
-GZIP_MEMBERS_MAX: Final = 4_096
-"""Members of a gzip file. Each costs 6 us, however small."""
-
-GZIP_FREE_BYTES: Final = 64 << 10  # a smaller file cannot have more members
+FEW_PARTS_BYTES: Final = 32 << 10  # a smaller body cannot have more frames than PARTS_MAX
 _GZIP: Final = b"\x1f\x8b\x08"
 _ZSTD: Final = b"\x28\xb5\x2f\xfd"
-# Those of zlib say less than a header, because a text or brotli may have them.
+_SKIPPABLE: Final = b"\x2a\x4d\x18"  # zstd frames without data, after a first byte that varies
+# These may also begin a text or brotli, so the header counts more.
 _ZLIB: Final = (b"\x78\x01", b"\x78\x5e", b"\x78\x9c", b"\x78\xda")
 _USUAL: Final = frozenset({b"gzip", b"br", b"zstd"})
 _NO_ENCODINGS: Final = frozenset({b"", b"identity"})
 
 
 class BodyRefusedError(IgnoreRequest):
-    """A body is not decompressed because it exceeds a limit."""
+    def __init__(self, message: str, limit: str) -> None:
+        super().__init__(message)
+        self.limit = limit
 
 
 class CompressionMiddleware(HttpCompressionMiddleware):
-    """See the module. It works without the frontier too."""
-
     def __init__(self, *, crawler: Crawler) -> None:
         super().__init__(crawler=crawler)
         self._crawler = crawler
         self._limits = read_config(crawler.settings).limits
-        self._stats_buffer = StatsBuffer(crawler)
+        self._unread = unread_of(crawler)
+        self._is_cut = False  # what was unpacked last, with nothing in between
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
@@ -76,26 +71,32 @@ class CompressionMiddleware(HttpCompressionMiddleware):
 
         Raises:
             IgnoreRequest: the body exceeds a limit.
-            Exception: what Scrapy raises on a body that is not encoded as its header says, with the note `UNPACKING`.
+            Exception: Scrapy's own for a damaged body, with the note `UNPACKING`.
         """
         if b"Content-Encoding" not in response.headers or _is_cut_at_headers(response):
             return response
+        self._is_cut = False
         try:
             unpacked: Request | Response = super().process_response(request, response)
         except IgnoreRequest as error:
             if not isinstance(error, BodyRefusedError):
-                self._stats_buffer.inc_value("bigcrawl/limits/decompressed-size")
+                self._unread.note_unread(request, "decompressed-size")
+            else:
+                self._unread.note_unread(request, error.limit)
             frontier = frontier_of(self._crawler)
             if frontier is not None:
                 frontier.started.note_too_large(request)
             raise
         except Exception as error:
-            self._stats_buffer.inc_value("bigcrawl/limits/packing")
+            self._unread.note_unread(request, "packing")
             error.add_note(UNPACKING)
             raise
         frontier = frontier_of(self._crawler)
         if not isinstance(unpacked, Response):
             return unpacked
+        is_packed = b"Content-Encoding" in unpacked.headers and is_binary(unpacked.body)
+        if self._is_cut or is_packed:
+            self._unread.note_unread(request, "packing")
         if not isinstance(unpacked, HtmlResponse):
             kind = response_class(unpacked.headers, unpacked.url, unpacked.body)
             unpacked = unpacked if isinstance(unpacked, kind) else unpacked.replace(cls=kind, encoding=None)
@@ -106,50 +107,64 @@ class CompressionMiddleware(HttpCompressionMiddleware):
     def _handle_encoding(self, body: bytes, content_encoding: list[bytes], max_size: int) -> tuple[bytes, list[bytes]]:
         packed, _ = self._split_encodings(content_encoding)
         if len(packed) > self._limits.encodings_max:
-            self._stats_buffer.inc_value("bigcrawl/limits/encodings")
-            raise BodyRefusedError(f"a body is packed {len(packed)} times, which is more than BIGCRAWL_ENCODINGS_MAX")
+            message = f"a body is packed {len(packed)} times, which is more than BIGCRAWL_ENCODINGS_MAX"
+            raise BodyRefusedError(message, "encodings")
         bound = max(FREE_BYTES, len(body) * self._limits.decompression_ratio_max)
         if 0 < max_size <= bound:
             return super()._handle_encoding(body, content_encoding, max_size)
         try:
             return super()._handle_encoding(body, content_encoding, bound)
         except _DecompressionMaxSizeExceeded as error:
-            self._stats_buffer.inc_value("bigcrawl/limits/decompression-ratio")
             message = f"a body of {len(body)} bytes grows more than BIGCRAWL_DECOMPRESSION_RATIO_MAX times"
-            raise BodyRefusedError(message) from error
+            raise BodyRefusedError(message, "decompression-ratio") from error
 
     @staticmethod
     def _split_encodings(content_encoding: list[bytes]) -> tuple[list[bytes], list[bytes]]:
         if len(content_encoding) == 1 and content_encoding[0] in _USUAL:
             return content_encoding, []
-        named = [part.strip().lower() for header in content_encoding for part in header.split(b",")]
+        named = [_name_of(part) for header in content_encoding for part in header.split(b",")]
         split: tuple[list[bytes], list[bytes]]
         split = HttpCompressionMiddleware._split_encodings([name for name in named if name not in _NO_ENCODINGS])
         return split
 
-    @staticmethod
-    def _decode(body: bytes, encoding: bytes, max_size: int) -> bytes:
-        if len(body) > GZIP_FREE_BYTES and body.startswith(_GZIP) and body.count(_GZIP) > GZIP_MEMBERS_MAX:
-            raise ValueError(f"it has more than {GZIP_MEMBERS_MAX} parts")
-        if body.startswith(_GZIP):
-            encoding = b"gzip"
-        elif body.startswith(_ZSTD):
-            encoding = b"zstd"
-        if encoding == b"deflate" and body and not is_binary(body):
-            return body  # some texts are raw deflate of something
-        try:
-            unpacked: bytes = HttpCompressionMiddleware._decode(body, encoding, max_size)
-        except _DecompressionMaxSizeExceeded:
-            raise
-        except Exception:
-            if encoding != b"deflate" and body.startswith(_ZLIB):
-                return CompressionMiddleware._decode(body, b"deflate", max_size)
-            if not body or is_binary(body):
-                raise
-            return body
+    def _decode(self, body: bytes, encoding: bytes, max_size: int) -> bytes:  # type: ignore[override]
+        unpacked, is_whole = unpacked_by(encoding, body, max_size)
+        self._is_cut = self._is_cut or not is_whole
         return unpacked
 
 
+def unpacked_by(encoding: bytes, body: bytes, max_size: int) -> tuple[bytes, bool]:
+    """Undo one content encoding, or what the first bytes tell; return also whether the body is all of it.
+
+    Raises:
+        Exception: what Scrapy raises on a body that is not encoded so.
+    """
+    if body.startswith(_GZIP):
+        return gunzip(body, max_size)
+    if body.startswith(_ZSTD):
+        encoding = b"zstd"
+    is_long = encoding == b"zstd" and len(body) > FEW_PARTS_BYTES
+    if is_long and body.count(_ZSTD) + body.count(_SKIPPABLE) > PARTS_MAX:
+        raise ValueError(f"it has more than {PARTS_MAX} parts")
+    if encoding == b"deflate" and body and not is_binary(body):
+        return body, True  # some texts are raw deflate of something
+    try:
+        return HttpCompressionMiddleware._decode(body, encoding, max_size), True
+    except _DecompressionMaxSizeExceeded:
+        raise
+    except Exception:
+        if encoding != b"deflate" and body.startswith(_ZLIB):
+            return unpacked_by(b"deflate", body, max_size)
+        if not body or is_binary(body):
+            raise
+        return body, True
+
+
+def _name_of(coding: bytes) -> bytes:
+    """Return the name of a coding without what servers add, quotes, parameters, a type; nothing if it is no name."""
+    name = coding.partition(b";")[0].strip(b" \t\"'").lower().removeprefix(b"application/")
+    return name if name.isascii() else b""
+
+
 def _is_cut_at_headers(response: Response) -> bool:
-    """Whether a filter did not want the body; an empty body that came is what Scrapy makes of it."""
     return not response.body and "download_stopped" in response.flags

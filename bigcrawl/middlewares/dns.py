@@ -1,8 +1,7 @@
 """The reactor's resolver, based on the frontier's DNS cache: `TWISTED_DNS_RESOLVER`, set by the add-on.
 
-A name resolves to the one address that the frontier has checked and whose server gate was passed. Other names (of a
-project's own connections) are looked up and checked in the same way. The operator's proxies are looked up without a
-check. Without a frontier (`scrapy shell http://localhost/`) no address is closed.
+Each address is checked, except those of the operator's proxies. Without a frontier (`scrapy shell http://localhost/`)
+all addresses are allowed.
 """
 
 from __future__ import annotations
@@ -28,35 +27,27 @@ if TYPE_CHECKING:
 
 @implementer(IHostResolution)
 class Resolution:
-    """A running look-up."""
-
     def __init__(self, name: str) -> None:
         self.name = name
 
     def cancel(self) -> None:
-        """Stop reporting to Twisted's endpoint; the cache still keeps the answer."""
+        """Do nothing: the cache keeps the answer."""
 
 
 @implementer(IHostnameResolver)
 class Resolver:
-    """Answers the reactor from the frontier's cache."""
-
     def __init__(self, reactor: Any) -> None:
         self._reactor = reactor
 
     @classmethod
     def from_crawler(cls, crawler: Any, reactor: Any) -> Self:
-        """Create the resolver with the process' settings; a crawl's own settings replace them later."""
+        """Use the process' settings; a crawl's own settings replace them later."""
         with suppress(ConfigError):  # the add-on reports the error in one line
             choose_dns(read_dns(crawler.settings))
         return cls(reactor)
 
     def install_on_reactor(self) -> None:
-        """Take over the reactor's name resolution.
-
-        Raises:
-            ConfigError: it is not the asyncio reactor, on which no look-up would finish.
-        """
+        """Take over name resolution; raise ConfigError without the asyncio reactor, on which look-ups depend."""
         if not is_asyncio_reactor_installed():
             raise ConfigError(
                 "bigcrawl's resolver needs the asyncio reactor; leave TWISTED_REACTOR as it is, or set it to "
@@ -72,7 +63,6 @@ class Resolver:
         addressTypes: Any = None,  # noqa: N803 - Twisted's name
         transportSemantics: str = "TCP",  # noqa: N803 - Twisted's name
     ) -> Resolution:
-        """Pass the name's address, if any, to the receiver."""
         resolution = Resolution(hostName)
         resolutionReceiver.resolutionBegan(resolution)
         known = shared_dns().peek(hostName, GRACE_MS)
@@ -90,7 +80,6 @@ class Resolver:
         self._answer(receiver, self._open(host, found), port)
 
     def _open(self, host: str, found: list[str]) -> list[str]:
-        """Return the addresses if connections to them are allowed; the operator's proxies always are."""
         return found if is_proxy(host) or not refusal(found) else []
 
     def _answer(self, receiver: Any, found: list[str], port: int) -> None:

@@ -2,8 +2,7 @@
 
     TWISTED_DNS_RESOLVER = "bigcrawl.middlewares.dns_guarded.GuardedResolver"
 
-With the frontier, `Resolver` does the same. Here a host that resolves to a closed address has no address: its requests
-fail like those to a name that does not exist, and the log says why. This applies to proxies too.
+Requests to a closed address fail as if the name did not exist, and the log says why. This applies to proxies too.
 """
 
 from __future__ import annotations
@@ -23,8 +22,6 @@ logger = logging.getLogger(__name__)
 
 
 class GuardedResolver(Resolver):
-    """See the module."""
-
     _guard = AddressGuard(allow_private=False)
     _has_told = False
 
@@ -42,7 +39,6 @@ class GuardedResolver(Resolver):
         super()._answer(receiver, [] if reason else list(found), port)
 
     def _tell(self, found: Sequence[str], reason: str) -> None:
-        """Log a refusal: the first as a warning, later ones at DEBUG."""
         logger.log(
             logging.DEBUG if self._has_told else logging.WARNING,
             "%(found)s is refused: %(reason)s; BIGCRAWL_ALLOW_PRIVATE_ADDRESSES opens it, "

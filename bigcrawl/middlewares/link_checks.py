@@ -6,6 +6,7 @@ and filters hold for them too. A Request with `dont_filter` passes, as it does i
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterable
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
@@ -15,11 +16,12 @@ from scrapy.utils.asyncio import run_in_thread
 
 from bigcrawl.config import read_config
 from bigcrawl.exceptions import ConfigError
+from bigcrawl.links import LINK_ATTRIBUTES, ON_REQUEST
 from bigcrawl.scheduler.adapter.registry import frontier_of
 from bigcrawl.scheduler.rules.link_rules import LinkRules
 from bigcrawl.scheduler.rules.scope import ANY, LIST, OF_SEEDS, PREFIX, Scope, parse_names, seed_names
 from bigcrawl.stats_buffer import StatsBuffer
-from bigcrawl.url.canonical import UrlError, canonicalize, host_of, join
+from bigcrawl.url.canonical import UrlError, canonicalize, host_of, join, refuse_credentials
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -29,6 +31,8 @@ if TYPE_CHECKING:
 
     from bigcrawl.config import FilterConfig
     from bigcrawl.links import Links
+
+logger = logging.getLogger(__name__)
 
 _HOSTS_REMEMBERED = 1 << 14
 SEEDS_METHOD = "scope_seeds"
@@ -50,6 +54,7 @@ class LinkChecks:
         self._filters = config.filters
         self._rules = LinkRules(config.filters)
         self._scope: Scope | None = None
+        self._has_told_credentials = False
 
     def __repr__(self) -> str:
         return f"<LinkChecks {self._filters.scope} {self._rules!r}>"
@@ -165,6 +170,8 @@ class LinkChecks:
     def _crawlable(self, links: Links, allowed: tuple[str, ...], against: Callable[[str], str] | None) -> Iterator[str]:
         url_bytes_max = self._url_bytes_max
         for url in links.urls:
+            if not links.canonical and links.base is None and "@" in url and self._drop_credentials(url):
+                continue
             canonical = url if links.canonical else _joined(url, links)
             if canonical is None:
                 self._count("url")
@@ -172,6 +179,18 @@ class LinkChecks:
                 self._count("url-too-long")
             elif self._passes(canonical, allowed, against):
                 yield canonical
+
+    def _drop_credentials(self, url: str) -> bool:
+        """Drop a URL that the spider itself gives with a user or password: count it, and log the first."""
+        try:
+            refuse_credentials(url)
+        except UrlError as error:
+            if not self._has_told_credentials:
+                logger.warning("dropped: %(error)s (reported once; later ones are counted)", {"error": error})
+            self._has_told_credentials = True
+            self._count("url-credentials")
+            return True
+        return False
 
     def _passes(self, url: str, allowed: tuple[str, ...], against: Callable[[str], str] | None) -> bool:
         """Whether a canonical URL is within the domains and no rule is against it; counted if not."""
@@ -222,6 +241,13 @@ def check_scope(filters: FilterConfig, spider: Any) -> None:
             "BIGCRAWL_SCOPE is prefix, and the spider names no seeds: give it start_urls, or a method scope_seeds that "
             "yields their URLs"
         )
+
+
+def check_elements(filters: FilterConfig) -> None:
+    """Raise ConfigError if BIGCRAWL_LINK_ELEMENTS names something else than elements with references."""
+    if unknown := sorted(set(filters.elements) - {*LINK_ATTRIBUTES, *ON_REQUEST}):
+        known = ", ".join(sorted(ON_REQUEST))
+        raise ConfigError(f"BIGCRAWL_LINK_ELEMENTS has {', '.join(unknown)}; it may have {known}")
 
 
 def _seeds_of(spider: Any) -> Iterable[str]:

@@ -1,7 +1,6 @@
 """Passes spider output to the frontier (steps 1 and 2): `Links` become queued URLs without a Request each.
 
-This is the only place where a spider waits for the frontier: while the outbox is full, `process_start` and
-`process_spider_output` wait. Start requests run on one node at a time, and once in a crawl's life.
+Spiders wait for the frontier only here, while the outbox is full. Start requests run on one node, once in a crawl.
 """
 
 from __future__ import annotations
@@ -16,7 +15,8 @@ from scrapy import Request
 from scrapy.exceptions import CloseSpider
 
 from bigcrawl.config import read_config
-from bigcrawl.exceptions import BigcrawlError, ConfigError
+from bigcrawl.downloads.unread import unread_of
+from bigcrawl.exceptions import BigcrawlError, ConfigError, RequestNotStorableError
 from bigcrawl.links import Links, PageLimits, set_page_limits
 from bigcrawl.middlewares.link_checks import link_checks_of
 from bigcrawl.middlewares.page_directives import PageDirectives
@@ -25,7 +25,7 @@ from bigcrawl.scheduler.adapter.registry import frontier_of, notes_of
 from bigcrawl.stats_buffer import StatsBuffer
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Iterator
+    from collections.abc import AsyncIterator, Iterable, Iterator
     from typing import Self
 
     from scrapy.crawler import Crawler
@@ -33,23 +33,22 @@ if TYPE_CHECKING:
 
     from bigcrawl.links import LeftOut
     from bigcrawl.scheduler.adapter.frontier import Frontier
-    from bigcrawl.scheduler.node.link_graph import Ballot
+    from bigcrawl.scheduler.handout.observers import PageLinks
 
 logger = logging.getLogger(__name__)
 
 PORTION = 1_000
-"""URLs of a batch offered at a time, which takes at most 10 ms of the event loop."""
+"""URLs offered in one turn of the event loop, in at most 10 ms."""
 
 SITEMAPS_METHOD = "parse_sitemap_urls"
 """The spider's method that receives the sitemaps of each robots.txt: `(self, urls, robots_url)`."""
 
 
 class LinksMiddleware:
-    """Takes `Links` out of a spider's output, and makes the spider wait when the frontier is full."""
-
     def __init__(self, crawler: Crawler) -> None:
         self._crawler = crawler
         self._stats_buffer = StatsBuffer(crawler)
+        self._unread = unread_of(crawler)
         self._checks = link_checks_of(crawler)
         config = read_config(crawler.settings)
         set_page_limits(
@@ -106,14 +105,12 @@ class LinksMiddleware:
         await frontier.start.end()
 
     def process_spider_input(self, response: Response) -> None:
-        """Tell the watchdog which page the spider is given, and the frontier what it contains."""
         frontier = frontier_of(self._crawler)
         if frontier is not None:
             frontier.started.note_running(response.request)
             frontier.started.note_page(response)
 
     async def process_spider_output(self, response: Response, result: AsyncIterator[Any]) -> AsyncIterator[Any]:
-        """Pass on requests and items, take `Links`, and drop links that the page marks nofollow."""
         frontier = frontier_of(self._crawler)
         if frontier is None:
             async for output in result:
@@ -121,7 +118,7 @@ class LinksMiddleware:
             return
         directives = PageDirectives(self._agent, response)
         frontier.started.note_running(response.request)
-        ballot = frontier.intake.open_ballot(response.request)
+        noted_by = frontier.intake.links_of(response.request)
         has_items = False
         is_copy = self._drops_copy_links and self._is_copy(response)
         async for output in result:
@@ -130,18 +127,18 @@ class LinksMiddleware:
                 links = len(output.urls) if isinstance(output, Links) else 1
                 self._stats_buffer.inc_value("bigcrawl/dropped/copy", links)
             elif isinstance(output, Links):
-                await self._offer(frontier, self._followed(output, directives), response, ballot=ballot)
+                await self._offer(frontier, self._followed(output, directives), response, noted_by=noted_by)
             elif self._obeys_nofollow and isinstance(output, Request) and directives.closes(output):
                 self._count("nofollow")
             elif isinstance(output, Request):
                 if not self._checks.drops_request(output, response.url):
-                    frontier.intake.note_found(output, response.url, ballot)
+                    frontier.intake.note_found(output, response.url, noted_by)
                     yield output
             else:
                 has_items = True
                 yield output
             frontier.started.note_running(response.request)
-        frontier.intake.cast(ballot)
+        _end(noted_by)
         if not has_items:
             frontier.started.note_parsed(response.request)
         if directives.is_noteworthy and response.request is not None:
@@ -150,18 +147,16 @@ class LinksMiddleware:
                 notes.note_page(response.request, directives.fields())
 
     def _is_copy(self, response: Response) -> bool:
-        """Whether a page has the body of another page of its pay-level domain.
+        """Return whether the page has the body of another page of its pay-level domain.
 
-        The same URL does not count: it may have been fetched again after a node's death. Nor does a page of another
-        domain: somebody could publish a copy of another site's page, have it fetched first, and so keep the links of
-        the genuine page from being followed.
+        Other domains do not count: a published copy of a page, fetched first, would keep the links of the genuine page
+        from being followed.
         """
         notes, request = notes_of(self._crawler), response.request
         original = notes.original_of(request) if notes is not None and request is not None else ""
         return original not in ("", response.url) and self._checks.share_pld(original, response.url)
 
     def _followed(self, links: Links, directives: PageDirectives) -> Links:
-        """Return a batch without the links its page marks nofollow, or with them if nofollow is not obeyed."""
         directives.note(links)
         if not self._obeys_nofollow:
             return replace(links, urls=[*links.urls, *links.nofollow]) if links.nofollow else links
@@ -202,18 +197,20 @@ class LinksMiddleware:
         *,
         found_at: str = "",
         starts: bool = False,
-        ballot: Ballot | None = None,
+        noted_by: Iterable[PageLinks] = (),
     ) -> None:
-        """Offer a batch in portions, waiting for room and yielding to the event loop before each.
+        """Offer a batch in portions, waiting for room before each.
 
-        `found_at` is where they were found if not on a page. `starts` says that it is where the spider starts, which
-        counts even while discovery is off.
+        `found_at` is the source of the links if there is no page. Start URLs (`starts`) are offered even while
+        discovery is off.
         """
         if any(links.left_out):
-            self._count_left_out(links.left_out)
+            self._count_left_out(links.left_out, response)
         depth = 0 if response is None else int(response.meta.get("depth", 0)) + 1
         if self._depth_max and depth > self._depth_max:
             self._stats_buffer.inc_value("bigcrawl/dropped/depth", len(links.urls))
+            if links.urls and response is not None and response.request is not None:
+                frontier.started.note_unread_page(response.request, "depth")
             return
         self._stats_buffer.inc_value("bigcrawl/links/found", len(links.urls))
         page = "" if response is None else response.url
@@ -221,28 +218,41 @@ class LinksMiddleware:
             if portion is not links:
                 await asyncio.sleep(0)
                 await frontier.flow.wait_for_room()
-            urls = self._checks.canonical(portion, found_at or page, starts=starts)
-            offered = frontier.intake.offer_links(portion, urls, depth, page, starts=starts, ballot=ballot)
+            urls = [*self._checks.canonical(portion, found_at or page, starts=starts)]
+            try:
+                offered = frontier.intake.offer_links(portion, urls, depth, page, starts=starts, noted_by=noted_by)
+            except RequestNotStorableError as error:
+                if starts:
+                    raise  # which ends the crawl, with this error
+                frontier.intake.refuse_links(links, urls, error)
+                continue
             self._stats_buffer.inc_value("bigcrawl/links/sent", offered)
         if links.modified:
             frontier.intake.note_modified(links.modified, found_at or page)
 
-    def _count_left_out(self, left_out: LeftOut) -> None:
+    def _count_left_out(self, left_out: LeftOut, response: Response | None) -> None:
         if left_out.too_long:
             self._stats_buffer.inc_value("bigcrawl/dropped/url-too-long", left_out.too_long)
+        request, note_unread = getattr(response, "request", None), self._unread.note_unread
         if left_out.is_cut:
-            self._stats_buffer.inc_value("bigcrawl/limits/page-bytes")
+            note_unread(request, "page-bytes")
         if left_out.has_more_links:
-            self._stats_buffer.inc_value("bigcrawl/limits/page-links")
+            note_unread(request, "page-links")
         if left_out.has_longer_links:
-            self._stats_buffer.inc_value("bigcrawl/limits/page-link-bytes")
+            note_unread(request, "page-link-bytes")
+        if left_out.limit:
+            note_unread(request, left_out.limit)
 
     def _count(self, reason: str) -> None:
         self._stats_buffer.inc_value(f"bigcrawl/dropped/{reason}")
 
 
+def _end(noted_by: Iterable[PageLinks]) -> None:
+    for noted in noted_by:
+        noted.end()
+
+
 def _portions(links: Links) -> Iterator[Links]:
-    """Split a batch into parts that cost some milliseconds each; nearly always one."""
     if len(links.urls) <= PORTION:
         yield links
         return

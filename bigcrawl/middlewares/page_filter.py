@@ -1,7 +1,7 @@
 """Drops pages by media type, reserved strings and language (steps 11 and 13), and counts each by its rule.
 
-A page of an unwanted media type ends at its headers: its body is not received. Pages dropped for their text are stored
-as all others; the spider sees neither. An errback hears of a dropped page, as of an answer with an error status.
+The body of an unwanted media type is not downloaded. Pages dropped for their text are stored, but the spider does not
+get them; an errback does, as for an error status.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _TYPE, _LOCATION = b"Content-Type", b"Location"
 
 
 class PageFilteredError(IgnoreRequest):
-    """A filter drops a page. `rule` is its name."""
+    """A filter dropped a page; `rule` names the filter."""
 
     def __init__(self, url: str, rule: str) -> None:
         super().__init__(f"{url} is dropped by the filter {rule}")
@@ -39,8 +39,6 @@ class PageFilteredError(IgnoreRequest):
 
 
 class PageFilter:
-    """A spider middleware; installed only if there is a filter of pages."""
-
     def __init__(self, crawler: Crawler, rules: PageRules) -> None:
         self._crawler = crawler
         self._rules = rules
@@ -56,11 +54,6 @@ class PageFilter:
         return found
 
     def headers_received(self, headers: Headers, request: Request) -> None:
-        """Break off the answer to a handed-out request if its body is not wanted.
-
-        Raises:
-            StopDownload: the body is not wanted.
-        """
         frontier = frontier_of(self._crawler)
         if frontier is None or not frontier.started.is_handed_out(request):
             return  # robots.txt, a picture for a media pipeline
@@ -68,11 +61,6 @@ class PageFilter:
             raise StopDownload(fail=False)
 
     def process_spider_input(self, response: Response) -> None:
-        """Keep a page from the spider.
-
-        Raises:
-            PageFilteredError: a filter drops it.
-        """
         frontier, request = frontier_of(self._crawler), response.request
         if frontier is None or request is None or not frontier.started.is_handed_out(request):
             return
@@ -88,14 +76,11 @@ class PageFilter:
             raise PageFilteredError(response.url, rule)
 
     def process_spider_exception(self, response: Response, exception: Exception) -> list[object] | None:
-        """Let nothing come of a page that was dropped."""
         return [] if isinstance(exception, PageFilteredError) else None
 
     def count_filtered_page(self, rule: str) -> None:
-        """Count a page that a rule drops."""
         self._stats_buffer.inc_value(f"bigcrawl/filtered/{rule}")
 
     def _takes(self, headers: Headers, body: bytes | None = None) -> bool:
-        """Whether the media type is wanted; without a body, one that the headers do not tell may be."""
         told = type_told(dict.get(headers, _TYPE)) or (sniffed(body) if body else "")
         return not told or _LOCATION in headers or self._rules.takes(told)

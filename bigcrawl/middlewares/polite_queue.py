@@ -2,9 +2,8 @@
 
     SCHEDULER_PRIORITY_QUEUE = "bigcrawl.middlewares.polite_queue.PoliteQueue"
 
-Scrapy's own queue of this kind prefers hosts with few downloads; this one takes the host that has been due longest,
-according to ThrottleMiddleware. A request that must wait stays in the scheduler, on disk with JOBDIR, and holds no
-place that another host could use. If no host is due, the engine is woken when the first one is.
+ThrottleMiddleware says which host has been due longest. If none is due, the queue wakes the engine when the first one
+is.
 """
 
 from __future__ import annotations
@@ -32,9 +31,9 @@ if TYPE_CHECKING:
 
 
 class PoliteQueue(DownloaderAwarePriorityQueue):
-    """See the module. The queue on disk has Scrapy's format, so a job may switch between the two.
+    """The queue on disk has Scrapy's format, so a job may switch between the two.
 
-    Cost: O(log hosts) per request handed out; Scrapy's own queue looks at every host.
+    Cost: O(log hosts) per request; Scrapy's own queue inspects every host.
     """
 
     def __init__(self, crawler: Crawler, *args: Any, **kwargs: Any) -> None:
@@ -72,7 +71,6 @@ class PoliteQueue(DownloaderAwarePriorityQueue):
         return super().close()
 
     def _wake_when_due(self) -> None:
-        """Wake the engine when the first host is due; the end of a fetch wakes it anyway."""
         first_ms = self._order.next_ms
         if first_ms is None or (self._alarm is not None and self._alarm_ms <= first_ms):
             return
@@ -91,18 +89,18 @@ class PoliteQueue(DownloaderAwarePriorityQueue):
 
 
 class OneHostDownloader(DownloaderInterface):
-    """Answers what Scrapy's queue asks about all hosts, for the one host whose turn it is."""
+    """Shows Scrapy's queue only the host whose turn it is."""
 
     def __init__(self, crawler: Crawler, throttle: Throttle, order: DueOrder) -> None:
         super().__init__(crawler)
         self._throttle = throttle
         self._order = order
         self.chosen: str | None = None
-        """The last answer."""
+        """The last host that `stats` returned."""
 
     def stats(self, possible_slots: Iterable[str]) -> list[tuple[int, str]]:
         """Return (0, host), as Scrapy's queue expects, for the host that has been due longest; empty if none is."""
-        # A request handed out that waits for robots.txt, say, is in the downloader and has no turn yet.
+        # The downloader also holds requests that have no turn yet, such as those waiting for robots.txt.
         active = Counter(map(self.get_slot_key, self.downloader.active))
         connections = self._throttle.connections
         self.chosen = self._order.first(self._throttle.now_ms(), lambda host: active[host] < connections)
@@ -113,5 +111,4 @@ class OneHostDownloader(DownloaderInterface):
 
 
 def has_polite_queue(crawler: Crawler) -> bool:
-    """Whether the crawler's requests wait in a PoliteQueue."""
     return issubclass(load_object(crawler.settings["SCHEDULER_PRIORITY_QUEUE"]), PoliteQueue)

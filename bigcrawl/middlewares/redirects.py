@@ -1,15 +1,11 @@
-"""Scrapy's two redirect middlewares, with targets read and spelled as links are: `bigcrawl.url.header`.
+"""Scrapy's two redirect middlewares, with targets read and spelled like links: `bigcrawl.url.header`.
 
-Scrapy joins with `urljoin`, which drops empty segments, and it escapes more than browsers do: a page would be fetched
-under two URLs. So its middlewares are given the canonical target, and the request that they make is given it again.
+Scrapy spells targets differently from links, so a page would be fetched under two URLs. Therefore its middlewares get
+the canonical target, and their request gets it again. If scope or filters drop the target, or it is no web address, the
+redirect is counted, and the answer goes to the spider.
 
-Scrapy's raise an exception at what is no web address, `mailto:` or `http://[::`, and the page is lost. Here the
-redirect is counted and not followed, and the answer goes to the spider. So it does if scope or filters drop the target.
-
-A redirect to itself is followed if the next request differs from this one: the answer sets a cookie that this request
-did not carry. Sites that want a cookie before they show a page do that once, or twice if they try cookies first. Other
-ones Scrapy follows `REDIRECT_MAX_TIMES` times. Here the first is the last: it ends as Scrapy's last one does, and a
-page that refreshes itself goes to the spider.
+A redirect to itself is followed only if it sets a cookie that the request did not carry. Scrapy would follow any,
+`REDIRECT_MAX_TIMES` times.
 """
 
 from __future__ import annotations
@@ -35,23 +31,20 @@ if TYPE_CHECKING:
     from scrapy import Spider
     from scrapy.crawler import Crawler
 
-HEAD_BYTES: Final = 16 << 10  # of a page, in which a refresh is looked for
+HEAD_BYTES: Final = 16 << 10  # of a page, searched for a refresh
 _NOWHERE: Final = "nowhere:"  # Scrapy makes no request for it
 
-SELF_REDIRECTS_MAX: Final = 3  # in a row, each with a new cookie; a server may invent one for each request
+SELF_REDIRECTS_MAX: Final = 3  # in a row; a server may set a new cookie on each request
 
-_REDIRECTS: Final = frozenset((301, 302, 303, 307, 308))  # the statuses that Scrapy follows
+_REDIRECTS: Final = frozenset((301, 302, 303, 307, 308))  # as in Scrapy
 _names_refresh = re.compile(rb"r\0?+e\0?+f\0?+r\0?+e\0?+s\0?+h", re.IGNORECASE).search
 
 
 class RedirectMiddleware(ScrapyRedirect):
-    """Follows the Location of an answer."""
-
     def process_response(
         self, request: Request, response: Response, spider: Spider | None = None
     ) -> Request | Response:
-        """Return the request for the target, or the answer itself."""
-        if response.status not in _REDIRECTS:  # nearly all answers; Scrapy's middleware would do nothing
+        if response.status not in _REDIRECTS:  # nearly all answers
             return response
         locations = response.headers.getlist("Location")
         if not any(locations):
@@ -68,20 +61,19 @@ class RedirectMiddleware(ScrapyRedirect):
 
 
 class MetaRefreshMiddleware(ScrapyMetaRefresh):
-    """Follows a page's meta refresh, or that of its header.
+    """Follows a page's meta refresh, or its Refresh header.
 
-    Scrapy's decodes the whole page to look at its first characters, and guesses the encoding if it is not UTF-8: up to
-    a second for a page of 6 MB. This one decodes only the beginning, and only if the page may contain a refresh.
+    It decodes only the beginning of a page. Scrapy's decodes all of it, and guesses its encoding: up to a second for 6
+    MB.
     """
 
     def process_response(
         self, request: Request, response: Response, spider: Spider | None = None
     ) -> Request | Response:
-        """Return the request for the target, or the page itself."""
         head = response.body[:HEAD_BYTES] if isinstance(response, HtmlResponse) else b""
         if not _names_refresh(head) and not dict.get(response.headers, b"Refresh"):
             return response
-        # Do not split a character, which in UTF-16 ends with a NUL.
+        # Keep the NUL that may complete a character of UTF-16.
         end = head.rfind(b">") + 1
         begin = Response(response.url, response.status, response.headers, head[: end + (head[end : end + 1] == b"\0")])
         led = refresh_of(begin, HEAD_BYTES, self._ignore_tags)
@@ -97,7 +89,7 @@ class MetaRefreshMiddleware(ScrapyMetaRefresh):
 def _followed(
     crawler: Crawler, request: Request, response: Response, url: str | None, follow: Callable[[], Request | Response]
 ) -> Request | Response:
-    """Return the request that Scrapy makes for a target, with the target's URL; the answer if it is not followed."""
+    """Return Scrapy's request for a target, with the canonical URL; the answer if it is not followed."""
     try:
         target = follow()
     except ValueError:
@@ -111,7 +103,7 @@ def _followed(
 
 
 def _is_in_vain(crawler: Crawler, request: Request, response: Response, target: Request | Response) -> bool:
-    """Whether the target is the request once more, also in its cookies. If so, it is counted."""
+    """Return, and count, whether the target is the same request again, without a new cookie."""
     if not isinstance(target, Request) or (target.method, target.body) != (request.method, request.body):
         return False
     if _canonical(target.url) != _canonical(request.url) or _may_differ(crawler, request, response):
@@ -124,12 +116,12 @@ def _is_in_vain(crawler: Crawler, request: Request, response: Response, target: 
 def _canonical(url: str) -> str:
     try:
         return canonicalize(url)
-    except UrlError:  # whoever queues it counts it
+    except UrlError:  # counted when it is queued
         return url
 
 
 def _may_differ(crawler: Crawler, request: Request, response: Response) -> bool:
-    """Whether the same request may get another answer, because it would carry another cookie."""
+    """Return whether the same request would carry a new cookie, and so may get another answer."""
     if not crawler.settings.getbool("COOKIES_ENABLED") or request.meta.get("dont_merge_cookies"):
         return False
     before = request.meta.get("redirect_urls", [])[-SELF_REDIRECTS_MAX:]

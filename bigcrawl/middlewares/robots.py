@@ -27,23 +27,23 @@ from bigcrawl.clock import SystemClock
 from bigcrawl.config import read_config
 from bigcrawl.middlewares.polite_queue import has_polite_queue
 from bigcrawl.middlewares.standalone import canonical_of, claim_place, throttle_of
-from bigcrawl.politeness.robots_cache import ATTEMPT_FIRST_MS, RobotsCache
+from bigcrawl.politeness.robots_cache import ATTEMPT_FIRST_MS, KeptRules, RobotsCache
 from bigcrawl.politeness.robots_policy import REDIRECTS_MAX, agent_token, kept_ms, robots_url
-from bigcrawl.scheduler.adapter.robots_fetch import RobotsFetch
+from bigcrawl.scheduler.adapter.registry import frontier_of
+from bigcrawl.scheduler.adapter.robots_fetch import RobotsFetch, connection_of
 from bigcrawl.scheduler.gates.closed import Closed
 from bigcrawl.stats_buffer import StatsBuffer
 from bigcrawl.url.canonical import UrlError, authority_of, host_of
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-    from typing import Any, Self
+    from typing import Self
 
     from scrapy import Request
     from scrapy.crawler import Crawler
 
     from bigcrawl.clock import Clock
     from bigcrawl.config import PolitenessConfig
-    from bigcrawl.politeness.robots_cache import KeptRules
+    from bigcrawl.scheduler.adapter.robots_fetch import Connection
     from bigcrawl.scheduler.gates.fetched import Fetched
 
 logger = logging.getLogger(__name__)
@@ -59,6 +59,7 @@ class RobotsMiddleware:
     """See the module."""
 
     attempt_first_ms = ATTEMPT_FIRST_MS
+    refusal: type[IgnoreRequest] = ForbiddenByRobotsError
 
     def __init__(self, crawler: Crawler, policy: PolitenessConfig, clock: Clock | None = None) -> None:
         self._crawler = crawler
@@ -101,25 +102,31 @@ class RobotsMiddleware:
         if request.meta.get("dont_obey_robotstxt"):
             self._tell_of_meta()
         authority = authority_of(canonical)
-        known = self._cache.known(authority, self._clock.monotonic_ms()) or await self._learned(authority, request)
+        known = self._known(authority) or await self._learned(authority, request)
         self._tell_delay(host_of(canonical), known)
         if known.rules.is_allowed(request.url):
             return None
         if known.is_unreachable:
             return self._put_off(request, host_of(canonical), known)
+        self._count_forbidden()
+        raise self.refusal(f"{request.url} is forbidden by robots.txt")
+
+    def _known(self, authority: str) -> KeptRules | None:
+        return self._cache.known(authority, self._clock.monotonic_ms())
+
+    def _count_forbidden(self) -> None:
         self._stats_buffer.inc_value("bigcrawl/alone/forbidden")
-        raise ForbiddenByRobotsError(f"{request.url} is forbidden by robots.txt")
 
     async def _learned(self, authority: str, request: Request) -> KeptRules:
         """Fetch the rules, once for all requests that need them."""
         task = self._asked.get(authority)
         if task is None:
-            task = asyncio.ensure_future(self._ask(authority, request.meta))
+            task = asyncio.ensure_future(self._ask(authority, request))
             self._asked[authority] = task
         return await asyncio.shield(task)
 
-    async def _ask(self, authority: str, meta: Mapping[str, Any]) -> KeptRules:
-        connection = {key: meta[key] for key in self._connection_keys if key in meta}
+    async def _ask(self, authority: str, request: Request) -> KeptRules:
+        connection = connection_of(request, self._connection_keys)
         try:
             fetched = await self._follow(robots_url(authority), connection)
         finally:
@@ -128,7 +135,7 @@ class RobotsMiddleware:
         now_ms = self._clock.monotonic_ms()
         return self._cache.put(authority, fetched.status, fetched.body, now_ms, random.random(), expires_in_ms)
 
-    async def _follow(self, url: str, connection: Mapping[str, Any]) -> Fetched:
+    async def _follow(self, url: str, connection: Connection) -> Fetched:
         """Fetch a URL, following redirects."""
         fetched = await self._fetched(url, connection)
         for _ in range(REDIRECTS_MAX):
@@ -137,10 +144,10 @@ class RobotsMiddleware:
             fetched = await self._fetched(fetched.location, connection)
         return fetched
 
-    async def _fetched(self, url: str, connection: Mapping[str, Any]) -> Fetched:
+    async def _fetched(self, url: str, connection: Connection) -> Fetched:
         self._stats_buffer.inc_value("bigcrawl/alone/robots_fetched")
         try:
-            return await self._fetch.fetch(url, more_meta={_MARK: self._mark, **connection})
+            return await self._fetch.fetch(url, more_meta={_MARK: self._mark}, connection=connection)
         except Closed as closed:
             raise closed.error or closed from None
 
@@ -153,7 +160,7 @@ class RobotsMiddleware:
             self._stats_buffer.inc_value("bigcrawl/alone/put_off")
             return request.replace(dont_filter=True)
         self._stats_buffer.inc_value("bigcrawl/alone/unreachable")
-        raise ForbiddenByRobotsError(f"{request.url} is not fetched: its robots.txt is out of reach")
+        raise self.refusal(f"{request.url} is not fetched: its robots.txt is out of reach")
 
     def _tell_delay(self, host: str, known: KeptRules) -> None:
         throttle = throttle_of(self._crawler)
@@ -166,6 +173,28 @@ class RobotsMiddleware:
             logger.warning(
                 "dont_obey_robotstxt is not looked at; BIGCRAWL_ROBOTS is what says whether robots.txt is obeyed"
             )
+
+
+class RobotsBesideFrontier(RobotsMiddleware):
+    """The same beside the frontier, whose rules in memory serve here, too. What it refuses ends as with Scrapy's."""
+
+    refusal = IgnoreRequest
+
+    @classmethod
+    def from_crawler(cls, crawler: Crawler) -> Self:
+        return cls(crawler, read_config(crawler.settings).politeness)
+
+    def _known(self, authority: str) -> KeptRules | None:
+        frontier = frontier_of(self._crawler)
+        if frontier is not None and frontier.node is not None:
+            known = frontier.node.parts.gates.robots.known(authority)
+            if known is not None:
+                return KeptRules(known.rules, known.expires_ms, known.reason, known.attempts)
+        return super()._known(authority)
+
+    def _count_forbidden(self) -> None:
+        if (frontier := frontier_of(self._crawler)) is not None:
+            frontier.intake.note_forbidden()
 
 
 def _warn_of_scrapys_own(crawler: Crawler) -> None:

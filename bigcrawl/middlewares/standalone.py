@@ -1,8 +1,6 @@
-"""Shared by the parts that work without the frontier: when they disable themselves, and how they find each other.
+"""Shared by the parts that work without the frontier.
 
-With the add-on the frontier does their work, so each part disables itself; so does a second part of the same kind.
-Without the asyncio reactor a part cannot work and ends the start: silently missing politeness would be worse than no
-crawl.
+Without the asyncio reactor their start fails, because a crawl without politeness would be worse than none.
 """
 
 from __future__ import annotations
@@ -31,35 +29,25 @@ _throttles: WeakKeyDictionary[Crawler, ref[Throttle]] = WeakKeyDictionary()
 
 
 class Throttle(Protocol):
-    """The throttle (`throttle.ThrottleMiddleware`) as the other parts see it."""
-
     @property
-    def connections(self) -> int:
-        """The limit on concurrent fetches from one host."""
+    def connections(self) -> int: ...
 
-    def now_ms(self) -> int:
-        """The clock of `due_ms`."""
+    def now_ms(self) -> int: ...
 
     def due_ms(self, host: str) -> int | None:
         """Return when the host is due; None while it is busy."""
 
-    def ask_delay(self, host: str, crawl_delay_ms: int | None) -> None:
-        """Apply the Crawl-delay of a host's robots.txt from now on."""
+    def ask_delay(self, host: str, crawl_delay_ms: int | None) -> None: ...
 
     def rest_until(self, host: str, due_ms: int) -> None:
         """Make a host rest at least until then, on the boot clock."""
 
 
 def claim_place(crawler: Crawler, part: str, instead: str) -> None:
-    """Register a part as the crawler's only one of its kind.
-
-    Args:
-        crawler: the part's crawler.
-        part: its name, as users know it.
-        instead: the component that does its work when the frontier is active.
+    """Register a part as the crawler's only one of its kind; `instead` says how the frontier replaces it.
 
     Raises:
-        NotConfigured: the frontier is active, or a part of the same kind is registered.
+        NotConfigured: the frontier is active, or there is a part of this kind.
         ConfigError: there is no asyncio reactor.
     """
     if has_frontier(crawler):
@@ -75,7 +63,6 @@ def claim_place(crawler: Crawler, part: str, instead: str) -> None:
 
 
 def has_frontier(crawler: Crawler) -> bool:
-    """Whether the crawler's requests go to bigcrawl's scheduler."""
     from bigcrawl.scheduler.scheduler import Scheduler
 
     # Not issubclass: Scrapy's base scheduler accepts any class with the same methods.
@@ -83,22 +70,16 @@ def has_frontier(crawler: Crawler) -> bool:
 
 
 def register_throttle(crawler: Crawler, throttle: Throttle) -> None:
-    """Make `throttle` available to the crawler's other parts."""
     _throttles[crawler] = ref(throttle)
 
 
 def throttle_of(crawler: Crawler) -> Throttle | None:
-    """Return the crawler's throttle, if it has one."""
     found = _throttles.get(crawler)
     return found() if found else None
 
 
 def canonical_of(url: str) -> str | None:
-    """Return the canonical form of a request's URL; None if it is not http or https.
-
-    Raises:
-        UrlError: its host or port cannot be read.
-    """
+    """Return the canonical form of a URL; None if it is not http or https. Raises UrlError."""
     try:
         return canonicalize(url, _URL_BYTES_MAX)
     except UrlError as error:
@@ -108,7 +89,7 @@ def canonical_of(url: str) -> str | None:
 
 
 def host_of_url(url: str) -> str | None:
-    """Return the host of a URL, which delays apply to; None if it has none."""
+    """Return the host to which delays apply, if any."""
     try:
         canonical = canonical_of(url)
     except UrlError:
@@ -117,21 +98,17 @@ def host_of_url(url: str) -> str | None:
 
 
 class PutBack:
-    """Returns requests that wait for their host to the scheduler when the crawl stops."""
-
     def __init__(self, crawler: Crawler) -> None:
         self._probe = EngineProbe(crawler)
         self._given: WeakSet[Request] = WeakSet()
 
     def is_closing(self) -> bool:
-        """Whether the spider is being closed, so that nothing may wait any longer."""
         return self._probe.is_closing()
 
     def put_back(self, request: Request) -> Request:
-        """Return what a downloader middleware must return to send the request back to the scheduler.
+        """Return the request in the form that makes Scrapy queue it again.
 
-        Raises:
-            FetchAbortedError: it did not come from the scheduler (`engine.download_async`).
+        Raises FetchAbortedError if it did not come from the scheduler (`engine.download_async`).
         """
         if request.callback is NO_CALLBACK or request in self._given:
             raise FetchAbortedError(f"{request.url} is not fetched: the crawl stops")

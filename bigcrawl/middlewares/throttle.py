@@ -3,15 +3,9 @@
     DOWNLOADER_MIDDLEWARES = {"bigcrawl.middlewares.throttle.ThrottleMiddleware": 950}
     SCHEDULER_PRIORITY_QUEUE = "bigcrawl.middlewares.polite_queue.PoliteQueue"
 
-Order 950 puts it behind all middlewares that may answer instead of the network. A request passes these steps in order:
-
-    1 retired?   if the host failed too often in a row, the request ends and is counted
-    2 host       wait for the host's turn: a free connection, and the end of its rest
-    3 server     wait for the delay between two fetches from one address
-    4 fetched    the end of the fetch starts the host's next rest, which is longer after a 429, a 503 or no answer
-
-A waiting request holds one of Scrapy's CONCURRENT_REQUESTS, though none of its slots. PoliteQueue keeps requests in the
-scheduler until their host is due; without it a few resting hosts can hold up all others.
+Order 950 puts it behind all middlewares that may answer instead of the network. A request waits for a free connection
+to its host, the end of the host's rest, and the delay of its server. A host that fails too often in a row is retired.
+See docs/alone.md.
 """
 
 from __future__ import annotations
@@ -53,24 +47,20 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 LOOK_MS = 500
-"""How often a waiting request checks whether the crawl is being stopped."""
+"""The interval at which a waiting request checks whether the crawl stops."""
 
 
 class HostRetiredError(IgnoreRequest):
-    """A request ends unfetched because its host failed too often in a row."""
+    """The request's host failed too often in a row."""
 
 
 @dataclass(eq=False, slots=True)
 class _Turn:
-    """A host's turn, held by a request."""
-
     host: str
     started_ms: int
 
 
 class ThrottleMiddleware:
-    """See the module."""
-
     def __init__(self, crawler: Crawler, policy: PolitenessConfig, clock: Clock | None = None) -> None:
         self._crawler = crawler
         self._clock = clock or SystemClock()
@@ -87,7 +77,7 @@ class ThrottleMiddleware:
         self._put_back = PutBack(crawler)
         self._stats_buffer = StatsBuffer(crawler)
         self._turns: dict[Request, _Turn] = {}
-        self._fetched: WeakSet[Request] = WeakSet()  # requests whose answer is not judged yet
+        self._fetched: WeakSet[Request] = WeakSet()  # until their answer is judged
         self._ends: dict[str, asyncio.Event] = {}
 
     @classmethod
@@ -111,7 +101,6 @@ class ThrottleMiddleware:
         return f"<ThrottleMiddleware turns={len(self._turns)} {self._rests!r}>"
 
     async def process_request(self, request: Request) -> Request | None:
-        """Wait for the request's host and server; end requests of a retired host."""
         host = host_of_url(request.url)
         if host is None:
             return None
@@ -130,7 +119,6 @@ class ThrottleMiddleware:
         return None
 
     def process_response(self, request: Request, response: Response) -> Response:
-        """Judge the host by its answer."""
         host = self._host_to_judge(request)
         if host is not None:
             if response.status in OVERLOADED:
@@ -140,7 +128,6 @@ class ThrottleMiddleware:
         return response
 
     def process_exception(self, request: Request, exception: Exception) -> None:
-        """Judge the host by a failed fetch."""
         host = self._host_to_judge(request)
         if host is not None and is_failure(error_outcome(exception)):
             self._note_failure(host, 0)
@@ -152,22 +139,18 @@ class ThrottleMiddleware:
             self._fetched.add(request)
 
     def robots_parsed(self, robotparser: Any, request: Request) -> None:
-        """Apply the Crawl-delay that Scrapy's own robots middleware has read."""
         host = host_of_url(request.url)
         if host is not None:
             seconds = robotparser.crawl_delay(self._agent)
             self.ask_delay(host, None if seconds is None else round(float(seconds) * 1000))
 
     def ask_delay(self, host: str, crawl_delay_ms: int | None) -> None:
-        """Apply the Crawl-delay of a host's robots.txt from now on."""
         self._rests.ask_delay(host, crawl_delay_ms)
 
     def rest_until(self, host: str, due_ms: int) -> None:
-        """Make a host rest at least until then, on the boot clock."""
         self._rests.rest_until(host, due_ms)
 
     def due_ms(self, host: str) -> int | None:
-        """Return when the host is due; None while it is busy."""
         if self._rests.is_retired(host):
             return 0
         due_ms = self._rests.due_ms(host)
@@ -178,11 +161,9 @@ class ThrottleMiddleware:
 
     @property
     def connections(self) -> int:
-        """The limit on concurrent fetches from one host."""
         return self._connections
 
     def now_ms(self) -> int:
-        """The clock of `due_ms`."""
         return self._clock.monotonic_ms()
 
     async def _turn_of(self, request: Request, host: str) -> _Turn | None:
@@ -204,7 +185,6 @@ class ThrottleMiddleware:
         raise HostRetiredError(f"{request.url} is not fetched: its host failed {self._failures_max} times in a row")
 
     async def _until_end(self, host: str) -> None:
-        """Wait until a fetch of a busy host ends, or for `LOOK_MS`."""
         end = self._ends.setdefault(host, asyncio.Event())
         try:
             async with asyncio.timeout(LOOK_MS / 1000):
@@ -221,7 +201,7 @@ class ThrottleMiddleware:
 
     async def _wait_for_server(self, request: Request, host: str) -> bool:
         """Wait for the server's delay; False if the crawl stops first."""
-        # Through a proxy, the proxy resolves the address; a look-up here may not even be possible.
+        # A proxy resolves the address; a look-up here may not even be possible.
         if self._gaps is None or request.meta.get("proxy"):
             return True
         server = await _server_of(host)
@@ -243,8 +223,8 @@ class ThrottleMiddleware:
             end.set()
 
     def _host_to_judge(self, request: Request) -> str | None:
-        """Return the host of a request that was fetched; None for answers from a cache and the like."""
-        if request in self._turns:  # a later middleware answered or refused it
+        """Return the host of a fetched request; None for answers from a cache and the like."""
+        if request in self._turns:  # a later middleware handled it
             self._end(request)
         if request not in self._fetched:
             return None
@@ -268,7 +248,7 @@ class ThrottleMiddleware:
 
 
 async def _server_of(host: str) -> str | None:
-    """Return a host's server, for the server delay; None without an address, which the fetch will report."""
+    """Return a host's server; None without an address, which the fetch will report."""
     try:
         found = await shared_dns().lookup(host)
     except DnsError:

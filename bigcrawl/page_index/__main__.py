@@ -1,6 +1,6 @@
-"""``python -m bigcrawl.page_index``: makes indexes of WARC files in a process of its own, of low priority.
+"""``python -m bigcrawl.page_index``: makes indexes of WARC files in a process of low priority.
 
-It prints a JSON object for each file, and goes on if nobody reads it. The exit status is 1 if an index was not made.
+It prints a JSON object for each file. The exit status is 1 if an index was not made.
 """
 
 from __future__ import annotations
@@ -14,11 +14,10 @@ from pathlib import Path
 
 from bigcrawl.page_index.index_files import SUFFIXES, index_file, index_path
 
-_NICENESS = 10  # behind the crawl, and before what is idle
+_NICENESS = 10  # between the crawl and idle priority
 
 
 def main() -> int:
-    """Make the indexes; return the exit status."""
     parser = argparse.ArgumentParser("python -m bigcrawl.page_index", description="Makes indexes of WARC files.")
     parser.add_argument("paths", nargs="+", type=Path, metavar="FILE", help="a WARC file, X.warc.gz")
     parser.add_argument("--kinds", default="cdxj", help=f"with commas between them: {', '.join(SUFFIXES)}")
@@ -43,7 +42,7 @@ def main() -> int:
 
 
 def _is_missing(path: Path, kinds: list[str]) -> bool:
-    """Wait until nobody has the file locked. Whether it lacks an index then."""
+    """Wait for the file's lock, then return whether it lacks an index."""
     try:
         with path.open("r+b") as file:
             fcntl.flock(file, fcntl.LOCK_EX)
@@ -55,7 +54,7 @@ def _is_missing(path: Path, kinds: list[str]) -> bool:
 def _tell(line: dict[str, object]) -> None:
     try:
         print(json.dumps(line), flush=True)
-    except BrokenPipeError:  # the node has ended meanwhile
+    except BrokenPipeError:  # the node has ended
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 

@@ -1,10 +1,10 @@
-r"""Lines of a CDXJ file: one a capture, in the form of pywb and OpenWayback, in the order of their bytes.
+"""Lines of a CDXJ file, sorted by bytes, in the form of pywb and OpenWayback.
 
     com,example)/page 20261125220512 {"url": "https://example.com/page", "mime": "text/html", "status": "200",
     "digest": "X2...", "length": "5120", "offset": "903", "filename": "crawl-20261125220500123-00000-node.warc.gz"}
 
 (on one line): search key, time to the second, and JSON. Length and offset are those of the gzip member; the digest is
-the base 32 of the payload's SHA-1. A copy that is stored as ``revisit`` has the media type ``warc/revisit``.
+the payload's SHA-1 in base 32. A ``revisit`` has the media type ``warc/revisit``.
 """
 
 from __future__ import annotations
@@ -31,16 +31,9 @@ _STAMP_DIGITS: Final = 14
 
 
 class Capture(NamedTuple):
-    """One line, read.
+    """A parsed line; offset and size are those of the gzip member.
 
-    Attributes:
-        key: of the URL; see `search_key`.
-        stamp: when it was captured, UTC: YYYYMMDDhhmmss.
-        filename: of the WARC file.
-        offset: of the record's gzip member.
-        size: bytes of the member.
-        status: of the answer; 0 if it has none, as a ``revisit``.
-        digest: of the payload; empty if there is none.
+    `stamp` is YYYYMMDDhhmmss in UTC; `status` is 0 for a ``revisit``.
     """
 
     key: bytes
@@ -55,13 +48,6 @@ class Capture(NamedTuple):
 
 
 class CdxjIndex:
-    """The CDXJ of one WARC file, while it is being made.
-
-    Args:
-        directory: where lines wait that memory does not hold.
-        filename: of the WARC file.
-    """
-
     def __init__(self, directory: Path, filename: str) -> None:
         self._lines = SortedLines(directory)
         self._filename = filename
@@ -81,25 +67,20 @@ class CdxjIndex:
 
 
 def cdxj_line(page: PageRecord, filename: str) -> bytes:
-    r"""Return the line of a capture, with its b"\n". Cost: 10 us."""
     url = page.fields[b"warc-target-uri"].strip(b"<>")
     values = {"url": text_of(url), "mime": media_type(page)}
     if page.kind == b"response" and page.status:
         values["status"] = str(page.status)
-    digest = decoded(page.fields.get(b"warc-payload-digest", b"")).removeprefix("sha1:")
+    digest = digest_of(page.fields)
     if digest:
         values["digest"] = digest
     values |= {"length": str(page.size), "offset": str(page.offset), "filename": filename}
-    stamp = _NO_DIGIT.sub(b"", page.fields.get(b"warc-date", b""))[:_STAMP_DIGITS].ljust(_STAMP_DIGITS, b"0")
-    return b"%s %s %s\n" % (search_key(url), stamp, json.dumps(values).encode())
+    stamp = stamp_of(page.fields.get(b"warc-date", b"")).ljust(_STAMP_DIGITS, "0")
+    return b"%s %s %s\n" % (search_key(url), stamp.encode(), json.dumps(values).encode())
 
 
 def read_line(line: bytes) -> Capture:
-    """Return what a line says.
-
-    Raises:
-        ValueError: it is no line of CDXJ with url, filename, offset and length.
-    """
+    """Parse a line, or raise ValueError."""
     key, _, rest = line.partition(b" ")
     stamp, _, text = rest.partition(b" ")
     try:
@@ -112,22 +93,33 @@ def read_line(line: bytes) -> Capture:
             int(values["offset"]),
             int(values["length"]),
             str(values.get("mime", "")),
-            int(values.get("status", 0)),
+            status_of(str(values.get("status", ""))),
             str(values.get("digest", "")),
         )
-    except (KeyError, TypeError, AttributeError) as error:
+    except (KeyError, TypeError, AttributeError, OverflowError) as error:
         raise ValueError(f"{line[:80]!r} is no line of CDXJ") from error
 
 
+def digest_of(fields: dict[bytes, bytes]) -> str:
+    return decoded(fields.get(b"warc-payload-digest", b"")).removeprefix("sha1:")
+
+
+def stamp_of(date: bytes) -> str:
+    return _NO_DIGIT.sub(b"", date)[:_STAMP_DIGITS].decode()
+
+
+def status_of(told: str) -> int:
+    return int(told) if len(told) == 3 and told.isascii() and told.isdigit() else 0
+
+
 def media_type(page: PageRecord) -> str:
-    """Return the media type of a capture; ``unk`` if its head, its record and its first bytes tell none."""
     if page.kind == b"revisit":
         return REVISIT
     return page.media_type or "unk"
 
 
 def decoded(value: bytes) -> str:
-    """Return a header's value as text: UTF-8, or else Latin-1."""
+    """Return a header's value as UTF-8, or else Latin-1."""
     try:
         return value.decode()
     except UnicodeDecodeError:

@@ -1,8 +1,6 @@
-"""Makes the indexes of sealed WARC files, each from one pass over its file.
+"""Makes the indexes of sealed WARC files, each in one pass over its file.
 
-Guarantees:
-    An index with its name is complete, and describes the file of its name. Whoever rewrites a file removes it first.
-    Two processes never index the same file at the same time, on this machine or over NFS.
+An index with its final name is complete; remove it before rewriting its file.
 """
 
 from __future__ import annotations
@@ -28,17 +26,10 @@ NEW_SUFFIX: Final = ".new"
 CDXJ: Final = "cdxj"
 PARQUET: Final = "parquet"
 SUFFIXES: Final = {CDXJ: cdxj.SUFFIX, PARQUET: ".parquet"}
-"""The kinds of indexes, and how their names end."""
 
 
 class Indexed(NamedTuple):
-    """What became of one file.
-
-    Attributes:
-        path: the WARC file.
-        pages: captures in its indexes.
-        problem: what is damaged, if the file is; its indexes have what comes before. Empty if it is sound.
-    """
+    """The result for one file; indexes end at the `problem`."""
 
     path: Path
     pages: int
@@ -46,25 +37,19 @@ class Indexed(NamedTuple):
 
 
 class Index(Protocol):
-    """An index that is being made."""
+    def add(self, page: PageRecord) -> None: ...
 
-    def add(self, page: PageRecord) -> None:
-        """Take a capture. Raises OSError if the disk refuses."""
+    def write(self, file: BinaryIO) -> None: ...
 
-    def write(self, file: BinaryIO) -> None:
-        """Write all of it. Raises OSError."""
-
-    def close(self) -> None:
-        """Give up what it holds."""
+    def close(self) -> None: ...
 
 
 def index_path(path: Path, kind: str = CDXJ) -> Path:
-    """Return the name of a WARC file's index."""
     return beside(path, SUFFIXES[kind])
 
 
 def unindexed(directory: Path, kinds: Sequence[str]) -> list[Path]:
-    """Return the sealed files of a directory that lack an index of one of the kinds, by name."""
+    """Return the sealed files that lack an index of one of the kinds."""
     names = {path.name for path in directory.iterdir()}
     sealed = sorted(name for name in names if name.endswith(WARC_SUFFIX))
     paths = [directory / name for name in sealed]
@@ -72,11 +57,6 @@ def unindexed(directory: Path, kinds: Sequence[str]) -> list[Path]:
 
 
 def remove_indexes(path: Path, files: Files | None = None) -> None:
-    """Remove the indexes of a WARC file, durably, because the file is about to change.
-
-    Raises:
-        OSError: the disk refuses.
-    """
     found = [index for kind in SUFFIXES if (index := index_path(path, kind)).exists()]
     for index in found:
         (files or OsFiles()).remove(index)
@@ -85,20 +65,7 @@ def remove_indexes(path: Path, files: Files | None = None) -> None:
 
 
 def index_file(path: Path, kinds: Sequence[str], mode: int = FILE_MODE, files: Files | None = None) -> Indexed | None:
-    """Make the indexes of a sealed file, replacing existing ones. None if another process is making them.
-
-    Args:
-        path: of the file.
-        kinds: keys of `SUFFIXES`.
-        mode: permissions of the indexes.
-        files: writes them; by default `OsFiles(mode)`.
-
-    Raises:
-        OSError: the file cannot be read, or the disk is full; no index has changed.
-
-    Cost: 155 us and, for CDXJ, 270 bytes a page of 21 KB; 20 MB of memory, whatever the size of the file. For Parquet,
-    15 us and 60 bytes more, and 200 MB of memory, most of which is pyarrow.
-    """
+    """Make the indexes of a sealed file; None if another process is making them. After an OSError, none has changed."""
     with locked(path) as is_ours, ExitStack() as stack:
         if not is_ours:
             return None
@@ -117,15 +84,9 @@ def index_file(path: Path, kinds: Sequence[str], mode: int = FILE_MODE, files: F
 
 
 def is_current(path: Path) -> bool:
-    """Whether the CDXJ of a WARC file is equal to one that is made now.
-
-    Raises:
-        OSError: one of the two cannot be read, or there is no room for sorting.
-
-    Cost: that of `index_file`.
-    """
+    """Return whether the CDXJ of a WARC file equals a new one."""
     with closing(CdxjIndex(path.parent, path.name)) as index, index_path(path).open("rb") as file:
-        with suppress(CorruptionError):  # an index has what comes before the damage
+        with suppress(CorruptionError):  # the index ends there too
             for page in page_records(path):
                 index.add(page)
         return all(file.read(len(line)) == line for line in index.lines()) and not file.read(1)
@@ -133,7 +94,7 @@ def is_current(path: Path) -> bool:
 
 def _begun(kind: str, path: Path) -> Index:
     if kind == PARQUET:
-        from bigcrawl.page_index.parquet import ParquetIndex  # an extra, and slow to import
+        from bigcrawl.page_index.parquet import ParquetIndex  # an extra
 
         return ParquetIndex(path.parent, path.name)
     assert kind == CDXJ
@@ -141,9 +102,8 @@ def _begun(kind: str, path: Path) -> Index:
 
 
 def _put_in_place(index: Index, target: Path, files: Files) -> None:
-    """Write an index under another name, force it to the medium, then give it its own."""
     new = target.with_name(target.name + NEW_SUFFIX)
-    files.remove(new)  # of a maker that died, perhaps with another mode
+    files.remove(new)  # of a killed process, perhaps with another mode
     try:
         with written_through(files, new) as file:
             index.write(file)

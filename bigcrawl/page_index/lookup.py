@@ -12,19 +12,11 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-_LINE_BYTES_MAX: Final = 1 << 20  # a URL has 64 KiB at most, and JSON may take six bytes for one
+_LINE_BYTES_MAX: Final = 1 << 20  # JSON may take six bytes per byte of a URL of 64 KiB
 
 
 def captures(directory: Path, url: str, damaged: list[Path] | None = None) -> list[Capture]:
-    """Return the captures whose search key is that of the URL, the oldest first.
-
-    Args:
-        directory: of the CDXJ files.
-        url: in any spelling.
-        damaged: receives the files that were found to be unreadable or no CDXJ; they are skipped.
-
-    Cost: some 20 reads of a few hundred bytes in each file.
-    """
+    """Return the captures of a URL's search key, oldest first; add unreadable files to `damaged`."""
     wanted = search_key(url.encode("utf-8", "surrogateescape")) + b" "
     found = []
     for path in sorted(directory.glob(f"*{SUFFIX}")):
@@ -38,9 +30,8 @@ def captures(directory: Path, url: str, damaged: list[Path] | None = None) -> li
 
 
 def lines_from(file: BinaryIO, prefix: bytes) -> Iterator[bytes]:
-    """Yield the lines of a sorted file that begin with a prefix."""
     low, high = 0, os.fstat(file.fileno()).st_size
-    while low < high:  # the first line that is not less than the prefix begins in (low, high], or at 0
+    while low < high:  # the first line not below the prefix begins in (low, high], or at 0
         middle = (low + high) // 2
         file.seek(middle)
         file.readline(_LINE_BYTES_MAX)
@@ -53,7 +44,7 @@ def lines_from(file: BinaryIO, prefix: bytes) -> Iterator[bytes]:
     if low:
         file.readline(_LINE_BYTES_MAX)
     while (line := file.readline(_LINE_BYTES_MAX)) and line < prefix:
-        pass  # at most the first line of the file
+        pass
     while line and line.startswith(prefix):
         yield line
         line = file.readline(_LINE_BYTES_MAX)

@@ -1,4 +1,4 @@
-"""Times of WARC records as numbers."""
+"""Converts times of WARC records to numbers."""
 
 from __future__ import annotations
 
@@ -10,7 +10,6 @@ _parts_of = re.compile(rb"(\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2})(?:\.(\d{1,9}))?Z
 
 
 def to_ms(date: bytes) -> int | None:
-    """Return milliseconds since the epoch of a ``WARC-Date``; None if it is not a valid time."""
     found = _parts_of(date)
     seconds = _to_seconds(found[1]) if found else None
     if found is None or seconds is None:
@@ -20,7 +19,7 @@ def to_ms(date: bytes) -> int | None:
 
 @lru_cache(16)
 def _to_seconds(date: bytes) -> int | None:
-    """Return seconds since the epoch; cached, because many pages are captured in each second."""
+    """Cached, because each second has many pages."""
     try:
         return int(datetime.strptime(date.decode(), "%Y-%m-%dT%H:%M:%S").replace(tzinfo=UTC).timestamp())
     except ValueError:

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from bigcrawl.exceptions import CorruptionError
 from bigcrawl.media_types import BINARY, sniffed, type_told
-from bigcrawl.warc.record_heads import head_fields, record_heads
+from bigcrawl.warc.heads import head_fields, http_head, is_http, parse_status
+from bigcrawl.warc.record_heads import record_heads
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -18,26 +19,14 @@ if TYPE_CHECKING:
 CAPTURES: Final = frozenset({b"response", b"revisit", b"resource"})
 _HEAD: Final = b"HEAD "
 _HEAD_END: Final = b"\r\n\r\n"
-_DIGITS_MAX: Final = 18  # of a number of 64 bits
 _PACKINGS: Final = frozenset({b"content-encoding", b"transfer-encoding"})
 _find_types = re.compile(rb"^content-type[ \t]*+:([^\r\n]*+)", re.IGNORECASE | re.MULTILINE).findall
-_status_of = re.compile(rb"HTTP/[0-9.]+ +([0-9]{3})(?![0-9])").match
 
 
 class PageRecord(NamedTuple):
-    """A capture: one answer of a server, with what its request and its notes say.
+    """A capture: an answer of a server, with its request and notes if they are in the file. Field names are lower-case.
 
-    Attributes:
-        kind: ``response``, ``revisit`` or ``resource``.
-        offset: of its gzip member in the file.
-        size: bytes of the member.
-        fields: of the record's head; names in lower case, here and below.
-        status: of the HTTP message; 0 if it has none.
-        body_bytes: of the body in the record; -1 if unknown.
-        http: fields of the HTTP head.
-        request: fields of the request's HTTP head; empty if the request is elsewhere.
-        notes: fields of its metadata record, if that follows directly.
-        body: a digest, as of `RecordHead`.
+    `offset` and `size` are those of its gzip member. `status` is 0 without an HTTP message, `body_bytes` -1 if unknown.
     """
 
     kind: bytes
@@ -51,15 +40,11 @@ class PageRecord(NamedTuple):
     notes: dict[bytes, bytes]
     body: bytes = b""
     media_type: str = ""
-    """As told, or by the first bytes if it is not; empty if neither says more than text or binary."""
+    """As sent, or else by the first bytes; empty if unknown."""
 
 
 def page_records(path: Path, *, has_bodies: bool = False) -> Iterator[PageRecord]:
-    """Yield the captures of a file, in its order, without answers to HEAD: they would be replayed as empty pages.
-
-    Raises:
-        CorruptionError: as `record_heads`; the captures before the damage were yielded.
-    """
+    """Yield the captures of a file, except answers to HEAD, which would be replayed as empty pages."""
     page: PageRecord | None = None
     page_id = b""
     damage: CorruptionError | None = None
@@ -87,16 +72,14 @@ def page_records(path: Path, *, has_bodies: bool = False) -> Iterator[PageRecord
 
 
 def _begun(kind: bytes, record: RecordHead) -> PageRecord:
-    head, end, _ = record.block.partition(_HEAD_END)
-    found = _status_of(head)
-    status, http = (int(found[1]), head_fields(head)) if found else (0, {})
-    told = record.fields.get(b"content-length", b"")
-    body_bytes = -1
-    if told.isdigit() and len(told) <= _DIGITS_MAX and (end or not status):
-        body_bytes = int(told) - (len(head) + len(end) if status else 0)
+    has_head = is_http(record.fields, record.block)
+    head, body_at = http_head(record.block) if has_head else (b"", 0)
+    found = parse_status(head)
+    status, http = (int(found[2]), head_fields(head)) if found else (0, {})
+    body_bytes = record.block_bytes - body_at if body_at or not status else -1
     media_type = type_told(_find_types(head) if status else [record.fields.get(b"content-type", b"")])
     if status and not media_type and not http.keys() & _PACKINGS:
-        by_bytes = sniffed(record.block[len(head) + len(end) :])
+        by_bytes = sniffed(record.block[body_at:] if body_at else b"")
         media_type = "" if by_bytes in ("text/plain", BINARY) else by_bytes
     return PageRecord(
         kind, record.offset, record.size, record.fields, status, body_bytes, http, {}, {}, record.body, media_type

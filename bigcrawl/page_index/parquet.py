@@ -1,9 +1,6 @@
-"""Parquet files: one row a capture, in the order of its WARC file, for questions about a crawl (extra `parquet`).
+"""Parquet files: one row per capture, in the order of its WARC file (extra `parquet`).
 
-The columns are those of `SCHEMA`; docs/file-formats.md describes each. Values that a record does not have are null. A
-row says where its record is, so that the page itself can be read.
-
-Memory: that of `_ROWS_MAX` rows, or of `_TEXT_BYTES_MAX` bytes of text if pages have long addresses.
+docs/file-formats.md describes the columns of `SCHEMA`.
 """
 
 from __future__ import annotations
@@ -47,9 +44,10 @@ SCHEMA: Final = pa.schema(
         ("filename", pa.string()),
         ("offset", pa.int64()),
         ("size", pa.int64()),
+        ("key", pa.string()),
     ]
 )
-# Columns whose values repeat; the others differ in each row, or grow from row to row.
+# Columns whose values repeat.
 _REPEATING: Final = [
     *("host", "pld", "status", "type", "language", "parent", "depth", "priority", "ip", "server", "fetch_ms"),
     *("outcome", "filename"),
@@ -57,19 +55,12 @@ _REPEATING: Final = [
 _ENCODINGS: Final = {"time": "DELTA_BINARY_PACKED", "offset": "DELTA_BINARY_PACKED"}
 _ROWS_MAX: Final = 1 << 15
 _TEXT_BYTES_MAX: Final = 16 << 20
-_TOLD_CHARS_MAX: Final = 128  # of what a server says of itself and its page
+_TOLD_CHARS_MAX: Final = 128  # of header values
 _INT32_MAX: Final = (1 << 31) - 1
-_DIGITS_MAX: Final = 18  # of a number of 64 bits
+_DIGITS_MAX: Final = 18
 
 
 class ParquetIndex:
-    """The Parquet file of one WARC file, while it is being made.
-
-    Args:
-        directory: for a temporary file without a name, so that nothing is left if the process dies.
-        filename: of the WARC file.
-    """
-
     def __init__(self, directory: Path, filename: str) -> None:
         self._filename = filename
         self._suffixes = PublicSuffixes.bundled()
@@ -114,7 +105,6 @@ class ParquetIndex:
 
 
 def row_of(page: PageRecord, suffixes: PublicSuffixes, filename: str) -> tuple[object, ...]:
-    """Return the values of a capture, in the order of `SCHEMA`. Cost: 10 us."""
     fields, http, notes = page.fields, page.http, page.notes
     url = text_of(fields[b"warc-target-uri"].strip(b"<>"))
     host = _host(url)
@@ -139,14 +129,15 @@ def row_of(page: PageRecord, suffixes: PublicSuffixes, filename: str) -> tuple[o
         filename,
         page.offset,
         page.size,
+        _told(notes.get(b"key")),
     )
 
 
 def outcome_of(page: PageRecord) -> str:
-    """Return what became of a fetch that was answered, by what its record says.
+    """Return the outcome of a capture.
 
-    ``ok``, ``copy`` (stored by reference), ``truncated`` (its body is not whole), ``unchanged`` (304), ``redirect``,
-    ``client-error``, ``server-error``; ``other`` for anything but an HTTP response.
+    ``ok``, ``copy`` (stored by reference), ``truncated`` (incomplete body), ``unchanged`` (304), ``redirect``,
+    ``client-error``, ``server-error``, or ``other``.
     """
     if page.kind == b"response" and b"warc-truncated" in page.fields:
         return "truncated"
@@ -163,13 +154,12 @@ def outcome_of(page: PageRecord) -> str:
 
 
 def _type(page: PageRecord) -> str | None:
-    """Return the media type that the server sent, for copies too; None if it sent none."""
     told = media_type(page._replace(kind=b"response"))
     return None if told == "unk" else told[:_TOLD_CHARS_MAX].lower()
 
 
 def _length(page: PageRecord) -> int | None:
-    """Return the length of the body as received; for a copy, whose body is elsewhere, the Content-Length."""
+    """Return the length of the body; for a copy, the Content-Length."""
     if page.kind != b"revisit":
         return page.body_bytes if page.body_bytes >= 0 else None
     told = page.http.get(b"content-length", b"")
@@ -177,7 +167,6 @@ def _length(page: PageRecord) -> int | None:
 
 
 def _language(told: bytes) -> str | None:
-    """Return the first language in Content-Language."""
     return decoded(told.partition(b",")[0].strip()).lower()[:_TOLD_CHARS_MAX] or None
 
 
@@ -186,7 +175,6 @@ def _told(value: bytes | None) -> str | None:
 
 
 def _number(told: bytes | None) -> int | None:
-    """Return the 32-bit number nearest to the one in a text; None if the text is not a number."""
     digits = told.removeprefix(b"-") if told else b""
     if told is None or not digits.isdigit() or len(digits) > _DIGITS_MAX:
         return None
@@ -194,7 +182,6 @@ def _number(told: bytes | None) -> int | None:
 
 
 def _host(url: str) -> str | None:
-    """Return the host of a URL; None if it has none, as in files of other crawlers."""
     if not url.startswith(("http://", "https://")):
         return None
     try:

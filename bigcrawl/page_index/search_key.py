@@ -1,13 +1,9 @@
-"""The search key of a URL in a CDXJ file: SURT, the sort-friendly URI reordering transform. Pure.
+"""The search key of a URL in a CDXJ file: SURT, the sort-friendly URI reordering transform.
 
-``https://www.Example.com:443/A/?b=2&a=1`` has the key ``com,example)/a?a=1&b=2``: the host reversed, so that captures
-of a domain stand together; the scheme, ``www.`` and session ids dropped, case folded, and the query sorted, so that
-spellings of one page meet. Replay computes the same key for the URL that it is asked for. So the rules are exactly
-those of the Wayback Machine, whether or not we would have chosen them. pywb has them from the package ``surt``, and the
-tests compare ours with that package.
-
-Differs from it in three cases: a host is never looked up in DNS, a URL that is escaped more than `_ROUNDS` times over
-stays escaped, and of a path with more than `_SESSIONS_LOOKED_AT` sessions only the last are looked at.
+``https://www.Example.com:443/A/?b=2&a=1`` has the key ``com,example)/a?a=1&b=2``. Replay computes the same key, so the
+rules are exactly those of the Wayback Machine; tests compare them with the package ``surt``. Exceptions: a host is
+never looked up in DNS, URLs that are escaped more than `_ROUNDS` times stay escaped, and only the last
+`_SESSIONS_LOOKED_AT` sessions of a path are considered.
 """
 
 from __future__ import annotations
@@ -18,7 +14,7 @@ from socket import inet_aton, inet_ntoa
 from typing import Final
 from urllib.parse import quote_from_bytes, unquote_to_bytes
 
-# Nearly all URLs: nothing to unescape, no user, port, dot segment or doubled slash; upper case is folded.
+# Most URLs: nothing to unescape, no user, port, dot segment or doubled slash.
 _match_plain = re.compile(
     rb"https?://([a-z][a-z0-9-]*+(?:\.[a-z0-9-]++)*+)"
     rb"(/(?:[A-Za-z0-9_~!$&'()*+,;=:@-][A-Za-z0-9_.~!$&'()*+,;=:@-]*+/?+)*+)"
@@ -32,11 +28,11 @@ _repeated_scheme = re.compile(rb"(https?://)+")
 _www = re.compile(rb"www\d*\.").match
 _nested_escape = re.compile(rb"%(?:25)+")
 _match_address = re.compile(rb"[0-9]{1,20}|(?:[1-9][0-9]{0,10}|0[0-7]{0,11})(?:\.[0-9]{1,11}){1,3}").fullmatch
-_HOST_BYTES_MAX: Final = 1024  # DNS has 255; converting a longer one would take quadratic time
+_HOST_BYTES_MAX: Final = 1024  # converting a longer one would take quadratic time
 _SAFE: Final = rb"""!"$&'()*+,-./:;<=>?@[\]^_`{|}~"""
 _ROUNDS: Final = 64  # honest URLs need two
 _DEFAULT_PORTS: Final = {b"http": b"80", b"https": b"443"}
-# A directory that is a session, of a page of ASP.NET.
+# A directory that is a session of ASP.NET.
 _PATH_SESSIONS: Final = tuple(
     re.compile(pattern).finditer
     for pattern in (
@@ -45,8 +41,8 @@ _PATH_SESSIONS: Final = tuple(
     )
 )
 _is_page = re.compile(rb"[^?]+\.aspx").match
-_SESSIONS_LOOKED_AT: Final = 64  # honest paths have one; behind each the rest of the path may have to be read
-# What precedes a session's value, for a quick look; and the whole of it, with what stands before and behind.
+_SESSIONS_LOOKED_AT: Final = 64  # each may cost a pass over the rest of the path
+# A quick test for a session, and the query split at one.
 _has_session = re.compile(rb"sid=|sessionid|cfid=", re.IGNORECASE).search
 _QUERY_SESSIONS: Final = tuple(
     re.compile(rb"(.*)(?:" + pattern + rb")(?:&(.*))?", re.IGNORECASE)
@@ -55,18 +51,15 @@ _QUERY_SESSIONS: Final = tuple(
         rb"phpsessid=[0-9a-zA-Z]{32}",
         rb"sid=[0-9a-zA-Z]{32}",
         rb"aspsessionid[a-zA-Z]{8}=[a-zA-Z]{24}",
-        rb"cfid=(?:(?!cfid=[^&])[^&])++&cftoken=[^&]++",  # none is looked at beyond the next one: linear
+        rb"cfid=(?:(?!cfid=[^&])[^&])++&cftoken=[^&]++",  # stops at the next one: linear
     )
 )
 
 
 def search_key(url: bytes) -> bytes:
-    """Return the key by which a URL is found; never empty, and ASCII.
+    """Return the key of a URL, any bytes: ASCII, and never empty.
 
-    Args:
-        url: as in ``WARC-Target-URI``; any bytes.
-
-    Cost: 3 µs for most URLs, 20 µs for one with escapes, and 50 ms for one of 64 KiB that is made to cost.
+    Cost: 3 µs for most URLs, at most 50 ms for one of 64 KiB.
     """
     plain = _match_plain(url)
     if plain is None:
@@ -76,7 +69,6 @@ def search_key(url: bytes) -> bytes:
 
 
 def _general_key(url: bytes) -> bytes:
-    """Return the key of any text, whether it is a URL or not."""
     url = re.sub(rb"[\n\r\t]", b"", url.strip())
     if not url:
         return b"-"
@@ -86,7 +78,7 @@ def _general_key(url: bytes) -> bytes:
     if repeated is not None:
         url = repeated[1] + url[repeated.end() :]
     parts = _split(url)
-    assert parts is not None  # it matches any bytes
+    assert parts is not None
     scheme, authority, path, query = (part or b"" for part in parts.groups())
     host, port = _host_and_port(authority)
     if scheme.startswith(b"http") and not host and path:
@@ -121,14 +113,13 @@ def _split_port(host: bytes) -> tuple[bytes, bytes]:
 def _cleaned_host(host: bytes) -> bytes:
     host = _unescaped(host)
     if not host.isascii() and len(host) <= _HOST_BYTES_MAX:
-        with suppress(ValueError):  # no name that DNS could have is escaped below
+        with suppress(ValueError):
             host = host.decode("utf-8", "ignore").encode("idna")
     host = host.replace(b"..", b".").strip(b".")
     return _address(host) or quote_from_bytes(host.lower(), safe=_SAFE).encode().lower()
 
 
 def _address(host: bytes) -> bytes:
-    """Return the dotted form of an IPv4 address, however it is written; else b""."""
     if not _match_address(host):
         return b""
     if host.isdigit():
@@ -140,11 +131,10 @@ def _address(host: bytes) -> bytes:
 
 
 def _unescaped(text: bytes) -> bytes:
-    """Undo percent escapes until none is left."""
     if b"%" not in text:
         return text
     for _ in range(_ROUNDS):
-        # An escaped percent sign before another escape is undone at once, however often it was escaped.
+        # Undo repeated escapes of a percent sign in one step.
         plain = unquote_to_bytes(_nested_escape.sub(b"%25", text))
         if plain == text:
             break
@@ -153,7 +143,6 @@ def _unescaped(text: bytes) -> bytes:
 
 
 def _without_dots(path: bytes) -> bytes:
-    """Return a path without dot segments and doubled slashes; b"/" for none."""
     kept: list[bytes] = []
     for segment in path.split(b"/")[1:]:
         if segment == b"..":
@@ -180,7 +169,6 @@ def _folded_path(path: bytes) -> bytes:
 
 
 def _folded_query(query: bytes | None) -> bytes:
-    """Return the query with its question mark, without session ids, in lower case and sorted; b"" for none."""
     if not query:
         return b""
     if _has_session(query):
@@ -190,7 +178,7 @@ def _folded_query(query: bytes | None) -> bytes:
                 query = found[1] + (found[2] or b"")
     query = query.lower()
     if b"&" in query:
-        # A name without a value comes before the same name with one, as a short list before a longer one.
+        # Lists sort a name without a value before the same name with one.
         pairs = sorted([argument.split(b"=", 1) for argument in query.split(b"&")])
         query = b"&".join([b"=".join(pair) for pair in pairs])
     return b"?" + query if query else b""

@@ -1,7 +1,6 @@
-"""Sorts lines with bounded memory: runs of sorted lines on disk, merged at the end.
+"""Sorts lines with bounded memory: sorted runs on disk, merged at the end.
 
-Every 64 runs of a level are merged into one run of the next level. So a line is written once per level: twice if the
-lines take 64 times the memory, three times if they take 4,096 times.
+Every 64 runs of a level become one run of the next level.
 """
 
 from __future__ import annotations
@@ -15,17 +14,12 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 BYTES_MAX = 16 << 20
-_LINE_BYTES = 33  # what an object takes beside its bytes
+_LINE_BYTES = 33  # overhead of an object
 _RUNS_MAX = 64  # open files of a level
 
 
 class SortedLines:
-    """Takes lines in any order, and returns them in the order of their bytes.
-
-    Args:
-        directory: where the runs are; they have no names, so nothing is left of them if the process dies.
-        bytes_max: memory for lines.
-    """
+    """Returns lines in the order of their bytes. Runs have no names, so a killed process leaves none."""
 
     def __init__(self, directory: Path, bytes_max: int = BYTES_MAX) -> None:
         self._directory = directory
@@ -38,24 +32,18 @@ class SortedLines:
         return f"<SortedLines lines={len(self._lines)} runs={sum(map(len, self._levels))}>"
 
     def close(self) -> None:
-        """Give up the lines."""
         self._lines = []
         for runs in self._levels:
             _close(runs)
 
     def add(self, line: bytes) -> None:
-        r"""Take a line, with its b"\n".
-
-        Raises:
-            OSError: there is no room for a run.
-        """
         self._lines.append(line)
         self._bytes += len(line) + _LINE_BYTES
         if self._bytes >= self._bytes_max:
             self._end_run()
 
     def __iter__(self) -> Iterator[bytes]:
-        """Return all lines, sorted; duplicates are kept. Call it once, after the last `add`."""
+        """Return all lines, sorted, after the last `add`."""
         self._lines.sort()
         runs = (run for level in self._levels for run in level)
         return heapq.merge(*map(_from_start, runs), self._lines)

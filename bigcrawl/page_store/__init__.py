@@ -2,13 +2,6 @@
 
     sealed --> indexed --> uploaded, indexes first --> verified --> removed here, the WARC file last
 
-`uploads` does this for one file, and for a directory. ``python -m bigcrawl.page_store`` does it in a process of its
-own, which nodes and commands start by `process`; it may be killed at any point, and its `watchdog` ends it if the store
-stops to answer.
-
-The files in the directory are the work: there is no list that could be lost. These stores show a file only once it is
-complete. So a process that is killed leaves either a file that is not in the store, which the next process uploads, or
-one that is in both places, which the next process finds to be the same and removes here. A lock on the WARC file keeps
-two processes from uploading it at once. A WARC file in the store is never overwritten: if a different file has its name
-there, ours stays here, and is reported.
+The process that uploads may be killed at any point: the directory is the list of work, and the store shows a file only
+once it is complete. A different file in the store is never overwritten; ours stays and is reported.
 """

@@ -1,8 +1,7 @@
 """``python -m bigcrawl.page_store``: uploads the WARC files of a directory, in a process of low priority.
 
-It prints a JSON object for each file, and goes on if nobody reads it. The last one says why it failed, at which file,
-and which files the store refused, if it did. The exit status is 0 if the store took all that it was offered, 1 if it
-refused or failed, and 2 if it did not answer for so long that the process gave up.
+It prints a JSON object for each file, and one for a failure. The exit status is 1 if the store refused or failed, and 2
+if it did not answer in time.
 """
 
 from __future__ import annotations
@@ -20,11 +19,10 @@ from bigcrawl.page_store.uploads import REFUSALS_MAX, Uploads
 from bigcrawl.page_store.watchdog import Watchdog
 from bigcrawl.store.whole_files import WholeFiles
 
-_NICENESS: Final = 10  # behind the crawl, and before what is idle
+_NICENESS: Final = 10  # between the crawl and idle priority
 
 
 def main() -> int:
-    """Upload files; return the exit status."""
     given = _parser().parse_args()
     os.nice(_NICENESS)
     uploads: Uploads | None = None
@@ -67,7 +65,7 @@ def _suffixes(text: str) -> list[str]:
 def _tell(line: dict[str, object]) -> None:
     try:
         print(json.dumps(line), flush=True)
-    except BrokenPipeError:  # the node has ended meanwhile
+    except BrokenPipeError:  # the node has ended
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 

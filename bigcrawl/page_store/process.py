@@ -1,8 +1,4 @@
-"""Starts processes that upload, and reads what they tell.
-
-Nobody can end a call of a store that hangs, but a process that makes it can be ended. So nodes and commands upload by
-processes.
-"""
+"""Starts processes that upload, and reads their output. A hung call of a store cannot be ended, but its process can."""
 
 from __future__ import annotations
 
@@ -22,16 +18,14 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 STALL_S: Final = 300.0
-"""How long nothing may move, neither 8 MiB to the store nor a file, before a process gives up."""
+"""A process without progress gives up."""
 STOP_S: Final = 5.0
 
 
 class UploadError(TransientStoreError):
-    """A process could not upload all.
+    """A process could not upload all files.
 
-    Attributes:
-        at: the name of the file that it tried last; empty if it tried none.
-        refused: names of the files that the store refused, if it was offered all; empty if too many in a row.
+    `at` is the last file that it tried. `refused` is empty if too many files in a row were refused.
     """
 
     def __init__(self, reason: str, at: str = "", refused: Sequence[str] = ()) -> None:
@@ -42,15 +36,10 @@ class UploadError(TransientStoreError):
 
 @dataclass(frozen=True, slots=True)
 class UploadOrders:
-    """What processes upload, and whereto.
+    """What to upload, and where to.
 
-    Attributes:
-        directory: of the files.
-        url: of the store.
-        known: how names of indexes end.
-        required: of these, the indexes that each file gets before it is uploaded.
-        refusals_max: after how many refused files in a row a process ends.
-        stall_s: how long nothing may move.
+    Each file needs its `required` indexes. A process ends after `refusals_max` refused files in a row, or `stall_s`
+    without progress.
     """
 
     directory: Path
@@ -61,7 +50,6 @@ class UploadOrders:
     stall_s: float = STALL_S
 
     def command(self, wait_s: float, after: str) -> list[str]:
-        """Return the command of a process that waits so long for indexes, and begins behind this file."""
         command = [sys.executable, "-m", "bigcrawl.page_store", str(self.directory), self.url]
         command += ["--known", ",".join(self.known), "--required", ",".join(self.required)]
         command += ["--refusals", str(self.refusals_max), "--stall", f"{self.stall_s:g}"]
@@ -69,17 +57,9 @@ class UploadOrders:
 
 
 class UploadProcess:
-    """A process at work, which ends by itself: nothing that its store does holds it longer than `UploadOrders.stall_s`.
-
-    It has a session of its own, and goes on if the one that started it ends.
-    """
+    """An upload process, which ends by itself and survives the process that started it."""
 
     def __init__(self, orders: UploadOrders, wait_s: float = 0.0, after: str = "") -> None:
-        """Start it.
-
-        Raises:
-            OSError: it cannot be started.
-        """
         self._directory = orders.directory
         self._complaint = tempfile.TemporaryFile()  # noqa: SIM115 - closed by `uploaded`
         self._process = subprocess.Popen(
@@ -87,7 +67,7 @@ class UploadProcess:
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=self._complaint,
-            env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))},  # of an egg too
+            env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))},  # for eggs
             start_new_session=True,
         )
         self.pid = self._process.pid
@@ -96,11 +76,7 @@ class UploadProcess:
         return f"<UploadProcess {self.pid}>"
 
     def uploaded(self) -> Iterator[Uploaded]:
-        """Yield what became of each file, until the process has ended. Call it once.
-
-        Raises:
-            UploadError: the process has failed, or was killed.
-        """
+        """Yield the result of each file until the process has ended; raise UploadError if it failed."""
         failure: dict[str, Any] = {}
         assert self._process.stdout is not None
         with self._complaint, self._process.stdout as lines:
@@ -116,16 +92,13 @@ class UploadProcess:
                 raise UploadError(reason, failure.get("at", ""), failure.get("refused", ()))
 
     def leave(self) -> None:
-        """Listen no longer. The process goes on."""
+        """Stop reading; the process continues."""
         assert self._process.stdout is not None
         self._process.stdout.close()
         self._complaint.close()
 
     def stop(self) -> bool:
-        """End it; what it has not moved is here. False: it was killed, but a disk or a mount that hangs still holds it.
-
-        Waits for `STOP_S` at most, and as long once more after killing it.
-        """
+        """End the process; False if a hung disk or mount still holds it."""
         for end in (self._process.terminate, self._process.kill):
             end()
             try:
@@ -141,9 +114,8 @@ class UploadProcess:
         return f"the process that uploads ended with status {status}: {last[:500]}"
 
     def _read(self, line: bytes) -> Uploaded | dict[str, Any]:
-        """Read a line: what became of a file, or why the process has failed."""
         try:
             told = read_json(line)
             return told if "error" in told else Uploaded(**{**told, "path": self._directory / told["path"]})
-        except (ValueError, TypeError, KeyError) as problem:  # it was killed, or is of another version
+        except (ValueError, TypeError, KeyError) as problem:  # killed, or another version
             return {"error": f"the process that uploads said {line[:200]!r}: {problem!r}"}

@@ -18,17 +18,13 @@ if TYPE_CHECKING:
 
 POLL_S: Final = 0.5
 REFUSALS_MAX: Final = 2
-"""After so many files in a row that a store refuses it is taken to refuse all, and is left in peace for a while."""
+"""After this many refused files in a row, the store is assumed to refuse all."""
 
 
 class Uploaded(NamedTuple):
-    """What became of one file.
+    """The result for one file, which stays here if there was a problem.
 
-    Attributes:
-        path: of the WARC file, which is still there if there was a problem.
-        bytes: of it and its indexes.
-        was_there: whether the store had the WARC file already, from a process that was killed.
-        problem: why it stays here; empty if it was moved.
+    `bytes` includes its indexes. `was_there`: the store already had the file.
     """
 
     path: Path
@@ -38,17 +34,9 @@ class Uploaded(NamedTuple):
 
 
 class Uploads:
-    """The uploads of a directory's files.
+    """The uploads of a directory's files, which need their `required` indexes first.
 
-    Args:
-        store: where they go, each under its own name.
-        known: how names of indexes end; those that are there go with their file.
-        required: of these, the indexes without which a file is not uploaded: they are still to be made.
-        refusals_max: after how many files in a row that the store refuses it is taken to refuse all.
-
-    Attributes:
-        at: the name of the file that was tried last; empty if none was.
-        refused: names of the files that the store refused, once all were tried; empty if it refused too many in a row.
+    `at` is the last file that was tried; `refused` is empty if too many files in a row were refused.
     """
 
     def __init__(
@@ -66,20 +54,10 @@ class Uploads:
         return f"<Uploads to {self._store.url}>"
 
     def of_directory(self, directory: Path, wait_s: float = 0.0, after: str = "") -> Iterator[Uploaded]:
-        """Upload file after file, by name, until none is left but those that others have locked or are not indexed.
+        """Upload files, those after `after` first; wait `wait_s` for locked or unindexed ones.
 
-        A file that the store refuses, as it may one of a name, keeps no others, unless `refusals_max` are refused in a
-        row. Whoever begins behind the last of these the next time gets to the others.
-
-        Args:
-            directory: others may upload its files at the same time.
-            wait_s: how long to wait for those.
-            after: the name of a file. Those behind it come first.
-
-        Raises:
-            TransientStoreError: the store refuses a file or fails; raised after others were tried. Files that are not
-                in the store are still here.
-            OSError: the directory cannot be read.
+        A refused file does not stop others, unless `refusals_max` are refused in a row. TransientStoreError is raised
+        at the end.
         """
         until_s = time.monotonic() + wait_s
         refused: dict[Path, TransientStoreError] = {}
@@ -116,15 +94,8 @@ class Uploads:
         return done
 
     def upload(self, path: Path) -> Uploaded | None:
-        """Upload a WARC file with its indexes. None if it is locked elsewhere, is gone, or has no index yet.
-
-        Raises:
-            TransientStoreError: the store refuses or fails; nothing is removed.
-            OSError: the disk fails.
-
-        Cost: reads the file twice, once to send it and once for its checksum; 30 MB of memory.
-        """
-        if not self._is_indexed(path):  # nor is it locked: whoever makes its indexes may want to begin just now
+        """Upload a WARC file with its indexes; None if it is locked, gone, or not indexed yet."""
+        if not self._is_indexed(path):  # without locking it, which would stop an indexer
             return None
         with locked(path) as is_ours:
             if not is_ours or not self._is_indexed(path):
@@ -152,13 +123,13 @@ class Uploads:
                 self._put(path)
             self._store.check_mark()
             files = OsFiles()
-            for each in (*indexes, path):  # a WARC file without index is indexed again: costly, but harmless
+            for each in (*indexes, path):  # a crash between them only costs a new index
                 files.remove(each)
             files.sync_directory(path.parent)
         return Uploaded(path, size, was_there=bool(held))
 
     def _require_store(self, directory: Path) -> None:
-        """Require that a store that is a directory is the one that files of this directory were moved to before."""
+        """Require the directory that earlier files were moved to."""
         directory_mark = DirectoryMark(directory)
         if not self._store.may_be_unmounted or not directory_mark.exists():
             return
@@ -177,9 +148,9 @@ class Uploads:
             store.put(path.name, path)
             if store.holds(path.name, path):
                 return
-            store.remove(path.name)  # it was not there before
+            store.remove(path.name)
         except TransientStoreError:
-            _read_through(path, store.note_progress)  # if the disk fails here, other files must not wait for this one
+            _read_through(path, store.note_progress)  # raises if this disk fails
             raise
         _read_through(path, store.note_progress)
         raise TransientStoreError(f"the store {store.url} does not have the bytes of {path.name} that were sent")
@@ -192,9 +163,4 @@ def _read_through(path: Path, note_progress: Callable[[], object]) -> None:
 
 
 def waiting_files(directory: Path) -> list[Path]:
-    """Return the sealed WARC files of a directory, by name.
-
-    Raises:
-        OSError: it cannot be read.
-    """
     return sorted(path for path in directory.iterdir() if path.name.endswith(WARC_SUFFIX))

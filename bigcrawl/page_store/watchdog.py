@@ -1,4 +1,4 @@
-"""Ends the process if its store stops to answer: a call of it may hang without an error."""
+"""Ends the process if its store hangs."""
 
 from __future__ import annotations
 
@@ -14,12 +14,7 @@ GAVE_UP: Final = 2
 
 
 class Watchdog:
-    """Ends the process with status `GAVE_UP` if nothing has moved for so long.
-
-    Args:
-        stall_s: how long.
-        tell: called before the process ends.
-    """
+    """Ends the process with status `GAVE_UP` after `stall_s` without progress."""
 
     def __init__(self, stall_s: float, tell: Callable[[], object]) -> None:
         self._stall_s = stall_s
@@ -28,7 +23,6 @@ class Watchdog:
         threading.Thread(target=self._watch, name="bigcrawl-watchdog", daemon=True).start()
 
     def note_progress(self) -> None:
-        """Begin to count anew."""
         self._moved_s = time.monotonic()
 
     def _watch(self) -> None:

@@ -1,4 +1,4 @@
-"""Watches whether files that wait for a store fill the disk, in a thread of its own, because a disk may hang."""
+"""Checks whether files that wait for a store fill the disk, in a thread, because a disk may hang."""
 
 from __future__ import annotations
 
@@ -16,15 +16,10 @@ LOOK_S: Final = 1.0
 
 
 class DiskUse:
-    """Watches the disk of a directory. Begin with `start`, end with `stop`.
+    """Watches the disk of a directory, which may be `percent_max` full while files wait for the store.
 
-    Args:
-        directory: of the WARC files.
-        percent_max: how full the disk may be while files wait. If no files wait, the disk may be full of other things.
-        staying: names of files that the store will never take, so that waiting for them would never end. May change.
-
-    Attributes:
-        complaint: a sentence that says what is too full; empty if nothing is. As of the last look.
+    `staying` has names of files that are not waited for, and may change. `complaint` is the last problem found, as a
+    sentence, or empty.
     """
 
     def __init__(self, directory: Path, percent_max: int, staying: Container[str] = ()) -> None:
@@ -38,11 +33,9 @@ class DiskUse:
         return f"<DiskUse {self.complaint!r}>"
 
     def start(self) -> None:
-        """Look every second from now on."""
         threading.Thread(target=self._watch, name="warc-disk-use", daemon=True).start()
 
     def stop(self) -> None:
-        """End the thread, soon."""
         self._is_over.set()
 
     def _watch(self) -> None:
@@ -50,7 +43,7 @@ class DiskUse:
             try:
                 self.complaint = self._look()
             except OSError:
-                self.complaint = ""  # whatever writes there reports what is wrong
+                self.complaint = ""  # the writers there report the error
             self._is_over.wait(LOOK_S)
 
     def _look(self) -> str:
@@ -65,11 +58,7 @@ class DiskUse:
 
 
 def percent_used(directory: Path) -> float:
-    """How full a disk is, counted as `df` does, without the space that only root may use.
-
-    Raises:
-        OSError: it cannot be read.
-    """
+    """Return how full a disk is, counted as `df` does, without the space reserved for root."""
     disk = os.statvfs(directory)
     used = disk.f_blocks - disk.f_bfree
     return 100 * used / max(1, used + disk.f_bavail)

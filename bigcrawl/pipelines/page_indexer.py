@@ -1,13 +1,8 @@
-"""Has the WARC files of a node indexed as they are sealed, and those that an earlier run left without an index.
+"""Indexes the WARC files of a node after they are sealed, and those that earlier runs left without an index.
 
-Large files are indexed by a process of their own, one at a time and at low priority, because a gibibyte takes some 20
-seconds of CPU, during which Python threads would slow the crawl's own. Small ones take some milliseconds in a thread,
-unless Parquet is to be made: what that imports would stay in the node's memory.
-Nothing waits for an index, so neither delays a page. If an index is not made, because the disk is full or the process
-dies, it is tried again every five minutes. If the node is killed, the file is indexed after the next start.
-
-A process that is still working at the end of the crawl is left to finish, in a session of its own. What the thread is
-still working at then, because the disk is slow, is left to such a process, which waits for the end of the node.
+A large file takes some 20 seconds of CPU per gibibyte, which would slow the crawl's threads, so a process of low
+priority indexes it. Small files take milliseconds in a thread, except as Parquet, whose imports would stay in memory.
+No page waits for an index. A failed index is retried every five minutes, and after the next start.
 """
 
 from __future__ import annotations
@@ -31,29 +26,23 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 SMALL_BYTES: Final = 4 << 20
-AGAIN_S: Final = 300.0  # until a file is tried again: a large one is too costly to be tried often
+AGAIN_S: Final = 300.0  # until a retry; a large file is costly
 _REMEDY: Final = "the next start makes it, or `scrapy frontier warc index`"
 
 
 class PageIndexer:
-    """Makes indexes in the background, file after file.
-
-    Args:
-        kinds: which, as in `bigcrawl.page_index.index_files`; with none, nothing is made.
-        mode: permissions of the indexes.
-        is_made: called in the indexer's thread for each file that was indexed.
-    """
+    """Makes indexes in the background, file after file, and calls `is_made` in its thread after each."""
 
     def __init__(self, kinds: Sequence[str], mode: int, is_made: Callable[[Indexed], object]) -> None:
         self._kinds = kinds
         self._mode = mode
         self._is_made = is_made
         self._waiting: queue.SimpleQueue[Path | None] = queue.SimpleQueue()
-        self._again_s: dict[Path, float] = {}  # files to be tried again, and when, on the monotonic clock
+        self._again_s: dict[Path, float] = {}  # files to retry, and when, on the monotonic clock
         self._is_ending = threading.Event()
         self._process: subprocess.Popen[bytes] | None = None
-        self._here: Path | None = None  # the file that the thread itself is indexing
-        self._left: subprocess.Popen[bytes] | None = None  # goes on when the crawl has ended
+        self._here: Path | None = None  # the file that the thread is indexing
+        self._left: subprocess.Popen[bytes] | None = None  # outlives the crawl
         self._thread = threading.Thread(target=self._run, name="warc-index", daemon=True)
         self._starting = threading.Lock()
 
@@ -61,7 +50,7 @@ class PageIndexer:
         return f"<PageIndexer waiting={self._waiting.qsize()}>"
 
     def add(self, path: Path) -> None:
-        """Have a sealed file indexed that has no index yet. From any thread; raises nothing."""
+        """Index a sealed file if it has no index. Thread-safe; raises nothing."""
         if not self._kinds:
             return
         self._waiting.put(path)
@@ -70,19 +59,15 @@ class PageIndexer:
                 self._thread.start()
 
     def add_missing(self, directory: Path) -> None:
-        """Have the sealed files of a directory indexed that lack an index.
-
-        Raises:
-            OSError: the directory cannot be read.
-        """
+        """Index the sealed files of a directory that lack an index."""
         if self._kinds:
             for path in unindexed(directory, self._kinds):
                 self.add(path)
 
     def end(self, within_s: float) -> None:
-        """Wait for what is left, but not longer than this. A process that is still working then is left to finish.
+        """Wait for the remaining files, but not longer than this.
 
-        A file that is being indexed here is left to a process, because the end of this one would break it off.
+        A running process is left to finish. A file that the thread is indexing is given to a new process.
         """
         self._waiting.put(None)
         if self._thread.ident is None:
@@ -125,7 +110,7 @@ class PageIndexer:
             self._is_made(indexed)
 
     def _next(self) -> Path | None:
-        """Wait for a file: a new one, or else one that is to be tried again. None at the end."""
+        """Wait for a new file, or else return one that is due for a retry; None at the end."""
         again = self._again_s
         rest_s = max(0.0, min(again.values()) - time.monotonic()) if again else None
         try:
@@ -183,6 +168,6 @@ class PageIndexer:
             stdin=subprocess.DEVNULL,
             stdout=output,
             stderr=output,
-            env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))},  # of an egg too
+            env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))},  # also that of an egg
             start_new_session=True,
         )

@@ -1,4 +1,4 @@
-"""Ships the WARC files of a node to a store, and pauses the crawl while those that wait fill the disk."""
+"""Uploads the WARC files of a node to a store, and pauses the crawl while waiting files fill the disk."""
 
 from __future__ import annotations
 
@@ -9,8 +9,6 @@ from typing import TYPE_CHECKING, Final
 from scrapy.utils.asyncio import CallLaterResult, call_later, run_in_thread
 
 from bigcrawl.page_index.index_files import SUFFIXES
-from bigcrawl.pipelines.disk_use import DiskUse
-from bigcrawl.pipelines.page_uploader import PageUploader
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -19,7 +17,9 @@ if TYPE_CHECKING:
 
     from bigcrawl.config import CrawlConfig
     from bigcrawl.page_store.uploads import Uploaded
+    from bigcrawl.pipelines.disk_use import DiskUse
     from bigcrawl.pipelines.engine_pause import EnginePause
+    from bigcrawl.pipelines.page_uploader import PageUploader
 
 logger = logging.getLogger(__name__)
 
@@ -29,13 +29,7 @@ _REMEDY: Final = "if no line above says why they wait, see `scrapy frontier warc
 
 
 class PageShipping:
-    """Ships files from `begin` to `end`; without BIGCRAWL_WARC_STORE_URL it does nothing.
-
-    Args:
-        directory: of the files.
-        config: of the crawl.
-        pause: of the engine.
-    """
+    """Uploads files from `begin` to `end`; without BIGCRAWL_WARC_STORE_URL it does nothing."""
 
     def __init__(self, crawler: Crawler, directory: Path, config: CrawlConfig, pause: EnginePause) -> None:
         self._crawler = crawler
@@ -44,44 +38,46 @@ class PageShipping:
         self._timer: CallLaterResult | None = None
         self._has_complained = False
         self._uploader: PageUploader | None = None
+        self._disk: DiskUse | None = None
         self._uncounted: deque[Uploaded | None] = deque()  # filled by the uploader's thread
         if config.warc_store_url is not None:
+            from bigcrawl.pipelines.disk_use import DiskUse
+            from bigcrawl.pipelines.page_uploader import PageUploader
+
             required = [SUFFIXES[kind] for kind in config.warc_indexes]
             self._uploader = PageUploader(
                 directory, config.warc_store_url, tuple(SUFFIXES.values()), required, self._uncounted.append
             )
-        staying = self._uploader.staying if self._uploader is not None else ()
-        self._disk = DiskUse(directory, config.warc_disk_percent_max, staying)
+            self._disk = DiskUse(directory, config.warc_disk_percent_max, self._uploader.staying)
 
     def __repr__(self) -> str:
         return f"<PageShipping {self._uploader!r}>"
 
     def begin(self) -> None:
-        """Start, with the files of earlier runs."""
-        if self._uploader is not None:
+        if self._uploader is not None and self._disk is not None:
             self._uploader.start()
             self._disk.start()
-            self._look()
+            self._look(self._disk)
 
     def look(self) -> None:
-        """Ship the files that are in the directory now. May be called from any thread; raises nothing."""
+        """Upload the files that are in the directory now. Thread-safe; raises nothing."""
         if self._uploader is not None:
             self._uploader.look()
 
     async def end(self, within_s: float) -> None:
-        """Ship what is left, but wait no longer than this. A process that is still working then is left to finish."""
+        """Upload the remaining files, but wait no longer than this. A running process is left to finish."""
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
-        self._disk.stop()
-        if self._uploader is not None:
+        if self._uploader is not None and self._disk is not None:
+            self._disk.stop()
             await run_in_thread(self._uploader.end, within_s)
             self._count_uploads()
 
-    def _look(self) -> None:
-        self._timer = call_later(LOOK_S, self._look)
+    def _look(self, disk: DiskUse) -> None:
+        self._timer = call_later(LOOK_S, self._look, disk)
         self._count_uploads()
-        complaint = self._disk.complaint
+        complaint = disk.complaint
         if bool(complaint) == self._has_complained:
             return
         self._has_complained = bool(complaint)
@@ -94,7 +90,7 @@ class PageShipping:
             self._pause.end(_REASON)
 
     def _count_uploads(self) -> None:
-        """Count files and failures. Runs in the crawl's thread, the only one that may change stats."""
+        """Count files and failures, in the crawl's thread, the only one that may change stats."""
         stats = self._crawler.stats
         while self._uncounted:
             done = self._uncounted.popleft()

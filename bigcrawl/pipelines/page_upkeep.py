@@ -1,4 +1,4 @@
-"""Shows other machines which WARC file is being written, and looks for files whose writers have died meanwhile."""
+"""Marks the WARC file in use for other machines, and looks for files whose writers have died."""
 
 from __future__ import annotations
 
@@ -13,11 +13,10 @@ if TYPE_CHECKING:
 
 
 class PageUpkeep:
-    """Calls two functions over and over, until it is ended.
+    """Calls two functions repeatedly, until it is ended.
 
-    Args:
-        beat: called every `BEAT_S`; touches the file that is written.
-        look: called every `QUIET_S`, after which a file that was doubtful at the last look is quiet or written.
+    `beat`, called every `BEAT_S`, touches the file in use. `look` is called every `QUIET_S`, so that a file with an
+    uncertain writer is either quiet or in use at the next call.
     """
 
     def __init__(self, beat: Callable[[], Any], look: Callable[[], Any]) -> None:
@@ -28,12 +27,10 @@ class PageUpkeep:
         return f"<PageUpkeep timers={len(self._timers)}>"
 
     def begin(self) -> None:
-        """Call each for the first time after its interval."""
         for function in self._every:
             self._wait(function)
 
     def end(self) -> None:
-        """Call them no more."""
         for timer in self._timers.values():
             timer.cancel()
         self._timers.clear()

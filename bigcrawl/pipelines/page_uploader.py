@@ -1,15 +1,14 @@
-"""Has the sealed WARC files of a node moved into a store, by processes of their own, one after another.
+"""Moves the sealed WARC files of a node into a store, by one process after another.
 
-A process uploads what is in the directory, and ends. It may hang or be killed: what it has not moved, the next one
-does. Nothing of the crawl waits for it. While the store is away, one line says so, and it is asked again after 10
-seconds, and then less and less often, up to every five minutes. The process that follows one that failed begins behind
-the file at which that ended: whatever files a store refuses, or hangs at, others go on.
+A process may hang or be killed: the next one uploads the rest, and the crawl never waits for it. While the store is
+away, which is logged once, retries follow after 10 seconds to five minutes. After a failure the next process begins
+with the following file, so that a file that the store refuses, or hangs at, does not hold up the others.
 
-| when | what is started |
+| when | started |
 |---|---|
-| files of earlier runs are found, or a file has its indexes | a process, or a further one once the running one ends |
+| files of earlier runs are found, or a file has its indexes | a process, after the running one |
 | a process has failed | the next one, after a rest |
-| the crawl ends | a last one, which also waits for indexes; it is left to finish, in a session of its own |
+| the crawl ends | a last one, which also waits for indexes and may outlive the crawl |
 """
 
 from __future__ import annotations
@@ -29,24 +28,16 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 REST_S, REST_S_MAX = 10.0, 300.0
-LOOK_S: Final = 600.0  # until files are looked at again that another process had locked and did not move
+LOOK_S: Final = 600.0  # until another look at files that another process had locked and did not move
 WAIT_AT_END_S: Final = 600.0
 _REMEDY: Final = "the next start uploads them, or `scrapy frontier warc upload`"
 
 
 class PageUploader:
-    """Uploads files in the background.
+    """Uploads files in the background, each once it has all indexes whose suffixes are in `required`.
 
-    Args:
-        directory: of the files.
-        url: of the store.
-        known: the suffixes of indexes.
-        required: those of `known` that each file gets before it is uploaded.
-        note: called in the uploader's thread for each file that was uploaded, and with None for each failure.
-
-    Attributes:
-        staying: names of files that cannot be uploaded until an operator mends them, as far as is known. Changed by the
-            uploader's thread.
+    `note` is called in the uploader's thread for each uploaded file, and with None for each failure. `staying` has the
+    names of files that only an operator can repair.
     """
 
     def __init__(
@@ -69,23 +60,20 @@ class PageUploader:
         self._told: set[str] = set()
         self.staying: set[str] = set()
         self._process: UploadProcess | None = None
-        self._left: UploadProcess | None = None  # the last process, which nobody waits for
+        self._left: UploadProcess | None = None  # the last process, which may outlive the crawl
         self._thread = threading.Thread(target=self._run, name="warc-upload", daemon=True)
 
     def __repr__(self) -> str:
         return f"<PageUploader {self._url}{' away' if self._is_away else ''}>"
 
     def start(self) -> None:
-        """Start, with the files that are in the directory."""
         self._wake.set()
         self._thread.start()
 
     def look(self) -> None:
-        """Upload the files that are in the directory now. May be called from any thread; raises nothing."""
         self._wake.set()
 
     def end(self, within_s: float) -> None:
-        """Upload what is left, but wait no longer than this. A process that is still working then is left to finish."""
         self._is_ending.set()
         self._wake.set()
         self._thread.join(within_s)
@@ -124,10 +112,10 @@ class PageUploader:
         try:
             return bool(waiting_files(self._directory))
         except OSError:
-            return False  # whatever writes there reports what is wrong
+            return False  # the writers there report the error
 
     def _upload(self, wait_s: float) -> bool:
-        """Run a process to its end; False if the store failed."""
+        """Run a process to its end; return False if the store failed."""
         has_moved = False
         try:
             self._process = UploadProcess(self._orders, wait_s, self._after)
@@ -162,7 +150,7 @@ class PageUploader:
             logger.error("%(problem)s", {"problem": done.problem})
 
     def _heed_refused(self, refused: set[str], error: str) -> None:
-        """Have the crawl not wait for files that a store refuses while it takes others. They are tried again."""
+        """Stop waiting for files that the store refuses while it takes others. They are retried."""
         self._is_away = False
         if new := sorted(refused - self.staying):
             self.staying.update(new)

@@ -1,17 +1,16 @@
-"""The exchanges of a crawl on their way into WARC files: written in order, and kept until they are safe.
+"""Writes exchanges into WARC files in order, and keeps each until it is safe.
 
 If the disk accepts no more:
 
 | state | entered when | meanwhile |
 |---|---|---|
 | flushed | the crawl begins; the last waiting exchange is written | exchanges are written as they come |
-| stuck | a write or a sync fails | the engine is paused, the log says so once; the oldest is tried every second |
+| stuck | a write or a sync fails, which is logged once | the engine is paused; the oldest is tried every second |
 
-While stuck, the engine hands out no requests, so at most the exchanges being fetched when the write failed wait in
-memory. Once there is room, the engine continues with its next heartbeat, within five seconds.
+While stuck, only exchanges that were in flight when the write failed wait in memory.
 
-A page is safe once it is on the medium, if syncs are asked for, and otherwise once the kernel has it. A hanging disk is
-reported once, and nothing counts as safe meanwhile.
+A page is safe once it is on the medium, if syncs are configured, and otherwise once the kernel has it. A hanging disk
+is reported once, and nothing counts as safe meanwhile.
 """
 
 from __future__ import annotations
@@ -51,16 +50,7 @@ class PageWrites:
         stats_buffer: StatsBuffer,
         retry_seconds: float,
     ) -> None:
-        """Begin.
-
-        Args:
-            directory: of the files, for messages.
-            writer: writes them.
-            disk: syncs them, and counts what is safe.
-            pause: pauses the engine while there is no room.
-            stats_buffer: counts.
-            retry_seconds: how long to wait before a failed write is tried again.
-        """
+        """`directory` is for messages; `disk` syncs, and counts safe pages."""
         self._directory = directory
         self._writer = writer
         self._disk = disk
@@ -69,7 +59,7 @@ class PageWrites:
         self._retry_seconds = retry_seconds
         self._unwritten: deque[Exchange | Note] = deque()
         self._unsafe: deque[Exchange | Note] = deque()  # written, and kept until a sync has confirmed them
-        self._last: Written | None = None  # what was written last
+        self._last: Written | None = None
         self._is_hanging = False
         self._retry: CallLaterResult | None = None
 
@@ -77,33 +67,31 @@ class PageWrites:
         return f"<PageWrites {self._writer!r} unwritten={len(self._unwritten)}>"
 
     def is_flushed(self) -> bool:
-        """Whether everything downloaded so far is with the kernel. While it is not, hand out no requests."""
+        """Whether the kernel has everything downloaded so far. Until then, hand out no requests."""
         self._heed_disk()
         return not self._unwritten
 
     @property
     def pages(self) -> int:
-        """How many pages, and notes on pages, there were so far."""
+        """The number of pages, and notes on pages, so far."""
         return self._disk.written + len(self._unwritten)
 
     @property
     def safe_pages(self) -> int:
-        """How many of them, counted from the first, are safe."""
+        """The number of safe pages and notes, counted from the first."""
         return self._disk.safe
 
     def hurry(self) -> None:
-        """Let the next sync begin now."""
         self._disk.hurry()
 
     @property
     def unwritten_count(self) -> int:
-        """How many exchanges wait for room on the disk."""
         return len(self._unwritten)
 
     def end(self) -> None:
-        """Write what still waits, if it can be, and nothing later."""
+        """Write the waiting exchanges if possible, and nothing later."""
         self._try_again()
-        # The timer was set again by that call, and would write after closing.
+        # That call may have set the timer again, which would write after closing.
         self._cancel_retry()
         if self._unwritten:
             logger.error(
@@ -112,19 +100,17 @@ class PageWrites:
             )
 
     def write(self, item: Exchange | Note) -> Written | None:
-        """Write an item, or keep it until there is room. Return what was written; None if it waits.
+        """Write an item, or keep it until there is room. Return the written record; None if it waits.
 
-        Raises:
-            Exception: it cannot be written, and it is not the disk's fault. It is not kept.
+        An exception that is not the disk's fault is raised, and the item is not kept.
         """
         self._unwritten.append(item)
-        # If others are waiting, it waits for its turn; the timer is running.
+        # Behind others it waits its turn; the timer is running.
         if len(self._unwritten) == 1:
             self._write_waiting()
         return None if self._unwritten else self._last
 
     def _write_waiting(self) -> None:
-        """Write in order until everything is written or the disk refuses."""
         while self._unwritten:
             try:
                 written = self._writer.write(self._unwritten[0])
@@ -157,7 +143,7 @@ class PageWrites:
             self._unsafe.popleft()
 
     def _heed_disk(self) -> None:
-        """React to syncs: what a failed one should have covered is written again, to a new file."""
+        """React to syncs: after a failed one, rewrite everything that it should have covered to a new file."""
         if (error := self._disk.error) is not None:
             self._forget_safe()
             self._disk.begin_again()
@@ -189,7 +175,6 @@ class PageWrites:
             self._retry_later()
 
     def _retry_later(self) -> None:
-        """Set the timer. There is never more than one."""
         self._cancel_retry()
         self._retry = call_later(self._retry_seconds, self._try_again)
 

@@ -1,18 +1,13 @@
-"""Stores every exchange of the crawl in WARC files. Works in any Scrapy project, with any scheduler.
+"""Stores every exchange of the crawl in WARC files, in any Scrapy project, with any scheduler.
 
 ``ITEM_PIPELINES = {"bigcrawl.pipelines.warc.WarcPipeline": 900}`` and ``BIGCRAWL_WARC_DIR`` switch it on. Items pass
-through it unchanged. What it stores are responses, taken from Scrapy's ``response_downloaded`` signal: directly after
-the download handler and before any middleware has unpacked or replaced them. So the files also contain robots.txt
-fetches, redirects and error pages. They do not contain responses from Scrapy's HTTP cache, or responses aborted with
-``StopDownload(fail=True)``.
-
-If the disk accepts no more, the engine is paused, and exchanges wait in memory (`pipelines.page_writes`).
+through it unchanged. It stores responses from Scrapy's ``response_downloaded`` signal, before any middleware has
+decoded or replaced them. So the files also contain robots.txt fetches, redirects and error pages, but no responses from
+Scrapy's HTTP cache or aborted with ``StopDownload(fail=True)``.
 
 A scheduler that acknowledges requests reads `PageWrites.pages` when a request has ended, and acknowledges it once
 `PageWrites.safe_pages` has reached that number. Then neither a crash, nor a stop on a full disk, nor a power failure
-loses anything that was acknowledged. With such a scheduler, pages are safe once they are on the medium, if
-BIGCRAWL_WARC_SYNC_SECONDS says so; otherwise once the kernel has them. A hanging disk is reported once, and nothing is
-acknowledged meanwhile.
+(with BIGCRAWL_WARC_SYNC_SECONDS) loses an acknowledged page. `pipelines.page_writes` handles full and hanging disks.
 """
 
 from __future__ import annotations
@@ -28,6 +23,7 @@ from weakref import WeakKeyDictionary
 import scrapy
 from scrapy import signals
 from scrapy.exceptions import NotConfigured
+from scrapy.http import HtmlResponse
 from scrapy.utils.asyncio import call_later, run_in_thread
 from scrapy.utils.defer import deferred_from_coro, maybe_deferred_to_future
 
@@ -35,6 +31,7 @@ from bigcrawl import __version__
 from bigcrawl.clock import SystemClock
 from bigcrawl.config import read_config
 from bigcrawl.exceptions import ConfigError
+from bigcrawl.links.page import charset_of
 from bigcrawl.page_index.index_files import remove_indexes
 from bigcrawl.pipelines.engine_pause import EnginePause
 from bigcrawl.pipelines.page_indexer import PageIndexer
@@ -42,6 +39,7 @@ from bigcrawl.pipelines.page_shipping import PageShipping
 from bigcrawl.pipelines.page_upkeep import PageUpkeep
 from bigcrawl.pipelines.page_writes import PageWrites
 from bigcrawl.scheduler.adapter.registry import frontier_of, register_notes, register_storage, storage_of
+from bigcrawl.scheduler.adapter.request_codec import PARENT
 from bigcrawl.stats_buffer import StatsBuffer
 from bigcrawl.warc.directory_mark import DirectoryMark
 from bigcrawl.warc.files import LOCKS_REMEDY, OsFiles, lacks_locks
@@ -49,7 +47,7 @@ from bigcrawl.warc.group_commit import GroupCommit
 from bigcrawl.warc.origins import ORIGINS_MAX, Origins
 from bigcrawl.warc.records import Exchange, Note, Truncation, new_record_id
 from bigcrawl.warc.recovery import recover
-from bigcrawl.warc.segments import WarcWriter
+from bigcrawl.warc.segments import Sealing, WarcWriter
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -70,18 +68,17 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-# A crawl that ends by itself has perhaps no next start: it waits so long for a disk that has much to write.
+# A crawl that ends by itself might have no next start, so it waits longer for a slow disk.
 DISK_AT_END_SECONDS = 60.0
 _LOOK_SECONDS = 0.25
-# The node must end within ten seconds of SIGTERM, and these come one after another. What is not done by then, the next
-# start does.
+# The node must end within ten seconds of SIGTERM, and these follow one another. The next start does the rest.
 DISK_AT_CLOSE_SECONDS = 4.0
 RECOVERY_AT_CLOSE_SECONDS = 2.0
 INDEX_AT_CLOSE_SECONDS = 2.0
 UPLOAD_AT_CLOSE_SECONDS = 1.0
 
 _SCHEMES = ("http://", "https://")
-# "partial" is not a truncation: Scrapy sets it for every body that ends when the server closes the connection.
+# "partial" is not a truncation: Scrapy sets it for every body that ends with the connection.
 _TRUNCATIONS: dict[str, Truncation] = {
     "truncated": "length",
     "truncated-time": "time",
@@ -91,16 +88,7 @@ _TRUNCATIONS: dict[str, Truncation] = {
 
 
 class WarcPipeline:
-    """Stores the crawl's exchanges; see the module.
-
-    Args:
-        directory: must exist.
-        retry_seconds: how long to wait before a failed write is tried again.
-        files: changes the files on disk.
-
-    Attributes:
-        writes: what was given to the files, and what waits.
-    """
+    """Stores the crawl's exchanges; see the module. `directory` must exist."""
 
     def __init__(
         self,
@@ -136,7 +124,7 @@ class WarcPipeline:
         if whole.source.pattern:
             raise NotConfigured("pages of BIGCRAWL_SOURCE are stored already")
         config = whole.crawl
-        # Without the add-on, which sets a default, pages are stored only where a project asks for it.
+        # Without the add-on, which sets a default, pages are stored only if the project asks for it.
         if config.warc_dir is None or crawler.settings.get("BIGCRAWL_WARC_DIR") is None:
             raise NotConfigured("BIGCRAWL_WARC_DIR is not set: pages are not stored")
         if storage_of(crawler) is not None:
@@ -195,7 +183,10 @@ class WarcPipeline:
             if not request.url.startswith(_SCHEMES):
                 return
             record_id = self._record_ids[request] = new_record_id()
-            exchange = _exchange(request, response, self._clock.now_ms(), record_id, self._download_ms(request))
+            notes = _notes(request, response, self._download_ms(request))
+            if (frontier := frontier_of(self._crawler)) and (held := frontier.started.held_of(request)):
+                notes["key"] = f"{held.fields.key:016x}"
+            exchange = _exchange(request, response, self._clock.now_ms(), record_id, notes)
             written = self.writes.write(exchange)
             self._count_indexed()
             if written is not None:
@@ -207,7 +198,7 @@ class WarcPipeline:
     def note_page(self, request: Request, fields: Mapping[str, str]) -> None:
         """Write a note on the page that answered a request. Raises nothing.
 
-        A page that was never stored, for instance one from Scrapy's HTTP cache, is skipped.
+        A page that was not stored, such as one from Scrapy's HTTP cache, is skipped.
         """
         record_id = self._record_ids.get(request)
         if record_id is None:
@@ -219,33 +210,31 @@ class WarcPipeline:
             logger.exception("a note on %(url)s is not stored", {"url": request.url})
 
     def original_of(self, request: Request) -> str:
-        """The URL of a page with the status and body of the answer to a request; empty if none is known."""
+        """Return the URL of a page with the same status and body as the request's answer; empty if unknown."""
         return self._originals.get(request, "")
 
     def _note_written(self, request: Request, response: Response, written: Written) -> None:
-        """Note what is known of a response's body, now that it was written."""
         origin, frontier = written.origin, frontier_of(self._crawler)
-        # A body that came with an error before was seen by no spider.
+        # The spider did not see a body that came with an error before.
         if origin is not None and origin.status == response.status:
             self._originals[request] = origin.url
         if frontier is not None:
             frontier.started.note_payload(request, response.body, written.payload)
 
     def _download_ms(self, request: Request) -> int:
-        """How long the fetch took: until the last byte by the frontier, until the first one by Scrapy's handlers."""
+        """Return the time to the last byte, as the frontier measures it, or to the first, as Scrapy's handlers do."""
         frontier = frontier_of(self._crawler)
         known = frontier.started.download_ms_of(request) if frontier is not None else None
         return round(request.meta.get("download_latency", 0) * 1000) if known is None else known
 
     async def _end_disk(self) -> bool:
-        """Wait for the disk, and not for long once a signal asks for the end. False: it has not done all."""
         patient_until_ms = self._clock.monotonic_ms() + DISK_AT_END_SECONDS * 1000
         while self._crawler.crawling and not self._disk.has_ended and self._clock.monotonic_ms() < patient_until_ms:
             await run_in_thread(self._disk.end, _LOOK_SECONDS)
         return await run_in_thread(self._disk.end, DISK_AT_CLOSE_SECONDS)
 
     async def _end_recovery(self) -> None:
-        """Wait for recovery, so that tiny crawls recover too, but not for gigabytes, which the next run recovers."""
+        """Wait for recovery, so that tiny crawls recover too; the next run recovers gigabytes."""
         if self._recovery is None:
             return
         timer = call_later(RECOVERY_AT_CLOSE_SECONDS, self._stop_recovery.set)
@@ -282,12 +271,12 @@ class WarcPipeline:
         self._shipping.look()
 
     def _note_sealed(self, path: Path) -> None:
-        """Have a file indexed, and then shipped. Called in the thread that sealed it."""
+        """Index and then upload a file. Called in the thread that sealed it."""
         self._indexer.add(path)
         self._shipping.look()
 
     def _note_indexed(self, indexed: Indexed) -> None:
-        """Note a file. Called in the indexer's thread, where stats may not be changed."""
+        """Called in the indexer's thread, which must not change stats."""
         self._indexed += 1
         self._shipping.look()
 
@@ -298,7 +287,7 @@ class WarcPipeline:
             self._indexed_counted = made
 
 
-def _exchange(request: Request, response: Response, now_ms: int, record_id: bytes, download_ms: int) -> Exchange:
+def _exchange(request: Request, response: Response, now_ms: int, record_id: bytes, notes: dict[str, str]) -> Exchange:
     # The handler only measures the time to the first byte, so the date lies within the fetch.
     latency_ms = int(request.meta.get("download_latency", 0) * 1000)
     ip = response.ip_address
@@ -315,23 +304,26 @@ def _exchange(request: Request, response: Response, now_ms: int, record_id: byte
         ip=None if ip is None or request.meta.get("proxy") else _spelled(ip),
         truncated=_truncation(response.flags),
         record_id=record_id,
-        notes=_notes(request, download_ms),
+        notes=notes,
     )
 
 
-def _notes(request: Request, download_ms: int) -> dict[str, str]:
-    """Return what is known of a fetch, by the names that WARC/1.1 has for it, and `depth` and `priority`."""
+def _notes(request: Request, response: Response, download_ms: int) -> dict[str, str]:
     meta = request.meta
     notes = {"fetchTimeMs": str(download_ms), "depth": str(meta.get("depth", 0)), "priority": str(request.priority)}
     redirected = meta.get("redirect_urls")
-    via = redirected[-1] if redirected else request.headers.get(b"Referer")
+    via = redirected[-1] if redirected else request.headers.get(b"Referer") or meta.get(PARENT)
     if via:
         notes["via"] = via.decode("latin-1") if isinstance(via, bytes) else str(via)
+    if isinstance(response, HtmlResponse) and b"charset" not in (response.headers.get(b"Content-Type") or b"").lower():
+        charset = charset_of(response)
+        if charset is not None:
+            notes["charset"] = charset
     return notes
 
 
 def _pairs(headers: Headers) -> list[tuple[bytes, bytes]]:
-    # The underlying dict has what Scrapy's items() would look up again, name by name.
+    # Scrapy's items() would look up each name again.
     return [(name, value) for name, values in dict.items(headers) for value in values]
 
 
@@ -362,32 +354,21 @@ def _writer(
     if config.politeness.contact:
         info["operator"] = config.politeness.contact
     origins = Origins(ORIGINS_MAX if config.crawl.warc_copies == "by-reference" else 0)
-    return WarcWriter(
-        directory,
-        crawl,
-        node,
-        info=info,
-        clock=clock,
-        files=files,
-        seal_in=disk.submit,
-        note_sealed=note_sealed,
-        origins=origins,
-        mark=DirectoryMark(
-            directory, config.crawl.warc_mode, config.crawl.crawl_dir / "nodes" / f"{config.crawl.machine}.warc-marks"
-        ),
-    )
+    record = config.crawl.crawl_dir / "nodes" / f"{config.crawl.machine}.warc-marks"
+    mark = DirectoryMark(directory, config.crawl.warc_mode, record)
+    sealing = Sealing(run=disk.submit, note=note_sealed)
+    writer = WarcWriter(mark, crawl, node, clock=clock, files=files, sealing=sealing, origins=origins)
+    for name, value in info.items():
+        writer.describe(name, value)
+    return writer
 
 
 def usable_directory(directory: Path) -> Path:
-    """Create the directory if it is missing, durably, and return it.
-
-    Raises:
-        ConfigError: it cannot be created or written to.
-    """
+    """Create the directory durably if it is missing, and return it; raise ConfigError if it is unusable."""
     missing = [each for each in (directory, *directory.parents) if not each.exists()]
     try:
         directory.mkdir(parents=True, exist_ok=True)
-        with suppress(PermissionError):  # a parent that may not be listed may still be written to
+        with suppress(PermissionError):  # an unreadable parent may still be writable
             for made in missing:
                 OsFiles().sync_directory(made.parent)
     except OSError as error:

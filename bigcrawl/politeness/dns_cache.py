@@ -1,13 +1,12 @@
-"""Caches DNS answers and failures, with at most one question a name under way.
+"""Caches DNS answers and failures, with at most one question per name under way.
 
     lookup -> literal?  -> answered
               cached?   -> answered, or DnsError, until the entry expires
               asked?    -> waits for the question under way
               else      -> asks the resolver; the answer or the failure is cached
 
-A failure concerns the host, never the node: DnsError says when to ask again, and the host is snoozed until then. "No
-such name" is an answer and cached like one. If DNS does not answer, the question is repeated with back-off. Cancelling
-one waiter does not cancel the question for others.
+"No such name" is an answer and cached like one. Without an answer from DNS, the question is repeated with back-off.
+Cancelling one waiter does not cancel the question for others.
 """
 
 from __future__ import annotations
@@ -29,12 +28,12 @@ if TYPE_CHECKING:
     from bigcrawl.clock import Clock
 
 FAILURE_FIRST_MS = 10_000
-"""A name server that did not answer is asked again after this time, then after twice as long, and so on."""
+"""The first wait after a question without an answer; it doubles each time."""
 
 FAILURE_LONGEST_MS = 60_000
 
 GRACE_MS = 60_000
-"""A connection may use an answer that expired this recently, because time passes between check and connection."""
+"""A connection may use an answer that expired this recently."""
 
 
 class DnsAnswer(NamedTuple):
@@ -62,7 +61,7 @@ class DnsError(BigcrawlError):
     """A host has no usable address at the moment; ask again after `retry_after_ms`.
 
     `reason` is `not-found` (no such name, or no address), `temporary`, `timeout`, `malformed-name` or `failed`.
-    `failures` is the number of consecutive look-ups of the host that DNS has not answered.
+    `failures` counts consecutive look-ups without an answer.
     """
 
     def __init__(self, host: str, reason: str, retry_after_ms: int, failures: int = 0) -> None:
@@ -76,18 +75,13 @@ class DnsError(BigcrawlError):
 @dataclass(frozen=True, slots=True)
 class _Entry:
     addresses: tuple[str, ...]
-    reason: str  # empty if there are addresses
+    reason: str
     expires_ms: int
-    failures: int = 0  # consecutive look-ups without an answer
+    failures: int = 0
 
 
 class DnsCache:
-    """The addresses of hosts, each looked up once while its answer is valid; for one event loop.
-
-    Guarantees:
-        At most one question a host is under way. At most `entries_max` answers are cached; the least recently used
-        one is dropped first.
-    """
+    """The addresses of hosts, for one event loop. At most `entries_max` answers are cached."""
 
     def __init__(
         self,
@@ -100,16 +94,10 @@ class DnsCache:
         negative_ttl_ms: int = 60_000,
         entries_max: int = 100_000,
     ) -> None:
-        """Cache answers for their TTL, in milliseconds of `clock`.
+        """Cache answers for their TTL, in ms of `clock`.
 
-        Args:
-            resolve: asks for a host's addresses.
-            clock: measures TTLs.
-            ttl_ms: for an answer without TTL.
-            ttl_min_ms: lower bound for how long an answer is cached.
-            ttl_max_ms: upper bound.
-            negative_ttl_ms: how long to cache that a host has no address.
-            entries_max: the most hosts to cache.
+        `ttl_ms` is for answers without TTL, between `ttl_min_ms` and `ttl_max_ms`; `negative_ttl_ms` is for hosts
+        without address.
         """
         self._resolve = resolve
         self._clock = clock
@@ -121,30 +109,26 @@ class DnsCache:
         self.store: AnswerStore | None = None
         self._entries: OrderedDict[str, _Entry] = OrderedDict()
         self._asked: dict[str, asyncio.Task[_Entry]] = {}
-        self._since_ms: dict[str, int] = {}  # when the question about each of those began
+        self._since_ms: dict[str, int] = {}
         self.questions = 0
-        """How many questions the resolver was asked."""
         self.hits = 0
-        """How many look-ups were answered from memory, failures included."""
+        """Look-ups answered from memory, failures included."""
         self.shared_hits = 0
-        """How many were answered by the store."""
         self.failures: dict[str, int] = {}
-        """How many questions failed, by the `reason` of a `DnsError`."""
+        """By the `reason` of a `DnsError`."""
         self.times = Histogram()
-        """How long questions took."""
 
     def __repr__(self) -> str:
         return f"DnsCache({len(self._entries)} kept, {len(self._asked)} asked, {self.questions} questions)"
 
     def _check(self) -> None:
-        """Check the invariants of the class docstring."""
         assert len(self._entries) <= self._entries_max, "more answers kept than allowed"
         assert self._since_ms.keys() == self._asked.keys(), "the start of a question is unknown"
         assert not any(task.done() for task in self._asked.values()), "an answered question is under way"
         assert all(bool(entry.addresses) != bool(entry.reason) for entry in self._entries.values())
 
     def peek(self, host: str, grace_ms: int = 0) -> list[str] | None:
-        """Return the addresses that are cached, or None. Never waits, never raises.
+        """Return cached addresses, or None. Never waits, never raises.
 
         With `grace_ms`, includes an answer that expired less than that long ago.
         """
@@ -156,33 +140,27 @@ class DnsCache:
         return list(entry.addresses) if entry is not None and entry.addresses else None
 
     def knows(self, host: str) -> bool:
-        """Whether a look-up would return at once, even if only with a failure."""
+        """Return whether a look-up would return at once, even if only with a failure."""
         return self._kept(host) is not None or literal_address(host) is not None
 
     def asking_ms(self, host: str) -> int | None:
-        """Return how long a question about the host has been under way, or None."""
         since_ms = self._since_ms.get(host)
         return None if since_ms is None else self._clock.monotonic_ms() - since_ms
 
     def use_store(self, store: AnswerStore) -> None:
-        """Ask a store before the resolver, and tell it what the resolver has answered."""
+        """Ask a store before the resolver, and share the resolver's answers."""
         self.store = store
 
     def drop_store(self, store: AnswerStore) -> None:
-        """Do without a store; nothing if another one is in use by now."""
         if self.store is store:
             self.store = None
 
     @property
     def under_way(self) -> int:
-        """How many hosts are being asked about."""
         return len(self._asked)
 
     async def lookup(self, host: str) -> list[str]:
         """Return the addresses of a host, at least one, in the resolver's order.
-
-        Args:
-            host: as `host_of` returns it; an IP literal is its own address.
 
         Raises:
             DnsError: there are none at the moment; repeated until `retry_after_ms` has passed.
@@ -206,7 +184,7 @@ class DnsCache:
         return list(entry.addresses)
 
     async def close(self) -> None:
-        """Cancel the questions under way, and with them those who wait for them."""
+        """Cancel the questions under way and their waiters."""
         tasks = list(self._asked.values())
         for task in tasks:
             task.cancel()
@@ -250,7 +228,6 @@ class DnsCache:
         return entry
 
     async def _resolved(self, host: str) -> _Entry:
-        """Ask the resolver, and share what it answers."""
         try:
             found = await self._resolve(host)
         except DnsError as error:
@@ -267,7 +244,6 @@ class DnsCache:
         return entry
 
     def _entry(self, answer: DnsAnswer, reason: str) -> _Entry:
-        """Return the entry for an answer, with its expiry."""
         ttl_ms = answer.ttl_ms
         if ttl_ms is None:
             ttl_ms = self._negative_ttl_ms if reason else self._ttl_ms
@@ -286,7 +262,6 @@ class DnsCache:
 
 
 def literal_address(host: str) -> str | None:
-    """Return the host if it is an IP address, else None."""
     # Only a host with a colon or a final digit can be one, so names are cheap to recognise.
     if ":" not in host and not host[-1:].isdigit():
         return None
@@ -302,7 +277,6 @@ def _address(host: str) -> str | None:
 
 
 def _is_malformed(host: str) -> bool:
-    """Whether DNS cannot represent the name (RFC 1035: labels of 1 to 63 bytes, 253 in all)."""
     labels_fit = all(0 < len(label) <= 63 for label in host.split("."))
     return not labels_fit or len(host) > 253 or not host.isascii() or not host.isprintable()
 

@@ -1,8 +1,8 @@
 """Resolves names without threads, through aiodns: c-ares on the event loop.
 
-The hosts file is read first, and `localhost` is this machine (RFC 6761). Names are looked up as written: the search
-list of resolv.conf is ignored, and of nsswitch.conf only files and DNS apply. Address families are asked for one at a
-time; the second only if the first has no address and the setting allows it.
+The hosts file is read first, and `localhost` is this machine (RFC 6761). resolv.conf's search list is ignored, and of
+nsswitch.conf only files and DNS apply. The second address family is asked for only if the first has no address and the
+setting allows it.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from bigcrawl.config import DnsConfig
 
 QUESTIONS_AT_A_TIME: Final = 1_000
-"""Limit for a node, so that a name server that is slow for many names does not get ever more questions."""
+"""Limit for a node, so that slow name servers do not get ever more questions."""
 
 QUESTIONS_A_CHANNEL: Final = 20_000
 """c-ares caches every answer for its TTL without a bound, some 1.5 KB each. A new channel starts empty."""
@@ -38,7 +38,7 @@ _FAMILIES: Final = {
     "ipv4": (socket.AF_INET,),
     "ipv6": (socket.AF_INET6,),
 }
-_NO_NAME: Final = frozenset({errno.ARES_ENOTFOUND, errno.ARES_EBADNAME})  # the name does not or cannot exist
+_NO_NAME: Final = frozenset({errno.ARES_ENOTFOUND, errno.ARES_EBADNAME})
 _NO_DATA: Final = errno.ARES_ENODATA
 _TEMPORARY: Final = frozenset({errno.ARES_ESERVFAIL, errno.ARES_EREFUSED, errno.ARES_ECONNREFUSED})
 
@@ -79,13 +79,12 @@ class DnsResolver:
         return DnsAnswer((), None)
 
     async def close(self) -> None:
-        """Abort the questions under way, which fail, and close the channel. A later question opens a new one."""
+        """Abort the questions under way and close the channel. A later question opens a new one."""
         channel, self._channel = self._channel, None
         if channel is not None:
             await channel.close()
 
     async def _ask(self, host: str, family: socket.AddressFamily) -> DnsAnswer | None:
-        """Return the addresses of one family, or None if the name does not exist."""
         channel = self._open_channel()  # the reference keeps it open until its last question is answered
         try:
             found = await channel.getaddrinfo(host, family, flags=_NO_SORT)

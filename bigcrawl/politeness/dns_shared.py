@@ -8,11 +8,15 @@ from __future__ import annotations
 
 import logging
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 from bigcrawl.clock import SystemClock
 from bigcrawl.config import DnsConfig
 from bigcrawl.politeness.dns_cache import DnsCache
-from bigcrawl.politeness.dns_resolver import DnsResolver
+
+if TYPE_CHECKING:
+    from bigcrawl.politeness.dns_cache import DnsAnswer
+    from bigcrawl.politeness.dns_resolver import DnsResolver
 
 logger = logging.getLogger(__name__)
 
@@ -34,15 +38,22 @@ def shared_dns() -> DnsCache:
     """Return the cache of this process, created on first use."""
     if _shared.cache is None:
         config = _shared.config
-        _shared.resolver = DnsResolver(config)
         _shared.cache = DnsCache(
-            _shared.resolver,
+            _resolve,
             SystemClock(),
             ttl_min_ms=config.ttl_min_ms,
             ttl_max_ms=config.ttl_max_ms,
             negative_ttl_ms=config.negative_ttl_ms,
         )
     return _shared.cache
+
+
+async def _resolve(host: str) -> DnsAnswer:
+    if _shared.resolver is None:
+        from bigcrawl.politeness.dns_resolver import DnsResolver
+
+        _shared.resolver = DnsResolver(_shared.config)
+    return await _shared.resolver(host)
 
 
 def choose_dns(config: DnsConfig) -> None:
@@ -52,7 +63,7 @@ def choose_dns(config: DnsConfig) -> None:
     if _shared.users:
         logger.warning("another crawl in this process has other BIGCRAWL_DNS_ settings, which apply to both")
     else:
-        _shared.config, _shared.cache = config, None
+        _shared.config, _shared.cache, _shared.resolver = config, None, None
 
 
 def join_dns(config: DnsConfig) -> DnsCache:
@@ -65,6 +76,7 @@ def join_dns(config: DnsConfig) -> DnsCache:
 async def leave_dns() -> None:
     """Stop using the cache. The last user to leave cancels the questions under way; answers are kept."""
     _shared.users = max(0, _shared.users - 1)
-    if not _shared.users and _shared.cache is not None and _shared.resolver is not None:
+    if not _shared.users and _shared.cache is not None:
         await _shared.cache.close()
-        await _shared.resolver.close()
+        if _shared.resolver is not None:
+            await _shared.resolver.close()

@@ -1,4 +1,4 @@
-"""Finds which of many hosts is due first, without looking at all of them.
+"""Finds the host that is due first, without a scan.
 
 | a host with requests is | when |
 |---|---|
@@ -19,10 +19,8 @@ if TYPE_CHECKING:
 
 
 class DueOrder:
-    """Hosts ordered by the time from which they may be asked; ties are first come, first served."""
-
     def __init__(self, due_ms: Callable[[str], int | None]) -> None:
-        """Take `due_ms`, which returns from when a host may be asked, or None if it is busy."""
+        """`due_ms` returns when a host may be asked, or None if it is busy."""
         self._due_ms = due_ms
         self._ordered: list[tuple[int, int, str]] = []
         self._aside: dict[str, None] = {}
@@ -36,17 +34,15 @@ class DueOrder:
         return len(self._known)
 
     def _check(self) -> None:
-        """Check that each known host is in one place."""
         ordered = [host for _, _, host in self._ordered]
         assert sorted([*ordered, *self._aside]) == sorted(self._known)
 
     @property
     def next_ms(self) -> int | None:
-        """The earliest time at which a host that is not busy should be checked again; None if all are busy."""
+        """When to check a host again at the earliest; None if all are busy."""
         return self._ordered[0][0] if self._ordered else None
 
     def add(self, host: str) -> None:
-        """Add a host unless it is known."""
         if host not in self._known:
             self._known.add(host)
             self._order(0, host)
@@ -60,11 +56,7 @@ class DueOrder:
     def first(self, now_ms: int, is_free: Callable[[str], bool]) -> str | None:
         """Return the host that has been due the longest, or None. It keeps its place.
 
-        Args:
-            now_ms: the current time.
-            is_free: whether a host that is not busy has no request under way either.
-
-        Cost: O(log hosts) for each host whose time has come, plus one check for each host set aside.
+        `is_free` says whether a host that is not busy has no request under way either.
         """
         for host in [aside for aside in self._aside if is_free(aside)]:
             due_ms = self._due_ms(host)

@@ -10,8 +10,13 @@ So the limit depends on how long answers take, compared with how long they take 
     crowded             the typical time exceeds twice the free time plus `QUEUE_MS`, for `WINDOWS_MIN` windows
     room                it is well below that: the limit rises again, at most twofold in a window
 
+    slow                it is above, and yet new connections open as soon as ever and the loop is not late: link and CPU
+                        are free, so the hosts themselves are slow, and the limit rises as if there were room
+    silent              nobody has begun to answer, but connections open or robots.txt files come: the limit doubles
+
 A cut is an experiment. If there is a crowd, half as many fetches take half the time each, and as many pages arrive a
-second. If neither happens, the hosts themselves are slow: the cut is undone, and their time becomes the free time.
+second. If neither happens, the hosts themselves are slow: the cut is undone, and their time becomes the free time. That
+takes several typical times, so it is left to crawls in which nothing else tells.
 
 Source: LEDBAT (RFC 6817) keeps a connection's delay above the shortest one seen. PolyBot §4.2 steered the number of
 connections by the rate, which depends on many things, and its authors were not satisfied.
@@ -20,6 +25,7 @@ connections by the rate, which depends on many things, and its authors were not 
 from __future__ import annotations
 
 import math
+from collections import deque
 from statistics import median_high
 from typing import NamedTuple
 
@@ -53,6 +59,23 @@ LONGEST_MS = 30_000
 HANGING_MS = 2_000
 """A fetch without an answer for this long no longer crowds others, and does not count towards the limit."""
 
+SILENT_MS = 1_000
+"""After this time without a sign of an answer the limit doubles, if hosts are reached."""
+
+ALIVE_MS = 10_000
+"""Hosts are reached if there were `SIGNS_MIN` signs of it in this time."""
+
+SIGNS_MIN = 8
+"""Fewer connections, of as many servers, tell nothing."""
+
+CONNECT_MS_MAX = 3_000
+"""Longer ones count as this: the system sends a lost packet again after a second, and then after two."""
+
+LATE_MS = 400
+"""Mean time between two looks above which the loop, and so the CPU, is too busy to tell anything."""
+
+_CONNECTING_MS = QUEUE_MS // 2  # in a crowd, connections open later than without one by at least this
+_PROBED = 8  # while hosts seem slow, one in so many requests opens a new connection
 _AIM = 0.75  # share of the crowded time that cuts aim at, and the most that rises aim at
 _ROOM = 0.7  # share of the crowded time below which the limit rises
 _CUT_MOST, _CUT_LEAST = 0.5, 0.75  # a cut leaves at least this, since it may be wrong; at most that, to show an effect
@@ -93,6 +116,11 @@ class FetchLimit:
         self._crowded_windows = 0
         self._is_draining = False
         self._changed_ms = now_ms
+        self._in_flight = 0
+        self._connected: dict[str, tuple[int, int]] = {}  # by server: when, and how long it took
+        self._connect_ms = math.inf  # the shortest mean time known
+        self._signs_ms: deque[int] = deque(maxlen=SIGNS_MIN)
+        self._asked = 0
         self._begin_window(now_ms)
 
     def __repr__(self) -> str:
@@ -114,14 +142,36 @@ class FetchLimit:
         if now_ms - took_ms >= self._changed_ms:
             self._took_ms[host] = took_ms
 
-    def look(self, now_ms: int, fetching: int) -> bool:
+    def note_connected(self, server: str, took_ms: int, now_ms: int) -> None:
+        """Record a new connection, over which a request is sent now. Cost: a third of a microsecond."""
+        self._connected[server] = now_ms, min(took_ms, CONNECT_MS_MAX)
+        self._signs_ms.append(now_ms)
+
+    def note_life(self, now_ms: int) -> None:
+        """Record that any answer has come, perhaps a robots.txt."""
+        self._signs_ms.append(now_ms)
+
+    def note_head(self) -> None:
+        """Record that a host has begun to answer."""
+        self._heads += 1
+
+    def ask_for_connection(self) -> bool:
+        """Return whether the next request had better open a new connection: now and then, while hosts seem slow."""
+        if self.is_crowded or self.typical_ms <= self.crowded_ms:
+            return False
+        self._asked += 1
+        return self._asked % _PROBED == 0
+
+    def look(self, now_ms: int, fetching: int, hanging: int = 0) -> bool:
         """Adjust the limit; call it a few times a second. Returns whether the limit changed.
 
         Args:
             now_ms: on the clock of `note`.
             fetching: fetches under way that do not hang.
+            hanging: those that do.
         """
         before = self.limit
+        self._in_flight = fetching + hanging
         self._forget(now_ms)
         if self._is_draining and fetching > self.limit:
             self._begin_window(now_ms)
@@ -131,13 +181,18 @@ class FetchLimit:
         self._fetching += fetching
         elapsed_ms = now_ms - self._window_ms
         if not self._took_ms:
-            if elapsed_ms >= LONGEST_MS:
+            if self._is_silent(now_ms, elapsed_ms):
+                self._set(2 * self.limit, now_ms)
+                self._begin_window(now_ms)
+            elif elapsed_ms >= LONGEST_MS:
                 self._begin_window(now_ms)
         elif elapsed_ms >= WINDOW_MS:
             self._decide(now_ms, elapsed_ms, float(median_high(self._took_ms.values())))
         return self.limit != before
 
     def _decide(self, now_ms: int, elapsed_ms: int, typical_ms: float) -> None:
+        if typical_ms < _ROOM * self.crowded_ms:
+            self._connect_ms = min(self._connect_ms, self._mean_connect_ms(now_ms))
         fresh_ms = now_ms - self._changed_ms
         is_long = elapsed_ms >= (_TRIAL_FACTOR * self._trial.typical_ms if self._trial else typical_ms)
         is_fair = fresh_ms >= _FAIR_FACTOR * typical_ms
@@ -146,14 +201,18 @@ class FetchLimit:
         has_enough = len(self._took_ms) >= HOSTS_MIN and is_long and is_due
         if has_enough or elapsed_ms >= LONGEST_MS:
             self._judge(typical_ms, now_ms, is_fair=is_fair and has_enough)
-        elif elapsed_ms >= PATIENCE_MS and self._trial is None and typical_ms <= self.crowded_ms:
+        elif (
+            elapsed_ms >= PATIENCE_MS
+            and self._trial is None
+            and (typical_ms <= self.crowded_ms or self._is_link_free(now_ms))
+        ):
             self._rise(typical_ms, now_ms)
         else:
             return
         self._begin_window(now_ms)
 
     def _judge(self, typical_ms: float, now_ms: int, *, is_fair: bool) -> None:
-        self.typical_ms = typical_ms
+        hung_ms, self.typical_ms = self.hanging_ms, typical_ms
         self._smooth_ms += (_SMOOTH if self._smooth_ms else 1) * (typical_ms - self._smooth_ms)
         answers_per_ms = self._answers / (now_ms - self._window_ms)
         trial, self._trial = self._trial, None
@@ -164,8 +223,13 @@ class FetchLimit:
             return
         if is_fair:
             self._free_ms = min(self._free_ms, self._smooth_ms)
-        if typical_ms <= self.crowded_ms:
+        is_free = trial is None and self._is_link_free(now_ms)
+        if typical_ms <= self.crowded_ms or is_free:
             self._crowded_windows = 0
+            if (
+                is_free and self.hanging_ms > FREE_FACTOR * hung_ms
+            ):  # what seemed to hang is slow, and counts from now on
+                self._set(max(self.limit, self._in_flight), now_ms)
             self._rise(typical_ms, now_ms)
             return
         self._crowded_windows += 1
@@ -174,7 +238,9 @@ class FetchLimit:
             self._cut(typical_ms, answers_per_ms, now_ms)
 
     def _rise(self, typical_ms: float, now_ms: int) -> None:
-        if typical_ms < _ROOM * self.crowded_ms:
+        if typical_ms > self.crowded_ms:
+            self._set(2 * self.limit, now_ms)  # the hosts are slow
+        elif typical_ms < _ROOM * self.crowded_ms:
             factor = min(2.0, _AIM * self.crowded_ms / max(1.0, typical_ms))
             self._set(max(self.limit + 1, int(self.limit * factor)), now_ms)
 
@@ -195,15 +261,41 @@ class FetchLimit:
         if limit == self.most:
             self.is_crowded = False
 
+    def _is_silent(self, now_ms: int, elapsed_ms: int) -> bool:
+        """Whether hosts are reached, and none has begun to answer."""
+        is_alive = len(self._signs_ms) == SIGNS_MIN and now_ms - self._signs_ms[0] <= ALIVE_MS
+        is_used = self._in_flight >= self.limit and not self._heads
+        return elapsed_ms >= SILENT_MS and is_alive and is_used and self._trial is None and not self.is_crowded
+
+    def _is_link_free(self, now_ms: int) -> bool:
+        """Whether connections open as soon as they do without a crowd, and the loop is on time.
+
+        Behind a crowd they tell nothing: it may be there again with every rise.
+        """
+        known_ms = 0.0 if self._connect_ms == math.inf else self._connect_ms
+        is_late = now_ms - self._window_ms > LATE_MS * self._looks
+        bound_ms = min(FREE_FACTOR * known_ms + _CONNECTING_MS, 2 * QUEUE_MS)
+        return not self.is_crowded and not is_late and self._mean_connect_ms(now_ms) <= bound_ms
+
+    def _mean_connect_ms(self, now_ms: int) -> float:
+        """How long connections of this window took; infinity if there were too few."""
+        since_ms = min(self._window_ms, now_ms - PATIENCE_MS)
+        took_ms = [took_ms for at_ms, took_ms in self._connected.values() if at_ms >= since_ms]
+        return sum(took_ms) / len(took_ms) if len(took_ms) >= SIGNS_MIN else math.inf
+
     def _forget(self, now_ms: int) -> None:
         """Let the free time fade, because a value seen long ago or in a crowd must be found again."""
-        self._free_ms *= 0.5 ** ((now_ms - self._looked_ms) / FORGOTTEN_MS)
+        fading = 0.5 ** ((now_ms - self._looked_ms) / FORGOTTEN_MS)
+        self._free_ms *= fading
+        self._connect_ms *= fading
         self._looked_ms = now_ms
 
     def _begin_window(self, now_ms: int) -> None:
         self._window_ms = now_ms
         self._took_ms: dict[str, int] = {}
-        self._answers = self._looks = self._fetching = 0
+        self._answers = self._looks = self._fetching = self._heads = 0
+        since_ms = now_ms - PATIENCE_MS
+        self._connected = {server: took for server, took in self._connected.items() if took[0] >= since_ms}
 
 
 def _has_failed(trial: _Trial, typical_ms: float, answers_per_ms: float) -> bool:

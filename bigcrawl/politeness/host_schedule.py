@@ -1,4 +1,4 @@
-"""When each host may be asked again, for a process without a frontier. The caller provides clock and randomness.
+"""When each host may be asked again, for a process without a frontier.
 
 | state | entered when | left when |
 |---|---|---|
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from bigcrawl.politeness.throttle_policy import DelayPolicy
 
 HOSTS_KEPT = 100_000
-"""Hosts that are remembered, some 250 bytes each; more only while more than that many rest at once."""
+"""Remembered hosts, some 250 bytes each; more only while more rest."""
 
 
 @dataclass(slots=True)
@@ -38,9 +38,8 @@ class _Host:
 class HostSchedule:
     """The hosts of one process. All times are milliseconds of one monotonic clock.
 
-    Guarantees:
-        A host's delay lies between the end of a fetch and the start of the next; with more than one connection,
-        between two starts. A rest is never shortened.
+    A host's delay lies between the end of a fetch and the start of the next; with more than one connection, between two
+    starts. A rest is never shortened.
     """
 
     def __init__(
@@ -56,7 +55,7 @@ class HostSchedule:
         self._connections = connections
         self._backoff = backoff or BackoffPolicy()
         self._hosts_kept = hosts_kept
-        self._hosts: OrderedDict[str, _Host] = OrderedDict()  # least recently used first
+        self._hosts: OrderedDict[str, _Host] = OrderedDict()
 
     def __repr__(self) -> str:
         return f"HostSchedule({len(self._hosts)} hosts)"
@@ -65,20 +64,19 @@ class HostSchedule:
         return len(self._hosts)
 
     def _check(self) -> None:
-        """Check what holds after every call."""
         for host, kept in self._hosts.items():
             assert 0 <= kept.running <= self._connections, host
             assert kept.failures >= 0, host
 
     def due_ms(self, host: str) -> int | None:
-        """Return from when the host may be asked, 0 if nothing is known of it; None while it is busy."""
+        """Return when the host may be asked, 0 if nothing is known of it; None while it is busy."""
         kept = self._hosts.get(host)
         if kept is None:
             return 0
         return None if kept.running >= self._connections else kept.due_ms
 
     def is_retired(self, host: str) -> bool:
-        """Whether the host failed so often in a row that it is not worth asking again."""
+        """Return whether the host failed so often in a row that it is not worth asking again."""
         kept = self._hosts.get(host)
         return kept is not None and 0 < self._backoff.failures_max <= kept.failures
 
@@ -92,7 +90,7 @@ class HostSchedule:
         self._forget(now_ms)
 
     def end(self, host: str, now_ms: int, download_ms: int = 0) -> None:
-        """Record the end of a fetch, however it ended. The host rests."""
+        """Record the end of a fetch, whatever its outcome. The host rests."""
         kept = self._touched(host)
         kept.running = max(0, kept.running - 1)
         kept.ended_ms = now_ms
@@ -106,24 +104,16 @@ class HostSchedule:
             return
         kept = self._touched(host)
         kept.crawl_delay_ms = crawl_delay_ms
-        if kept.ended_ms is not None:  # usually the end of fetching robots.txt itself
+        if kept.ended_ms is not None:
             self._rest(kept, kept.ended_ms + self._delay_ms(kept, 0))
 
     def rest_until(self, host: str, due_ms: int) -> None:
-        """Let the host rest at least until `due_ms`."""
         self._rest(self._touched(host), due_ms)
 
     def fail(self, host: str, now_ms: int, jitter: float, retry_after_ms: int = 0) -> int:
-        """Record a failure of the host's server, not of a page, or its request to wait.
+        """Record a failure of the host's server, or its request to wait. Return its rest in ms.
 
-        Args:
-            host: the host.
-            now_ms: the current time.
-            jitter: from 0 to 1, drawn by the caller.
-            retry_after_ms: what the server asked for, capped by the caller, 0 for nothing; the back-off starts with it.
-
-        Returns:
-            How long the host rests from now on, in ms.
+        The back-off starts with `retry_after_ms`, capped by the caller, if above 0.
         """
         kept = self._touched(host)
         kept.failures += 1
@@ -134,7 +124,7 @@ class HostSchedule:
         return kept.due_ms - now_ms
 
     def answer(self, host: str) -> None:
-        """Record that the host is well. Its failures are forgotten, its rest is not."""
+        """Reset the host's failures, but not its rest."""
         kept = self._hosts.get(host)
         if kept is not None:
             kept.failures = 0

@@ -1,8 +1,8 @@
-"""Limits how fast new names of a pay-level domain are looked up, so that no PLD monopolises the name servers.
+"""Limits look-ups of new names in a pay-level domain, so that no PLD monopolises the name servers.
 
 A link farm invents names faster than they can be resolved (IRLbot §1.2 b). Each PLD may have a number of look-ups a
-minute, multiplied by its budget's share. A minute's look-ups may come at once. A host that must wait gets a turn of its
-own, so that it returns once, rather than competing with all others for the next place.
+minute, multiplied by its budget's share, also in one burst. A host that must wait gets a turn, so that it returns only
+once.
 """
 
 from __future__ import annotations
@@ -11,11 +11,9 @@ from collections import OrderedDict
 from typing import Any
 
 PLDS_KEPT = 20_000
-"""Most recently seen PLDs, more than are met in a minute. A forgotten one starts with a full minute's look-ups."""
+"""A forgotten PLD starts with a full minute's look-ups."""
 
 TURNS_KEPT = 100_000
-"""Hosts that were given a turn; a forgotten one gets a new turn."""
-
 MINUTE_MS = 60_000
 
 
@@ -27,24 +25,20 @@ class LookupPace:
         self._names = names_a_minute
         # When the PLD's look-ups so far will be used up, and the share they were counted with.
         self._used: OrderedDict[str, tuple[float, float]] = OrderedDict()
-        self._turns_ms: OrderedDict[str, float] = OrderedDict()  # each waiting host's turn
+        self._turns_ms: OrderedDict[str, float] = OrderedDict()
 
     def __repr__(self) -> str:
         return f"LookupPace({len(self._used)} PLDs, {len(self._turns_ms)} hosts wait)"
 
     def free_share(self, pld: str, now_ms: int) -> float | None:
-        """Return the share with which the PLD has a look-up free now; None if the caller must find out its share."""
+        """Return the share with which the PLD has a look-up free now; None if its share must be found out."""
         end_ms, share = self._used.get(pld, (0.0, 1.0))
         return share if end_ms <= now_ms + MINUTE_MS - MINUTE_MS / (self._names * share) else None
 
     def wait_ms(self, pld: str, host: str, share: float, now_ms: int) -> int:
-        """Count a look-up of the host and return 0, or return how long it is until its turn.
+        """Count a look-up of the host and return 0, or return the time to its turn, which it keeps.
 
-        Args:
-            pld: its pay-level domain.
-            host: keeps the turn that it was given earlier.
-            share: of the PLD, above 0: its budget divided by the least budget.
-            now_ms: monotonic.
+        `share` is the PLD's budget divided by the least budget, above 0.
         """
         turn_ms = self._turns_ms.get(host)
         if turn_ms is None:

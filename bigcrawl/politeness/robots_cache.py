@@ -19,10 +19,8 @@ if TYPE_CHECKING:
     from bigcrawl.politeness.robots_policy import RobotsRules
 
 RULES_KEPT = 20_000
-"""Authorities whose rules are kept; 1-2 KB each."""
-
 RULES_CHARS_KEPT = 16 << 20
-"""Total length of their lines; a robots.txt may be 500 KiB, and some are."""
+"""A robots.txt may be 500 KiB, and some are."""
 
 
 ATTEMPT_FIRST_MS = 10_000
@@ -75,7 +73,6 @@ class RobotsCache:
         return len(self._kept)
 
     def known(self, authority: str, now_ms: int) -> KeptRules | None:
-        """Return the rules, or None if they are unknown or have expired."""
         kept = self._kept.get(authority)
         if kept is None or kept.expires_ms <= now_ms:
             return None
@@ -91,16 +88,7 @@ class RobotsCache:
         jitter: float,
         expires_in_ms: int = KEPT_MS,
     ) -> KeptRules:
-        """Store the verdict on the response to a request for the authority's robots.txt.
-
-        Args:
-            authority: as `authority_of` returns it.
-            status: of the last response; None if there was none.
-            body: of that response, decompressed.
-            now_ms: the current time.
-            jitter: from 0 to 1, drawn by the caller.
-            expires_in_ms: how long a response is kept, see `kept_ms`.
-        """
+        """Store the verdict on a response for the authority's robots.txt; its status is None without one."""
         earlier = self._kept.get(authority)
         attempts = (earlier.attempts if earlier else 0) + 1
         verdict = decide(status, body, self._agent, attempts=attempts, jitter=jitter, expires_in_ms=expires_in_ms)

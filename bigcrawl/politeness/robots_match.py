@@ -1,20 +1,19 @@
 """Finds the line of robots.txt that decides about a URL, comparing octets as in RFC 9309 §2.2.2 and §2.2.3.
 
-Both sides are first brought into one spelling, so that what is the same to a server compares equal:
+Both sides are first brought into one spelling, so that equivalent ones compare equal:
 
     %61 and other escapes of unreserved characters     the character itself
     %3A, %40, %2C and other reserved ones              the character itself: it delimits nothing in a path or query
     %2F, %3F in the path; %26, %3D, %2B; %23, %25      stay: decoded, they would be another URL
     %2F, %3F after the question mark                   the character itself (`?u=http://x` is `?u=http%3A%2F%2Fx`)
     * and $ in a URL                                   %2A and %24, which is how a pattern writes them
-    what may not stand in a URL                        escaped, byte by byte
+    characters not allowed in a URL                    escaped, byte by byte
 
 In a pattern, `*` matches any octets and a final `$` matches the end; `$` elsewhere is literal. The longest matching
 pattern decides, Allow on a tie. Without a match, a URL is allowed.
 
-`STEPS_MAX` bounds the cost of a match. If many wildcards meet a very long URL, the URL counts as forbidden by one of
-them, because the answer would cost too much. Genuine rules are far from this: 1,000 patterns of one star leave room for
-URLs of 900 octets.
+`STEPS_MAX` bounds the cost of a match: beyond it, wildcards that forbid anything forbid the URL. Genuine rules are far
+from this: 1,000 patterns of one star leave room for URLs of 900 octets.
 """
 
 from __future__ import annotations
@@ -28,15 +27,14 @@ if TYPE_CHECKING:
 ALLOW, DISALLOW = "Allow: ", "Disallow: "
 
 STEPS_MAX = 2_000_000
-"""Octets of a URL times the pattern parts searched for in it: 5 ms, or 50 ms if both are built to hurt."""
+"""Octets of a URL times the pattern parts searched for in it: 5 ms, or 50 ms if both are hostile."""
 
-SOUGHT_STEPS = 64  # cost of searching for a part in an empty URL
+SOUGHT_STEPS = 64
 
 _UNRESERVED = frozenset(b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~")
 _ANYWHERE = _UNRESERVED | frozenset(b":@,;!'()[]")  # escaped or not, the meaning is the same
 _IN_QUERY = _ANYWHERE | frozenset(b"/?")
 
-# Paths already in that spelling, nearly all of them.
 _is_plain = re.compile(r"[A-Za-z0-9\-._~:@,;!'()\[\]/?&=+]*").fullmatch
 _split_odd = re.compile(r"%[0-9A-Fa-f]{2}|[^A-Za-z0-9\-._~:@,;!'()\[\]/?&=+]")
 _HEX = "0123456789ABCDEFabcdef"
@@ -53,7 +51,6 @@ def spelled(path: str, *, is_pattern: bool = False) -> str:
 
 
 def _respelled(decoded: frozenset[int]) -> dict[str, str]:
-    """Return the spelling of each escape."""
     return {found: chr(octet) if octet in decoded else found.upper() for found, octet in _ESCAPES.items()}
 
 
@@ -73,8 +70,6 @@ def _spelled(text: str, escapes: dict[str, str], kept: str) -> str:
 
 
 class _Line(NamedTuple):
-    """One line, split at its stars."""
-
     text: str
     allows: bool
     octets: int
@@ -82,7 +77,7 @@ class _Line(NamedTuple):
     is_anchored: bool
 
     def matches(self, path: str) -> bool:
-        """Whether it matches a path, in the same spelling, from its start.
+        """Return whether it matches a path, in the same spelling, from its start.
 
         Each part is matched where it first occurs, without backtracking, so a hostile pattern costs no extra.
         """
@@ -104,13 +99,12 @@ class _Line(NamedTuple):
 class Matcher:
     """The lines of a group, ready for queries.
 
-    Cost: 1 us a URL, plus 0.3 us for each pattern with wildcards, up to `STEPS_MAX`. Construction: 1.5 us a line.
+    Cost: 1 us a URL, plus 0.3 us for each pattern with wildcards, up to `STEPS_MAX`.
     """
 
     __slots__ = ("_lengths", "_prefixes", "_sought", "_with_wildcards")
 
     def __init__(self, lines: Iterable[str]) -> None:
-        """Take `Allow: <pattern>` and `Disallow: <pattern>` lines."""
         read = [_read(line) for line in lines]
         plain = [line for line in read if len(line.parts) == 1 and not line.is_anchored]
         plain.sort(key=_allows)  # of two equal patterns, the Allow stays
@@ -139,14 +133,13 @@ class Matcher:
         return found.text if found else ""
 
     def _unsought(self, found: _Line | None) -> str:
-        """Return the deciding line if searching for all patterns with wildcards in this path would cost too much."""
+        """Return the deciding line for a path in which wildcards cost too much to search."""
         if found is not None and not found.allows:
             return found.text
         disallowing = (line.text for line in self._with_wildcards if not line.allows)
         return next(disallowing, found.text if found else "")
 
     def is_allowed(self, path: str) -> bool:
-        """Whether a path with its query may be fetched."""
         return not self.deciding_line(path).startswith(DISALLOW)
 
 

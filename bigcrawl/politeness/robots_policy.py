@@ -1,30 +1,29 @@
 """Robots rules by RFC 9309: from the bytes of a robots.txt to a verdict that can be stored.
 
-Groups are parsed here; paths are matched in robots_match.py. Both are our own because existing parsers take
-`User-agent: big` to mean bigcrawl too (the RFC wants the whole product token), treat `%3F` as a question mark, and
-allow `/` for an Allow of `/index.html`. Also, if a file has rules for a hundred robots, only the group for us is worth
-storing in the host record.
+Groups are parsed here; paths are matched in robots_match.py. Existing parsers take `User-agent: big` to mean bigcrawl
+too (the RFC wants the whole product token), treat `%3F` as a question mark, and allow `/` for an Allow of
+`/index.html`. Also, only the one group for us is worth storing in the host record.
 
     lines -> groups -> the one group for us -> RobotsRules -> to_bytes (host record) -> from_bytes -> is_allowed
 
 Where the RFC leaves a choice, or has been read in two ways:
 
 - The group that names our token wins over the one for `*`, even if it is empty. Several groups that name us are one.
-  Tokens are letters, digits, `_` and `-`, compared case-insensitively; what follows (`/1.0`) is ignored. A star means
-  everybody only if it stands alone (§2.2.1): `*SiteBot*` matches no robot.
+Tokens are letters, digits, `_` and `-`, compared case-insensitively, without a suffix such as `/1.0`. A star means
+every robot only if it stands alone (§2.2.1): `*SiteBot*` matches no robot.
 - Only an Allow or Disallow line ends a list of User-agent lines (§2.2.4: other records must not interfere). So in
-  `User-agent: * / Crawl-delay: 9 / User-agent: x / Disallow: /` the Disallow applies to both, as in Google's parser. If
-  that was not meant, it forbids more, never less.
-- The longest matching pattern decides, Allow on a tie (§2.2.2). robots_match.py says how octets are compared.
+`User-agent: * / Crawl-delay: 9 / User-agent: x / Disallow: /` the Disallow applies to both, as in Google's parser. If
+that was not meant, it forbids more, never less.
+- The longest matching pattern decides, Allow on a tie (§2.2.2).
 - Disallow may be misspelt in the common ways, and a colon may be missing.
 - 429 means "not now" rather than "no rules here", so it counts as unreachable, like 5xx. All other 4xx allow everything
-  (§2.3.1.3 permits it: "MAY access").
+(§2.3.1.3 permits it: "MAY access").
 - Of a longer file, the first 500 KiB count, up to the last whole line.
 - Crawl-delay is not part of the RFC. The longest of several applies.
 - A response's Cache-Control shortens the day that rules are kept (§2.4), but not below `KEPT_MS_MIN`, the operator's
-  choice, because many servers send `max-age=0` with everything.
+choice, because many servers send `max-age=0` with everything.
 - While a server fails, the last good copy stays in force (§2.4); the frontier stores it
-  (`bigcrawl.scheduler.gates.robots`).
+(`bigcrawl.scheduler.gates.robots`).
 - Sitemap lines belong to no group. The first `SITEMAPS_MAX` are kept.
 """
 
@@ -43,16 +42,14 @@ from bigcrawl.politeness.throttle_policy import retry_backoff_ms
 from bigcrawl.url.canonical import UrlError, canonicalize
 
 BODY_BYTES_MAX = 500 * 1024
-"""This much of a robots.txt must be read (RFC 9309 §2.5). The rest is ignored."""
+"""The part of a robots.txt that must be read (RFC 9309 §2.5). The rest is ignored."""
 
 REDIRECTS_MAX = 5
-"""This many redirects are followed (§2.3.1.2). After that, the file counts as absent."""
+"""Redirects that are followed (§2.3.1.2). After that, the file counts as absent."""
 
 KEPT_MS = 24 * 3_600_000
-"""Rules are asked for again after a day (§2.4)."""
-
 KEPT_MS_MIN = 3_600_000
-"""Default lower bound for what Cache-Control may shorten that to."""
+"""Default lower bound for shortening by Cache-Control."""
 
 SITEMAPS_MAX = 200
 """For one robots.txt; sites with more have a sitemap index."""
@@ -89,11 +86,11 @@ def robots_url(authority: str) -> str:
 def agent_token(user_agent: str) -> str:
     """Return the product token by which site owners address us, in lower case.
 
-    For `bigcrawl/0.1 (+http://example.com)` it is `bigcrawl`; for the browsers' form
-    `Mozilla/5.0 (compatible; examplebot/1.0)` it is `examplebot`.
+    For `bigcrawl/0.1 (+http://example.com)` it is `bigcrawl`; for the browsers' form `Mozilla/5.0 (compatible;
+    examplebot/1.0)` it is `examplebot`.
 
     Raises:
-        ConfigError: the User-Agent contains no token, so nobody could address it.
+        ConfigError: the User-Agent contains no token.
     """
     found = _find_product(user_agent)
     if found is None:
@@ -103,11 +100,6 @@ def agent_token(user_agent: str) -> str:
 
 
 class RobotsRules:
-    """The rules of one authority that apply to us; immutable.
-
-    Cost: 1-2 µs a URL, see `Matcher`. The first query after `from_bytes` also builds the matcher.
-    """
-
     __slots__ = ("_lines", "_matcher", "crawl_delay_ms")
 
     def __init__(self, lines: tuple[str, ...] = (), crawl_delay_ms: int | None = None) -> None:
@@ -115,7 +107,7 @@ class RobotsRules:
         self._lines = lines
         self._matcher: Matcher | None = None
         self.crawl_delay_ms = crawl_delay_ms
-        """The delay between two fetches that the site asks for, not capped by a setting; None if it asks for none."""
+        """The site's delay between two fetches, not capped by a setting; None if it asks for none."""
 
     def __repr__(self) -> str:
         return f"RobotsRules({len(self._lines)} lines, crawl_delay_ms={self.crawl_delay_ms})"
@@ -132,9 +124,7 @@ class RobotsRules:
     def parse(cls, body: bytes, agent_token: str) -> Self:
         """Parse a robots.txt of any quality. Never raises.
 
-        Args:
-            body: as received, decompressed; copes with byte-order marks, UTF-16, any line ends, and HTML.
-            agent_token: our product token; see the function of that name.
+        `body` is decompressed; byte-order marks, UTF-16, any line ends, and HTML are handled.
         """
         return cls._of_groups(_groups(_records(body)), agent_token)
 
@@ -161,17 +151,16 @@ class RobotsRules:
         return cls(("Disallow: /",))
 
     def is_allowed(self, url: str) -> bool:
-        """Whether a URL of this authority may be fetched. robots.txt itself always may."""
+        """Return whether a URL of this authority may be fetched. robots.txt itself always may."""
         return not self._lines or not self._deciding_line(url).startswith(DISALLOW)
 
     @property
     def lines(self) -> tuple[str, ...]:
-        """The Allow and Disallow lines."""
         return self._lines
 
     @property
     def chars(self) -> int:
-        """Total length of the lines, nearly what the rules take in memory."""
+        """Nearly the memory that the rules take."""
         return sum(map(len, self._lines))
 
     def forbidding_line(self, url: str) -> str:
@@ -218,7 +207,6 @@ class RobotsRules:
 
 
 def write_record(rules: RobotsRules, expires_ms: int) -> bytes:
-    """Return the value of a host record's field, or of a row on a partition's shelf, for `read_record`."""
     return b"%d\n%b" % (expires_ms, rules.to_bytes())
 
 
@@ -235,7 +223,6 @@ def read_record(value: bytes) -> tuple[RobotsRules, int]:
 
 
 def _path_of(url: str) -> str:
-    """Return path and query of an absolute URL."""
     start = url.find("//") + 2
     rest = url[start:].partition("#")[0]
     slash, mark = rest.find("/"), rest.find("?")
@@ -268,7 +255,7 @@ class _Group:
 
 
 def _groups(records: list[tuple[str, bytes]]) -> list[_Group]:
-    """Return the groups of a file in order. Records before the first User-agent line apply to nobody."""
+    """Return the groups of a file in order. Records before the first User-agent line apply to no robot."""
     groups: list[_Group] = [_Group()]
     for directive, value in records:
         group = groups[-1]
@@ -318,7 +305,6 @@ def _lines(body: bytes) -> list[bytes]:
 
 
 def _escaped(pattern: bytes) -> str:
-    """Escape what may not stand in a URL, byte by byte, because a file's encoding is never guessed."""
     return "".join(map(_OCTETS.__getitem__, pattern))
 
 
@@ -333,7 +319,6 @@ def _delay_ms(value: bytes) -> int | None:
 
 
 def _sitemaps(records: list[tuple[str, bytes]]) -> tuple[str, ...]:
-    """Return the URLs of sitemaps as written, without repeats; of an endless list only the first ones."""
     found: dict[str, None] = {}
     for directive, value in records:
         if directive == "sitemap" and 0 < len(value) <= SITEMAP_BYTES_MAX:
@@ -344,13 +329,7 @@ def _sitemaps(records: list[tuple[str, bytes]]) -> tuple[str, ...]:
 
 
 def kept_ms(cache_control: str, age: str = "", *, least_ms: int = KEPT_MS_MIN) -> int:
-    """Return how long a response to a request for robots.txt is kept (§2.4): a day, or less if it says so.
-
-    Args:
-        cache_control: the header, "" if there is none.
-        age: the Age header: how long a cache has already kept the response, in seconds.
-        least_ms: lower bound, whatever the response says.
-    """
+    """Return how long to keep a robots.txt response (§2.4): a day, or less if its headers say so."""
     if _find_not_kept(cache_control):
         return min(least_ms, KEPT_MS)
     found = _find_max_age(cache_control)
@@ -384,14 +363,8 @@ def decide(
 ) -> Verdict:
     """Return the verdict on a response to a request for robots.txt (RFC 9309 §2.3.1).
 
-    Args:
-        status: of the last response; None if there was none (DNS, connection, timeout). A 3xx means that the caller
-            followed `REDIRECTS_MAX` redirects, or that there was nothing to follow.
-        body: of that response; only used for 2xx.
-        agent_token: our product token.
-        attempts: how many times in a row, including this one, the file was unreachable.
-        jitter: from 0 to 1, drawn by the caller; see `retry_backoff_ms`.
-        expires_in_ms: how long a response is kept, see `kept_ms`; "not now" responses have their own time.
+    `status` is None without a response. A 3xx means that the caller followed `REDIRECTS_MAX` redirects, or that there
+    was nothing to follow. `attempts` counts fetches in a row, including this one, with the file unreachable.
     """
     if status is not None and 200 <= status < 300:
         records = _records(body)

@@ -1,5 +1,3 @@
-"""When each server may be asked, for a process without a frontier. A crawl has `pass_gates.lua` for this."""
-
 from __future__ import annotations
 
 from collections import OrderedDict
@@ -8,8 +6,7 @@ from collections import OrderedDict
 class ServerGaps:
     """Grants start times, `gap_ms` apart for each server, in milliseconds of the caller's monotonic clock.
 
-    Memory is bounded by time: a server is forgotten once its gap is over. A grant adds one server at most, and forgets
-    up to two.
+    A server is forgotten once its gap is over. A grant adds one server and forgets up to two, which bounds memory.
     """
 
     def __init__(self, gap_ms: int) -> None:

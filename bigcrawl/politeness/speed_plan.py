@@ -50,8 +50,6 @@ _UNLIMITED_WORD: Final = "unlimited"
 
 
 class Speed(NamedTuple):
-    """Limits a second; infinite if not set."""
-
     pages: float = math.inf
     body_bytes: float = math.inf
 
@@ -84,7 +82,7 @@ class Part:
     days: frozenset[int] = EVERY_DAY
 
     def holds_at(self, weekday: int, minute: int) -> bool:
-        """Whether it applies at a minute of a weekday; Monday is 0."""
+        """Return whether it applies at a minute of a weekday; Monday is 0."""
         if self.begin < self.end:
             return weekday in self.days and self.begin <= minute < self.end
         return (weekday in self.days and minute >= self.begin) or ((weekday - 1) % 7 in self.days and minute < self.end)
@@ -92,14 +90,12 @@ class Part:
 
 @dataclass(frozen=True, slots=True)
 class SpeedPlan:
-    """The parts, in the order in which they are tried, and the time zone of their times."""
-
     text: str
     parts: tuple[Part, ...]
     zone: tzinfo
 
     def at(self, now_ms: int) -> Speed:
-        """Return the speed at a moment, given in milliseconds since the epoch."""
+        """Return the speed at a time in ms since the epoch."""
         if not self.parts:
             return UNLIMITED
         local = datetime.fromtimestamp(now_ms / 1000, UTC).astimezone(self.zone)
@@ -110,13 +106,10 @@ class SpeedPlan:
 def parse_speed(text: str, zone: str = "UTC", where: str = "BIGCRAWL_SPEED") -> SpeedPlan:
     """Return the plan that a text describes; an empty text means no limit.
 
-    Args:
-        text: see the module.
-        zone: a name such as Europe/Berlin.
-        where: the start of each error message.
+    `zone` is a name such as Europe/Berlin, and `where` begins each error message.
 
     Raises:
-        ConfigError: the text is invalid. The message says what is wrong and shows a valid form.
+        ConfigError: the text is invalid. The message names the fault and shows a valid form.
     """
     parts = [_part(part.strip(), where) for part in text.split(";") if part.strip()]
     return SpeedPlan(text.strip(), tuple(parts), zone_of(zone))

@@ -1,8 +1,7 @@
-"""The permits that a node was granted and has not used: decisions only; the caller provides clock and grants.
+"""The unused permits of a node.
 
-Redis keeps the crawl's speed and grants every node start times in advance (`grant_starts.lua`). A fetch may start when
-the time of the oldest permit has come. A permit not used in time is returned, so that another node or a later fetch can
-have it.
+Redis keeps the crawl's speed and grants start times in advance (`grant_starts.lua`). A fetch may start at the time of
+the oldest permit. A permit not used in time is returned.
 """
 
 from __future__ import annotations
@@ -17,14 +16,10 @@ if TYPE_CHECKING:
     from bigcrawl.politeness.speed_plan import Speed
 
 HORIZON_MS = 500
-"""How far ahead permits are granted; after a change of the speed, leftovers are used up within this time."""
+"""After a change of the speed, leftover permits are used up within this time."""
 
 ASK_MS = 200
-"""Interval between two requests of a node that wants starts."""
-
 KEPT_MS = 500
-"""A permit unused for this long is returned."""
-
 BODY_BYTES_FIRST = 20_000
 """Assumed size of a page before any has arrived."""
 
@@ -32,11 +27,9 @@ _WEIGHT = 0.05  # of the latest page in the mean; it covers about the last twent
 
 
 class StartPermits:
-    """The permits that a node holds, which are its share of the crawl's speed.
+    """A node's permits, which are its share of the crawl's speed.
 
-    Attributes:
-        speed: the current speed of the whole crawl.
-        body_bytes: the mean size of a fetch. Each start is charged this many bytes.
+    `speed` is the whole crawl's. `body_bytes` is the mean size of a fetch, which each start is charged.
     """
 
     def __init__(self) -> None:
@@ -64,11 +57,9 @@ class StartPermits:
         return True
 
     def may_start(self, now_ms: float) -> bool:
-        """Whether a fetch may start now."""
         return not self.speed.is_limited or (bool(self._starts) and self._starts[0] <= now_ms)
 
     def use(self) -> None:
-        """Use a permit, because a fetch starts."""
         if self._starts:
             self._starts.popleft()
 
@@ -80,22 +71,21 @@ class StartPermits:
             self._owed += 1
 
     def wait_ms(self, now_ms: float) -> float | None:
-        """Return how long until a fetch may start; None if there is no permit."""
+        """Return the time until a fetch may start; None if there is no permit."""
         return max(0.0, self._starts[0] - now_ms) if self._starts else None
 
     def grant(self, first_ms: float, step_ms: float, count: int) -> None:
-        """Add permits; times are on the caller's clock."""
         paid = min(self._owed, count)
         self._owed -= paid
         self._starts.extend(first_ms + step_ms * at for at in range(paid, count))
 
     def note_ended(self, body_bytes: int) -> None:
-        """Record the size of a fetch, and charge the difference from what its start was charged with."""
+        """Record the size of a fetch, and charge its difference from the mean."""
         self._debt_bytes += body_bytes - self.body_bytes
         self.body_bytes = max(1.0, (1 - _WEIGHT) * self.body_bytes + _WEIGHT * body_bytes)
 
     def wanted(self, now_ms: float, ready: int) -> int:
-        """Return how many permits to request for `ready` fetches. Permits that are too old are set aside to return."""
+        """Return how many permits to request for `ready` fetches. Outdated permits are set aside to return."""
         while self._starts and self._starts[0] < now_ms - KEPT_MS:
             self._starts.popleft()
             self._given_back += 1
@@ -105,7 +95,6 @@ class StartPermits:
         return max(0, min(ready + self._owed, most) - len(self._starts))
 
     def take_given_back(self) -> int:
-        """Return how many permits the caller must give back, once."""
         given_back, self._given_back = self._given_back, 0
         return given_back
 
@@ -116,12 +105,12 @@ class StartPermits:
 
     @property
     def page_ms(self) -> float:
-        """How many milliseconds of the crawl's time a start takes, by pages a second; 0 without such a limit."""
+        """The crawl's time for a start, by pages a second; 0 without such a limit."""
         return 1000 / self.speed.pages
 
     @property
     def bytes_ms(self) -> float:
-        """How many milliseconds of the crawl's time a start takes, by bytes a second; 0 without such a limit."""
+        """The same by bytes a second."""
         return 1000 * self.body_bytes / self.speed.body_bytes
 
     @property

@@ -14,21 +14,10 @@ if TYPE_CHECKING:
 
 
 def scaled_delay_ms(delay_ms: int, delay_min_ms: int, budget: float, base: int) -> int:
-    """Return a delay that shrinks as a budget grows, so that a larger budget takes no longer to use up.
+    """Return a delay that shrinks as a budget grows, so that every host uses up its budget in the same time.
 
-    For a host's delay, `budget` is that of its PLD; for a server's gap, the mean of those of its hosts. Only the
-    operator's own delay is scaled: what robots.txt or a back-off demands is compared with the result.
-
-    Args:
-        delay_ms: for the base budget and below.
-        delay_min_ms: the floor; `delay_ms` or more disables scaling.
-        budget: URLs a turn; 0 counts as the base.
-        base: URLs a turn that `delay_ms` is meant for, at least 1.
-
-    Returns:
-        `delay_min_ms` <= delay <= `delay_ms` if the floor is the lower one; rounded up. Above the floor,
-        budget x delay = base x `delay_ms`: every host uses up its budget in the same time, and its URLs leave memory as
-        fast as they enter it. At the floor they do not, and URLs beyond the room wait on disk.
+    A host's `budget` is that of its PLD; a server's the mean of its hosts'. Only the operator's own delay is scaled. At
+    the floor URLs enter memory faster than they leave it, and the surplus waits on disk.
 
     Source: IRLbot §6.1.
     """
@@ -41,10 +30,10 @@ BACKOFF_FIRST_MS = 60_000
 """The first wait after a failure; long enough for a server's restart."""
 
 BACKOFF_LONGEST_MS = 3_600_000
-"""Doubling stops at an hour, so that a host that is back is noticed the same day, often the same hour."""
+"""So that a recovered host is noticed the same day, often the same hour."""
 
 SLOW_FACTOR = 10
-"""As in Mercator: a host that takes a minute for every answer holds a fetch slot for less than a ninth of the time."""
+"""As in Mercator: a slow host holds a fetch slot for less than a ninth of the time."""
 
 SLOW_LONGEST_MS = 600_000
 """One large file over a slow line must not keep a host away for hours."""
@@ -55,10 +44,8 @@ _DOUBLINGS_MAX = 40
 
 @dataclass(frozen=True, slots=True)
 class DelayPolicy:
-    """The operator's settings, converted from seconds."""
-
     minimum_ms: int = 1_000
-    """No host is asked sooner than this after the end of its last fetch."""
+    """The shortest rest of a host after the end of a fetch."""
 
     crawl_delay_cap_ms: int = 60_000
     """The longest crawl delay that is obeyed; some sites ask for a day, which means "go away"."""
@@ -73,14 +60,8 @@ class DelayPolicy:
 def host_delay_ms(policy: DelayPolicy, *, crawl_delay_ms: int | None, download_ms: int, backoff_ms: int = 0) -> int:
     """Return how long a host rests between the end of a fetch and the start of its next one.
 
-    The largest of five applies: the configured minimum, the host's crawl delay up to the cap, a multiple of the last
-    download's duration, a multiple of its excess over a bound, and the current back-off.
-
-    Args:
-        policy: the operator's settings.
-        crawl_delay_ms: the crawl delay in robots.txt, or None.
-        download_ms: how long the fetch that just ended took.
-        backoff_ms: what failures or Retry-After demand; 0 if the host is well. Not capped here.
+    The largest applies: the configured minimum, the crawl delay up to the cap, a multiple of the last download's
+    duration, a multiple of its excess over a bound, and the back-off.
     """
     asked_ms = min(crawl_delay_ms or 0, policy.crawl_delay_cap_ms)
     slow_ms = round(policy.download_factor * download_ms)
@@ -96,14 +77,10 @@ def retry_backoff_ms(
     first_ms: int = BACKOFF_FIRST_MS,
     longest_ms: int = BACKOFF_LONGEST_MS,
 ) -> int:
-    """Return the wait before the next attempt, which doubles with each failure up to a bound.
+    """Return the wait before the next attempt, which doubles with each failure up to `longest_ms`.
 
-    Args:
-        attempts: failures in a row so far; 0 and 1 both give the first wait.
-        jitter: from 0 to 1, drawn by the caller; lengthens the wait by up to a half, so that what failed together is
-            not repeated together. The result is at most 1.5 x `longest_ms`.
-        first_ms: the wait after the first failure.
-        longest_ms: where doubling stops.
+    `jitter`, from 0 to 1, lengthens the wait by up to a half, so that hosts that failed together are not asked
+    together.
     """
     waited_ms = min(first_ms << min(max(attempts - 1, 0), _DOUBLINGS_MAX), longest_ms)
     return waited_ms + round(waited_ms * jitter / 2)

@@ -1,17 +1,10 @@
-"""The connection to Redis: batched script calls, translated errors, and the detection of a restarted server.
+"""The connection to Redis: batched script calls, translated errors, and the detection of restarted servers.
 
-Scripts are loaded on the first connection to each server process, before anything is called there. They must not be
-loaded only when a call misses them. Another node might then load a script in the middle of a pipeline: the later calls
-would succeed while the earlier ones had to be repeated, and batches of an inbox would overtake each other.
+A restarted Redis, or a replaced master of a cluster, may have forgotten its last second. Each call then fails with
+`RedisRestartedError`, until the node has reconciled its partitions and calls `accept_restart`.
 
-A Redis that restarts may have forgotten its last second. So every new connection asks for the server's run id. If the
-id has changed, each call fails with `RedisRestartedError` until the node has reconciled its partitions and calls
-`accept_restart`.
-
-The caller passes the time to scripts, from `CrawlClock`, because the server's clock may be set at any moment.
-
-If the server belongs to a Redis Cluster, each call goes to the master of its keys (`masters`). A master that was
-restarted, or a replica that took its place, counts like a server that was restarted.
+Scripts are loaded on the first connection to a server process. If a call loaded them, later calls of another node might
+run before its earlier ones are repeated, and batches of an inbox would overtake each other.
 """
 
 from __future__ import annotations
@@ -41,19 +34,14 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-REPLY_TIMEOUT_S = 20.0  # a script takes milliseconds; a server that is silent for this long is unreachable
+REPLY_TIMEOUT_S = 20.0  # a script takes milliseconds
 
 
 class RedisClient:
     """Script calls in pipelines over one small pool of connections.
 
-    Attributes:
-        url: as in BIGCRAWL_REDIS_URL.
-        round_trips, round_trips_s: how many there were, and how long they took, lost ones included.
-        in_doubt: partitions with a call whose reply was lost, or was an error. The call may have been carried out, or
-            may still be, and the owner's counts of these partitions may be wrong. Reconciliation empties the set.
-
-    Cost: one round trip a `run`, 3-5 us of CPU a call.
+    `in_doubt` holds the partitions with a call whose reply was lost or was an error, and which may have been carried
+    out.
     """
 
     def __init__(
@@ -78,73 +66,55 @@ class RedisClient:
 
     @property
     def server(self) -> str:
-        """The run id of the server: another one may have forgotten what this one was told. Empty before it answers."""
+        """The server's run id; empty before the first reply."""
         return self._servers.run_id or ""
 
     @property
     def running_ms(self) -> int:
-        """How long Redis is known to have run, see `running_time`: what it was told `FORGETTABLE_MS` ago is safe."""
+        """How long Redis is known to have run (see `running_time`)."""
         return self._running_time.known_ms
 
     async def accept_restart(self) -> None:
-        """Accept the restarted server. The caller must reconcile its partitions afterwards, and say so."""
+        """Accept the restarted server; the caller must then reconcile its partitions and call `note_recovery`."""
         self._running_time.note_restart()
         await self._servers.accept()
         await self.ping()
 
     def note_recovery(self) -> None:
-        """The accepted server was told again what it may have forgotten."""
         self._running_time.note_recovery()
 
     def take_back_acceptance(self) -> None:
-        """Undo `accept_restart`, because reconciliation failed. The next connection reports the restart again."""
+        """Undo `accept_restart` after a failed reconciliation."""
         self._servers.take_back_acceptance()
 
     async def is_cluster(self) -> bool:
-        """Whether the server belongs to a cluster, so that a script may take keys of one hash tag only.
-
-        Cost: nothing, once the client has been used.
-
-        Raises:
-            TransientStoreError, ConfigError: as `ping`.
-        """
+        """Return whether the keys of a script must have one hash tag."""
         if self._servers.run_id is None:
             await self.ping()
         return self._servers.is_cluster
 
     async def close(self) -> None:
-        """Close all connections."""
         await self._servers.close()
 
     # --- partitions in doubt
 
     def take_doubts(self) -> set[int]:
-        """Return the partitions in doubt, to be compared now: none is in doubt any more."""
         taken, self.in_doubt = self.in_doubt, set()
         return taken
 
     def return_doubts(self, partitions: set[int]) -> None:
-        """These could not be compared, and stay in doubt."""
         self.in_doubt |= partitions
 
     # --- commands
 
     async def ping(self) -> None:
-        """Check that the server answers.
-
-        Raises:
-            TransientStoreError: it does not.
-            ConfigError: wrong login, or the server is too old.
-        """
         await self.command("PING")
 
     async def command(self, *words: scripts.Value) -> Any:
-        """Send one command and return its unparsed reply: bytes, numbers, and lists of them."""
         [reply] = await self.commands([words])
         return reply
 
     async def ask_each_server(self, *words: scripts.Value) -> list[Any]:
-        """Send one command to each server, and return their replies: several if it is a cluster."""
         await self.ping()
         if not self._servers.is_cluster:
             return [await self.command(*words)]
@@ -152,7 +122,7 @@ class RedisClient:
             return await self._servers.ask_each(words)
 
     async def keys(self, pattern: str, at_once: int) -> AsyncIterator[list[bytes]]:
-        """Scan for keys, all servers of a cluster. A key may come more than once. Raises what `command` raises."""
+        """Scan all servers. A key may appear more than once."""
         await self.ping()
         for pool in await self._servers.all_connections():
             cursor = b"0"
@@ -168,26 +138,17 @@ class RedisClient:
                     break
 
     async def commands(self, rows: Sequence[Sequence[scripts.Value]]) -> list[Any]:
-        """Send commands in pipelines and return their replies in order. Raise the first error reply."""
+        """Send commands and return their replies. Raise the first error reply."""
         return await self._pipeline(rows, raise_errors=True)
 
     async def commands_each(self, rows: Sequence[Sequence[scripts.Value]]) -> list[Any]:
-        """Like `commands`, but the error of a single command is returned as its reply.
-
-        Raises:
-            TransientStoreError: Redis is unreachable. Some commands may have been carried out.
-        """
+        """Like `commands`, but return error replies."""
         return [_ours(reply) for reply in await self._pipeline(rows, raise_errors=False)]
 
     # --- calls of scripts
 
     async def run(self, calls: Sequence[Call[Any]]) -> list[Any]:
-        """Run script calls in order, in as few round trips as possible, and return their parsed replies.
-
-        Raises:
-            TransientStoreError: Redis is unreachable or cannot write. Some calls may have been carried out.
-            BigcrawlError: the first call that failed. The others were carried out.
-        """
+        """Run script calls and return their results. Raise the first error, after all have run."""
         results = await self.run_each(calls)
         for result in results:
             if isinstance(result, BigcrawlError):
@@ -195,29 +156,20 @@ class RedisClient:
         return results
 
     async def read(self, call: Call[Any]) -> Any:
-        """Run a call that only reads, on a server of others: nothing is written there, the time of crawls neither.
-
-        Raises:
-            TransientStoreError: Redis is unreachable.
-            BigcrawlError: the call failed.
-        """
+        """Run one call that only reads; not even the crawls' time is written."""
         [result] = await self._run_some([call], 0)
         if isinstance(result, BigcrawlError):
             raise result
         return result
 
     async def run_each(self, calls: Sequence[Call[Any]]) -> list[Any]:
-        """Like `run`, but the error of a single call is returned as its result.
-
-        Raises:
-            TransientStoreError: Redis is unreachable. Some calls may have been carried out.
-        """
+        """Like `run`, but return errors of single calls."""
         if not self._crawl_clock.is_known:
             await self._connect()
         elif self._crawl_clock.is_due:
             await self._time.check()
             if self._servers.is_cluster:
-                await self.ping()  # all masters; other calls may ask one of them for long
+                await self.ping()  # reach all masters, even if calls use only one
         results: list[Any] = []
         try:
             for start in range(0, len(calls), pipelines.CALLS_MAX):
@@ -231,7 +183,7 @@ class RedisClient:
         return results
 
     async def _run_some(self, calls: Sequence[Call[Any]], now_ms: int) -> list[Any]:
-        # On a cluster, the keys of two calls may be on different servers, so calls are sent one by one.
+        # On a cluster, the keys of two calls may be on different servers.
         commands = script_texts.commands(calls, now_ms, 1 if self._servers.is_cluster else script_texts.CALLS_MAX)
         replies = await self._pipeline([command.words for command in commands], raise_errors=False)
         missing = [i for i, reply in enumerate(replies) if isinstance(reply, errors.NoScriptError)]
@@ -249,11 +201,10 @@ class RedisClient:
     # --- the time of the crawls
 
     def now_ms(self) -> int:
-        """The time of the crawls on this Redis, ms since the epoch; 0 before the first connection."""
+        """Return the time of the crawls, ms since the epoch; 0 before the first connection."""
         return self._crawl_clock.now_ms()
 
     async def _connect(self) -> None:
-        """Open the first connection, which also learns the time."""
         async with self._watched():
             await self._servers.connect()
 
@@ -281,7 +232,7 @@ class RedisClient:
                 finally:
                     self.round_trips_s += perf_counter() - since_s
                 if not self._servers.is_cluster or script_texts.key_of(some[0]) is None:
-                    self._running_time.note_answer(asked_ms)  # by each server: one of a cluster may be away
+                    self._running_time.note_answer(asked_ms)  # not for a single master: another one may be down
                 if raise_errors and (failed := next((r for r in replies if isinstance(r, errors.RedisError)), None)):
                     raise failed
         return replies
@@ -291,7 +242,6 @@ class RedisClient:
 
     @asynccontextmanager
     async def _watched(self) -> AsyncIterator[None]:
-        """Limit the wait for a connection and a reply, and translate errors."""
         with translated():
             try:
                 async with asyncio.timeout(self._reply_timeout_s):
@@ -306,7 +256,6 @@ class RedisClient:
 
 
 def _each(group: list[Call[Any]], reply: Any) -> list[Any]:
-    """The replies to a group's calls. If the whole command failed, each call gets the error."""
     return [reply] * len(group) if isinstance(reply, Exception) else reply
 
 
@@ -321,7 +270,6 @@ def _parsed(call: Call[Any], reply: Any) -> Any:
 
 
 def _ours(reply: Any) -> Any:
-    """The reply; if it is an error of the client library, ours."""
     if not isinstance(reply, Exception):
         return reply
     try:

@@ -1,7 +1,6 @@
-"""A pool of a few connections to one server, each lent to one call at a time.
+"""A pool of a few connections to one server.
 
-The library makes the connections. Its own pool takes three locks and emits an event for each loan, which costs more
-than a small call.
+redis-py's own pool and pipeline cost more than a small call.
 """
 
 from __future__ import annotations
@@ -21,8 +20,6 @@ if TYPE_CHECKING:
 
 
 class Connections:
-    """At most `most` connections, opened when needed; for one event loop."""
-
     def __init__(self, make: Callable[[], AbstractConnection], most: int) -> None:
         self._make = make
         self._room = asyncio.Semaphore(most)
@@ -33,11 +30,7 @@ class Connections:
         return f"<Connections idle={len(self._idle)} lent={len(self._lent)}>"
 
     async def take(self) -> AbstractConnection:
-        """Wait for a free connection, open and without unread bytes. The caller must give it back.
-
-        Raises:
-            redis.exceptions.RedisError, OSError: the server cannot be reached, or refuses the login.
-        """
+        """Wait for an open connection without unread bytes, which the caller must give back."""
         await self._room.acquire()
         connection = self._idle.pop() if self._idle else self._make()
         self._lent.add(connection)
@@ -52,33 +45,25 @@ class Connections:
         return connection
 
     def give_back(self, connection: AbstractConnection) -> None:
-        """Take a connection back. If it was cut off meanwhile, the next `take` reopens it."""
         self._lent.remove(connection)
         self._idle.append(connection)
         self._room.release()
 
     async def talk(self, rows: Sequence[Sequence[Value]]) -> list[Any]:
-        """Send all commands at once and return their replies in order, error replies as exceptions.
-
-        The library's own pipeline packs commands in Python, which took longer than the server took to answer.
-
-        Raises:
-            redis.exceptions.RedisError, OSError: as `take`, or the connection broke.
-        """
+        """Send all commands at once and return their replies, error replies as exceptions."""
         connection = await self.take()
         try:
             packed = b"".join([pack_command(tuple(row)) for row in rows])  # type: ignore[arg-type]
             await connection.send_packed_command([packed], check_health=False)
             return [await _reply(connection) for _ in rows]
         except BaseException:
-            # Replies may still arrive, and the next user of the connection would take them for its own.
+            # Late replies would reach the next user of the connection.
             await connection.disconnect(nowait=True)
             raise
         finally:
             self.give_back(connection)
 
     async def disconnect(self) -> None:
-        """Close all connections. Calls on lent ones fail."""
         for connection in (*self._idle, *self._lent):
             await connection.disconnect()
 
@@ -91,7 +76,6 @@ async def _reply(connection: AbstractConnection) -> Any:
 
 
 async def _is_stale(connection: AbstractConnection) -> bool:
-    """Whether the server has closed the connection, or it has bytes that nobody waits for."""
     can_read = getattr(connection, "can_read", None) or connection.can_read_destructive  # its name before redis-py 8
     try:
         return bool(await can_read())

@@ -1,11 +1,8 @@
-"""The time of the crawls on a Redis, as one node estimates it. Setting a clock does not change it (decision 0025).
+"""The time of the crawls on a Redis, as a node estimates it. Setting a clock does not change it (decision 0025).
 
-The node asks Redis for the time once, and then advances it by its own boot clock. Once a second it asks again
-(`tell_time`) and compares. It follows small differences. A large difference means that one of the two clocks was set,
-or stood still. The script decides which, and the node adopts its answer.
-
-    offset = time of the crawls - boot clock
-    the moments of sending a question and of receiving its answer bound the offset from both sides
+The node advances the time by its boot clock, and asks Redis every second (`tell_time`). It follows small differences. A
+large one means that a clock was set or stood still: the script decides which. The moments of question and answer bound
+the offset to the boot clock.
 """
 
 from __future__ import annotations
@@ -23,12 +20,9 @@ logger = logging.getLogger(__name__)
 
 ASK_EVERY_MS = 1_000
 STEP_MS = 1_000
-"""A difference above this is neither drift nor a slow answer: a clock was set."""
 
 
 class CrawlClock:
-    """A node's estimate of the crawls' time, in ms since the epoch."""
-
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
         self._offset_ms: int | None = None
@@ -39,51 +33,38 @@ class CrawlClock:
 
     @property
     def is_known(self) -> bool:
-        """Whether Redis has ever answered."""
         return self._offset_ms is not None
 
     @property
     def is_due(self) -> bool:
-        """Whether to ask Redis again. False before its first answer."""
         return self._offset_ms is not None and self._clock.monotonic_ms() >= self._ask_ms
 
     def monotonic_ms(self) -> int:
-        """Return the node's own clock."""
         return self._clock.monotonic_ms()
 
     def boot_ms(self) -> int:
-        """Return the node's own clock, for `note`, and schedule the next question."""
+        """Return the boot clock, for `note`, and schedule the next question."""
         now_ms = self._clock.monotonic_ms()
         self._ask_ms = now_ms + ASK_EVERY_MS
         return now_ms
 
     def now_ms(self) -> int:
-        """Return the estimate; 0 before Redis has answered."""
+        """Return the estimate; 0 before the first answer."""
         return 0 if self._offset_ms is None else self._clock.monotonic_ms() + self._offset_ms
 
     def agrees(self, time_ms: int, sent_ms: int) -> bool:
-        """Whether an answer that has just arrived, to a question sent at `sent_ms`, differs by less than a step.
-
-        The time that question and answer were under way is allowed for.
-        """
+        """Return whether an answer to a question of `sent_ms` differs by less than a step and its travel time."""
         least_ms, most_ms = time_ms - self._clock.monotonic_ms(), time_ms - sent_ms
         return self._offset_ms is None or least_ms - STEP_MS <= self._offset_ms <= most_ms + STEP_MS
 
     def note(self, time_ms: int, sent_ms: int) -> None:
-        """Adjust the estimate to an answer that has just arrived, to a question sent at `sent_ms` of the boot clock."""
         least_ms, most_ms = time_ms - self._clock.monotonic_ms(), time_ms - sent_ms
         before_ms = most_ms if self._offset_ms is None else self._offset_ms
         self._offset_ms = min(max(before_ms, least_ms), most_ms)
 
 
 class TimeChecks:
-    """Keeps an estimate right by questions to Redis, one at a time.
-
-    Args:
-        clock: the estimate.
-        ask: asks Redis, and lets it correct the time if the argument is true. Returns the time, and by how many ms the
-            server's clock was set.
-    """
+    """Corrects the estimate; `ask(correct)` returns Redis' time, and by how many ms its clock was set."""
 
     def __init__(self, clock: CrawlClock, ask: Callable[[bool], Awaitable[tuple[int, int]]]) -> None:
         self._clock = clock
@@ -91,16 +72,14 @@ class TimeChecks:
         self._asking = asyncio.Lock()
 
     async def learn(self) -> None:
-        """Ask for the first time."""
         sent_ms = self._clock.boot_ms()
         time_ms, _ = await self._ask(False)
         self._clock.note(time_ms, sent_ms)
 
     async def check(self) -> None:
-        """Ask whether the time is still right, if that is due."""
         clock = self._clock
         async with self._asking:
-            if not clock.is_due:  # another task has asked while this one waited
+            if not clock.is_due:  # another task has asked
                 return
             sent_ms = clock.boot_ms()
             time_ms, set_ms = await self._ask(False)

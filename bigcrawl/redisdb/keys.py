@@ -5,7 +5,7 @@ Partition keys share one hash tag, so that a script's keys live on one node of a
     bigcrawl:{<crawl>:p<id>}:owner       hash    node, epoch, generation, lease_ms, token, server, rest
     bigcrawl:{<crawl>:p<id>}:state       hash    counters, last admitted batch, what the owner last committed
     bigcrawl:{<crawl>:p<id>}:inbox       stream  URLs (b), edges (e), outcomes (o), keys to forget (f), rows (r),
-                                                 revisits (v), votes (w), contents of pages (c)
+                                                 revisits (v), what nodes observed (c)
     bigcrawl:{<crawl>:p<id>}:sender:<node>  string  session and number of the node's last batch here; kept a day
     bigcrawl:{<crawl>:p<id>}:ready       zset    ready heap: next fetch ms -> host
     bigcrawl:{<crawl>:p<id>}:busy        hash    host -> URLs taken of it
@@ -23,6 +23,7 @@ Keys of a crawl share its tag. Gates and the clock belong to no crawl; gates are
 
     bigcrawl:{<crawl>}:crawl             hash    crawl record; announcement of its end; claims of start requests
     bigcrawl:{<crawl>}:nodes             hash    node -> JSON report
+    bigcrawl:{<crawl>}:settings          hash    node -> JSON of the settings that it runs with
     bigcrawl:{<crawl>}:beats             zset    ms of the last heartbeat -> node
     bigcrawl:{<crawl>}:arrivals          stream  partitions that have got something from others than their owners (p)
     bigcrawl:{<crawl>}:in_degrees        hash    partition -> distribution of the in-degrees of its PLDs
@@ -43,13 +44,12 @@ Keys of a crawl share its tag. Gates and the clock belong to no crawl; gates are
     bigcrawl:{clock}:clock               hash    ms to add to the server's clock; the time last told, and to which node
     bigcrawl:{clock}:crawls              hash    node of any crawl -> end of its lease, and whether it holds hosts
 
-Keys beside a list of the user's, from which spiders take entries, have the hash tag of the list:
+Keys for a user's list, from which spiders take entries, have its hash tag:
 
     bigcrawl:list:{<list>}:entries       hash    batch -> entries that were taken and are not in an inbox yet
     bigcrawl:list:{<list>}:leases        zset    end of its lease ms -> batch
 
-To add a key, write it here first, then give it an attribute. Scripts get their keys from here and nowhere else. Then
-run `make docs`, and describe the key's fields below its heading on docs/redis-keys.md.
+To add a key, write it here, give it an attribute, run `make docs`, and describe its fields in docs/redis-keys.md.
 """
 
 from __future__ import annotations
@@ -60,12 +60,12 @@ from functools import lru_cache
 
 CLOCK = "bigcrawl:{clock}:clock"
 CRAWLS = "bigcrawl:{clock}:crawls"
-_HASH_TAG = re.compile(r"^[^{]*\{[^}]+\}")  # as a Redis Cluster finds it
-GATE_TAGS = 8  # spreads the gates over a Redis Cluster; makes no difference on one server
+_HASH_TAG = re.compile(r"^[^{]*\{[^}]+\}")
+GATE_TAGS = 8  # for clusters
 
 
 class PartitionKeys:
-    """The keys of one partition. `sender`, `back` and `host` are prefixes: append a node's id or a host."""
+    """The keys of one partition. `sender`, `back` and `host` are prefixes."""
 
     __slots__ = (
         *("partition", "owner", "state", "inbox", "sender", "ready", "busy", "taken", "batches", "records", "snoozed"),
@@ -91,25 +91,21 @@ class PartitionKeys:
         self.dead = prefix + "dead"
         self.back = prefix + "back:"
         self.host = prefix + "host:"
-        # For `exchange_urls`, which is called for almost every page.
+        # Made once: `exchange_urls` is called for almost every page.
         hosts = (self.ready, self.busy, self.taken, self.back, self.host)
         self.for_exchange = (self.owner, self.state, *hosts, self.inbox, self.snoozed)
 
 
 @lru_cache(4_096)  # 2 KB each
 def partition_keys(crawl: str, partition: int) -> PartitionKeys:
-    """Return the keys of a partition, cached."""
     return PartitionKeys(crawl, partition)
 
 
 def all_keys(crawl: str) -> str:
-    """Return a SCAN pattern for all keys of a crawl and of its partitions."""
     return f"bigcrawl:{{{crawl}[:}}]*"
 
 
 class CrawlKeys:
-    """The keys of one crawl that do not belong to a partition."""
-
     __slots__ = ("_prefix",)
 
     def __init__(self, crawl: str) -> None:
@@ -122,6 +118,10 @@ class CrawlKeys:
     @property
     def nodes(self) -> str:
         return self._prefix + "nodes"
+
+    @property
+    def settings(self) -> str:
+        return self._prefix + "settings"
 
     @property
     def beats(self) -> str:
@@ -184,8 +184,6 @@ class CrawlKeys:
 
 
 class ListKeys:
-    """A key of the user's with entries for a spider, and the keys for what was taken from it."""
-
     __slots__ = ("entries", "leases", "list")
 
     def __init__(self, name: str) -> None:
@@ -196,10 +194,8 @@ class ListKeys:
 
 
 def gate_prefix(address: str) -> str:
-    """Return the prefix of the key of a server's gate, which all crawls on the Redis share; append the address."""
     return f"bigcrawl:{{gate{zlib.crc32(address.encode()) % GATE_TAGS}}}:server:"
 
 
 def host_prefix(host: str) -> str:
-    """Return the prefix of the key for a host that several crawls fetch; append the host."""
     return f"bigcrawl:{{gate{zlib.crc32(host.encode()) % GATE_TAGS}}}:host:"

@@ -1,11 +1,8 @@
-"""The masters of a Redis Cluster: which of them has which hash slot, and connections to each.
+"""The masters of a Redis Cluster: their hash slots, and connections to each.
 
-A command goes to the master of its key's slot. If that has moved, the server says where to (MOVED, or ASK while a slot
-is on its way). The commands of one slot stay in their order: they go over one connection, one after another, and are
-sent again together if the slot has moved.
-
-While a slot is on its way, a script with several keys is refused before it begins (TRYAGAIN), because some of its keys
-are on either side. The caller repeats it, as whatever a server refuses.
+If a slot has moved, the server names its new master (MOVED, or ASK while it is moving). The commands of one slot stay
+in order: they use one connection, and are repeated together. While a slot is moving, a script with several keys is
+refused before it begins (TRYAGAIN); the caller repeats it.
 """
 
 from __future__ import annotations
@@ -29,28 +26,17 @@ if TYPE_CHECKING:
     from bigcrawl.redisdb.scripts import Value
 
 REDIRECTIONS_MAX: Final = 5
-"""How often one command is sent on; after that, the cluster is being changed faster than it can be followed."""
 
 TAGS_CACHED: Final = 1 << 14
 
 
 class Address(NamedTuple):
-    """Where a server listens."""
-
     host: str
     port: int
 
 
 class Masters:
-    """The masters that were met. Used by one event loop.
-
-    Args:
-        make: returns an unopened connection to a server. Opening it must call `check_known`.
-        most: connections to each master.
-
-    Attributes:
-        seeds: servers that can tell which masters there are, those that answered last first.
-    """
+    """The known masters, for one event loop. A connection of `make` must call `check_known` when it opens."""
 
     def __init__(self, make: Callable[[Address], AbstractConnection], most: int, seeds: Sequence[Address]) -> None:
         self._make = make
@@ -67,30 +53,21 @@ class Masters:
 
     @property
     def run_id(self) -> str:
-        """Identifies the processes of all masters together: another one if any of them was restarted or replaced."""
+        """Identifies the processes of all masters together."""
         return hashlib.sha1(" ".join(sorted(self._run_ids)).encode(), usedforsecurity=False).hexdigest()
 
     def check_known(self, run_id: str) -> None:
-        """Check that the process of a server was met before, because another one may have forgotten writes.
-
-        Raises:
-            redis.exceptions.ConnectionError: it was not; the message begins with "restarted:".
-        """
+        """Raise ConnectionError ("restarted:...") for an unknown server process, which may have forgotten writes."""
         if self._is_meeting:
             self._run_ids.add(run_id)
         elif run_id not in self._run_ids:
             raise errors.ConnectionError(f"restarted:{run_id}")
 
     def forget_run_ids(self) -> None:
-        """The next connection to any master counts as one to a restarted server."""
+        """Make the next connection report a restart."""
         self._run_ids.clear()
 
     async def meet(self) -> None:
-        """Connect to all masters there are, and take each for known.
-
-        Raises:
-            redis.exceptions.RedisError, OSError: one of them cannot be reached.
-        """
         self._is_meeting = True
         self._run_ids.clear()
         try:
@@ -101,9 +78,9 @@ class Masters:
             self._is_meeting = False
 
     async def round_trip(self, rows: Sequence[Sequence[Value]]) -> list[Any]:
-        """Send each command to its master, and return the replies in order, error replies as exceptions.
+        """Send each command to its master and return the replies, error replies as exceptions.
 
-        A command without a key goes to all masters; the reply is that of one of them, an error if there is any.
+        A command without a key goes to all masters; its reply is an error if any of them fails.
         """
         if self._is_stale:
             await self._learn()
@@ -127,7 +104,6 @@ class Masters:
         raise errors.TryAgainError("a slot of the cluster moved on again and again")
 
     async def ask_each(self, row: Sequence[Value]) -> list[Any]:
-        """Send one command to every master; return their replies. Raise the first error reply."""
         if self._is_stale:
             await self._learn()
         replies = [reply for pool in self._all_pools() for reply in await pool.talk([row])]
@@ -136,13 +112,11 @@ class Masters:
         return replies
 
     async def pools(self) -> list[Connections]:
-        """The connections to each master."""
         if self._is_stale:
             await self._learn()
         return self._all_pools()
 
     async def disconnect(self) -> None:
-        """Close all connections."""
         for pool in self._pools.values():
             await pool.disconnect()
 
@@ -155,7 +129,7 @@ class Masters:
         try:
             answers = [await talks[0]] if len(talks) == 1 else await asyncio.gather(*talks, return_exceptions=True)
         except BaseException:
-            self._is_stale = True  # that master may be dead, and another one in its place
+            self._is_stale = True  # the master may have been replaced
             raise
         if failed := next((answer for answer in answers if isinstance(answer, BaseException)), None):
             self._is_stale = True
@@ -167,7 +141,7 @@ class Masters:
         ]
 
     async def _followed(self, master: Address, row: Sequence[Value], answer: Any) -> Any:
-        """Follow ASK at once, for this command alone; note MOVED, so that the command is sent again."""
+        """Follow ASK for this command; note MOVED, so that it is sent again."""
         if isinstance(answer, errors.MovedError):
             self._by_slot[answer.slot_id] = Address(answer.host or master.host, answer.port)
             self._is_stale = True
@@ -190,7 +164,6 @@ class Masters:
     # --- which masters there are
 
     async def _learn(self) -> None:
-        """Ask any server for the masters and their slots."""
         failure: Exception | None = None
         for seed in self.seeds:
             pool = self._pool(seed)
@@ -216,7 +189,7 @@ class Masters:
             by_slot |= dict.fromkeys(range(first, last + 1), addresses[0])
             known += addresses
         self._by_slot = by_slot
-        # Masters first: a replica answers too, and its process need not be known.
+        # Masters first: a replica answers too, but its process may be unknown.
         masters = sorted(set(by_slot.values()))
         self.seeds = list(dict.fromkeys((*masters, *known, *self.seeds)))
         self._is_stale = False
@@ -232,13 +205,11 @@ class Masters:
 
 
 def _address(entry: Sequence[Any], asked: Address) -> Address:
-    """A server in the reply to CLUSTER SLOTS. Without a host it is that of the server which was asked."""
     host = entry[0].decode() if entry[0] else ""
     return Address(asked.host if host in ("", "?") else host, int(entry[1]))
 
 
 def _tag_of(key: str) -> str:
-    """The part of a key that decides its slot: all our keys have a tag in braces."""
     start = key.find("{") + 1
     end = key.find("}", start)
     return key[start:end] if start and end > start else key

@@ -1,4 +1,4 @@
-"""How many commands go to Redis in one round trip."""
+"""Limits the commands of one round trip to Redis."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ if TYPE_CHECKING:
 
     from bigcrawl.redisdb.scripts import Value
 
-_STRINGS: Final = (str, bytes)  # a union would be made anew for each word
-CALLS_MAX = 512  # bounds the calls that a lost connection leaves in doubt, and the reply buffers
-BYTES_MAX = 16 << 20  # takes less than the client waits for a reply, over a link of 10 Mbit/s
+_STRINGS: Final = (str, bytes)
+CALLS_MAX = 512  # bounds the calls that a lost connection leaves in doubt
+BYTES_MAX = 16 << 20  # sent within the reply timeout at 10 Mbit/s
 
 
 def divided(rows: Sequence[Sequence[Value]]) -> Iterator[Sequence[Sequence[Value]]]:
-    """Divide commands into round trips of bounded number and size. A command above that size goes alone."""
+    """Divide commands into bounded round trips. A larger command goes alone."""
     start = size = 0
     for at, row in enumerate(rows):
         row_size = sum([len(word) for word in row if isinstance(word, _STRINGS)])

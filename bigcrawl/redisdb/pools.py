@@ -1,8 +1,8 @@
-"""Where connections to Redis go, according to its URL: to one server, or to whichever Sentinel calls the master.
+"""Makes connections for a Redis URL: to one server, or to the master that Sentinel names.
 
-redis://, rediss://, unix://                                as redis-py has them, with its options
-redis+sentinel://user:password@host:port,host:port/service/0    the sentinels, and the name they know the master by
-rediss+sentinel://                                          with TLS to the servers and to the sentinels
+redis://, rediss://, unix://                                    as in redis-py, with its options
+redis+sentinel://user:password@host:port,host:port/service/0    the sentinels, and the name of the master
+rediss+sentinel://                                              with TLS to the servers and to the sentinels
 """
 
 from __future__ import annotations
@@ -34,65 +34,47 @@ _SCHEME_END: Final = "+sentinel"
 
 
 def checked_pool(url: str, on_connect: Callable[[AbstractConnection], Awaitable[None]]) -> Pool:
-    """Return a pool for the URL in BIGCRAWL_REDIS_URL. Nothing is connected yet.
-
-    Args:
-        url: one of the above.
-        on_connect: greets the server of each connection that opens.
-
-    Raises:
-        ConfigError: the URL is malformed, or a certificate that it names cannot be read. No password is shown.
-    """
+    """Return a pool for the URL in BIGCRAWL_REDIS_URL, unconnected. ConfigErrors show no password."""
     try:
         pool = make_pool(
             url,
-            # The library would send within asyncio.wait_for, which may lose a cancellation in Python 3.11. A node
-            # that closes would then wait for the reply. The client limits the wait instead.
+            # The client limits the wait: redis-py uses asyncio.wait_for, which may lose a cancellation in Python 3.11.
             socket_timeout=None,
             socket_connect_timeout=CONNECT_TIMEOUT_S,
-            protocol=2,  # every server understands it, so a server that is too old gets our own error message
+            protocol=2,  # old servers understand it, so that our error names their version
             redis_connect_func=on_connect,
             retry=None,
             retry_on_error=[],
         )
         check_certificates(pool.make_connection())  # type: ignore[no-untyped-call]  # finds unknown options too
     except (ValueError, TypeError) as error:
-        # The library's message may quote a part of the URL, for instance of a password that contains / or #.
+        # The message may quote a part of a password that contains / or #.
         reason = error if "@" not in url else "not what redis://user:password@host:port/0 looks like (escape / and #)"
         raise ConfigError(f"BIGCRAWL_REDIS_URL is {without_password(url)!r}: {reason}") from None
     return pool
 
 
 def without_password(url: str) -> str:
-    """The URL without its password. Whatever precedes the last @ may be a password, even if the URL is malformed."""
+    """Return the URL without its password, even if it is malformed."""
     shown = re.sub(r"^([a-z+]+://)?.*@", r"\1***@", url, flags=re.DOTALL)
     return re.sub(r"(?<=password=)[^&]*", "***", shown)
 
 
 def make_pool(url: str, **options: Any) -> Pool:
-    """Return a pool that makes connections; `options` are those of the library's connections.
-
-    Raises:
-        ValueError, TypeError: the URL is none of these, or has an unknown option.
-    """
     return _sentinel_pool(url, options) if is_sentinel_url(url) else aredis.ConnectionPool.from_url(url, **options)
 
 
 def is_sentinel_url(url: str) -> bool:
-    """Whether the URL names sentinels, which know the master."""
     return url.partition("://")[0].endswith(_SCHEME_END)
 
 
 async def close_sentinels(pool: Pool) -> None:
-    """Close the connections to the sentinels, if there are any."""
     if isinstance(pool, SentinelConnectionPool):
         for sentinel in pool.sentinel_manager.sentinels:
             await sentinel.aclose()
 
 
 class _Sentinels(Sentinel):
-    """Says what is wrong with each sentinel in a few words. The library writes down the whole client of each."""
-
     async def discover_master(self, service_name: str) -> tuple[str, int]:
         failures: list[errors.RedisError] = []
         for at, sentinel in enumerate(self.sentinels):
@@ -103,10 +85,9 @@ class _Sentinels(Sentinel):
                 continue
             state = masters.get(service_name)
             if state and self.check_master_state(state, service_name):
-                self.sentinels[0], self.sentinels[at] = sentinel, self.sentinels[0]  # the next one to be asked
+                self.sentinels[0], self.sentinels[at] = sentinel, self.sentinels[0]
                 return state["ip"], state["port"]
         said = "; ".join(map(str, failures)) or "the sentinels do not know it"
-        # A sentinel that is only away may yet accept the connection.
         has_bad_tls = len(failures) == len(self.sentinels) and all(map(tls_fault, failures))
         raise MasterNotFoundError(f"No master found for {service_name!r}: {said}") from (
             failures[0] if has_bad_tls else None

@@ -1,4 +1,4 @@
-"""What a failed call to Redis means to its caller: the client library's errors, and servers' replies, as ours."""
+"""Translates errors of redis-py and of servers to ours."""
 
 from __future__ import annotations
 
@@ -20,8 +20,7 @@ from bigcrawl.redisdb.tls import tls_fault
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Iterator
 
-# Error replies of a server that is up but cannot accept writes now: full disk or memory, loading, fail-over. For some
-# of them the library has exception classes and strips the first word; which ones depends on its version.
+# Replies of a server that cannot accept writes now. Versions of redis-py differ in which ones they make exceptions of.
 _PASSING = (
     *("MISCONF", "OOM", "LOADING", "READONLY", "MASTERDOWN"),
     *("CLUSTERDOWN", "TRYAGAIN", "BUSY", "NOREPLICAS"),
@@ -46,12 +45,11 @@ class RedisRestartedError(RewoundError):
 
 
 class RedisRefusedError(TransientStoreError):
-    """The server is up but accepts no writes now. The call was not carried out and may be repeated."""
+    """The server accepts no writes now. The call was not carried out and may be repeated."""
 
 
 @contextmanager
 def translated() -> Iterator[None]:
-    """Turn the client library's errors into ours."""
     try:
         yield
     except errors.RedisError as error:
@@ -61,7 +59,7 @@ def translated() -> Iterator[None]:
 
 
 def _ours(error: errors.RedisError) -> BigcrawlError:
-    # Over a unix socket, the library wraps the server's answer to the handshake.
+    # Over a unix socket, redis-py wraps the answer to the handshake.
     is_handshake = isinstance(error.__cause__, errors.ResponseError | errors.AuthenticationError)
     reply = error.__cause__ if is_handshake else error
     if isinstance(reply, errors.AuthenticationError | errors.AuthorizationError):
@@ -84,18 +82,17 @@ def _ours(error: errors.RedisError) -> BigcrawlError:
 
 
 def is_cut_off(error: errors.ConnectionError) -> bool:
-    """Whether a server that was being greeted gave no reason. A login that it refuses is a ConnectionError too."""
+    """Return whether a server ended the greeting without a reason."""
     is_reply = type(error) is not errors.ConnectionError or isinstance(error.__cause__, errors.ResponseError)
     return not is_reply and not str(error).startswith("restarted:") and tls_fault(error) is None
 
 
 def leaves_doubt(result: object) -> bool:
-    """Whether the partition must be compared with Redis. A refused call did nothing; a lost partition is not ours."""
     return isinstance(result, BigcrawlError) and not isinstance(result, OwnershipLostError | RedisRefusedError)
 
 
 async def permitted(reply: Awaitable[Any], key: str) -> Any:
-    """Wait for the reply to a command. If it is not permitted, the error names the key, as servers do not."""
+    """Await a reply; name the key if the command is not permitted."""
     try:
         return await reply
     except errors.NoPermissionError as error:

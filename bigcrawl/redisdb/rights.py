@@ -1,7 +1,7 @@
-"""What an ACL user of Redis must be permitted, and the check whether it is.
+"""Checks that an ACL user of Redis has the rights that a node needs.
 
-A script that lacks a right fails where it needs it, after its earlier writes. So a node asks for all rights before it
-writes anything. Tests compare this table and docs/operations.md with the scripts; add a command to both.
+A script that lacks a right fails after its earlier writes. A test compares this table with the scripts and
+docs/operations.md.
 """
 
 from __future__ import annotations
@@ -24,23 +24,14 @@ NODE_COMMANDS: Final = (
     *("ZADD", "ZCARD", "ZCOUNT", "ZPOPMIN", "ZRANGE", "ZRANGEBYSCORE", "ZREM", "ZREMRANGEBYSCORE", "ZSCORE"),
     "ZMSCORE",
 )
-"""Besides PING, INFO, SELECT, SCRIPT LOAD and EVALSHA, which the server's own error names if one is missing."""
+"""Without PING, INFO, SELECT, SCRIPT LOAD and EVALSHA, which a server's own error names."""
 
 
 def key_patterns(crawl: str) -> tuple[str, ...]:
-    """Return the ACL patterns of all keys of a crawl, those that crawls share included."""
     return (f"bigcrawl:{{{crawl}}}:*", f"bigcrawl:{{{crawl}:p*}}:*", "bigcrawl:{gate*}:*", "bigcrawl:{clock}:*")
 
 
 async def check_rights(client: RedisClient, crawl: str) -> None:
-    """Check that the user in the client's URL may do what a node does. In a cluster, one server is asked.
-
-    Cost: one call.
-
-    Raises:
-        ConfigError: a right is missing; the message names it.
-        TransientStoreError: Redis is unreachable.
-    """
     rows = [(command, key) for command in NODE_COMMANDS for key in _keys(crawl)]
     [missing] = await client.run([scripts.check_rights(rows)])
     if missing:
@@ -52,14 +43,12 @@ async def check_rights(client: RedisClient, crawl: str) -> None:
 
 
 def _keys(crawl: str) -> list[str]:
-    """One key of each hash tag that a crawl has keys of."""
     gates = [f"bigcrawl:{{gate{tag}}}:server:192.0.2.1" for tag in range(GATE_TAGS)]
     hosts = [host_prefix("a.example") + "a.example", gate_prefix("192.0.2.1") + "192.0.2.1"]
     return [CLOCK, CRAWLS, CrawlKeys(crawl).crawl, partition_keys(crawl, 0).owner, *gates, *hosts]
 
 
 def _rights_of(missing: Iterable[tuple[str, str]], crawl: str) -> list[str]:
-    """Write rights as the words of an ACL rule, each once."""
     rights: dict[str, None] = {}
     for command, key in missing:
         if not key:

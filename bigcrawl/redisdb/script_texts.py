@@ -1,9 +1,8 @@
 """The text of each script as Redis loads it, and the commands that run calls of scripts.
 
-A script is loaded in a form that takes several calls, so that one EVALSHA runs all its calls of a round trip. Its file
-is `lua/<room>/<name>.lua`, where `scripts/<room>.py` has the function that calls it. Code that several scripts share is
-a function in `lua/prelude/`, in a file of its name. A script's header names the functions that it uses, and their texts
-are put in front of it (docs/decisions/0065 says why Redis' own functions are not used).
+One EVALSHA runs all calls of a script in a round trip: a command per call would cost the server 17 µs each.
+`scripts/<room>.py` calls `lua/<room>/<name>.lua`, whose header names the functions of `lua/prelude/` that are put in
+front of it (decision 0065).
 """
 
 from __future__ import annotations
@@ -22,15 +21,12 @@ if TYPE_CHECKING:
     from bigcrawl.redisdb.scripts.call import Call, Value
 
 GROWING: Final = frozenset({"append_batch", "admit_urls", "put_robots"})
-"""The only scripts that make a crawl larger in Redis. A server at maxmemory refuses them, but runs all others, which
-free memory or need almost none. So URLs still end or move to disk, and inboxes are trimmed."""
+"""The only scripts that make a crawl larger in Redis, and that a server at maxmemory refuses."""
 
 LOOKING: Final = frozenset({"look_crawl", "look_partition", "read_queue", "sum_partitions", "tell_time"})
-"""Scripts that commands call only to read. They are loaded without flags, because a server that accepts no writes would
-refuse a script with flags before it begins. At maxmemory their first write is one that needs no memory; after it, the
-server lets the script go on writing."""
+"""Scripts that only read. They have no flags, because a server that accepts no writes refuses a script with flags."""
 
-_PRELUDE: Final = "prelude"  # the folder in `lua/` whose files are no scripts
+_PRELUDE: Final = "prelude"
 _STRINGS: Final = frozenset((str, bytes))
 _MAY_GO_ON_AT_MAXMEMORY: Final = "#!lua flags=allow-oom\n"
 _FOR_MANY: Final = """<preludes>local function script(KEYS, ARGV)
@@ -43,41 +39,35 @@ for i, call in ipairs(cmsgpack.unpack(ARGV[1])) do
 end
 return replies
 """
-CALLS_MAX: Final = 64  # in one command: one or two ms in which the server does nothing else
-BYTES_MAX: Final = 4 << 20  # in one command: the server unpacks it as a whole, and refuses an argument of 512 MB
+CALLS_MAX: Final = 64  # block the server for one or two ms
+BYTES_MAX: Final = 4 << 20
 _WITHOUT_KEY: Final = frozenset(("PING", "SCRIPT", "INFO"))
-# msgpack's old types, because Redis reads no others.
+# Redis reads only msgpack's old types.
 _packer = msgpack.Packer(use_bin_type=False)
 _pack = _packer.pack
 
 
 @cache
 def names() -> tuple[str, ...]:
-    """Return the names of all scripts."""
     return tuple(sorted(_folders()))
 
 
 @cache
 def source(name: str) -> str:
-    """Return the text of a script."""
     return _read(_folders()[name], name)
 
 
 @cache
 def preludes(name: str) -> tuple[str, ...]:
-    """Return the functions in `lua/prelude/` that a script uses, according to its header."""
     line = re.search(r"^-- Uses: (.+)$", source(name), re.MULTILINE)
     return tuple(re.findall(r"prelude/(\w+)", line[1])) if line else ()
 
 
 @cache
 def source_for_many(name: str) -> str:
-    """Return the text that Redis loads for a script: it runs the script once for each of several calls.
+    """Return the text that Redis loads, which runs a script for each of several calls.
 
-    ARGV[1] is msgpack of the calls: keys and arguments of each, the arguments as strings, as in an EVALSHA of one call.
-    The reply has one item for each call; a failed call has an error reply. This is cheaper than one command for each
-    call: a command alone costs the server about 17 us, half of what a small call takes. Packing the words costs a third
-    of what sending them one by one does.
+    ARGV[1] is msgpack of their keys and arguments. The reply has an item, perhaps an error, for each call.
     """
     before = "".join(_read(_PRELUDE, prelude) for prelude in preludes(name))
     text = _FOR_MANY.replace("<preludes>", before).replace("<script>", source(name))
@@ -86,19 +76,16 @@ def source_for_many(name: str) -> str:
 
 @cache
 def digest(name: str) -> str:
-    """Return the SHA-1 by which Redis knows a script, in its form for many calls."""
     return hashlib.sha1(source_for_many(name).encode(), usedforsecurity=False).hexdigest()
 
 
 @cache
 def is_timed(name: str) -> bool:
-    """Whether a script needs the time of the crawls."""
     return "now_ms" in preludes(name)
 
 
 @cache
 def _folders() -> dict[str, str]:
-    """Return the folder in `lua/` of each script, by the script's name."""
     folders = (path for path in files("bigcrawl.redisdb").joinpath("lua").iterdir() if path.is_dir())
     return {
         path.name.removesuffix(".lua"): folder.name
@@ -114,17 +101,12 @@ def _read(folder: str, name: str) -> str:
 
 
 class PackedCalls(NamedTuple):
-    """One EVALSHA: its words, and the calls that it runs, all of one script, in order."""
-
     calls: list[Call[Any]]
     words: tuple[Value, ...]
 
 
 def commands(calls: Sequence[Call[Any]], now_ms: int = 0, calls_max: int = CALLS_MAX) -> list[PackedCalls]:
-    """Return the commands that run the calls in order. Consecutive calls of one script share a command.
-
-    `now_ms` is passed to calls without a time of their own. A call that is larger than `BYTES_MAX` goes alone.
-    """
+    """Return the commands that run the calls in order."""
     made: list[PackedCalls] = []
     group: list[Call[Any]] = []
     packed: list[bytes] = []
@@ -143,14 +125,13 @@ def commands(calls: Sequence[Call[Any]], now_ms: int = 0, calls_max: int = CALLS
 
 
 def _evalsha(calls: list[Call[Any]], packed: list[bytes]) -> PackedCalls:
-    """Return the command for a group. A call that goes alone declares its keys, by which a cluster finds its server."""
+    """Return a group's command. A single call declares its keys, for clusters."""
     keys = calls[0].keys if len(calls) == 1 else ()
     argument = b"".join((_packer.pack_array_header(len(packed)), *packed))
     return PackedCalls(calls, ("EVALSHA", digest(calls[0].name), len(keys), *keys, argument))
 
 
 def key_of(words: Sequence[Value]) -> str | None:
-    """Return the first key of a command, by which a cluster finds its server; None if it has none."""
     if words[0] in _WITHOUT_KEY:
         return None
     key = words[3 if words[0] == "EVALSHA" else 1]
@@ -158,7 +139,7 @@ def key_of(words: Sequence[Value]) -> str | None:
 
 
 def _words(args: Sequence[Value], now_ms: int) -> list[str | bytes]:
-    """Return arguments as strings, as Redis would convert them. A first argument of 0 is replaced by the time."""
+    """Return arguments as strings; a first 0 is replaced by the time."""
     words: list[str | bytes] = [arg if arg.__class__ in _STRINGS else str(arg) for arg in args]
     if now_ms and not args[0]:
         words[0] = str(now_ms)

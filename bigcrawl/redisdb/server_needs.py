@@ -1,4 +1,4 @@
-"""Checks, when a node joins, whether a server's configuration lets a crawl keep its promises."""
+"""Checks whether a server's configuration lets a crawl keep its promises."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ if TYPE_CHECKING:
 
 _SECTIONS = ("server", "memory", "persistence", "replication")
 
-# Bytes in Redis (docs/performance.md, "Memory"), each where it takes most.
+# Bytes in Redis in the worst case (docs/performance.md, "Memory").
 _SERVER_BYTES: Final = 2 << 20  # an empty server with all scripts
-_PARTITION_BYTES: Final = 6_000  # its hashes, a short inbox, the numbers of a few senders
+_PARTITION_BYTES: Final = 6_000
 _HOT_URL_BYTES: Final = 1_060  # the only hot URL of its host
 _HOST_RECORD_BYTES: Final = 334
 _ANSWER_BYTES: Final = 170
@@ -25,11 +25,7 @@ _INBOX_URL_BYTES: Final = 22
 def bytes_needed(
     *, partitions: int, hot_urls: int, host_records: int, robots_bytes: int, dns_answers: int, inbox_urls: int
 ) -> int:
-    """Estimate how many bytes a crawl with one node may come to hold in Redis.
-
-    Each argument is the upper bound that a setting gives. Every hot URL is taken to be of another host. The copy that
-    Redis makes while it rewrites its log comes on top.
-    """
+    """Estimate a crawl's bytes in Redis, without the copy for rewriting its log."""
     return (
         _SERVER_BYTES
         + partitions * _PARTITION_BYTES
@@ -42,16 +38,9 @@ def bytes_needed(
 
 
 async def look_at_needs(client: RedisClient, crawl_bytes: int) -> list[str]:
-    """Return the server's faults, each a sentence with its remedy.
-
-    `crawl_bytes` is what the crawl may come to hold, over all servers (`bytes_needed`).
-
-    Raises:
-        ConfigError: a crawl would lose URLs there in normal operation, or no write is possible.
-        TransientStoreError: Redis is unreachable, or cannot be written to until its master is replaced.
-    """
+    """Return the server's faults. Raise ConfigError if a crawl would lose URLs there or cannot write."""
     by_section = [await client.ask_each_server("INFO", section) for section in _SECTIONS]
-    servers = list(zip(*by_section, strict=False))  # masters may come and go meanwhile
+    servers = list(zip(*by_section, strict=False))  # masters may change meanwhile
     share = crawl_bytes // max(1, len(servers))
     faults: dict[str, None] = {}
     for replies in servers:
@@ -63,7 +52,7 @@ async def look_at_needs(client: RedisClient, crawl_bytes: int) -> list[str]:
 
 
 def _check_role(info: dict[str, str], *, is_named_by_sentinels: bool) -> None:
-    """Refuse a replica. One that may become the master soon is only not ready yet."""
+    """Refuse a replica, unless it may soon become the master."""
     if info.get("role") != "slave":
         return
     if info.get("slave_read_only", "1") == "0":
@@ -72,7 +61,7 @@ def _check_role(info: dict[str, str], *, is_named_by_sentinels: bool) -> None:
             "full copy; set the URL to the master's address"
         )
     if "cluster" in (info.get("redis_mode"), info.get("server_mode")):
-        return  # it was a master a moment ago, and says where a slot went
+        return  # was a master until now, and redirects calls
     replica = "the Redis at BIGCRAWL_REDIS_URL is a read-only replica"
     if is_named_by_sentinels or info.get("master_link_status") != "up":
         raise RedisRefusedError(f"{replica}, which may be made the master yet; if not, set the URL to the master")
@@ -81,11 +70,6 @@ def _check_role(info: dict[str, str], *, is_named_by_sentinels: bool) -> None:
 
 
 def faults_of(info: dict[str, str], crawl_bytes: int) -> list[str]:
-    """Return the faults in the fields of INFO of a server that may come to hold `crawl_bytes` of a crawl.
-
-    Raises:
-        ConfigError: as `look_at_needs`.
-    """
     policy = info.get("maxmemory_policy", "noeviction")
     memory_max = int(info.get("maxmemory", "0"))
     is_bounded = memory_max != 0

@@ -1,7 +1,4 @@
-"""The process of an embedded server: started as a daemon, waited for, stopped. The caller holds start.lock.
-
-`embedded` says what the files of its directory are for, and when a server runs.
-"""
+"""The process of an embedded server. The caller holds start.lock; `embedded` explains the directory."""
 
 from __future__ import annotations
 
@@ -41,36 +38,28 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-SOCKET_PATH_BYTES_MAX = 107  # Linux' sun_path has 108 bytes, the last one a NUL
+SOCKET_PATH_BYTES_MAX = 107  # Linux' sun_path, without its NUL
 
-LOADING_MS_MAX = 120_000  # for reading the AOF; a crawl's 128 MB take a few seconds
+LOADING_MS_MAX = 120_000  # for reading the AOF
 POLL_MS = 10
-STOP_POLL_MS = 1  # a server ends within some milliseconds
+STOP_POLL_MS = 1
 
 SERVER_OPTIONS = (
-    # No TCP: the permissions of the socket's directory control access, and there is no port to conflict over.
+    # No TCP: the socket's directory controls access.
     *("--port", "0"),
     *("--unixsocketperm", "600"),
     *("--daemonize", "yes"),
-    # At most the last second is lost if the machine crashes, nothing if only the server does.
+    # A crash of the machine loses at most the last second.
     *("--appendonly", "yes"),
     *("--appendfsync", "everysec"),
     *("--aof-load-truncated", "yes"),
     *("--save", ""),
-    # The server may refuse a write, but it must never forget one.
     *("--maxmemory-policy", "noeviction"),
 )
 
 
 class ServerProcess:
-    """The server of a directory, whoever started it. It keeps no state of its own: the files say what there is.
-
-    Args:
-        directory: of the server's files.
-        silent_ms_max: how long a live server may fail to answer before that is an error.
-        clock: measures waiting times.
-        is_leaving: set while the process that waits for the server is to give up.
-    """
+    """The server of a directory, whichever process started it."""
 
     def __init__(self, directory: Path, silent_ms_max: int, clock: Clock, is_leaving: threading.Event) -> None:
         self._directory = directory
@@ -83,7 +72,7 @@ class ServerProcess:
 
     @property
     def pid(self) -> int | None:
-        """The server's process id; None if no server runs, or if it has not answered yet."""
+        """The server's process id; None before its first answer."""
         record = ServerRecord.read(self._directory)
         return record.live_pid() if record else None
 
@@ -92,12 +81,7 @@ class ServerProcess:
         return self._directory / "server.log"
 
     def start_or_join(self) -> Path:
-        """Start a server unless one runs, and return the path of its socket, which answers.
-
-        Raises:
-            ConfigError: there is no binary, or the server ended at once, or it runs on another machine.
-            TransientStoreError: a server runs but does not answer in time, or this process is leaving.
-        """
+        """Start a server unless one runs, and return the path of its socket, which answers."""
         while True:
             server_lock = try_lock(self._directory / "server.lock", fcntl.LOCK_EX)
             record = ServerRecord.read(self._directory)
@@ -108,19 +92,18 @@ class ServerProcess:
                     log_bytes = self.log_path.stat().st_size if self.log_path.exists() else 0
                     socket_path = self._launch(server_lock, record)
                 finally:
-                    os.close(server_lock)  # the server holds its own copy; if it did not start, the lock is free
+                    os.close(server_lock)  # the server holds its own copy
             pid = self._await_answer(socket_path, joined=record if server_lock is None else None)
             if pid is not None:
                 self._record_pid(socket_path, pid, joined=server_lock is None)
                 return socket_path
             if server_lock is not None:
                 raise self._ended_at_once(self._log_since(log_bytes))
-            # The server that we joined has ended meanwhile, so its lock is free and we start one.
 
     def _launch(self, server_lock: int, record: ServerRecord | None) -> Path:
         found = find_binary()
         socket_path = self._socket_path(record)
-        ServerRecord(  # written first, so that after a crash in between the socket's path is still known
+        ServerRecord(  # first, so that a crash does not lose the socket's path
             directory=str(self._directory),
             socket=str(socket_path),
             binary=str(found.path),
@@ -144,7 +127,7 @@ class ServerProcess:
         return socket_path
 
     def _await_answer(self, socket_path: Path, joined: ServerRecord | None) -> int | None:
-        """Wait until the server answers, and return its process id; None if the server has ended."""
+        """Return the process id of the answering server; None if it has ended."""
         started_ms = heard_ms = self._clock.monotonic_ms()
         while not self._is_gone():
             answer = ping(socket_path, min(PING_MS_MAX, self._silent_ms_max))
@@ -179,17 +162,13 @@ class ServerProcess:
         )
 
     def stop(self, deadline_ms: int) -> None:
-        """Stop the server, if one runs.
-
-        Raises:
-            TransientStoreError: it has not ended at the deadline, on the monotonic clock.
-        """
+        """Stop the server, or raise TransientStoreError at the deadline."""
         record = ServerRecord.read(self._directory)
         socket_path = self._socket_path(record)
         pid = None
         while not self._is_gone():
-            if not pid:  # a server that has just been started has no socket yet
-                # The kernel knows which process listens on the socket, so that is more reliable than the record.
+            if not pid:
+                # The kernel is more reliable than the record.
                 pid = ping(socket_path).pid or (record.live_pid() if record else None)
                 if pid:
                     os.kill(pid, signal.SIGTERM)
@@ -203,15 +182,14 @@ class ServerProcess:
                 socket_path.parent.rmdir()
 
     def _is_gone(self) -> bool:
-        """Whether no server, and no child of one, uses the data any more."""
         return is_free(self._directory / "server.lock")
 
     def _socket_path(self, record: ServerRecord | None) -> Path:
-        """Return the path of the server's socket. It stays the same as long as there is a user."""
+        """Return the path, which must not change while there is a user."""
         beside_data = self._directory / "redis.sock"
         if len(os.fsencode(beside_data)) <= SOCKET_PATH_BYTES_MAX:
             return beside_data
-        # If the directory was copied or moved, its record names another crawl's socket.
+        # The record of a copied directory names another crawl's socket.
         if record and record.directory == str(self._directory) and make_private(Path(record.socket).parent):
             return Path(record.socket)
         for parent in (tempfile.gettempdir(), "/tmp"):  # noqa: S108 - mkdtemp makes a private one
@@ -220,16 +198,12 @@ class ServerProcess:
         raise ConfigError(f"no room for a socket: {beside_data} and {tempfile.gettempdir()} are too long")
 
     def pause(self) -> None:
-        """Wait a moment for the server or another process.
-
-        Raises:
-            TransientStoreError: this process is leaving.
-        """
+        """Wait a moment; raise TransientStoreError if this process is leaving."""
         if self._is_leaving.wait(POLL_MS / 1000):
             raise TransientStoreError("the crawl ends, so it no longer waits for the embedded server")
 
     def _ended_at_once(self, output: str) -> ConfigError | TransientStoreError:
-        # The last lines give the reason. Redis prefixes them with process, role and time.
+        # Without Redis' prefix of process, role and time.
         lines = [re.sub(r"^\d+:\w .*?\d:\d\d\.\d+ [#*-] ", "", line) for line in output.split("\n")]
         reason = " / ".join(line.strip() for line in lines[-5:] if line.strip()) or "it printed no reason"
         what = f"the embedded server in {self._directory} ended at once: {reason[-500:]} (log: {self.log_path})"
@@ -238,7 +212,6 @@ class ServerProcess:
         return ConfigError(what)
 
     def _log_since(self, start_bytes: int) -> str:
-        """Return the last three warnings of this start, or its last three lines if it has no warnings."""
         try:
             with self.log_path.open("rb") as log:
                 log.seek(start_bytes)

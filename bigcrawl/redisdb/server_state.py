@@ -1,4 +1,4 @@
-"""The state of an embedded server as other processes see it: its locks, its answer to a ping, its record."""
+"""The state of an embedded server: its locks, its answer to a ping, its record."""
 
 from __future__ import annotations
 
@@ -17,16 +17,12 @@ from typing import NamedTuple
 from bigcrawl.json_text import read_json
 from bigcrawl.private_files import opener
 
-PING_MS_MAX = 250  # for one PING; a live server answers within a millisecond, and a busy one is asked again
+PING_MS_MAX = 250  # a busy server is asked again
 
 
 @dataclass(frozen=True, slots=True)
 class ServerRecord:
-    """server.json: describes the server, for use when its socket does not answer.
-
-    `pid` is None from just before a server is started until it answers. `start_ticks` distinguishes the server from a
-    later process with the same id. A record damaged by a power loss is treated as absent.
-    """
+    """server.json: `pid` is None until a new server has answered; `start_ticks` reveals a reused process id."""
 
     directory: str
     socket: str
@@ -50,7 +46,6 @@ class ServerRecord:
         temporary.replace(directory / "server.json")
 
     def live_pid(self) -> int | None:
-        """Return the recorded process id, or None if that process has ended, even if another one has its id now."""
         if self.pid is None or self.start_ticks is None or start_ticks_of(self.pid) != self.start_ticks:
             return None
         return self.pid
@@ -64,11 +59,11 @@ class ServerState(enum.Enum):
 
 class PingAnswer(NamedTuple):
     state: ServerState
-    pid: int  # of the listening process; 0 if there is none, or if it is unknown
+    pid: int  # of the listening process; 0 if unknown
 
 
 def ping(path: Path, timeout_ms: int = PING_MS_MAX) -> PingAnswer:
-    """Ask the process that listens on the socket whether it is ready. No answer within `timeout_ms` means SILENT."""
+    """Return the state of the process that listens on the socket. SILENT: no answer in time."""
     pid = 0
     try:
         with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as connection:
@@ -85,12 +80,11 @@ def ping(path: Path, timeout_ms: int = PING_MS_MAX) -> PingAnswer:
                 reply += received
     except OSError:
         return PingAnswer(ServerState.SILENT, pid)
-    # Any other error, such as a full disk or a busy script, still shows that the server answers.
     return PingAnswer(ServerState.LOADING if reply.startswith(b"-LOADING") else ServerState.READY, pid)
 
 
 def ask_to_end(path: Path) -> None:
-    """Have the server that listens on the socket end at once. After a signal alone it ends at its next tick."""
+    """Shut down the server without waiting for its next tick."""
     with contextlib.suppress(OSError), socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as connection:
         connection.settimeout(PING_MS_MAX / 1000)
         connection.connect(os.fspath(path))
@@ -113,7 +107,6 @@ def try_lock(path: Path, kind: int) -> int | None:
 
 
 def is_free(path: Path) -> bool:
-    """Whether nobody holds the lock at this moment."""
     descriptor = try_lock(path, fcntl.LOCK_EX)
     if descriptor is None:
         return False
@@ -122,7 +115,7 @@ def is_free(path: Path) -> bool:
 
 
 def make_private(directory: Path) -> bool:
-    """Create the directory if it is missing. Return whether it belongs to this user and nobody else has access."""
+    """Create a missing directory. Return whether only this user has access to it."""
     try:
         with contextlib.suppress(FileExistsError):
             directory.mkdir(mode=0o700)
@@ -134,11 +127,10 @@ def make_private(directory: Path) -> bool:
 
 
 def start_ticks_of(pid: int) -> int | None:
-    """Return when the process was started, in clock ticks since boot; None if it has ended."""
     try:
         after_name = Path(f"/proc/{pid}/stat").read_bytes().rpartition(b")")[2]
     except OSError:
         return None
     fields = after_name.split()  # proc(5): begins with field 3, the state
-    # In containers whose process 1 does not reap children, an ended process stays listed as a zombie.
+    # Ended processes may stay listed as zombies in containers.
     return None if fields[0] in (b"Z", b"X") else int(fields[19])

@@ -1,8 +1,7 @@
-"""Which Redis a client talks to: one server, or the masters of a cluster. Each is greeted when a connection opens.
+"""The server, or the masters of a cluster, behind a Redis URL.
 
-The greeting logs in, asks for the server's run id, and loads the scripts where they are missing. If the run id is not
-the one of the first connection, the server was restarted and may have forgotten its last second. Then every connection
-fails until `accept`. The first greeting also finds out whether the server belongs to a cluster, and learns the time.
+Each new connection is greeted: it logs in, asks for the server's run id, and loads missing scripts. If the run id has
+changed, the server was restarted and may have forgotten its last second; then every connection fails until `accept`.
 """
 
 from __future__ import annotations
@@ -17,7 +16,6 @@ from bigcrawl.exceptions import BigcrawlError, ConfigError
 from bigcrawl.redisdb import script_texts
 from bigcrawl.redisdb.connections import Connections
 from bigcrawl.redisdb.keys import CLOCK
-from bigcrawl.redisdb.masters import Address, Masters
 from bigcrawl.redisdb.pools import checked_pool, close_sentinels
 from bigcrawl.redisdb.reply_errors import is_cut_off, permitted
 from bigcrawl.redisdb.tls import ask_for_fault
@@ -28,36 +26,26 @@ if TYPE_CHECKING:
     from redis.asyncio.connection import AbstractConnection
 
     from bigcrawl.redisdb.crawl_clock import CrawlClock
+    from bigcrawl.redisdb.masters import Address, Masters
     from bigcrawl.redisdb.scripts import Value
 
 REDIS_VERSION_MIN = (7, 0)
-CONNECTIONS_MAX = 8  # further calls of the node wait; more connections would not get faster answers
+CONNECTIONS_MAX = 8  # more would not be faster
 
 
 class Servers:
-    """The server, or the masters, that a URL leads to. For one event loop.
+    """The server, or the masters, of a URL, for one event loop.
 
-    Attributes:
-        run_id: identifies the processes that were met; None before any, and while a restart is being accepted.
+    `run_id` is None before the first greeting and while a restart is being accepted.
     """
 
     def __init__(self, url: str, crawl_clock: CrawlClock, learn_time: Callable[[], Awaitable[None]]) -> None:
-        """Begin without a connection.
-
-        Args:
-            url: as in BIGCRAWL_REDIS_URL.
-            crawl_clock: is set by the first greeting.
-            learn_time: asks for the time of the crawls, which the greeting of a cluster's server cannot tell.
-
-        Raises:
-            ConfigError: no connection can be made from the URL.
-        """
         self.run_id: str | None = None
         self._crawl_clock = crawl_clock
         self._learn_time = learn_time
         self._masters: Masters | None = None  # of a cluster
         self._meeting = asyncio.Lock()
-        self._loaded_on: set[str] = set()  # the run ids of the servers that have all scripts
+        self._loaded_on: set[str] = set()  # run ids
         self._pool = checked_pool(url, self._on_connect)
         self.connections = Connections(self._pool.make_connection, CONNECTIONS_MAX)
 
@@ -66,29 +54,19 @@ class Servers:
 
     @property
     def is_cluster(self) -> bool:
-        """Whether they are the masters of a cluster. False before the first greeting."""
         return self._masters is not None
 
     async def connect(self) -> None:
-        """Open a connection, and learn from its greeting what is not known of the server yet.
-
-        Raises:
-            redis.exceptions.RedisError, OSError: a server cannot be reached, refuses the login, or was restarted.
-            ConfigError: a server is too old.
-        """
         self.connections.give_back(await self.connections.take())
         if self._masters is not None and self.run_id is None:
             await self._meet(self._masters)
 
     async def round_trip(self, rows: Sequence[Sequence[Value]]) -> list[Any]:
-        """Send all commands at once and return their replies in order, error replies as exceptions.
-
-        Raises what `connect` raises.
-        """
+        """Send all commands at once and return their replies, error replies as exceptions."""
         if self._masters is None:
             if self.run_id is not None:
                 return await self.connections.talk(rows)
-            self.connections.give_back(await self.connections.take())  # its greeting tells whether it is a cluster
+            self.connections.give_back(await self.connections.take())
         masters = self._masters
         if masters is None:
             return await self.connections.talk(rows)
@@ -97,7 +75,6 @@ class Servers:
         return await masters.round_trip(rows)
 
     async def ask_each(self, row: Sequence[Value]) -> list[Any]:
-        """Send one command to each server and return their replies. Raise the first error reply."""
         if self._masters is not None:
             return await self._masters.ask_each(row)
         [reply] = await self.connections.talk([row])
@@ -106,25 +83,22 @@ class Servers:
         return [reply]
 
     async def all_connections(self) -> list[Connections]:
-        """The connections to each server. Raises what `connect` raises."""
         return [self.connections] if self._masters is None else await self._masters.pools()
 
     async def accept(self) -> None:
-        """Take whatever server answers next for the known one. All connections are opened anew."""
+        """Accept the next server that answers, and reopen all connections."""
         self.run_id = None
         await self.connections.disconnect()
         if self._masters is not None:
             await self._masters.disconnect()
-            self._masters = Masters(self._make_connection_to, CONNECTIONS_MAX, self._masters.seeds)
+            self._masters = self._masters_known_to(self._masters.seeds)
 
     def take_back_acceptance(self) -> None:
-        """Undo `accept`: the next connection reports the restart again."""
         self.run_id = "unknown"
         if self._masters is not None:
             self._masters.forget_run_ids()
 
     async def close(self) -> None:
-        """Close all connections."""
         await self.connections.disconnect()
         if self._masters is not None:
             await self._masters.disconnect()
@@ -136,7 +110,7 @@ class Servers:
         try:
             await self._greet(connection)
         except BigcrawlError:
-            await connection.disconnect()  # the library closes it for its own errors alone
+            await connection.disconnect()
             raise
         except errors.ConnectionError as error:
             if is_cut_off(error) and (fault := await ask_for_fault(connection)) is not None:
@@ -144,11 +118,10 @@ class Servers:
             raise
 
     async def _greet(self, connection: AbstractConnection) -> None:
-        """Log in, identify the server, and load the scripts if it does not have them."""
         try:
             await connection.on_connect()
         except errors.ResponseError as error:
-            raise errors.ConnectionError(str(error)) from error  # as the library does over a unix socket
+            raise errors.ConnectionError(str(error)) from error  # as redis-py does over a unix socket
         sent_ms = self._crawl_clock.boot_ms()
         await connection.send_command("INFO", "server")
         info = _fields_of(await connection.read_response())
@@ -158,8 +131,8 @@ class Servers:
         elif self.run_id is None:
             _check_version(info)
             if "cluster" in (info.get("redis_mode"), info.get("server_mode")):
-                self._masters = Masters(self._make_connection_to, CONNECTIONS_MAX, [self._address()])
-                return  # whatever it is used for is done by the masters
+                self._masters = self._masters_known_to()
+                return  # calls go to the masters
             self.run_id = run_id
         elif run_id != self.run_id:
             raise errors.ConnectionError(f"restarted:{run_id}")
@@ -172,26 +145,28 @@ class Servers:
     async def _read_time(self, connection: AbstractConnection, info: dict[str, str], sent_ms: int) -> None:
         await connection.send_command("HMGET", CLOCK, "adjust", "told")
         adjust_ms, told_ms = (int(value or 0) for value in await permitted(connection.read_response(), CLOCK))
-        # Never earlier than any node was told. If the server's clock has been set back since, the next `tell_time`
-        # lets the time go on from there.
+        # Never earlier than a time that any node has received, even if the server's clock was set back.
         time_ms = max(int(info.get("server_time_usec", "0")) // 1000 + adjust_ms, told_ms)
         self._crawl_clock.note(time_ms, sent_ms)
 
     # --- a cluster
 
     async def _meet(self, masters: Masters) -> None:
-        """Connect to all masters of the cluster, and learn the time from one of them."""
         async with self._meeting:
             if self.run_id is not None or masters is not self._masters:
-                return  # another task did so while this one waited
+                return  # another task did so
             await masters.meet()
             self.run_id = masters.run_id
         if not self._crawl_clock.is_known:
             await self._learn_time()
 
-    def _address(self) -> Address:
+    def _masters_known_to(self, seeds: Sequence[Address] = ()) -> Masters:
+        """The masters that these servers know, or that of the URL."""
+        from bigcrawl.redisdb.masters import Address, Masters
+
         told = self._pool.connection_kwargs
-        return Address(told.get("host", "localhost"), int(told.get("port", 6379)))
+        of_url = Address(told.get("host", "localhost"), int(told.get("port", 6379)))
+        return Masters(self._make_connection_to, CONNECTIONS_MAX, seeds or [of_url])
 
     def _make_connection_to(self, address: Address) -> AbstractConnection:
         told = {name: value for name, value in self._pool.connection_kwargs.items() if name != "path"}
@@ -207,7 +182,6 @@ async def _load_scripts(connection: AbstractConnection) -> None:
 
 
 def _fields_of(reply: object) -> dict[str, str]:
-    """Read the reply to INFO."""
     text = reply.decode("utf-8", "replace") if isinstance(reply, bytes) else str(reply)
     return dict(line.split(":", 1) for line in text.splitlines() if ":" in line)
 

@@ -1,4 +1,4 @@
-"""Tells certificates that do not fit, which stay wrong until somebody changes them, from a server that is away."""
+"""Distinguishes wrong certificates, which need a change of settings, from an unreachable server."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 _ASKED: Final = "set ssl_certfile=<file> and ssl_keyfile=<file> in the URL"
 _NO_TLS: Final = "that port speaks no TLS: write redis:// or another port"
 _REFUSED: Final = "it does not accept the client certificate in ssl_certfile"
-# By OpenSSL's reason, in which the words of a peer's alert are included.
+# By OpenSSL's reason, which includes the peer's alert.
 _REMEDIES: Final = {
     "CERTIFICATE_VERIFY_FAILED": "set ssl_ca_certs=<file> in the URL to its authority, and the host as its name there",
     "CERTIFICATE_REQUIRED": f"it asks for a client certificate: {_ASKED}",
@@ -27,22 +27,17 @@ _REMEDIES: Final = {
 }
 
 
-# OpenSSL's codes of what a certificate lacks by RFC 5280. Python asks for that since 3.13.
+# OpenSSL's codes for certificates that are incomplete by RFC 5280.
 _INCOMPLETE: Final = range(80, 95)
 _ISSUE_ANEW: Final = (
     "Python 3.13 and later refuse such a certificate: issue it, or its authority's, anew by RFC 5280,"
     " with key identifiers and, for the authority, key usage"
 )
 
-LISTEN_S: Final = 10.0  # a server that refuses a certificate says so at once; a busy machine hears it later
+LISTEN_S: Final = 10.0
 
 
 def check_certificates(connection: AbstractConnection) -> None:
-    """Read the certificates that a connection would use, if it is one with TLS.
-
-    Raises:
-        ValueError: a file is missing, or holds something else; the message names the option.
-    """
     context = getattr(connection, "ssl_context", None)
     if context is None:
         return
@@ -55,7 +50,6 @@ def check_certificates(connection: AbstractConnection) -> None:
 
 
 def tls_fault(error: BaseException | None) -> str | None:
-    """Return what is wrong with TLS, and the remedy, if an error has come from that; None if it has not."""
     while error is not None:
         if isinstance(error, ssl.SSLCertVerificationError) and error.verify_code in _INCOMPLETE:
             return f"{error.verify_message}; {_ISSUE_ANEW}"
@@ -67,11 +61,10 @@ def tls_fault(error: BaseException | None) -> str | None:
 
 
 async def ask_for_fault(connection: AbstractConnection) -> ssl.SSLError | None:
-    """Find out why a server cut off a connection with TLS that was just opened. None: not for a certificate.
+    """Find out why a server cut off a new TLS connection.
 
-    Since TLS 1.3 a client is told that its certificate is refused after its own handshake is complete. By then it has
-    sent its first command. The server closes without having read that, and the reset may overtake the reason. So
-    this connects once more and only listens, for `LISTEN_S` at most.
+    With TLS 1.3 the refusal of a certificate comes after the handshake, and a reset may overtake it. So this connects
+    again and only listens.
     """
     context = getattr(connection, "ssl_context", None)
     if context is None:
@@ -84,7 +77,7 @@ async def ask_for_fault(connection: AbstractConnection) -> ssl.SSLError | None:
                 await reader.read(1)
             finally:
                 writer.transport.abort()
-                with suppress(OSError):  # the same error, which asyncio would log if nobody took it
+                with suppress(OSError):  # else asyncio logs the error
                     await writer.wait_closed()
     except ssl.SSLError as error:
         return error

@@ -21,19 +21,12 @@ if TYPE_CHECKING:
     from bigcrawl.report.tables import Plot, Section
 
 FORMAT: Final = 1
-"""Of report.json; raised if a name changes its meaning or goes."""
+"""The version of report.json; raised if a name changes its meaning or is removed."""
 
 
 @dataclass(frozen=True, slots=True)
 class Document:
-    """A report.
-
-    Attributes:
-        crawl: the name of the crawl.
-        time_s: when its figures were gathered, Unix seconds.
-        is_finished: whether the crawl has come to its end.
-        sections: in order.
-    """
+    """A report; its figures were gathered at `time_s`, Unix seconds."""
 
     crawl: str
     time_s: float
@@ -42,16 +35,13 @@ class Document:
 
     @property
     def made(self) -> str:
-        """When it was made, for readers: UTC."""
         return datetime.fromtimestamp(self.time_s, UTC).strftime("%Y-%m-%d %H:%M:%S UTC")
 
     @property
     def plots(self) -> list[Plot]:
-        """The plots of all sections."""
         return [plot for section in self.sections for plot in section.plots]
 
     def to_json(self) -> dict[str, Any]:
-        """Return the report for programs: tables and plots by name."""
         return {
             "format": FORMAT,
             "bigcrawl": __version__,
@@ -64,7 +54,6 @@ class Document:
 
 
 def document_of(figures: Figures) -> Document:
-    """Return the report that these figures make."""
     rates = Rates(figures.history)
     sections = [
         overview(figures, rates),

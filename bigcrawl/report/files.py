@@ -1,4 +1,4 @@
-"""Writes a report: report.html and report.json, each whole or not at all, readable by their owner only."""
+"""Writes report.html and report.json, each atomically, readable by their owner only."""
 
 from __future__ import annotations
 
@@ -15,31 +15,25 @@ from bigcrawl.report.html import html_of
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from bigcrawl.config import Config
     from bigcrawl.report.document import Document
+    from bigcrawl.views.opened_crawl import OpenedCrawl
 
 HTML: Final = "report.html"
 JSON: Final = "report.json"
 
 
-async def write_report(config: Config, server: str, directory: Path) -> Document:
-    """Write the report of a crawl, from the Redis at this URL, into a directory, which is made if it is not there.
+async def write_report(crawl: OpenedCrawl, directory: Path) -> Document:
+    """Write the report of a crawl into a directory, which is made if missing.
 
-    Raises:
-        ConfigError: there is no such crawl, or the directory cannot be written.
-        TransientStoreError: Redis does not answer.
+    Raises ConfigError if it cannot be written, and the errors of `gather`.
     """
-    document = document_of(await gather(config, server))
+    document = document_of(await gather(crawl))
     write_files(document, directory)
     return document
 
 
 def write_files(document: Document, directory: Path) -> None:
-    """Write both files; earlier ones are replaced.
-
-    Raises:
-        ConfigError: they cannot be written.
-    """
+    """Write both files, or raise ConfigError; earlier ones are replaced."""
     try:
         make_private_directory(directory)
         _write(directory / JSON, json.dumps(document.to_json(), indent=1, ensure_ascii=False) + "\n")

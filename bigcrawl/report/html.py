@@ -1,6 +1,6 @@
 """The page of a report: one file that loads nothing. Everything from the web is escaped here.
 
-Without JavaScript, all tables are there, and bars in them are drawn. The script draws the plots, from data in the page.
+All tables work without JavaScript; a script draws the plots.
 """
 
 from __future__ import annotations
@@ -25,14 +25,13 @@ if TYPE_CHECKING:
     from bigcrawl.report.tables import Cell, Column, Plot, Section, Table
 
 CHARACTERS_MAX: Final = 500
-"""Of a cell; a longer text is cut."""
+"""Longer text of a cell is cut."""
 
 BAR_WIDTH: Final = 100
 _NUMERIC: Final = frozenset({"count", "bytes", "share", "number", "seconds"})
 
 
 def html_of(document: Document) -> str:
-    """Return the page."""
     data = {plot.name: plot.to_json() for plot in document.plots}
     return Template(_file("report.html")).substitute(
         policy=escape(_policy()),
@@ -48,13 +47,13 @@ def html_of(document: Document) -> str:
 
 
 def embedded_json(data: object) -> str:
-    """Return JSON that can stand in a script element: nothing in it ends the element, or begins a comment."""
+    """Return JSON for a script element: nothing in it ends the element, or begins a comment."""
     text = json.dumps(data, separators=(",", ":"), allow_nan=False)
     return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
 
 
 def _policy() -> str:
-    """The page's content security policy: its own script and style by their hashes, and nothing else."""
+    """Return a content security policy that allows only the page's script and style, by their hashes."""
     return (
         f"default-src 'none'; script-src '{_hash(_script())}'; style-src '{_hash(_style())}'; "
         "base-uri 'none'; form-action 'none'"
@@ -128,7 +127,6 @@ def _class(column: Column) -> str:
 
 
 def _shown(column: Column, cell: Cell) -> str:
-    """Return a cell as HTML: numbers for readers, text escaped."""
     if cell is None:
         return ""
     if isinstance(cell, str) or column.kind == "text":
@@ -149,6 +147,5 @@ def _bar(share: float) -> str:
 
 
 def _text(text: str) -> str:
-    """Return text for HTML, also between quotes; what does not end is cut."""
     cut = text if len(text) <= CHARACTERS_MAX else text[:CHARACTERS_MAX] + "…"
     return escape(plain(cut))

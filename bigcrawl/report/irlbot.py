@@ -26,38 +26,40 @@ def irlbot(of: Figures, rates: Rates) -> Section:
 
 
 def _figures(of: Figures) -> Table:
-    tallies, counts = of.tallies, of.counts
-    packed = sum(row.times for row in tallies.encodings.rows()) + tallies.encodings.others
-    ratio = f"1:{tallies.unpacked_bytes / tallies.unpacked_from:,.2f}" if tallies.unpacked_from else "unknown"
-    robots_bytes = sum(row.amount for row in tallies.robots.rows())
-    sent = counts["appended_urls"]
+    counted, counts = of.counted, of.counts
+    packed = sum(row.times for row in counted.encodings.rows()) + counted.encodings.others
+    ratio = f"1:{counted.unpacked_bytes / counted.unpacked_from:,.2f}" if counted.unpacked_from else "unknown"
+    robots_bytes = sum(row.amount for row in counted.robots.rows())
+    links = counts["appended_urls"] + counted.urls_repeated
     linked = sum(of.plds.linked)
     rows = [
         ("requests", f"{of.requests:,}"),
         ("answers", f"{of.pages + of.sum_of('retried:status:'):,}"),
-        ("HTML pages with status 200", f"{tallies.html:,}"),
+        ("HTML pages with status 200", f"{counted.html:,}"),
         ("bytes of bodies, as transferred", _bytes(counts["bytes"])),
+        ("bytes of requests, before encryption", _bytes(counted.sent_bytes)),
         ("bytes of robots.txt files, unpacked", _bytes(robots_bytes)),
         (
             "answers that came packed",
-            f"{packed:,} ({_percent(share_of(packed, tallies.ok_answers))} of those with 200)",
+            f"{packed:,} ({_percent(share_of(packed, counted.ok_answers))} of those with 200)",
         ),
         ("compression ratio of those that were unpacked", ratio),
-        ("links sent to the seen check", f"{sent:,}"),
-        ("links sent, a page", f"{sent / max(1, of.pages):,.1f}"),
+        ("DNS look-ups", f"{counted.look_ups:,}"),
+        ("links, each URL of a page once", f"{links:,}"),
+        ("links, a page (IRLbot's l)", f"{links / max(1, of.pages):,.1f}"),
         ("distinct URLs seen", f"{counts['seen']:,}"),
         ("distinct URLs, a page", f"{counts['seen'] / max(1, of.pages):,.1f}"),
-        ("share of links that were new", _percent(share_of(counts["seen"], counts["seen"] + counts["duplicates"]))),
-        ("hosts that answered", f"{tallies.hosts.count:,}"),
-        ("PLDs that answered", f"{tallies.plds.count:,}"),
-        ("servers (addresses) that answered", f"{tallies.servers.count:,}"),
+        ("share of links that were new (IRLbot's p)", _percent(share_of(counts["seen"], links))),
+        ("hosts that answered", f"{counted.hosts.count:,}"),
+        ("PLDs that answered", f"{counted.plds.count:,}"),
+        ("servers (addresses) that answered", f"{counted.servers.count:,}"),
         ("PLDs that another PLD links to", f"{linked:,}"),
         ("links from PLD to PLD", "unknown" if of.plds.edges is None else f"{of.plds.edges:,}"),
         ("budgets", of.config.budget.policy),
     ]
     note = "Servers behind a proxy that resolves names are not known."
     if of.plds.unread:
-        note += f" The files of {of.plds.unread:,} partitions are not here, or nothing was committed there yet."
+        note += f" The files of {of.plds.unread:,} partitions are not here."
     if of.unreadable:
         note += f" What {of.unreadable:,} nodes have counted cannot be read by this version."
     return Table("figures", "The crawl in figures", NAME_VALUE, rows, note, "IRLbot, §7.1 and §7.2")
@@ -82,7 +84,7 @@ def _encodings(of: Figures) -> Table:
         Column("bytes", "bytes"),
         Column("mean bytes", "bytes"),
     )
-    rows = with_others(of.tallies.encodings, of.tallies.ok_answers, 20)
+    rows = with_others(of.counted.encodings, of.counted.ok_answers, 20)
     return Table(
         "encodings", "Packed answers", columns, rows, "Shares are of all answers with status 200.", "IRLbot, §7.1"
     )
@@ -114,7 +116,7 @@ def _degrees(of: Figures) -> Table:
     ]
     note = (
         "In-degree is how many other PLDs link to a PLD. Pages are the mean over a fair sample of the PLDs that "
-        f"answered, of which one in {1 << of.tallies.sampled_plds.depth:,} is in it."
+        f"answered, of which one in {1 << of.counted.sampled_plds.depth:,} is in it."
     )
     return Table("degrees", "In-degree against pages", columns, rows, note, "IRLbot, Figure 6 (b)")
 
@@ -143,7 +145,7 @@ def _percentiles(of: Figures) -> Table:
 
 
 def _uniqueness(rates: Rates) -> Plot:
-    """The share of links that were new, against all pages so far."""
+    """The share of the URLs sent that were new, against all pages so far; what a node had sent lately is not sent."""
     rows = [
         (pages, round(new / (new + old), 5))
         for pages, new, old in zip(rates.levels("pages"), rates.grown("seen"), rates.grown("duplicates"), strict=True)
@@ -152,7 +154,7 @@ def _uniqueness(rates: Rates) -> Plot:
     points = dict(rows)  # ascending, because pages only grow; a step without pages replaces the one before
     return Plot(
         "uniqueness",
-        "Share of links that were new, by pages so far",
+        "Share of URLs sent to the seen check that were new, by pages so far",
         list(points),
         {"new": list(points.values())},
         "pages",

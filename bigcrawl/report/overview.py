@@ -1,4 +1,4 @@
-"""The crawl at a glance, its rates, and what waits."""
+"""The section with the crawl's state, its rates, and the waiting URLs."""
 
 from __future__ import annotations
 
@@ -26,7 +26,6 @@ HOSTS: Final = {
 
 
 def overview(of: Figures, rates: Rates) -> Section:
-    """Return the section."""
     return Section(
         "overview",
         "At a glance",

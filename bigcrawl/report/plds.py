@@ -1,35 +1,34 @@
-"""PLDs: those with most pages, and how pages go with in-degree, from tallies and the partitions' files.
+"""The PLDs with most pages, and pages by in-degree, from the nodes' counts and the partitions' files.
 
-Files have keys of PLDs, and not their names. So a PLD is listed if nodes have counted pages of it.
+Files have only keys of PLDs, so the names are those that nodes have counted.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from bigcrawl.commands.looking.plds import TopPld, read_files, top_plds
 from bigcrawl.scheduler.budgets.in_degrees import LOWEST
+from bigcrawl.views.plds import TopPld, read_files, top_plds
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Collection, Iterable
 
-    from bigcrawl.commands.opened_crawl import OpenedCrawl
     from bigcrawl.scheduler.budgets.in_degrees import InDegreeCounts
-    from bigcrawl.tallies.tallies import Tallies
+    from bigcrawl.views.opened_crawl import OpenedCrawl
 
 TOP: Final = 50
 PARTITIONS_MAX: Final = 4_096
-"""If a crawl has more, only the files with listed PLDs are read, and there are no sums over all of them."""
+"""With more, only the files of listed PLDs are read, and there are no sums over all files."""
 
 
 class PldFigures(NamedTuple):
-    """What is known of PLDs.
+    """The figures of PLDs.
 
     Attributes:
-        top: the ones with most pages, most first.
-        sampled: pages and in-degree of each PLD of a fair sample; None for an in-degree that is not known.
-        linked: how many PLDs have an in-degree in each bin of `in_degrees.LOWEST`, over the whole crawl.
-        edges: links from one PLD to another; None if files are missing. `nodes`: PLDs in their tables, at most.
+        sampled: pages and in-degree of each PLD of a fair sample; None for an unknown in-degree.
+        linked: the PLDs of the whole crawl in each bin of `in_degrees.LOWEST`.
+        edges: links from one PLD to another; None if files are missing.
+        nodes: an upper bound of the PLDs in the files' tables.
         unread: partitions whose files could not be read.
     """
 
@@ -41,28 +40,25 @@ class PldFigures(NamedTuple):
     unread: int
 
 
-def read_pld_figures(crawl: OpenedCrawl, tallies: Tallies, counts: InDegreeCounts) -> PldFigures:
-    """Look up the in-degrees of the PLDs that nodes have counted. `counts` are those of the whole crawl."""
-    top = tallies.pages_by_pld.rows()[:TOP]
-    names = {row.name for row in top} | tallies.sampled_plds.counts.keys()
+def read_pld_figures(crawl: OpenedCrawl, counted: Any, counts: InDegreeCounts, begun: Collection[int]) -> PldFigures:
+    """Look up the in-degrees of the counted PLDs; `begun` are the partitions that have files somewhere."""
+    top = counted.pages_by_pld.rows()[:TOP]
+    names = {row.name for row in top} | counted.sampled_plds.counts.keys()
     files = read_files(crawl, names, range(crawl.partitions) if crawl.partitions <= PARTITIONS_MAX else ())
     read = files.partitions
-    is_whole = len(read) == crawl.partitions
+    unread = len(set(begun) - read.keys())
     return PldFigures(
         top_plds(crawl, top, files.in_degrees, counts),
-        [(pages, files.in_degrees.get(name)) for name, pages in tallies.sampled_plds.counts.items()],
+        [(pages, files.in_degrees.get(name)) for name, pages in counted.sampled_plds.counts.items()],
         [int(count) for count in counts.by_bin],
-        sum(found.edges for found in read.values()) if is_whole else None,
-        sum(found.plds for found in read.values()) if is_whole else None,
-        crawl.partitions - len(read),
+        sum(found.edges for found in read.values()) if not unread else None,
+        sum(found.plds for found in read.values()) if not unread else None,
+        unread,
     )
 
 
 class DegreeRow(NamedTuple):
-    """PLDs of a range of in-degrees: from `low` to `high`; None for the last of the ranges.
-
-    `linked` is how many the crawl knows, `sampled` how many of the sample, and `pages` the mean of these.
-    """
+    """PLDs with an in-degree from `low` to `high`: `linked` in the crawl, `sampled` with a mean of `pages` each."""
 
     low: int
     high: int
@@ -72,7 +68,7 @@ class DegreeRow(NamedTuple):
 
 
 def by_degree(figures: PldFigures) -> list[DegreeRow]:
-    """Return PLDs by in-degree: 0, 1, 2 to 3, 4 to 7, and so on, as far as there are any."""
+    """Return PLDs by in-degree: 0, 1, 2 to 3, 4 to 7, and so on, without empty rows."""
     pages: dict[int, list[int]] = {}
     for count, degree in figures.sampled:
         if degree is not None:
@@ -92,6 +88,6 @@ def by_degree(figures: PldFigures) -> list[DegreeRow]:
 
 
 def percentile(values: Iterable[int], share: float) -> int | None:
-    """Return the value that this share of the values do not exceed; None of none."""
+    """Return the value that this share of the values do not exceed; None without values."""
     ordered = sorted(values)
     return ordered[min(len(ordered) - 1, int(share * len(ordered)))] if ordered else None

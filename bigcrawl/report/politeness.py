@@ -1,26 +1,23 @@
-"""Politeness as kept: gaps between fetches, against those that were due."""
+"""Gaps between fetches, compared with the required ones."""
 
 from __future__ import annotations
 
 from itertools import pairwise
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from bigcrawl.report.tables import NAME_VALUE, Column, Section, Table, share_of
-from bigcrawl.tallies.gaps import RATIOS
 
 if TYPE_CHECKING:
     from bigcrawl.report.figures import Figures
-    from bigcrawl.tallies.gaps import Gaps
 
 
 def politeness(of: Figures) -> Section:
-    """Return the section."""
-    tallies = of.tallies
+    counted = of.counted
     tables = [_due(of), _histogram(of)]
     for name, title, gaps in (
-        ("host_gaps", "The tightest gaps of hosts", tallies.host_gaps),
-        ("server_gaps", "The tightest gaps of servers", tallies.server_gaps),
-        ("space_gaps", "The tightest gaps of spaces", tallies.space_gaps),
+        ("host_gaps", "The tightest gaps of hosts", counted.host_gaps),
+        ("server_gaps", "The tightest gaps of servers", counted.server_gaps),
+        ("space_gaps", "The tightest gaps of spaces", counted.space_gaps),
     ):
         if sum(gaps.counts):
             tables.append(_tightest(name, title, gaps))
@@ -44,9 +41,9 @@ def _due(of: Figures) -> Table:
         ("gap of a server", f"{policy.server_delay_ms / 1000:g} s" if policy.server_delay_ms else "none"),
         ("connections of a host", f"{policy.host_connections}"),
         ("robots.txt", "obeyed" if policy.obey_robots else "ignored"),
-        ("hosts: gaps that were too short", _short(of.tallies.host_gaps)),
-        ("servers: gaps that were too short", _short(of.tallies.server_gaps)),
-        ("spaces: gaps that were too short", _short(of.tallies.space_gaps)),
+        ("hosts: gaps that were too short", _short(of.counted.host_gaps)),
+        ("servers: gaps that were too short", _short(of.counted.server_gaps)),
+        ("spaces: gaps that were too short", _short(of.counted.space_gaps)),
     ]
     note = "By the settings with which this report was made. A gap that is short by 1 ms or less is one of rounding."
     if policy.host_connections > 1:
@@ -54,18 +51,18 @@ def _due(of: Figures) -> Table:
     return Table("due", "What was due, and whether it was kept", NAME_VALUE, rows, note)
 
 
-def _short(gaps: Gaps) -> str:
+def _short(gaps: Any) -> str:
     measured = sum(gaps.counts)
     return f"{gaps.counts[0]:,} of {measured:,}" if measured else "none measured"
 
 
 def _histogram(of: Figures) -> Table:
-    hosts, servers, spaces = of.tallies.host_gaps, of.tallies.server_gaps, of.tallies.space_gaps
+    hosts, servers, spaces = of.counted.host_gaps, of.counted.server_gaps, of.counted.space_gaps
     bounds = (
         "less than 1, too short",
-        *(f"{low:g} to {high:g}" for low, high in pairwise(RATIOS)),
+        *(f"{low:g} to {high:g}" for low, high in pairwise(hosts.bounds)),
     )
-    names = (*bounds, f"{RATIOS[-1]:g} and more")
+    names = (*bounds, f"{hosts.bounds[-1]:g} and more")
     measured = sum(hosts.counts)
     rows = [
         (name, host, share_of(host, measured), server, space)
@@ -81,7 +78,7 @@ def _histogram(of: Figures) -> Table:
     return Table("gaps", "Gaps", columns, rows)
 
 
-def _tightest(name: str, title: str, gaps: Gaps) -> Table:
+def _tightest(name: str, title: str, gaps: Any) -> Table:
     columns = (Column("name", "text"), Column("gap", "seconds"), Column("due", "seconds"), Column("ratio", "number"))
     rows = [(gap.name, gap.gap_ms / 1000, gap.due_ms / 1000, round(gap.ratio, 3)) for gap in gaps.tightest]
     return Table(name, title, columns, rows, "The smallest gap of each, the tightest first.")

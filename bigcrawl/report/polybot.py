@@ -3,26 +3,33 @@
 from __future__ import annotations
 
 from http.client import responses
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from bigcrawl.report.tables import Column, Section, Table, share_of
-from bigcrawl.tallies.tallies import NO_ANSWER, SIZE_BITS
 
 if TYPE_CHECKING:
     from bigcrawl.report.figures import Figures
-    from bigcrawl.tallies.frequent import Frequent
 
 SHARE = Column("share", "share", has_bar=True)
 
 
 def polybot(of: Figures) -> Section:
-    """Return the section."""
     return Section(
         "requests",
         "Requests and answers",
         "Counters are exact. Sizes, types and robots.txt answers are counted by nodes in memory and kept every ten "
         "seconds, so that a killed node loses the last ten.",
-        [_basic(of), _statuses(of), _errors(of), _dropped(of), _robots(of), _sizes(of), _types(of), _failing(of)],
+        [
+            _basic(of),
+            _statuses(of),
+            _errors(of),
+            _dropped(of),
+            _unread(of),
+            _robots(of),
+            _sizes(of),
+            _types(of),
+            _failing(of),
+        ],
     )
 
 
@@ -63,6 +70,12 @@ def _dropped(of: Figures) -> Table:
     return Table("dropped", "Not fetched", (Column("reason", "text"), Column("URLs"), SHARE), rows, note)
 
 
+def _unread(of: Figures) -> Table:
+    rows = [(row.name, row.times, share_of(row.times, of.pages)) for row in of.counted.unread.rows()]
+    note = "Answered URLs by limit or filter, with their share of all pages. Those that failed at one are errors."
+    return Table("unread", "Not read, or only in part", (Column("reason", "text"), Column("pages"), SHARE), rows, note)
+
+
 def _named(of: Figures, prefix: str) -> list[tuple[str, int, float | None]]:
     found = {name.removeprefix(prefix): count for name, count in of.counts.items() if name.startswith(prefix)}
     whole = sum(found.values())
@@ -71,7 +84,7 @@ def _named(of: Figures, prefix: str) -> list[tuple[str, int, float | None]]:
 
 
 def _robots(of: Figures) -> Table:
-    rows = of.tallies.robots.rows()
+    rows = of.counted.robots.rows()
     whole = sum(row.times for row in rows)
     size = sum(row.amount for row in rows)
     cells = [
@@ -85,33 +98,33 @@ def _robots(of: Figures) -> Table:
         for row in rows[:100]
     ]
     columns = (Column("status", "text"), Column("meaning", "text"), Column("requests"), SHARE, Column("bytes", "bytes"))
-    note = f"{size:,} bytes of bodies, unpacked; redirects count. “{NO_ANSWER}”: the request failed."
+    note = f"{size:,} bytes of bodies, unpacked; redirects count. “no answer”: the request failed."
     return Table("robots", "Answers to requests for robots.txt", columns, cells, note)
 
 
 def _sizes(of: Figures) -> Table:
-    sizes = of.tallies.sizes
+    sizes = of.counted.sizes
     whole = sum(sizes)
     last = max((bits for bits, count in enumerate(sizes) if count), default=-1)
     rows, up_to = [], 0
     first = next((bits for bits, count in enumerate(sizes) if count), 0)
     for bits in range(first, last + 1):
         up_to += sizes[bits]
-        upper = "and more" if bits == SIZE_BITS else f"to {(1 << bits) - 1:,}"
+        upper = "and more" if bits == len(sizes) - 1 else f"to {(1 << bits) - 1:,}"
         name = "0" if not bits else "1" if bits == 1 else f"{1 << bits - 1:,} {upper}"
         rows.append((name, sizes[bits], share_of(sizes[bits], whole), share_of(up_to, whole)))
     columns = (Column("bytes", "text"), Column("answers"), SHARE, Column("up to here", "share"))
-    tallies = of.tallies
+    counted = of.counted
     note = (
         f"Of answers with status 200, as transferred, so packed if they came packed; repeated tries count. These have "
-        f"{tallies.ok_bytes:,} bytes; the {tallies.other_answers:,} answers of another status have "
-        f"{tallies.other_bytes:,}."
+        f"{counted.ok_bytes:,} bytes; the {counted.other_answers:,} answers of another status have "
+        f"{counted.other_bytes:,}."
     )
     return Table("sizes", "Sizes", columns, rows, note)
 
 
 def _types(of: Figures) -> Table:
-    whole = of.tallies.ok_answers
+    whole = of.counted.ok_answers
     columns = (
         Column("media type", "text"),
         Column("answers"),
@@ -120,11 +133,10 @@ def _types(of: Figures) -> Table:
         Column("mean bytes", "bytes"),
     )
     note = "As answers with status 200 claim in their Content-Type. Rare types are counted together."
-    return Table("types", "File types", columns, with_others(of.tallies.media_types, whole, 60), note)
+    return Table("types", "File types", columns, with_others(of.counted.media_types, whole, 60), note)
 
 
-def with_others(frequent: Frequent, whole: int, most: int) -> list[tuple[str, int, float | None, int, int]]:
-    """Return rows of name, count, share, bytes and mean bytes; the last one for all others, if there are any."""
+def with_others(frequent: Any, whole: int, most: int) -> list[tuple[str, int, float | None, int, int]]:
     rows = frequent.rows()
     cells = [(row.name, row.times, row.amount) for row in rows[:most]]
     others = frequent.others + sum(row.times for row in rows[most:])

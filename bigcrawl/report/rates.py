@@ -1,4 +1,4 @@
-"""The crawl's history in steps of equal length: what grew in each, a second, and what stood at its end."""
+"""The crawl's history in steps of equal length: growth a second, and levels at the end."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ Columns = dict[str, list[float | None]]
 
 TEN_MINUTES_S: Final = 600.0
 STEPS_MIN: Final = 36
-"""A crawl shorter than six hours has shorter steps, so that its plots have so many."""
+"""Crawls shorter than six hours have shorter steps, so that their plots have this many."""
 
 STEPS_MAX: Final = 600
 SHORTEST_S: Final = 10.0
 
 
 def step_s_of(span_s: float) -> float:
-    """Return the length of a step for a crawl of so many seconds: ten minutes, or what makes enough steps."""
+    """Return the length of a step: ten minutes if that makes `STEPS_MIN` to `STEPS_MAX` steps."""
     return max(SHORTEST_S, min(TEN_MINUTES_S, span_s / STEPS_MIN), span_s / STEPS_MAX)
 
 
@@ -39,15 +39,9 @@ class SampleStep:
 
 
 class Rates:
-    """A crawl's history in steps.
-
-    Attributes:
-        steps: in order; empty if there are fewer than two samples.
-        step_s: how long each is, about; old samples may be farther apart.
-    """
+    """A crawl's history in steps of about `step_s`; old samples may be farther apart."""
 
     def __init__(self, columns: Mapping[str, Sequence[float | None]]) -> None:
-        """Take the history as `read_history` returns it."""
         self._columns = columns
         times = [time_s or 0.0 for time_s in columns[TIME_S]]
         self.step_s = step_s_of(times[-1] - times[0]) if times else SHORTEST_S
@@ -65,19 +59,15 @@ class Rates:
 
     @property
     def ends_s(self) -> list[float]:
-        """The end of each step, Unix seconds."""
         return [step.to_s for step in self.steps]
 
     @property
     def active_s(self) -> float:
-        """How long nodes ran, all steps together."""
+        """Seconds in all steps in which nodes ran."""
         return sum(step.to_s - step.from_s for step in self.steps if not step.is_stopped)
 
     def grown(self, name: str) -> list[float | None]:
-        """Return by how much a column grew in each step.
-
-        None where no node ran, nothing was sampled, or the column fell, because URLs or counters were forgotten.
-        """
+        """Return the growth of a column in each step; None if no node ran, or the counter was lost."""
         values = self._columns[name]
         grown: list[float | None] = []
         for step in self.steps:
@@ -89,7 +79,7 @@ class Rates:
         return grown
 
     def a_second(self, name: str, scale: float = 1.0) -> list[float | None]:
-        """Return the growth of a column a second in each step, divided by `scale`."""
+        """Return the growth of a column per second in each step, divided by `scale`."""
         return [
             None if grown is None else round(grown / (step.to_s - step.from_s) / scale, 4)
             for grown, step in zip(self.grown(name), self.steps, strict=True)

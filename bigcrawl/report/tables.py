@@ -1,4 +1,4 @@
-"""Tables and plots as data, before anybody knows what they look like."""
+"""Tables and plots as data, independent of their looks."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 KINDS: Final = ("text", "count", "bytes", "share", "number", "seconds", "time")
-"""What a column has: text; whole numbers; bytes; shares from 0 to 1; other numbers; seconds; Unix seconds."""
+"""A count is whole; a share is from 0 to 1; a time is in Unix seconds."""
 
 Cell = str | int | float | None
 
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """A column of a table; `has_bar`: its shares are drawn too."""
+    """A column; `has_bar`: its shares are drawn too."""
 
     name: str
     kind: str = "count"
@@ -32,12 +32,10 @@ class Table:
 
     Attributes:
         name: identifies it in the JSON.
-        title: for readers.
-        columns: of each row; the first one names it.
-        rows: a cell for each column; None for what is not known.
-        note: what the numbers mean, and what they leave out.
+        columns: the first one names the row.
+        rows: None for an unknown cell.
         source: the table of a paper that it follows; empty for none.
-        is_long: whether readers must open it.
+        is_long: whether the page shows it folded.
     """
 
     name: str
@@ -49,7 +47,6 @@ class Table:
     is_long: bool = False
 
     def to_json(self) -> dict[str, Any]:
-        """Return the table for programs, with plain numbers."""
         return {
             "title": self.title,
             "source": self.source,
@@ -64,13 +61,9 @@ class Plot:
     """A plot of lines over a common x.
 
     Attributes:
-        name: identifies it in the JSON.
-        title: for readers.
-        x: ascending; a time in Unix seconds if `is_time`.
-        series: the name of each line and its values, None for a gap.
-        x_label, y_label: what is on the axes, with units.
-        is_time: whether x is a time.
-        is_log: whether both axes are logarithmic; then x and all values are positive.
+        x: ascending; Unix seconds if `is_time`.
+        series: the values of each line by its name, None for a gap.
+        is_log: whether both axes are logarithmic; then all values are positive.
     """
 
     name: str
@@ -83,7 +76,6 @@ class Plot:
     is_log: bool = False
 
     def to_json(self) -> dict[str, Any]:
-        """Return the plot for programs, and for the script of the page."""
         return {
             "title": self.title,
             "x": list(self.x),
@@ -97,7 +89,7 @@ class Plot:
 
 @dataclass(frozen=True, slots=True)
 class Section:
-    """Some tables and plots with a heading. There is a table at least; plots come behind the first."""
+    """A heading with at least one table; the plots follow the first."""
 
     name: str
     title: str
@@ -110,5 +102,5 @@ NAME_VALUE: Final = (Column("figure", "text"), Column("value", "text"))
 
 
 def share_of(part: float, whole: float) -> float | None:
-    """Return part / whole, in at most six digits; None if there is nothing to divide by."""
+    """Return part / whole, rounded to six digits; None if `whole` is 0."""
     return round(part / whole, 6) if whole else None

@@ -11,7 +11,6 @@ if TYPE_CHECKING:
 
 
 def ubicrawler(of: Figures) -> Section:
-    """Return the section."""
     return Section(
         "distribution",
         "Coverage, overlap, communication",
@@ -21,7 +20,7 @@ def ubicrawler(of: Figures) -> Section:
 
 
 def _measures(of: Figures) -> Table:
-    urls, counts, sent = of.status["urls"], of.counts, of.tallies
+    urls, counts, sent = of.status["urls"], of.counts, of.counted
     left = sum(urls[name] for name in ("disk", "queued", "taken", "withheld", "unrunnable", "damaged"))
     known = counts["ended"] + left + counts["lost"]
     coverage = share_of(counts["ended"], known)

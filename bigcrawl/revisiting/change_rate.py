@@ -1,13 +1,11 @@
-"""How often a page changes, estimated from visits that only show whether it changed since the visit before.
+"""Estimates how often a page changes; a visit only shows whether it changed since the visit before.
 
-Changes are taken for a Poisson process. Two changes between visits look like one, so the quotient of changes and time
-is too low. With one interval I for all visits, the estimate is -log((n - X + 0.5) / (n + 0.5)) / I for X changes in n
-comparisons. Intervals differ here, because the policies change them. So comparisons are counted by the octave of
-their interval, and the estimate is the rate of maximum likelihood for these groups, with half a comparison without a
-change added, of mean length. For a single interval this is the formula above.
+Changes are assumed to be a Poisson process. With one interval I between visits, the estimate is -log((n - X + 0.5) / (n
++ 0.5)) / I for X changes in n comparisons. Here the comparisons of each octave of intervals are a group, so a page
+costs about 20 bytes. The estimate is the maximum likelihood for the groups, with half a comparison without change
+added, of mean length. For a single interval this is the formula above.
 
-Source: Cho and Garcia-Molina, Estimating Frequency of Change (ACM TOIT 3(3), 2003), §4 and §5. Differs: groups by
-octave in place of a list of all intervals, so that a page costs some 20 bytes however often it was visited.
+Source: Cho and Garcia-Molina, Estimating Frequency of Change (ACM TOIT 3(3), 2003), §4 and §5.
 """
 
 from __future__ import annotations
@@ -18,21 +16,18 @@ from typing import TYPE_CHECKING, NamedTuple
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-COMPARISONS_MAX = 64  # with more, all counts are halved, so that a page's present outweighs its past
+COMPARISONS_MAX = 64  # with more, all counts are halved, so that the present outweighs the past
 OCTAVES_MAX = 32  # intervals from 1 s to a century
 _ACCURACY = 1e-4
 _EXPONENT_MAX = 700.0  # the largest power of e that a double holds
-_BIAS = 0.5  # comparisons without a change that are added
+_BIAS = 0.5  # added comparisons without a change
 
 
 class Comparisons(NamedTuple):
-    """Comparisons of a page with the visit before, of intervals of about the same length.
+    """Comparisons of a page with the visit before, at intervals of about the same length.
 
-    Attributes:
-        octave: the whole part of the binary logarithm of the interval in seconds.
-        made: how many there were.
-        changes: how many of them found the page changed.
-        seconds: the sum of their intervals.
+    `octave` is the whole part of the binary logarithm of the interval in seconds; `seconds` is the sum of the
+    intervals.
     """
 
     octave: int
@@ -46,7 +41,6 @@ History = tuple[Comparisons, ...]
 
 
 def with_comparison(history: History, interval_s: int, *, changed: bool) -> History:
-    """Return the history with one more comparison, made `interval_s` seconds after the last one."""
     interval_s = max(1, interval_s)
     octave = min(interval_s.bit_length() - 1, OCTAVES_MAX - 1)
     groups = {group.octave: group for group in history}
@@ -60,15 +54,12 @@ def with_comparison(history: History, interval_s: int, *, changed: bool) -> Hist
 def _halved(group: Comparisons) -> Comparisons:
     octave, made, changes, seconds = group
     half = made // 2
-    # Rounded to even, so that neither a single change nor a single comparison without one gains by it.
+    # Rounded to even, to favour neither changes nor their absence.
     return Comparisons(octave, half, min(round(changes / 2), half), seconds * half // made)
 
 
 def change_rate(history: Sequence[Comparisons]) -> float:
-    """Return how often a page changes, in changes a second; 0.0 if it never did, or was visited less than twice.
-
-    Cost: 60 us.
-    """
+    """Return the changes a second; 0.0 without a change. Cost: 60 us."""
     count = sum(group.made for group in history)
     changes = sum(group.changes for group in history)
     if not changes:

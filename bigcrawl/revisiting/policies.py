@@ -1,14 +1,8 @@
-"""How long to wait before a page is visited again: four rules, of which a setting chooses one.
+"""How long a page waits for its next visit, by one of the rules in docs/guide/recrawl.md.
 
-    periodic      the same wait for every page
-    change-rate   as long as the page takes to change, on average
-    quality       the same; but a page that is not important is taken to change no faster than the median page
-    freshness     so that all pages together are as fresh as possible, with one visit in the mean wait for each
-
-A page is assumed to change at least once in twice the time for which it was watched. So the waits of a page that has
-not changed yet double. What its site says of it counts as one visit (`hints`). All waits lie between two bounds.
-Source: Nexplorer §3.2 (periodic, by change), the system-design note 003 (quality beside the rate: spam changes all the
-time), and for `freshness` see `bigcrawl.revisiting.allocation`.
+A page is assumed to change at least once in twice the time for which it was watched, so the waits of a page that never
+changes double. Source: Nexplorer §3.2 (periodic, by change); the system-design note 003 (quality beside the rate,
+because spam changes all the time); for `freshness`, `bigcrawl.revisiting.allocation`.
 """
 
 from __future__ import annotations
@@ -31,22 +25,18 @@ QUALITY: Final = "quality"
 FRESHNESS: Final = "freshness"
 POLICIES: Final = (NEVER, PERIODIC, CHANGE_RATE, QUALITY, FRESHNESS)
 
-_UNCERTAIN = 2  # a page that was watched for a time may well stay unchanged for twice that
-_DOUBTFUL = 8  # usual waits after which a page that is not worth a visit gets one, because estimates err
+_UNCERTAIN = 2  # an unchanged page may stay so for twice the time watched
+_DOUBTFUL = 8  # usual waits after which a page not worth a visit gets one, because estimates err
 
 
 @dataclass(frozen=True, slots=True)
 class WaitBounds:
-    """Waits in seconds: the usual one, the shortest and the longest."""
-
     usual_s: float
     shortest_s: float
     longest_s: float
 
 
 class RevisitPolicy:
-    """One rule, and what a node has learned about its pages' rates."""
-
     def __init__(self, rule: str, bounds: WaitBounds, sample: RateSample | None = None) -> None:
         self._rule = rule
         self._bounds = bounds
@@ -56,13 +46,10 @@ class RevisitPolicy:
         return f"<RevisitPolicy {self._rule} {self._sample!r}>"
 
     def wait_s(self, history: History, since_s: float, *, is_important: bool = False, hinted_s: float = 0.0) -> int:
-        """Return how many seconds a page waits for its next visit.
+        """Return how many seconds a page waits for its next visit, `since_s` after the visit before.
 
-        Args:
-            history: of the page; empty after its first visit.
-            since_s: how long ago it was visited before.
-            is_important: whether the page is worth more than the median page, however often it changes.
-            hinted_s: how long the page takes to change, as its site says; 0 for nothing. It counts as one visit.
+        `history` is empty after the first visit. `is_important`: the page is worth more than the median page.
+        `hinted_s`: seconds between changes according to the site; 0 without a hint.
         """
         if self._rule == PERIODIC or not (history or hinted_s):
             return self._bounded(self._bounds.usual_s)
@@ -70,7 +57,7 @@ class RevisitPolicy:
         if history:
             slowest = 1 / (_UNCERTAIN * sum(group.seconds for group in history))
             rate = max(change_rate(history), slowest)
-            self._sample.note(rate, since_s)  # without the hint: other pages do not hear of what a site says
+            self._sample.note(rate, since_s)  # without the hint: a site must not affect the waits of others
         if hinted_s:
             rate = max(change_rate(with_hint(history, self._believed_s(hinted_s, is_important))), slowest)
         if self._rule == FRESHNESS:
@@ -80,10 +67,9 @@ class RevisitPolicy:
         return self._bounded(1 / rate)
 
     def soonest_s(self, wait_s: int, *, is_important: bool = False) -> int:
-        """Return after how many seconds a page with this wait may be visited if its site says that it has changed.
+        """Return after how many seconds a page may be visited if its site announces a change.
 
-        An important page may be visited after the shortest wait, any other one after an eighth of its own wait; with
-        `quality`, no sooner than the median page. With `periodic`, no page is brought forward.
+        An important page: after the shortest wait; others: after 1 / `TRUST` of their own.
         """
         if self._rule == PERIODIC:
             return wait_s
@@ -93,20 +79,15 @@ class RevisitPolicy:
         return min(wait_s, self._bounded(least_s))
 
     def _believed_s(self, hinted_s: float, is_important: bool) -> float:
-        """How long a page takes to change according to its site, within the bounds of what is believed."""
         usual_s = self._bounds.usual_s
         least_s = self._bounds.shortest_s if is_important else usual_s / TRUST
         return min(max(hinted_s, least_s), usual_s * TRUST)
 
     def _median_s(self) -> float:
-        """How long the median page takes to change; the usual wait while that is not known."""
         return 1 / self._sample.median() if self._sample.is_known else self._bounds.usual_s
 
     def retry_s(self, waited_s: float) -> int:
-        """Return how many seconds a page waits after a visit that brought no answer, this long after the last good one.
-
-        It doubles with each such visit, up to the longest wait.
-        """
+        """Return the wait after a failed visit, `waited_s` after the last answer; it doubles with each failure."""
         return self._bounded(waited_s)
 
     def _fresh_s(self, rate: float) -> float:

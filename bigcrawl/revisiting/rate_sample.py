@@ -1,9 +1,4 @@
-"""How often the pages change that a node has visited lately: what a policy knows of other pages than the one at hand.
-
-A page that is visited more often is seen here more often. So each visit counts as much as the time since the one
-before, and a page counts the same however often it was visited. Half is forgotten after every `FORGET_AFTER` visits. A
-node that starts knows nothing.
-"""
+"""The change rates of the pages that this node visited recently, weighted by the time between visits."""
 
 from __future__ import annotations
 
@@ -12,17 +7,17 @@ from math import floor, log2
 from bigcrawl.revisiting.allocation import price_of
 
 FORGET_AFTER = 20_000
-PRICED_AGAIN_AFTER = 500  # visits; the price then moves by some percent at most, and costs some ms
-KNOWN_FROM = 50  # visits; with fewer, one odd page would decide for all
+PRICED_AGAIN_AFTER = 500  # visits, in which the price moves by a few percent at most
+KNOWN_FROM = 50  # visits; with fewer, one odd page would decide
 
 _PER_OCTAVE = 4
-_SLOWEST = -32  # the binary logarithm of the slowest rate: a change in 136 years
+_SLOWEST = -32  # binary logarithm: a change in 136 years
 _BINS = _PER_OCTAVE * 36  # up to 16 changes a second
 _RATES = [2 ** (_SLOWEST + (bin_ + 0.5) / _PER_OCTAVE) for bin_ in range(_BINS)]
 
 
 class RateSample:
-    """Rates of pages in bins of a quarter of an octave. Memory is fixed."""
+    """Rates in bins of a quarter of an octave; half of all weight is dropped every `FORGET_AFTER` visits."""
 
     def __init__(self) -> None:
         self._weights = [0.0] * _BINS
@@ -37,11 +32,10 @@ class RateSample:
 
     @property
     def is_known(self) -> bool:
-        """Whether enough pages were visited to say something about all of them."""
         return self._noted >= KNOWN_FROM
 
     def note(self, rate: float, since_s: float) -> None:
-        """Count a visit to a page that changes at this rate, above 0, this long after the one before."""
+        """Count a visit to a page of this rate, above 0, `since_s` after the visit before."""
         bin_ = floor((log2(rate) - _SLOWEST) * _PER_OCTAVE)
         self._weights[min(max(bin_, 0), _BINS - 1)] += max(since_s, 1.0)
         self._noted += 1
@@ -51,7 +45,7 @@ class RateSample:
             self._since_halved = 0
 
     def median(self) -> float:
-        """Return the rate of the median page; of no use before any is known."""
+        """Return the rate of the median page; meaningless unless `is_known`."""
         left = sum(self._weights) / 2
         for rate, weight in zip(_RATES, self._weights, strict=True):
             left -= weight
@@ -60,10 +54,7 @@ class RateSample:
         return _RATES[-1]
 
     def price(self, mean_frequency: float) -> float:
-        """Return the price at which pages get so many visits a second on the average, see `price_of`; 0.0 if unknown.
-
-        Cost: 10 to 30 ms each time some hundred further visits are known.
-        """
+        """Return `price_of` the sample; 0.0 if it is empty. Cost: 10 to 30 ms, once in `PRICED_AGAIN_AFTER` visits."""
         if self._noted - self._priced_at >= PRICED_AGAIN_AFTER or mean_frequency != self._mean_frequency:
             self._price = price_of(_RATES, self._weights, mean_frequency)
             self._priced_at, self._mean_frequency = self._noted, mean_frequency

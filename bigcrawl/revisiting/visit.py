@@ -1,7 +1,6 @@
-"""What is known of a page that is visited again. It travels with the page's URL, so it is wherever the URL is.
+"""The state of a page that is visited again; it travels with the page's URL, as msgpack.
 
-As bytes it is msgpack, a list of the fields of `Visit` after a format version. Everything that a server sent is bounded
-when it is noted, and everything is checked when it is read.
+Values from servers are bounded when they are stored, and all values are checked when they are read.
 """
 
 from __future__ import annotations
@@ -18,31 +17,23 @@ if TYPE_CHECKING:
     from bigcrawl.revisiting.policies import RevisitPolicy
 
 VALIDATOR_BYTES_MAX = 256
-"""A longer ETag or Last-Modified is not kept; servers send some 40 bytes."""
+"""A longer ETag or Last-Modified is not kept."""
 
-DIGEST_BYTES = 12  # 10^8 pages of a crawl, each changed a thousand times: two alike by chance once in 10^17 pairs
+DIGEST_BYTES = 12  # enough that two versions of a page do not share one by chance
 
 _VERSION = 2
-_WITHOUT_SOONEST = 1  # the version before; such a visit is not brought forward
+_WITHOUT_SOONEST = 1  # an older version, without `soonest_s`
 _NOT_MODIFIED = 304
 _OK = range(200, 300)
 _GONE = frozenset({301, 308, 404, 410})
-"""Statuses that say for good that the page is not there. After any other error it may be there as it was."""
+"""After any other error the page may still exist unchanged."""
 
 
-class VisitFormatError(BigcrawlError):
-    """The bytes are not what is known of a page, or are of another version."""
+class VisitFormatError(BigcrawlError): ...
 
 
 class Answer(NamedTuple):
-    """What a visit brought.
-
-    Attributes:
-        status: of the response; 0 if there was none.
-        digest: of the body, see `digest_of`.
-        etag, modified: the values of ETag and Last-Modified; empty without.
-        is_conditional: whether the request had conditions.
-    """
+    """The result of a visit; `status` is 0 without a response, and `digest` is that of the body."""
 
     status: int = 0
     digest: bytes = b""
@@ -55,20 +46,15 @@ NO_ANSWER = Answer()
 
 
 class Visit(NamedTuple):
-    """What is known of a page after a visit.
+    """The state of a page after a visit. Times are in seconds since 1970.
 
     Attributes:
-        number: how often the page was visited, whatever came of it; every visit has a higher one.
-        first_s: when it was found, in seconds since 1970, like all times here.
-        last_s: when a visit last brought its content, or confirmed it.
+        number: grows with every visit, whatever its result.
+        last_s: when a visit last returned or confirmed its content.
         changed_s: when its present content, or its absence, was first seen.
-        due_s: when it is to be visited next.
-        is_gone: whether the page no longer exists.
-        digest: of its body, or of its last one if it is gone.
-        etag: of that body; empty if it had none.
-        modified: the Last-Modified of that body; empty if it had none.
-        history: for the estimate of its rate of change.
-        soonest_s: from when it may be visited if its site says that it has changed; 0: when it is due.
+        due_s: the latest time of the next visit.
+        digest: of its last body, like `etag` and `modified`, which are empty if there were none.
+        soonest_s: the earliest time of the next visit if the site announces a change; 0: `due_s`.
     """
 
     number: int
@@ -84,17 +70,11 @@ class Visit(NamedTuple):
     soonest_s: int = 0
 
     def pack(self) -> bytes:
-        """Return the visit as bytes: some 100, most of them validators."""
         packed: bytes = msgpack.packb((_VERSION, *self))
         return packed
 
     @classmethod
     def unpack(cls, data: bytes) -> Visit:
-        """Return the visit in bytes that `pack` returned.
-
-        Raises:
-            VisitFormatError: the bytes are damaged, or of another version.
-        """
         try:
             version, *fields = msgpack.unpackb(data, use_list=False)
             if version == _WITHOUT_SOONEST:
@@ -114,7 +94,6 @@ _TYPES = (int, int, int, int, int, bool, bytes, bytes, bytes, tuple, int)
 
 
 def digest_of(body: bytes) -> bytes:
-    """Return the digest by which a page without validators is known to be unchanged. Cost: 1 us a KB."""
     return blake2b(body, digest_size=DIGEST_BYTES).digest()
 
 
@@ -127,15 +106,9 @@ def next_visit(
     is_important: bool = False,
     hinted_s: float = 0.0,
 ) -> Visit | None:
-    """Return what is known after a visit, with the time of the next one; None if the page is not visited again.
+    """Return the state after a visit, with the time of the next; None if the page is not visited again.
 
-    Args:
-        before: what was known; None at the first visit, which must find a page.
-        answer: what the visit brought.
-        now_s: the time of the visit. It may lie before the last one if a clock was set.
-        policy: decides about the wait.
-        is_important: see `RevisitPolicy.wait_s`.
-        hinted_s: likewise.
+    The first visit, with `before` None, must find a page. `now_s` may lie before the last visit if a clock was set.
     """
     is_page = answer.status in _OK and bool(answer.digest)
     etag, modified = _kept(answer.etag), _kept(answer.modified)
@@ -149,7 +122,7 @@ def next_visit(
     since_s = now_s - before.last_s
     is_gone = answer.status in _GONE
     is_same = answer.status == _NOT_MODIFIED and answer.is_conditional and not before.is_gone
-    if not (is_page or is_gone or is_same):  # nothing was learned
+    if not (is_page or is_gone or is_same):
         due_s = now_s + policy.retry_s(before.due_s - before.last_s)
         return before._replace(number=before.number + 1, due_s=due_s, soonest_s=0)
     if is_page:
@@ -176,6 +149,6 @@ def next_visit(
 
 
 def _kept(value: bytes) -> bytes:
-    """A validator as it is sent back; nothing if it is too long, or not printable ASCII."""
+    """Return a validator as it is sent back; empty if it is too long or not printable ASCII."""
     is_plain = len(value) <= VALIDATOR_BYTES_MAX and value.isascii() and value.decode("ascii", "replace").isprintable()
     return value if is_plain else b""

@@ -1,5 +1,4 @@
-"""Estimates how large a web is, and draws a near-uniform sample of its pages, from recorded random walks.
+"""The estimated size of a web, and a near-uniform sample of its pages, from recorded random walks.
 
-`walking` makes the choices of walks, `steps` defines the record of a step, as the spider `sample` writes it, and
-`estimating` makes the estimate and the sample; all are pure. `python -m bigcrawl.sampling walks.jsonl` prints them.
+All but `python -m bigcrawl.sampling walks.jsonl`, which prints them, is pure.
 """

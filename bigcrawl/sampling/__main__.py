@@ -1,6 +1,6 @@
-"""`python -m bigcrawl.sampling walks.jsonl`: the size of a web, from what the spider `sample` wrote.
+"""`python -m bigcrawl.sampling walks.jsonl`: the size of a web, from the output of the spider `sample`.
 
-`--sample 1000` prints so many URLs instead, near-uniformly drawn among the pages that were seen.
+`--sample 1000` prints that number of URLs instead, drawn near-uniformly among the pages that were seen.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from bigcrawl.exceptions import ConfigError
-from bigcrawl.logs.plain import plain
+from bigcrawl.logs.plain import plain, show
 from bigcrawl.sampling.estimating import Walks, sampled
 from bigcrawl.sampling.steps import read_steps
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Print the sizes, or the sample. The exit status is 1 if the walks say nothing."""
+    """Print the sizes or the sample; return 1 if there are too few walks."""
     options = _parser().parse_args(arguments)
     try:
         with options.walks.open(encoding="utf-8", errors="replace") as lines:
@@ -31,8 +31,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print(plain(problem), file=sys.stderr)
         return 1
     if options.sample:
-        for step in sampled(walks, options.sample, random.Random(options.seed)):
-            print(plain(step.url))
+        show("\n".join(plain(step.url) for step in sampled(walks, options.sample, random.Random(options.seed))))
         return 0
     found = walks.estimate()
     print(f"{found.walks:,} walks of {found.fetches:,} fetches saw {found.seen:,} URLs")

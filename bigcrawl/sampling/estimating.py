@@ -1,27 +1,23 @@
 """Estimates the size of a web from random walks over its links, and draws a near-uniform sample.
 
-Walks are independent: each starts at a seed drawn at random and ends with a fixed probability at every step. A walk
-*sees* the URLs that it fetched and those that their pages link to. Of the counts of URLs that one walk saw, that two
-saw, and so on, follows how many nobody saw (capture and recapture; two walks that see one URL are a collision).
-
-A page with many links to it is met more often. The *mass* of a URL corrects for that: each fetched page with n links
-gives 1/n to each of them. The walk asks for a URL in proportion to its mass, so an asked URL weighs 1/mass, and URLs
-that were seen all weigh the same.
+Each walk starts at a random seed and ends with a fixed probability at every step. It *sees* the URLs that it fetches
+and those that their pages link to. The number of unseen URLs is estimated from the counts of URLs that one walk saw,
+that two saw, and so on (capture and recapture). The *mass* of a URL corrects for its number of links: each fetched page
+with n links gives 1/n to each of them. Walks choose URLs in proportion to their mass, so a chosen URL weighs 1/mass.
 
     low      Chao's estimate (incidence): seen + (n - 1)/n * f1 (f1 - 1) / (2 (f2 + 1)), for n walks
     high     the jackknife of second order: seen + 2 f1 - f2
-    pages    both, times the share of pages among what was asked, by weight
+    pages    both, times the weighted share of pages among the chosen URLs
     error    walks are left out in 20 groups (grouped jackknife), on the logarithm
 
-Chao's estimate is a lower bound where URLs differ in how easily they are seen, and right where they do not; the other
-one is too high there, and about right where they differ as the pages of a web do. The interval reaches from the lower
-end of the one to the upper end of the other, and the estimate is halfway between the two. A page to which one rare page
-links is missed by both.
+Chao's estimate is a lower bound where URLs are not equally easy to see. The jackknife is about right for the pages of a
+web, and too high where all are equally easy. The interval reaches from the lower end of the first to the upper end of
+the second. Both miss a page whose only link is on a rare page.
 
 Sources: Chao, "Estimating the population size for capture-recapture data with unequal catchability" (Biometrics 1987);
-Burnham and Overton, "Robust estimation of population size when capture probabilities vary" (Ecology 1979); Henzinger
-et al., "On near-uniform URL sampling" (WWW9, 2000), named by PolyBot §1.1. Differs: the probability of a page cannot be
-known from links that lead forward, so sizes follow from the links that were seen, not from the pages that were met.
+Burnham and Overton, "Robust estimation of population size when capture probabilities vary" (Ecology 1979); Henzinger et
+al., "On near-uniform URL sampling" (WWW9, 2000), named by PolyBot §1.1. Differs: forward links do not give the
+probability of a page, so sizes follow from the links that were seen.
 """
 
 from __future__ import annotations
@@ -49,7 +45,7 @@ Floats = npt.NDArray[np.float64]
 
 @dataclass(frozen=True, slots=True)
 class Interval:
-    """An estimate, and the bounds between which the truth is in 95 of 100 cases."""
+    """An estimate, and its bounds at 95 % confidence."""
 
     value: float
     low: float
@@ -61,24 +57,18 @@ class Interval:
 
 @dataclass(frozen=True, slots=True)
 class Estimate:
-    """What walks say of a web."""
-
     urls: Interval
-    """To which links lead from the seeds, whatever they answer, those closed by robots.txt included."""
+    """URLs that links lead to from the seeds, whatever their answer, also those that robots.txt forbids."""
     pages: Interval
-    """Those of them that answer with 200."""
+    """Those that answer with 200."""
     seen: int
-    """URLs that walks saw, a lower bound of how many there are."""
+    """Distinct URLs that walks saw: a lower bound."""
     walks: int
     fetches: int
 
 
 class Walks:
-    """The steps of some walks, as arrays.
-
-    Raises:
-        ConfigError: there are fewer than `WALKS_MIN` walks, or no step beyond the seeds.
-    """
+    """The steps of some walks, as arrays; raises ConfigError for fewer than `WALKS_MIN` walks, or only seeds."""
 
     def __init__(self, steps: Sequence[WalkStep]) -> None:
         names = sorted({step.walk for step in steps})
@@ -120,7 +110,7 @@ class Walks:
         )
 
     def weights(self) -> Floats:
-        """Return for each step how much it weighs, 1 at most; 0 for seeds, which no link was chosen for."""
+        """Return the weight of each step, at most 1; 0 for seeds, which no link led to."""
         return self._weights(None)
 
     def _weights(self, without: int | None) -> Floats:
@@ -132,7 +122,7 @@ class Walks:
         return weights
 
     def _sizes(self, without: int | None, walks: int) -> tuple[float, float, float, float]:
-        """Return URLs, low and high, and pages, by all walks or without those of a group."""
+        """Return URLs, low and high, and pages, low and high, without the walks of a group if one is given."""
         saw = self._saw if without is None else self._saw[self._saw_group != without]
         times = np.bincount(np.bincount(saw, minlength=self.seen), minlength=3)
         seen, once, twice = float(times[1:].sum()), float(times[1]), float(times[2])
@@ -143,10 +133,10 @@ class Walks:
 
 
 def sampled(walks: Walks, count: int, dice: random.Random) -> list[WalkStep]:
-    """Return this many different pages, or all that were fetched, drawn near-uniformly among those that were seen.
+    """Return `count` distinct pages, or all that were fetched, drawn near-uniformly among those that were seen.
 
-    A page is drawn by the weight of all steps to it together, without replacement (Efraimidis and Spirakis 2006). So
-    the more of the fetched pages are drawn, the more the sample is like what was fetched: draw a tenth or less.
+    A page is drawn by the total weight of its steps, without replacement (Efraimidis and Spirakis 2006). Draw a tenth
+    or less: a larger share reflects the fetching more than the web.
     """
     weight_of: dict[int, float] = {}
     step_of: dict[int, WalkStep] = {}
@@ -159,7 +149,6 @@ def sampled(walks: Walks, count: int, dice: random.Random) -> list[WalkStep]:
 
 
 def _interval(whole: Floats, parts: Floats) -> Interval:
-    """Return the interval of two estimates, shape (2,), by what remains of them without each group, (GROUPS, 2)."""
     if (whole <= 0).any() or (parts <= 0).any():
         return Interval(float(whole.mean()), 0.0, float("inf"))
     errors = _T_95 * (GROUPS * np.log(whole) - (GROUPS - 1) * np.log(parts)).std(axis=0, ddof=1) / GROUPS**0.5

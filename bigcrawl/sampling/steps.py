@@ -1,4 +1,4 @@
-"""A step of a random walk, and the lines of a file that tell of it."""
+"""A step of a random walk, and its JSON line."""
 
 from __future__ import annotations
 
@@ -23,29 +23,23 @@ class WalkStep(NamedTuple):
 
     walk: int
     step: int
-    """0 for the seed, from which the walk starts."""
+    """0 for the seed."""
     asked: int
-    """The key of the URL that the walk chose."""
+    """Key of the chosen URL."""
     found: int
-    """The key of the URL that answered; another one after a redirect."""
+    """Key of the URL that answered; another one after a redirect."""
     is_page: bool
-    """Whether what was asked for answered itself, with 200."""
+    """Whether the chosen URL itself answered with 200."""
     links: tuple[int, ...] = ()
-    """The keys of the distinct URLs that the walk could choose from next."""
+    """Keys of the distinct URLs that the walk could choose next."""
     url: str = ""
-    """What was asked for."""
+    """The chosen URL."""
 
     @classmethod
     def made(cls, walk: int, step: int, asked: str, found: str, links: Sequence[str], *, answers: bool) -> Self:
-        """Return the step of a fetch.
+        """Return the step of a fetch: `asked` is the chosen URL, `found` the URL that answered after redirects.
 
-        Args:
-            walk: whose step it is.
-            step: 0 for the seed.
-            asked: the URL that the walk chose.
-            found: the URL that answered, behind redirects.
-            links: the canonical URLs that the walk may choose from.
-            answers: whether the answer is a page.
+        `links` are the canonical URLs that the walk may choose next.
         """
         url = canonicalize(asked)
         asked_key, found_key, *keys = map(int, PUBLIC_KEYS.of_urls([url, canonicalize(found), *links]))
@@ -53,11 +47,7 @@ class WalkStep(NamedTuple):
 
 
 def read_steps(lines: Iterable[str], name: str) -> list[WalkStep]:
-    """Return the steps in lines of JSON, each once: a step that was fetched again after a crash counts the first time.
-
-    Raises:
-        ConfigError: a line is no step; names it.
-    """
+    """Return the steps in lines of JSON, each once; a step fetched again after a crash counts the first time."""
     found: dict[tuple[int, int], WalkStep] = {}
     for number, line in enumerate(lines, 1):
         if line.strip():

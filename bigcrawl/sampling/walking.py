@@ -1,7 +1,7 @@
-"""The choices of random walks: where each begins, where it goes on, and where it ends.
+"""The choices of random walks: start, next link, end.
 
-A choice is a function of the walk, its step and the seed of the random numbers. So a step that is repeated after a
-crash chooses the same, and nodes share no state.
+A choice depends only on the walk, its step and a seed. So a step that is repeated after a crash chooses the same, and
+nodes share no state.
 """
 
 from __future__ import annotations
@@ -18,16 +18,13 @@ if TYPE_CHECKING:
 
 WALKS_MAX: Final = 1_000_000
 LINKS_MAX: Final = 1_000
-"""Of a page, those with the lowest keys: to choose from, and kept in its item."""
+"""Links kept of a page, those with the lowest keys."""
 
 
 class Walking(NamedTuple):
-    """How many walks there are, and how they choose.
+    """The number of walks, 1 to `WALKS_MAX`, and their choices.
 
-    Attributes:
-        walks: 1 to `WALKS_MAX`.
-        restart: the probability with which a walk ends at each page, 0.01 to 1.
-        seed: of the random numbers; another seed makes other walks.
+    `restart` is the probability that a walk ends at each page, 0.01 to 1; `seed` is that of the random numbers.
     """
 
     walks: int
@@ -36,11 +33,7 @@ class Walking(NamedTuple):
 
     @classmethod
     def given(cls, walks: int | str, restart: float | str, seed: int | str) -> Self:
-        """Return the walks that a spider's arguments describe.
-
-        Raises:
-            ConfigError: an argument is not a number, or is out of bounds.
-        """
+        """Return the walks for a spider's arguments; raise ConfigError if one is out of bounds."""
         try:
             found = cls(int(walks), float(restart), str(seed))
         except ValueError as error:
@@ -51,11 +44,10 @@ class Walking(NamedTuple):
         return found
 
     def start(self, walk: int, seeds: Sequence[str]) -> str:
-        """Return the seed at which a walk begins."""
         return self._dice(walk, None).choice(seeds)
 
     def onward(self, walk: int, step: int, links: Sequence[str]) -> str | None:
-        """Return the link to which a walk goes on; None if it ends here."""
+        """Return the next link of a walk; None if it ends here."""
         dice = self._dice(walk, step)
         return dice.choice(links) if links and dice.random() >= self.restart else None
 

@@ -58,7 +58,7 @@ wait. No URL is ever dropped for lack of room.
 passes them to `partition.partition`, which is a fold over them. One step looks up all keys in DRUM and adds the new
 ones. It finds the budget of each new URL's PLD (`fold.budgeting`), and from it the turn in which the URL may be
 fetched (`budgets.placement`). A prioritizer may change the priority that the spider gave it (`queues.prioritizers`),
-also by what pages that link to the URL say of it, if such votes are counted (`records.votes`). The step appends the URL
+also by what pages that link to the URL say of it, if a feature counts that (`fold.feature`). The step appends the URL
 to the queue of that turn and its priority level, or to the over-budget queue (`queues.turns`). Finally it chooses URLs
 to admit into Redis. The step is committed by appending one record to the manifest (`partition.manifest_log`). The
 record names everything that belongs to the step: the last entry read, the runs and new keys, the queues' segments and
@@ -85,7 +85,7 @@ after its death. A host with a short delay gives further URLs ahead of its turns
 *Taken to handed out (9 to 11).* `gates.gatekeeper` checks whether the URL may be fetched, and when. Its docstring lists
 the checks in their order; most are answered from memory. If the robots rules of the URL's authority are unknown,
 robots.txt is fetched in its place, and the URL returns to its queue. So that fetch is as polite as any other
-(`gates.robots`). A URL whose kind asks for it is asked by HEAD in the same way (`gates.robots_starts`).
+(`gates.robots`). A URL whose kind asks for it is asked by HEAD in the same way (`gates.starts`).
 `gates.address_check` resolves and checks the address, `gates.passages` gets start times from the gates, and
 `gates.shared_hosts` holds hosts that other crawls fetch too. A URL that passes all checks waits in
 `handout.buffer` for Scrapy's engine, which fetches it like any request. A URL that would have to wait longer than a
@@ -94,11 +94,11 @@ second goes back to its queue. Waiting URLs occupy no fetch slot.
 *Fetched to released and acknowledged (11 to 14).* Scrapy has no hook for a finished request. So the pump looks which
 requests have left the engine, including item pipelines (`adapter.engine_probe`). Their URLs have ended: with a status,
 an error, or a next try. A URL is acknowledged when all links offered to the outbox before its end are in Redis, all
-pages stored before it are on the medium, and all items are flushed. Before that, what its page contains was sent to the
-partition of that content (`handout.page_contents`), which finds the page that it is a copy of. By a sample of these
-contents partitions find out which PLDs are mirrors of others (`budgets.mirrors`). The call that
-acknowledges it also sets its host's next fetch time and takes further URLs (`exchange_urls`). Before that call, a crash
-brings the URL back. After it, nothing of the URL can be lost.
+pages stored before it are on the medium, and all items are flushed. Before that, what features
+observed of its page was sent to the partitions that are to know it (`handout.observers`): by its content they find the
+page that it is a copy of, and PLDs that are mirrors of others. The call that acknowledges it also sets its host's next
+fetch time and takes further URLs (`exchange_urls`). Before that call, a crash brings the URL back. After it, nothing of
+the URL can be lost.
 
 *A failed try (12 back to 7).* The URL goes behind its host's other URLs, with the request that Scrapy's retry
 middleware made. A URL that was redirected to itself returns to its old place. Scrapy decides how often to retry. If the

@@ -1,8 +1,6 @@
 """Scrapy's duplicate filter on runs: for the stock scheduler, without Redis and the frontier.
 
-    DUPEFILTER_CLASS = "bigcrawl.scheduler.dupefilter.DrumDupeFilter"
-
-(The frontier's scheduler needs none: its seen check belongs to the partitions.)
+DUPEFILTER_CLASS = "bigcrawl.scheduler.dupefilter.DrumDupeFilter"
 """
 
 from __future__ import annotations
@@ -32,24 +30,19 @@ logger = logging.getLogger(__name__)
 DIRECTORY: Final = "requests.drum"
 KEY_FILE: Final = "requests.key"
 
-# Requests until the disk is tried again after it failed.
 _RETRY_AFTER = 1000
 
 
 class DrumDupeFilter(RFPDupeFilter):
-    """Filters as Scrapy's `RFPDupeFilter` does, in 30 MB of memory whatever the number of requests.
+    """Filters as Scrapy's `RFPDupeFilter` does, in 30 MB of memory for any number of requests.
 
-    Exact but for the hash: of a request's fingerprint (REQUEST_FINGERPRINTER_CLASS) 64 bits are kept, so that of 10^8
-    requests one is taken for another's duplicate in one crawl of 3,700. Logging (DUPEFILTER_DEBUG) and stats are
-    Scrapy's.
+    It keeps 64 bits of a request's fingerprint (REQUEST_FINGERPRINTER_CLASS): with 10^8 requests, one crawl in 3,700
+    takes one request for a duplicate of another. Logging (DUPEFILTER_DEBUG) and stats are Scrapy's.
 
-    Job directory contents: ``requests.drum/``, see `bigcrawl.drum.key_set`. After kill -9 a resumed job has forgotten
-    at most the last 255 requests, about as many as Scrapy's ``requests.seen`` keeps in its buffer. A ``requests.seen``
-    of an earlier run of the job is not read. Without JOBDIR the directory is temporary, and removed when the crawl
-    ends; kill -9 leaves it.
-
-    The hash has a secret of the job (``requests.key``), so that no site can make a URL that passes for a duplicate
-    of another site's. A job directory of an earlier version, without one, goes on as it was.
+    The job directory gets ``requests.drum/`` (see `bigcrawl.drum.key_set`) and the secret of the hash,
+    ``requests.key``, so that no site can make a URL that passes for a duplicate of another site's. After kill -9 a
+    resumed job has forgotten at most the last 255 requests, about as many as Scrapy's filter. A ``requests.seen`` of an
+    earlier run is not read. Without JOBDIR the directory is temporary; only kill -9 leaves it.
 
     Cost: about 6 µs a run for a request that is not among the latest, see `KeySet`; disk: 8 bytes a request or less.
     """
@@ -83,7 +76,7 @@ class DrumDupeFilter(RFPDupeFilter):
 
     def request_seen(self, request: Request) -> bool:
         assert self._keys is not None, "the scheduler opens its filter"
-        # Hashed, because a fingerprinter of the user's own may return anything, whose first bytes are all alike.
+        # Hashed, because the first bytes of a user's own fingerprints may all be alike.
         is_seen = self._keys.add(self._hash(self.fingerprinter.fingerprint(request)))
         if self._requests_to_retry:
             self._requests_to_retry -= 1
@@ -101,7 +94,7 @@ class DrumDupeFilter(RFPDupeFilter):
                 shutil.rmtree(self._temporary, ignore_errors=True)
 
     def _write(self, keys: KeySet) -> None:
-        """Write what is due. A full disk does not stop the crawl: what is not written stays in memory."""
+        """Write the due requests. A full disk does not stop the crawl: they stay in memory."""
         try:
             keys.write()
         except TransientStoreError as error:
@@ -114,7 +107,7 @@ class DrumDupeFilter(RFPDupeFilter):
 
 
 def _secret_in(directory: Path) -> bytes:
-    """The job's secret; a new job gets one, and one that was begun without has none.
+    """Return the job's secret. A new job gets one; one begun without a secret continues without.
 
     Raises:
         CorruptionError: the file holds no secret.

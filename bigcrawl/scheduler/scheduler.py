@@ -1,13 +1,13 @@
-"""Scrapy's face of the frontier: `SCHEDULER = "bigcrawl.scheduler.scheduler.Scheduler"`; no I/O in its calls.
+"""The frontier's interface to Scrapy: `SCHEDULER = "bigcrawl.scheduler.scheduler.Scheduler"`; no I/O in its calls.
 
-What Scrapy readers will assume otherwise:
+Differences from Scrapy's scheduler:
 
-- `enqueue_request` returning True means *accepted for the seen check*, not *new*: whether a URL is new is
-  decided by its partition, maybe on another node, when the batch that carries it is merged.
+- `enqueue_request` returning True means *accepted for the seen check*, not *new*: the URL's partition, maybe on another
+node, decides that when the URL's batch is merged.
 - `next_request` never waits for Redis or disk: it pops a deque. None means "not now".
-- Scrapy's downloader slots are not our politeness, the ready heap is.
+- Politeness comes from the ready heap, not from the downloader's slots.
 
-No exception leaves these calls: one that did could hang the engine so that even SIGTERM would not end it.
+No exception leaves these calls: it could hang the engine so that even SIGTERM would not end it.
 """
 
 from __future__ import annotations
@@ -29,22 +29,24 @@ from bigcrawl.exceptions import BigcrawlError
 from bigcrawl.logs.plain import make_plain
 from bigcrawl.politeness.addresses import AddressGuard
 from bigcrawl.politeness.dns_shared import join_dns, leave_dns
+from bigcrawl.scheduler.adapter.arguments import arguments_of
 from bigcrawl.scheduler.adapter.digests import warn_if_edited
 from bigcrawl.scheduler.adapter.drops import Drops
 from bigcrawl.scheduler.adapter.engine_probe import EngineProbe
 from bigcrawl.scheduler.adapter.joining import Joining
 from bigcrawl.scheduler.adapter.live_requests import LiveRequests
-from bigcrawl.scheduler.adapter.outputs import Outputs
 from bigcrawl.scheduler.adapter.registry import feeds_of, mark_failed, register, storage_of
 from bigcrawl.scheduler.adapter.request_codec import LostRequestError
+from bigcrawl.scheduler.adapter.scrapy_engine import Outputs, ScrapyEngine
+from bigcrawl.scheduler.adapter.scrapys_names import ScrapysNames
 from bigcrawl.scheduler.adapter.shutdown import Shutdown
 from bigcrawl.scheduler.adapter.spider_flow import SpiderFlow
 from bigcrawl.scheduler.adapter.spider_intake import SpiderIntake
 from bigcrawl.scheduler.adapter.spider_start import SpiderStart
 from bigcrawl.scheduler.adapter.started_requests import StartedRequests
+from bigcrawl.scheduler.adapter.tries import Apart
 from bigcrawl.scheduler.adapter.values.known_names import note_modules
 from bigcrawl.scheduler.adapter.values.vocabulary import values_of
-from bigcrawl.scheduler.node.engine_side import EngineSide
 from bigcrawl.scheduler.node.loops.memory import tame_memory, untrack_async_generators
 from bigcrawl.scheduler.node.watchdog import Watchdog
 from bigcrawl.scheduler.rules.callbacks import DAMAGED, Callbacks
@@ -58,6 +60,7 @@ if TYPE_CHECKING:
     from twisted.internet.defer import Deferred
 
     from bigcrawl.config import Config
+    from bigcrawl.scheduler.adapter.values.codec import Values
     from bigcrawl.scheduler.crawl.survey import Survey
     from bigcrawl.scheduler.node.node import Node
     from bigcrawl.scheduler.records.held import HeldUrl
@@ -65,12 +68,10 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 LOST = "lost-from-memory"
-"""Why a request is not fetched whose process has ended; see `adapter.live_requests`."""
+"""The reason for not fetching a request whose process has ended; see `adapter.live_requests`."""
 
 
 class Scheduler(BaseScheduler):
-    """The crawler's end of the frontier; `adapter.frontier.Frontier` is what Scrapy's other components see of it."""
-
     def __init__(self, crawler: Crawler) -> None:
         self._crawler = crawler
         self.config = _config_of(crawler)
@@ -81,19 +82,21 @@ class Scheduler(BaseScheduler):
         self._drops = Drops(crawler, obeys_robots=politeness.obey_robots)
         self._shutdown = Shutdown(crawler, self._probe, politeness.stop_grace_ms, partial(mark_failed, crawler))
         self.started = StartedRequests(self._probe, clock, politeness.retry_after_max_ms)
-        self.intake = SpiderIntake(self.config, self.started, self._drops)
+        apart = Apart(crawler.request_fingerprinter.fingerprint) if self.config.frontier.has_fingerprints else None
+        self.intake = SpiderIntake(self.config, self.started, self._drops, apart)
         self.flow = SpiderFlow(self._shutdown)
         self.start = SpiderStart(self.flow, self._shutdown)
         self._joining = Joining(crawler, self.config, clock)
         self._watchdog = Watchdog(self.config.frontier.standstill_ms / 1000, lambda: self.started.running_url)
-        self._outputs = Outputs()
+        self._names = ScrapysNames(crawler, self.intake)
+        self.engine = ScrapyEngine(crawler, self._probe, self.started, self._shutdown, self._joining, self._names)
         self._live: LiveRequests | None = None
         self.node: Node | None = None
         self.last_survey: Survey | None = None
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
-        make_plain(get_scrapy_root_handler())  # Scrapy makes it anew after the add-on, and before this
+        make_plain(get_scrapy_root_handler())  # Scrapy replaces the handler after the add-on and before this
         frontier = cls(crawler)
         register(crawler, frontier)
         return frontier
@@ -108,24 +111,26 @@ class Scheduler(BaseScheduler):
 
     async def _open(self, spider: Spider) -> None:
         tame_memory()
-        self._outputs = Outputs(storage_of(self._crawler), feeds_of(self._crawler))
+        outputs = Outputs(storage_of(self._crawler), feeds_of(self._crawler))
         note_modules()
         join_dns(self.config.dns)
         try:
-            callbacks = Callbacks(self.config.frontier.callbacks, spider)
-            node = await self._joining.join(self._engine_side(callbacks))
+            self.engine.open(outputs, Callbacks(self.config.frontier.callbacks, spider))
+            values = values_of(self.config, spider)
+            node = await self._joining.join(self.engine, values)
         except BigcrawlError as error:
-            self.fail(error)  # and `ExitStatus` closes the spider as soon as that can be done
+            self.fail(error)  # `ExitStatus` closes the spider as soon as possible
             return
         if node is None:
             return  # a signal has come, and `WholeStop` closes the spider
-        self.attach(node, spider)
+        self.attach(node, spider, values)
+        self._names.attach(node, spider, values)
         if is_reactor_installed():
             untrack_async_generators()
         self._watchdog.start(asyncio.get_running_loop())
         self._shutdown.look_out()
-        logger.info("%(delays)s", {"delays": delays_text(self.config, len(node.parts.paces.delays))})
-        await warn_if_edited(node.parts.client, self.config.crawl.name, spider)
+        logger.info("%(delays)s", {"delays": delays_text(self.config, len(node.parts.handout.paces.delays))})
+        await warn_if_edited(node.parts.crawl.client, self.config.crawl.name, spider)
         if node.progress.is_finished and not hasattr(spider, "redis_key"):  # such a spider's list may have more
             logger.info(
                 "crawl %(name)s is finished: %(pages)d pages, which are not fetched again; -s BIGCRAWL_FRESH=1 begins "
@@ -133,44 +138,29 @@ class Scheduler(BaseScheduler):
                 {"name": self.config.crawl.name, "pages": node.progress.pages},
             )
 
-    def attach(self, node: Node, spider: Spider) -> None:
-        """The node has joined the crawl: it takes what the spider finds, and gives what the engine is to fetch."""
+    def attach(self, node: Node, spider: Spider, values: Values | None = None) -> None:
+        """Connect the spider and the engine to a node that has joined the crawl."""
         assert self._crawler.stats is not None
-        values = values_of(self.config, spider)
+        values = values or values_of(self.config, spider)
         keeps = self.config.frontier.keeps_in_memory
-        self.node, self._live = node, LiveRequests(spider, values, self._crawler.stats, keeps=keeps)
+        instead_of, stats = self.engine.callbacks.instead_of, self._crawler.stats
+        self.node, self._live = node, LiveRequests(spider, values, stats, keeps=keeps, instead_of=instead_of)
         self.started.attach(node, self._live)
         self.intake.attach(node, self._live)
         self.flow.attach(node)
         self.start.attach(node, spider)
         self._shutdown.attach(node)
-
-    def _engine_side(self, callbacks: Callbacks) -> EngineSide:
-        return EngineSide(
-            poll_ended=self._poll_ended,
-            may_take=self._may_take,
-            may_acknowledge=self._outputs.make_safe,
-            on_fatal=self.fail,
-            wake=self._probe.wake,
-            break_off=self._shutdown.break_off,
-            is_paused=self._probe.is_paused,
-            note_limit=self._note_limit,
-            storage=self._outputs.storage,
-            callbacks=callbacks,
-        )
+        self.engine.attach(node)
 
     @property
     def is_resumed(self) -> bool:
-        """Whether the crawl was begun before this process joined it."""
         return self.node is not None and not self._joining.has_begun_crawl
 
     @property
     def is_open(self) -> bool:
-        """Whether this process has joined its crawl."""
         return self.node is not None
 
     def pld_of(self, host: str) -> str:
-        """The pay-level domain of a host, by the crawl's own list of public suffixes."""
         assert self.node is not None, "it has joined its crawl"
         return self.node.crawl.pld_of(host)
 
@@ -188,7 +178,7 @@ class Scheduler(BaseScheduler):
         await self._joining.leave(self._shutdown.left_ms)
 
     def fail(self, error: BigcrawlError) -> None:
-        """End the crawl because of an error that waiting will not mend: one line, and exit status 1."""
+        """End the crawl by a permanent error: one line, and exit status 1."""
         self._shutdown.fail(error)
 
     # --- what the engine calls
@@ -198,7 +188,7 @@ class Scheduler(BaseScheduler):
             return False
         return (
             bool(self.started)
-            or self.started.has_refused
+            or self.started.has_unqueued
             or not (self.node.progress.is_finished and self.config.crawl.close_when_empty)
         )
 
@@ -209,12 +199,12 @@ class Scheduler(BaseScheduler):
         node = self.node
         if node is None:
             return None
-        if (refused := self.started.next_refused()) is not None:
-            return refused
+        if (unqueued := self.started.next_unqueued()) is not None:
+            return unqueued
         try:
             if node.handout.suspects:
-                self._poll_ended()  # what waits for their end has waited enough
-            while self._may_take() and (held := node.handout.buffer.pop()) is not None:
+                self.engine.poll_ended()  # URLs may wait only for their end
+            while self.engine.may_take() and (held := node.handout.buffer.pop()) is not None:
                 request = self._build(node, held)
                 if request is not None:
                     self.started.note_start(request, held)
@@ -227,40 +217,25 @@ class Scheduler(BaseScheduler):
         return None
 
     def _build(self, node: Node, held: HeldUrl) -> Request | None:
-        """The request of a held URL; None when the spider cannot run it, which the exchange has not seen."""
+        """Return the request of a held URL; None if the spider cannot run it."""
         assert self._live is not None
-        callbacks = node.parts.engine.callbacks
         try:
-            return self._live.decode(held.fields.body, callbacks.instead_of)
+            return self._live.decode(held.fields.body)
         except LostRequestError as error:
-            held.lose(LOST)
+            held.refuse(LOST)
             self._drops.report_once(LOST, str(error))
             return error.request
         except Exception as error:  # noqa: BLE001 - a spider's class or methods may raise anything
-            if callbacks.drops(DAMAGED):
+            if self.engine.callbacks.drops(DAMAGED):
                 node.handout.give_up(held, "undecodable")
             else:
                 node.handout.fetches.leave(held)
-                node.parts.aside.put_unrunnable(held, f"its request cannot be decoded: {error!r}")
+                node.parts.gates.aside.put_unrunnable(held, f"its request cannot be decoded: {error!r}")
                 node.pump.wake()
             return None
-
-    # --- what the node asks
-
-    def _poll_ended(self) -> None:
-        """Find the requests that the engine is done with, and whether it is to stop."""
-        if self.node is not None:
-            self.started.end_done(self.node)
-            self._shutdown.look(self.node)
-
-    def _may_take(self) -> bool:
-        return not (self._shutdown.has_failed or self._probe.is_closing()) and self._outputs.take_more()
-
-    def _note_limit(self, fetches: int) -> None:
-        assert self._crawler.stats is not None
-        self._crawler.stats.set_value("bigcrawl/fetches/limit", fetches)
 
 
 def _config_of(crawler: Crawler) -> Config:
     config = read_config(crawler.settings)
-    return replace(config, crawl=replace(config.crawl, spider=getattr(crawler.spider, "name", "")))
+    spider, arguments = getattr(crawler.spider, "name", ""), arguments_of(crawler)
+    return replace(config, crawl=replace(config.crawl, spider=spider, arguments=arguments))

@@ -1,1 +1,1 @@
-"""Scores: what texts are worth for a topic (`scorers`), and the priorities that follow from scores (`scores`)."""
+"""Scores of texts for a topic (`scorers`), and the priorities of scores (`scores`)."""

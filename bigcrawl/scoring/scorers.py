@@ -1,9 +1,7 @@
-"""Scorers: how much texts are about a topic. A focused crawl asks one about each page, and about each link of it.
+"""Scorers: how much texts are about a topic.
 
-A scorer is a function of a list of texts, or an object that is called like one. It returns a score for each text, from
-0 (nothing speaks for the topic) to 1. It gets the visible text of a page, alone in a list; and, in one list for all
-links of that page, the texts of their anchors with the words of their URLs. It is called in the event loop: 1 ms of a
-scorer is 1 ms in which nothing else happens.
+A scorer takes a list of texts and returns a score for each, from 0 to 1: docs/guide/focused.md. It gets the visible
+text of a page; then, in one list, the anchor text and URL words of each of its links. It blocks the event loop.
 
     def scorer(texts):
         return [0.9 if "honey" in text.lower() else 0.0 for text in texts]
@@ -24,7 +22,6 @@ from bigcrawl.given import imported, made_callable
 logger = logging.getLogger(__name__)
 
 Scorer = Callable[[list[str]], Any]
-"""Returns a score from 0 to 1 for each of the texts, as a list or an array."""
 
 HITS_MAX: Final = 10
 _words_of = re.compile(r"\w+").finditer
@@ -32,15 +29,13 @@ _between_words = re.compile(r"[\W_]+").sub
 
 
 class KeywordScorer:
-    """Counts the words of a topic in a text: each halves what is missing to 1, so that three give 0.875.
+    """Counts a topic's words in a text: each halves the distance to 1, so that three give 0.875.
 
-    Args:
-        words: whole words in any case; one that ends with `*` stands for all that begin so, as in `beekeep*`.
+    Words are whole, in any case; `beekeep*` matches all words with this beginning. Cost: 0.1 us for each word of a
+    text.
 
     Raises:
         ConfigError: there is none, or one is not a word.
-
-    Cost: 0.1 us for each word of a text, up to the tenth of the topic.
     """
 
     def __init__(self, words: Iterable[str]) -> None:
@@ -57,7 +52,6 @@ class KeywordScorer:
         return f"<KeywordScorer {len(self._words) + len(self._starts)} words>"
 
     def __call__(self, texts: Sequence[str]) -> list[float]:
-        """Return the score of each text."""
         return [1 - 0.5 ** self._hits(text) for text in texts]
 
     def _hits(self, text: str) -> int:
@@ -69,14 +63,10 @@ class KeywordScorer:
 
 
 def make_scorer(scorer: Any, topic: str) -> Scorer:
-    """Return a scorer of the topic's words if no other is given.
-
-    Args:
-        scorer: a scorer, a class of scorers, the import path of one, or "".
-        topic: words with blanks between them.
+    """Return `scorer`, an object of it, or the object at its import path; without one, a scorer of the topic's words.
 
     Raises:
-        ConfigError: there is neither, a word is not one, or the path leads to nothing that can be called.
+        ConfigError: there is neither, a word is invalid, or the path leads to no callable.
     """
     if not scorer:
         return KeywordScorer(topic.split())
@@ -84,15 +74,15 @@ def make_scorer(scorer: Any, topic: str) -> Scorer:
 
 
 def url_words(url: str) -> str:
-    """Return the words of a URL, host included, with blanks between them. Cost: 2 us."""
+    """Return the words of a URL, host included, with blanks between them."""
     return _between_words(" ", unquote(url.partition("//")[2])).strip()
 
 
 class Scoring:
-    """A scorer whose results are checked, so that a fault in it costs scores and no pages.
+    """A scorer whose results are checked, so that its failure costs scores and no pages.
 
     Raises:
-        ConfigError: a trial of it failed.
+        ConfigError: it failed in a trial.
     """
 
     def __init__(self, scorer: Scorer) -> None:
@@ -108,7 +98,7 @@ class Scoring:
         return f"<Scoring by {self._scorer!r}>"
 
     def __call__(self, texts: list[str]) -> list[float]:
-        """Return a score from 0 to 1 for each text; 0 for all if the scorer fails, which is logged once."""
+        """Return the scores; 0 for all if the scorer fails, which is logged once."""
         try:
             return _checked(self._scorer(texts), len(texts))
         except Exception:
@@ -123,11 +113,6 @@ class Scoring:
 
 
 def _checked(result: Any, count: int) -> list[float]:
-    """Return the scores, at least 0 and at most 1.
-
-    Raises:
-        ValueError, TypeError: they are not `count` numbers.
-    """
     scores = [float(score) for score in result]
     if len(scores) != count:
         raise ValueError(f"it returned {len(scores)} scores for {count} texts; must be one for each")

@@ -1,4 +1,4 @@
-"""What a score of a URL means for its priority: whoever scores, a spider or a prioritizer, scores on this scale.
+"""The priority of a URL's score; spiders and prioritizers score on this scale.
 
     score           priority     level of the front queues (`bigcrawl.scheduler.queues.front_queues`)
     below 0         -1,000..-1   below zero
@@ -7,7 +7,7 @@
     1/3 to 2/3      10..99       high
     2/3 to 1        100..1,000   urgent
 
-Within a host, and within Redis, the priority itself decides, so that scores of one level are not all the same.
+Within a level the priority orders the URLs of a host, and those in Redis.
 """
 
 from __future__ import annotations
@@ -24,15 +24,10 @@ _DECADES = 3  # of priorities, for scores from 0 to 1
 
 
 def priority_of(score: float) -> int:
-    """Return the priority of a score.
-
-    Args:
-        score: -1 to 1; beyond that it counts as -1 or 1. 0 is ordinary, and the higher, the sooner.
+    """Return the priority of a score from -1 to 1; values beyond count as -1 or 1. Cost: 0.3 us.
 
     Raises:
-        ValueError: it is not a number.
-
-    Cost: 0.3 us.
+        ValueError: it is NaN.
     """
     if math.isnan(score):
         raise ValueError("a score is not a number: it must be from -1 to 1")
@@ -46,7 +41,7 @@ def priorities_of(scores: npt.ArrayLike) -> npt.NDArray[np.int64]:
     """Return the priorities of n scores, int64, shape (n,); like `priority_of`, in 20 ns each.
 
     Raises:
-        ValueError: one of them is not a number.
+        ValueError: a score is NaN.
     """
     given = np.asarray(scores, dtype=np.float64)
     if np.isnan(given).any():

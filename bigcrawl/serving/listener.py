@@ -1,4 +1,4 @@
-"""A port at which a node serves a site; one that is taken is tried again."""
+"""Serves a site at a free port."""
 
 from __future__ import annotations
 
@@ -14,18 +14,13 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-RETRY_S: Final = 10.0  # until a port is free, for instance that of a process that is about to end
+RETRY_S: Final = 10.0  # until a port is free, for instance that of an ending process
 
 
 class Listener:
-    """Serves a site at the first free port of a range. While all are taken, it tries again every `RETRY_S`.
+    """Serves a site at the first free port of a range, the first to the last of `ports`; 0 and 0 for any.
 
-    Args:
-        name: what is served, for the log, such as "metrics".
-        setting: the setting of the ports, for the log.
-        address: an IP address.
-        ports: the first and the last port that may be used; 0 and 0: any.
-        path: of the page, for the log.
+    While all are taken, it retries every `RETRY_S`. `name`, `setting` and the page's `path` are for the log.
     """
 
     def __init__(self, name: str, setting: str, address: str, ports: tuple[int, int], path: str) -> None:
@@ -35,10 +30,9 @@ class Listener:
         self._port: Any | None = None
         self._again: asyncio.TimerHandle | None = None
         self.url: str | None = None
-        """Where the page is; None until a port was free."""
+        """The page's URL; None until a port was free."""
 
     def listen(self, site: QuietSite) -> None:
-        """Begin to serve. A taken port is one line in the log, and so is the port that was found."""
         try:
             self._port = self._first_free(site)
         except CannotListenError as error:
@@ -53,7 +47,6 @@ class Listener:
         logger.info("%(name)s: %(url)s", {"name": self._name, "url": self.url})
 
     async def close(self) -> None:
-        """Stop listening, and close all connections."""
         if self._again is not None:
             self._again.cancel()
         if self._port is not None and (stopping := self._port.stopListening()) is not None:
@@ -62,8 +55,8 @@ class Listener:
             self._site.close()
 
     def _first_free(self, site: QuietSite) -> Any:
-        """Raise CannotListenError, that of the last port, if there is none."""
-        from twisted.internet import reactor as installed  # not before the crawl has chosen one
+        """Listen at the first free port, or raise CannotListenError of the last one."""
+        from twisted.internet import reactor as installed  # only after the crawl has chosen one
 
         reactor: Any = installed  # zope's interfaces are not known to mypy
         first, last = self._ports

@@ -1,9 +1,7 @@
-"""A site that logs no request, and its open connections.
+"""A site that logs no request, and limits its connections, because any client can hold them open.
 
-Every client that reaches the port can open connections and keep them, so there are bounds. A site has
-`CONNECTIONS_MAX`. A further one takes the place of the one that has waited longest for a request, so nobody is locked
-out. A request must have arrived `REQUEST_S` after its first byte, and the first one that long after its connection. The
-last `SPARE_DESCRIPTORS` of the process are left to the crawl, for its files and fetches.
+At `CONNECTIONS_MAX` it closes the connection idle longest. It always closes one whose request takes `REQUEST_S` to
+arrive. The last `SPARE_DESCRIPTORS` open files are reserved for the crawl.
 """
 
 from __future__ import annotations
@@ -21,13 +19,13 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 CONNECTIONS_MAX: Final = 64
-IDLE_S: Final = 120  # a connection without a request is closed; Prometheus keeps its own from scrape to scrape
+IDLE_S: Final = 120  # long enough for Prometheus to keep a connection between scrapes
 REQUEST_S: Final = 10
 SPARE_DESCRIPTORS: Final = 256  # a fourth of the process' limit if that is less than 1,024
 
 
 class _Connection(HTTPChannel):
-    """Tells its site whether it has a request in hand; ends without a line in the log."""
+    """Reports to its site whether it is handling a request."""
 
     site: QuietSite
     _deadline: Any | None = None
@@ -39,7 +37,7 @@ class _Connection(HTTPChannel):
         self._begin()
         limit = resource.getrlimit(resource.RLIMIT_NOFILE)[0]
         spare = min(SPARE_DESCRIPTORS, limit // 4)
-        # A new descriptor is the lowest that is free.
+        # A new descriptor has the lowest free number, so this shows how many are open.
         if getattr(self.transport, "fileno", lambda: -1)() >= limit - spare > 0:
             logger.warning(
                 "a connection to this node's pages is closed: of %(limit)d open files, the last %(spare)d are kept for "
@@ -63,7 +61,7 @@ class _Connection(HTTPChannel):
         self._is_busy = False
         self.site.note_waiting(self)
         super().requestDone(request)  # type: ignore[no-untyped-call]
-        if not self.persistent:  # the client may not take its answer
+        if not self.persistent:  # the client might not read its answer
             self.setTimeout(IDLE_S)  # type: ignore[no-untyped-call]
 
     def timeoutConnection(self) -> None:  # noqa: N802
@@ -75,7 +73,6 @@ class _Connection(HTTPChannel):
         super().connectionLost(reason)  # type: ignore[no-untyped-call]
 
     def abort(self) -> None:
-        """Close the connection, whether or not the client takes the rest of an answer."""
         transport: Any = self.transport
         transport.abortConnection()
 
@@ -89,27 +86,20 @@ class _Connection(HTTPChannel):
 
 
 class QuietSite(Site):
-    """Serves a resource, and logs no requests.
-
-    Args:
-        root: the resource.
-        connections_max: open at a time.
-    """
-
     noisy = False
     protocol = _Connection  # type: ignore[assignment]
 
     def __init__(self, root: Resource, connections_max: int = CONNECTIONS_MAX) -> None:
         super().__init__(root, timeout=IDLE_S)  # type: ignore[no-untyped-call]
         self._connections_max = connections_max
-        self._waiting: dict[_Connection, None] = {}  # without a request in hand, the longest first
+        self._waiting: dict[_Connection, None] = {}  # without a request, the longest first
         self._busy: set[_Connection] = set()
 
     def log(self, request: Any) -> None:
-        """Not in the crawl's log."""
+        """Do nothing."""
 
     def buildProtocol(self, addr: Any) -> Any:  # noqa: N802 - Twisted's name
-        """Accept a connection, in the place of another if need be, unless all have a request in hand."""
+        """Accept a connection, if necessary instead of an idle one; refuse it if all are busy."""
         if len(self._waiting) + len(self._busy) >= self._connections_max:
             if not self._waiting:
                 return None
@@ -119,21 +109,18 @@ class QuietSite(Site):
         return super().buildProtocol(addr)  # type: ignore[no-untyped-call]
 
     def note_waiting(self, connection: _Connection) -> None:
-        """It has no request in hand from now on."""
         self._busy.discard(connection)
         self._waiting[connection] = None
 
     def note_busy(self, connection: _Connection) -> None:
-        """It has a request in hand."""
         self._waiting.pop(connection, None)
         self._busy.add(connection)
 
     def note_lost(self, connection: _Connection) -> None:
-        """It is closed."""
         self._waiting.pop(connection, None)
         self._busy.discard(connection)
 
     def close(self) -> None:
-        """Close all connections. A client would go on asking a crawl that has ended."""
+        """Close all connections, so that no client continues to query an ended crawl."""
         for connection in [*self._waiting, *self._busy]:
             connection.loseConnection()  # type: ignore[no-untyped-call]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from contextlib import suppress
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import scrapy
@@ -11,19 +12,21 @@ from scrapy.settings import Settings
 
 from bigcrawl.config import read_config
 from bigcrawl.exceptions import ConfigError
-from bigcrawl.links import Links, header_links
+from bigcrawl.links import LINK_ATTRIBUTES, Links, header_links
 from bigcrawl.media_types import HTML, type_of
-from bigcrawl.spiders.seeds import Seeds
-from bigcrawl.spiders.sitemap_reading import sitemap_links
-from bigcrawl.url.canonical import UrlError, canonicalize
+from bigcrawl.spiders.seeds import Seeds, seed_url
+from bigcrawl.spiders.sitemap_reading import may_be_sitemap, sitemap_links
+from bigcrawl.url.canonical import UrlError
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Iterable, Iterator
+    from collections.abc import AsyncIterator, Collection, Iterable, Iterator
     from os import PathLike
     from typing import Self
 
     from scrapy.crawler import Crawler
     from scrapy.http import Response
+
+    from bigcrawl.config import Config
 
 
 class BroadSpider(scrapy.Spider):
@@ -39,7 +42,7 @@ class BroadSpider(scrapy.Spider):
     Features that a broad crawl does not need are off, because they cost time per page: cookies, Scrapy's counts of
     requests and responses (bigcrawl has its own), and following meta refreshes in the downloader (here they are
     links). A subclass can turn them on again. Referer headers stay on: they cost 1 µs per page, and without them
-    Scrapy warns at each start.
+    Scrapy warns at each start. Pages that cannot be fetched are logged at DEBUG.
     """
 
     name = "broad"
@@ -48,7 +51,14 @@ class BroadSpider(scrapy.Spider):
         "COOKIES_ENABLED": False,
         "DOWNLOADER_STATS": False,
         "METAREFRESH_ENABLED": False,
+        "RETRY_GIVE_UP_LOG_LEVEL": "DEBUG",
     }
+
+    changeable_arguments: Collection[str] = ("seeds", "allowed_domains", "sitemaps", "scope", "scope_list")
+    """Those that add seeds or move limits: with others than before, a crawl that is not finished goes on."""
+
+    sitemap_alternate_links: bool | str = False
+    """Whether pages that sitemaps name as alternates in other languages are followed, as Scrapy's attribute says."""
 
     wrong_arguments: ConfigError | None = None
     """What is wrong with its arguments; on every node, the crawl ends with it before anything is fetched."""
@@ -64,7 +74,7 @@ class BroadSpider(scrapy.Spider):
     ) -> None:
         super().__init__(**kwargs)
         self._scope_settings = {"BIGCRAWL_SCOPE": scope, "BIGCRAWL_SCOPE_LIST": scope_list}
-        if str(sitemaps).lower() in ("1", "true", "yes", "on"):
+        if _is_on(sitemaps):
             self.parse_sitemap_urls = self.follow_sitemaps  # only a spider with this method is given sitemaps
         if allowed_domains:
             self.allowed_domains = (
@@ -108,18 +118,33 @@ class BroadSpider(scrapy.Spider):
         """Yield the seeds that can be crawled, of which the scope is made."""
         for line in self._seeds.lines():
             with suppress(UrlError):
-                yield canonicalize(line)
+                yield seed_url(line)
 
     async def parse(self, response: Response, **kwargs: Any) -> AsyncIterator[Any]:
         """Follow the links of an HTML page, a `Refresh` header, and a sitemap among the seeds if it reads those."""
-        if isinstance(response, TextResponse) and is_html(response):
-            yield Links.from_page(response)
+        reads_sitemap = hasattr(self, "parse_sitemap_urls") and is_seed(response) and may_be_sitemap(response)
+        if not reads_sitemap and isinstance(response, TextResponse) and is_html(response):
+            if not self._elements:
+                yield Links.from_page(response)
+            else:
+                tags = (*LINK_ATTRIBUTES, *self._elements)
+                for links in Links.from_page(response, tags=tags).by_kind():
+                    yield links
             return
         if urls := header_links(response):
             yield Links(urls, canonical=True)
-        if hasattr(self, "parse_sitemap_urls") and is_seed(response):
+        if reads_sitemap:
             async for links in self.parse_sitemap(response):
                 yield links
+
+    def _config(self) -> Config:
+        crawler = getattr(self, "crawler", None)
+        return read_config(crawler.settings if crawler else Settings())
+
+    @cached_property
+    def _elements(self) -> tuple[str, ...]:
+        """What is followed besides links to pages."""
+        return self._config().filters.elements
 
     def follow_sitemaps(self, urls: list[str], robots_url: str) -> Links:
         """Queue the sitemaps of a robots.txt."""
@@ -127,10 +152,16 @@ class BroadSpider(scrapy.Spider):
 
     async def parse_sitemap(self, response: Response) -> AsyncIterator[Any]:
         """Follow the pages or sitemaps that a sitemap lists, gzipped or not. Anything else is ignored."""
-        crawler = getattr(self, "crawler", None)
-        limits = read_config(crawler.settings if crawler else Settings()).limits
-        async for links in sitemap_links(response, limits.decompression_ratio_max, "parse_sitemap"):
+        limits = self._config().limits
+        follows_alternates = _is_on(self.sitemap_alternate_links)
+        async for links in sitemap_links(
+            response, limits.decompression_ratio_max, "parse_sitemap", follows_alternates=follows_alternates
+        ):
             yield links
+
+
+def _is_on(given: bool | str) -> bool:
+    return str(given).lower() in ("1", "true", "yes", "on")
 
 
 def is_seed(response: Response) -> bool:

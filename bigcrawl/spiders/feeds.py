@@ -6,11 +6,12 @@ import asyncio
 import time
 from typing import TYPE_CHECKING, Any, Final
 
-from bigcrawl.links import Links
+from bigcrawl.links import LeftOut, Links
+from bigcrawl.listings import Reading
 from bigcrawl.listings.feeds import entries, feeds_of_page, is_feed
 from bigcrawl.spiders.broad import BroadSpider, is_html
 from bigcrawl.spiders.hints import hinted_priority, modified_s
-from bigcrawl.url.canonical import Joiner
+from bigcrawl.spiders.sitemap_reading import EntryJoiner, hints_of
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -35,7 +36,7 @@ class FeedsSpider(BroadSpider):
         """Follow the entries of a feed, or the feeds of a page."""
         if response.status != 200:
             return
-        if is_feed(response.body):
+        if is_feed(response.body, hints_of(response)):
             async for output in self.parse_feed(response):
                 yield output
         elif is_html(response):
@@ -44,12 +45,14 @@ class FeedsSpider(BroadSpider):
 
     async def parse_feed(self, response: Response, **kwargs: Any) -> AsyncIterator[Any]:
         """Yield the entries of a feed, and their pages as links; nothing for anything else."""
-        if response.status != 200 or not is_feed(response.body):
+        hints = hints_of(response)
+        if response.status != 200 or not is_feed(response.body, hints):
             return
-        join, now_s = Joiner(response.url), time.time()
-        for found in entries(response.body, FEED_ENTRIES_MAX):
+        join, now_s = EntryJoiner(response.url), time.time()
+        reading = Reading(entries(response.body, FEED_ENTRIES_MAX, hints))
+        for found in reading:
             await asyncio.sleep(0)
-            joined = [(url, entry) for entry in found if (url := join(entry.url))]
+            joined = [(url, entry) for entry in found if (url := join(entry))]
             for url, entry in joined:
                 yield {"url": url, "title": entry.title, "published": entry.published, "feed": response.url}
             times = {url: modified_s(entry.updated or entry.published, now_s) for url, entry in joined}
@@ -57,6 +60,8 @@ class FeedsSpider(BroadSpider):
             links = Links([url for url, _ in joined], canonical=True, callback="parse_entry", modified=modified)
             for batch in links.by_priority([hinted_priority(entry.published, now_s) for _, entry in joined]):
                 yield batch
+        if reading.limit:
+            yield Links((), base=response.url, left_out=LeftOut(limit=f"listing-{reading.limit}"))
 
     def parse_entry(self, response: Response, **kwargs: Any) -> Any:
         """Make items of the page of an entry; here it is only stored. For a subclass to override."""

@@ -1,4 +1,4 @@
-"""A focused crawl: pages about a topic, and what leads to them, before all others."""
+"""A focused crawl: pages about a topic, and the links that lead to them, before all others."""
 
 from __future__ import annotations
 
@@ -17,8 +17,7 @@ if TYPE_CHECKING:
 
     from scrapy.http import Response
 
-OWN_SHARE: Final = 0.6
-"""How much of a link's score its own words make: those of its anchor and its URL. The rest is its page's."""
+OWN_SHARE: Final = 0.6  # of a link's score, by its anchor and URL; the rest is by its page
 
 _STEPS: Final = 10  # different scores of links: each is a batch to the frontier
 
@@ -26,14 +25,12 @@ _STEPS: Final = 10  # different scores of links: each is a batch to the frontier
 class FocusedSpider(BroadSpider):
     """`scrapy crawl focused -a seeds=FILE -a topic="bees honey beekeep*"`; yields each page that is about the topic.
 
-    Its arguments are those of `BroadSpider`, and `scorer`: a function or class, or the import path of one, in place of
-    a topic (`bigcrawl.scoring.scorers`); `threshold`: the score from which a page is about the topic; `tunnel`: after
-    this many pages in a row that are not, links without a score of their own come last. Seeds count as about it.
-
-    The best link is not always fetched next: URLs wait at five levels, and what is in Redis is not overtaken.
+    Its arguments are those of `BroadSpider`, and `topic`, `scorer`, `threshold` and `tunnel`: docs/guide/focused.md.
+    The best link is not always fetched next: URLs wait at five levels, and none overtakes those in Redis.
     """
 
     name = "focused"
+    changeable_arguments = ("threshold", "tunnel")
     custom_settings = {  # noqa: RUF012 - Scrapy's own way
         **BroadSpider.custom_settings,
         "BIGCRAWL_BUDGET_POLICY": "none",  # by score alone
@@ -61,7 +58,7 @@ class FocusedSpider(BroadSpider):
     async def parse(self, response: Response, lead: float = 1.0, hops: int = 0, **_: Any) -> AsyncIterator[Any]:
         """Yield the page if it is about the topic, and its links by score.
 
-        `lead` is the score of the last page about the topic on the way here, `hops` how many others came after it.
+        `lead` is the score of the last page about the topic on the way here; `hops` counts the pages since.
         """
         if not (isinstance(response, TextResponse) and is_html(response)):
             return

@@ -1,8 +1,9 @@
-"""What a site says of its own pages, as a priority: it raises a page among others, and by one level only."""
+"""Priorities from a site's hints about its own pages; they raise a page by one level at most."""
 
 from __future__ import annotations
 
 import math
+import re
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from functools import lru_cache
@@ -11,19 +12,25 @@ from typing import Final
 DATE_CHARS_MAX: Final = 64
 DAY_S: Final = 86_400
 RAISED_MAX: Final = 9
-"""The highest priority of the level *raised*; a site cannot push its pages before those that a spider chose."""
+"""The highest priority of the level *raised*; pages that a spider chose come before."""
 _STEPS: Final = ((1, 6), (7, 4), (31, 2))  # days since, priority
 _WEIGHT: Final = 6  # of a sitemap's priority, 0 to 1, above 0.5
 
 
 def seconds_of(written: str) -> float | None:
-    """Return the time of a date of a feed (RFC 822, ISO 8601) or a sitemap (W3C); None if it is not a date."""
+    """Return the Unix time of a date in RFC 822, ISO 8601 or W3C form; None if it is not a date."""
     text = written.strip()
     return _read_date(text) if 0 < len(text) <= DATE_CHARS_MAX else None
 
 
-@lru_cache(4_096)  # a sitemap has few dates, and each is asked for twice
+# W3C dates without a day: https://www.w3.org/TR/NOTE-datetime
+_month = re.compile(r"(\d{4})(?:-(\d\d))?+", re.ASCII).fullmatch
+
+
+@lru_cache(4_096)  # a sitemap has few dates, each read twice
 def _read_date(text: str) -> float | None:
+    if month := _month(text):
+        text = f"{month[1]}-{month[2] or '01'}-01"
     for read in (datetime.fromisoformat, parsedate_to_datetime):
         try:
             found = read(text)
@@ -34,10 +41,9 @@ def _read_date(text: str) -> float | None:
 
 
 def modified_s(written: str, now_s: float) -> int | None:
-    """Return the latest time at which a page may have changed, from a date of its site.
+    """Return the latest time of a change by a site's date, at most `now_s`; None without a valid date.
 
-    None if that is not a date, or more than a day ahead. A date without a time of day counts as its last second. No
-    time returned is after now.
+    A date more than a day ahead is invalid; one without a time of day means its last second.
     """
     at_s = seconds_of(written)
     if at_s is None or at_s > now_s + DAY_S:
@@ -47,13 +53,10 @@ def modified_s(written: str, now_s: float) -> int | None:
 
 
 def hinted_priority(modified: str, now_s: float, importance: str = "") -> int:
-    """Return 0, which is ordinary, to `RAISED_MAX`.
+    """Return a priority from 0, which is ordinary, to `RAISED_MAX`.
 
-    Args:
-        modified: when the page was made or changed, as the site writes it. Nothing is raised by a date ahead of
-            now, but for a day, which time zones may make.
-        now_s: since the epoch.
-        importance: 0 to 1, as a sitemap's `priority`; up to 0.5, its default, it says nothing.
+    A `modified` date more than a day after `now_s` does not count, nor an `importance` (a sitemap's `priority`) up to
+    its default, 0.5.
     """
     return min(RAISED_MAX, _by_age(seconds_of(modified), now_s) + _by_importance(importance))
 

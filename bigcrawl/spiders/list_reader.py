@@ -1,12 +1,7 @@
-"""Reads the entries of a list for one node (steps 1 to 3), a batch at a time.
+"""Reads the entries of a Redis list for one node (steps 1 to 3), in batches.
 
-    take      the entries leave the list; Redis keeps them as a batch, for a lease
-    queue     the spider makes requests of them, which are offered to the outbox
-    await     the outbox sends them to the inboxes of their partitions; the lease is renewed meanwhile
-    end       with the call that takes the next batch, Redis forgets this one
-
-A node that dies before the end leaves a batch whose lease ends, and another node takes it over. It then queues each
-request a second time. The seen check recognises it: by its URL, or by its entry if it has `dont_filter`.
+Redis keeps a batch under a lease until its requests are in the inboxes. If the node dies, another node queues them
+again; the seen check finds the duplicates by URL, or by entry with `dont_filter`.
 """
 
 from __future__ import annotations
@@ -36,21 +31,16 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-LOOK_S: Final = 0.5  # between two looks at a list that is empty
+LOOK_S: Final = 0.5  # between two polls of an empty list
 RETRY_S: Final = 1.0
 SENT_POLL_S: Final = 0.05
-PORTION: Final = 50  # entries that are made requests of in one turn of the event loop
+PORTION: Final = 50  # entries handled in one turn of the event loop
 BAD_SHOWN: Final = 5  # a list of garbage must not fill the log
 PRIORITY_MAX: Final = (1 << 31) - 1
 
 
 class ListReader:
-    """Reads until the spider closes.
-
-    Args:
-        make_requests: makes what the spider wants of an entry: a request, several, or none.
-        max_idle_s: after how long without an entry the spider is closed, if the crawl is finished too; 0: never.
-    """
+    """Reads until the spider closes, or until a finished crawl had no entry for `max_idle_s`; 0: never."""
 
     def __init__(
         self,
@@ -72,7 +62,7 @@ class ListReader:
         self._renew_s = self._lease_s / 3
         self._checks = link_checks_of(crawler)
         self._renew_at = 0.0
-        self._offered: int | None = None  # when the batch was queued as a whole
+        self._offered: int | None = None  # set when the whole batch is queued
         self._bad = 0
         self._has_warned = False
         self._closing: asyncio.Future[None] | None = None
@@ -81,14 +71,14 @@ class ListReader:
         return f"<ListReader of {self._source!r}>"
 
     async def run(self) -> None:
-        """Read; raises nothing but a cancellation."""
+        """Read the list; raise nothing but a cancellation."""
         idle_since = monotonic()
         while not self._flow.is_ending:
             try:
                 await self._flow.wait_for_room()
                 batch = await self._source.next() if self._may_take() else None
                 if not self._may_take():
-                    idle_since = monotonic()  # there may be entries, and they may not be taken now
+                    idle_since = monotonic()  # there may be entries that must not be taken now
                 if batch is not None:
                     await self._queue(batch)
                     await self._until_sent()
@@ -112,7 +102,7 @@ class ListReader:
                 await asyncio.sleep(LOOK_S)
 
     async def close(self) -> None:
-        """The spider has closed, and the node has sent what it could."""
+        """End the batch if it was sent; call this after the node has stopped."""
         self._end_if_sent()
         await self._source.close()
         if self._bad > BAD_SHOWN:
@@ -127,7 +117,7 @@ class ListReader:
         return node is not None and node.parts.control.discovers and not self._flow.is_ending
 
     def _is_over(self, idle_s: float) -> bool:
-        """Whether the list was empty for so long, and for a lease, at whose end a dead node's batch is taken over."""
+        """Return whether the list was empty long enough, at least for a lease, which a dead node's batch may need."""
         node, least_s = self._frontier.node, max(self._max_idle_s, self._lease_s + 2 * LOOK_S)
         return bool(self._max_idle_s and node and idle_s >= least_s and node.progress.is_finished)
 
@@ -137,7 +127,6 @@ class ListReader:
             logger.warning("the list cannot be read now: %(error)s; trying again", {"error": error})
 
     async def _queue(self, batch: EntryBatch) -> None:
-        """Offer what the spider makes of the entries."""
         self._renew_at = monotonic() + self._renew_s
         for at, entry in enumerate(batch.entries):
             if at % PORTION == 0:
@@ -159,7 +148,6 @@ class ListReader:
         self._offered = self._flow.offered()
 
     def _requests(self, entry: Entry) -> list[Request]:
-        """The requests of an entry. Raises what the spider's method raises, and for what it should not return."""
         if entry.data is None:
             raise ValueError("it is too large")
         made = self._make_requests(entry.data)
@@ -181,13 +169,11 @@ class ListReader:
         )
 
     async def _until_sent(self) -> None:
-        """Wait until Redis has what was offered, or the spider closes."""
         while not self._end_if_sent() and not self._flow.is_ending:
             await asyncio.sleep(SENT_POLL_S)
             await self._renew_if_due()
 
     async def _renew_if_due(self) -> None:
-        """Renew the lease three times in its length."""
         if monotonic() < self._renew_at:
             return
         self._renew_at = monotonic() + self._renew_s
@@ -197,7 +183,6 @@ class ListReader:
             self._warn(error)
 
     def _end_if_sent(self) -> bool:
-        """End the batch if all of it is in the inboxes. Return whether it has ended."""
         if self._offered is not None and self._flow.are_sent(self._offered):
             self._offered = None
             self._source.end()

@@ -1,4 +1,4 @@
-"""The list from which a spider takes entries, in a Redis of the user's or in that of the crawl."""
+"""The Redis list from which a spider takes entries."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ if TYPE_CHECKING:
 
     from bigcrawl.redisdb.scripts import EntryBatch, Taken
 
-ENTRY_BYTES_MAX: Final = 4 << 20  # what a stored request may have
+ENTRY_BYTES_MAX: Final = 4 << 20  # the limit of a stored request
 BATCH_BYTES_MAX: Final = 1 << 20
 _PARAMS: Final = ("host", "port", "db", "username", "password", "unix_socket_path")
 
 
 def redis_url_of(settings: BaseSettings) -> str | None:
-    """Return the URL of the Redis that scrapy-redis' settings name; None if they name none."""
+    """Return the URL of the Redis in scrapy-redis' settings, if any."""
     params = settings.getdict("REDIS_PARAMS")
     named = {name: settings.get(f"REDIS_{name.upper()}") for name in ("url", "host", "port", "db")}
     params |= {name: value for name, value in named.items() if value}
@@ -39,22 +39,13 @@ def redis_url_of(settings: BaseSettings) -> str | None:
 
 
 class ListSource:
-    """A list, from which batches are taken one after the other.
-
-    What is taken stays in Redis until `end`, so that another node takes it if this one dies.
-    """
+    """A list from which batches are taken; Redis keeps a batch until `end`, so that another node can take it over."""
 
     def __init__(self, url: str, name: str, entries_max: int, lease_ms: int) -> None:
-        """Connect when the first batch is taken.
-
-        Args:
-            url: of the Redis.
-            name: the key.
-            entries_max: entries of a batch.
-            lease_ms: after which time without a sign of life others take a batch over.
+        """Set up a list at the key `name`; another node takes over a batch that is not renewed for `lease_ms`.
 
         Raises:
-            ConfigError: the URL is no URL of a Redis.
+            ConfigError: the URL is invalid.
         """
         try:
             self._client = RedisClient(url)
@@ -71,10 +62,10 @@ class ListSource:
         return f"<ListSource {self._keys.list} of {self._client!r}>"
 
     async def next(self) -> EntryBatch | None:
-        """Take the next batch. None if there is nothing to take now.
+        """Take the next batch; None if the list is empty.
 
         Raises:
-            ConfigError: the key has no entries, but is something else; or Redis refuses the login.
+            ConfigError: the key has a wrong type, or Redis refuses the login.
             TransientStoreError: Redis is away; the call may be repeated.
         """
         taken = await self._take(self._next, self._entries_max)
@@ -91,21 +82,19 @@ class ListSource:
         return taken.batch
 
     def end(self) -> None:
-        """The batch that was taken last is safe elsewhere. Redis forgets it with the next call."""
+        """Let Redis drop the last batch with the next call; call this when its requests are safe."""
         self._ended, self._held = self._held, ""
 
     async def renew(self) -> None:
-        """Keep the batch that was taken last for another lease. Raises what `next` raises."""
         if self._held:
             await self._take(self._held, 0)
 
     async def close(self) -> None:
-        """Have Redis forget a batch that has ended, if it answers."""
         try:
             if self._ended:
                 await self._take(self._ended, 0)
         except (ConfigError, TransientStoreError):
-            pass  # its lease ends, and who takes it over finds that its URLs were seen
+            pass  # another node takes it over, and the seen check drops its URLs
         await self._client.close()
 
     async def _take(self, batch: str, entries_max: int) -> Taken:
@@ -124,5 +113,4 @@ class ListSource:
 
 
 def _of_list(error: ConfigError) -> ConfigError:
-    """The error, about the Redis of the list."""
     return ConfigError(str(error).replace("BIGCRAWL_REDIS_URL", "REDIS_URL"))

@@ -1,4 +1,4 @@
-"""Pages that are kept up to date: everything that is reachable from the seeds, and each page again when it is due."""
+"""Pages that are kept up to date: all that are reachable from the seeds, each fetched again when it is due."""
 
 from __future__ import annotations
 
@@ -22,15 +22,12 @@ _ON = frozenset({"1", "true", "yes", "on"})
 class RecrawlSpider(BroadSpider):
     """`scrapy crawl recrawl -a seeds=FILE -a policy=freshness -a every=86400 -a changes=1 -O changes.jsonl`.
 
-    Pages are found as by `BroadSpider`, and visited again by a policy: `periodic`, `change-rate`, `quality` or
-    `freshness`, see BIGCRAWL_REVISIT. `-a every=` is the usual wait in seconds, `-a visits=` how often a page is
-    visited in all; without it, the crawl goes on until it is stopped. The links of a page that has changed are
-    followed; one that has not changed is not received again, or not parsed.
-
-    With `-a changes=1` there is an item for each page that was added, has changed, or is gone.
+    Pages are found as by `BroadSpider`, and visited again by a policy: docs/guide/recrawl.md. Only pages that have
+    changed are parsed. With `-a changes=1` there is an item for each page that was added, has changed, or is gone.
     """
 
     name = "recrawl"
+    changeable_arguments = ("policy", "every", "visits", "changes")
     custom_settings = {  # noqa: RUF012 - Scrapy's own way
         **BroadSpider.custom_settings,
         "BIGCRAWL_REVISIT": "change-rate",
@@ -55,7 +52,7 @@ class RecrawlSpider(BroadSpider):
 
     @classmethod
     def from_crawler(cls, crawler: Crawler, *args: Any, **kwargs: Any) -> Self:
-        """Make the spider. Its arguments about visits become settings, which all nodes of the crawl share."""
+        """Turn the arguments about visits into settings, which all nodes share."""
         spider = super().from_crawler(crawler, *args, **kwargs)
         for name, value in spider._revisit_settings.items():
             if value != "":
@@ -64,11 +61,10 @@ class RecrawlSpider(BroadSpider):
 
     @property
     def follows_moved_pages(self) -> bool:
-        """Whether the spider itself gets pages that now redirect permanently. It reports them, and follows them."""
+        """Whether the spider itself receives permanent redirects, reports them, and follows them."""
         return self._gives_changes
 
     async def parse(self, response: Response, **kwargs: Any) -> AsyncIterator[Any]:
-        """Follow the links of a page that is new or has changed, and report the change if changes are wanted."""
         visit = response.meta.get("bigcrawl_visit")
         if visit is not None and self._gives_changes:
             yield {"url": response.url, **visit}

@@ -1,9 +1,9 @@
-"""Spiders that take URLs and JSON from a list in Redis while they run, instead of those of scrapy-redis.
+"""Spiders that take URLs and JSON from a list in Redis while they run; they replace those of scrapy-redis.
 
     redis-cli lpush quotes:start_urls http://a.example/
     redis-cli lpush quotes:start_urls '{"url": "http://a.example/", "meta": {"job": 7}}'
 
-docs/guide/from-scrapy-redis.md has what is the same, and what is not.
+docs/guide/from-scrapy-redis.md lists the differences.
 """
 
 from __future__ import annotations
@@ -40,17 +40,17 @@ _WITHOUT_EFFECT = (
 
 
 class RedisMixin:
-    """What makes a spider read a list; put it in front of the spider's class.
+    """Makes a spider read a list; put it before the spider's class.
 
-    The key may be a list, set, zset or stream, and several nodes may read it. An entry is in Redis until what was made
-    of it is in an inbox: a node that is killed loses none, and each is fetched once.
+    The key may be a list, set, zset or stream, and several nodes may read it. An entry stays in Redis until its
+    requests are in an inbox, so a killed node loses none, and each request is fetched once.
 
     Attributes:
         redis_key: the key; `%(name)s` in it is the spider's name. None: REDIS_START_URLS_KEY, else "<name>:start_urls".
-        redis_batch_size: how many entries are taken at a time. None: 1,000.
-        redis_encoding: of the entries. None: REDIS_ENCODING, else UTF-8.
-        max_idle_time: after how many seconds without an entry the spider is closed, once the crawl has nothing left to
-            do. 0: never. None: MAX_IDLE_TIME_BEFORE_CLOSE, else never.
+        redis_batch_size: None: 1,000 entries.
+        redis_encoding: None: REDIS_ENCODING, else UTF-8.
+        max_idle_time: seconds without an entry after which the spider of a finished crawl is closed; 0: never. None:
+            MAX_IDLE_TIME_BEFORE_CLOSE.
     """
 
     redis_key: str | None = None
@@ -63,7 +63,7 @@ class RedisMixin:
 
     @classmethod
     def update_settings(cls, settings: BaseSettings) -> None:
-        """Let the spider wait for entries when nothing is left to do, as long as `max_idle_time` says."""
+        """Keep the spider open without work; `max_idle_time` may close it."""
         settings.set("BIGCRAWL_CLOSE", "forever", "spider")
         super().update_settings(settings)  # type: ignore[misc]
 
@@ -75,20 +75,13 @@ class RedisMixin:
         return spider
 
     def make_request_from_data(self, data: bytes) -> Any:
-        """Return the request for an entry: of a URL, or of a JSON object as scrapy-redis reads it.
+        """Return the request for an entry: a URL, or a JSON object as scrapy-redis reads it.
 
-        Of an object, `url` is the URL, `method` the method and `meta` the meta; all else is sent as form data. The
-        requests have `dont_filter`, so a URL that is pushed again is fetched again. Override this to read entries in
-        your own way, for instance to queue each URL once, with `dont_filter=False`.
-
-        Args:
-            data: the entry, of at most 4 MB.
-
-        Returns:
-            a request, several, or None for no request.
+        An object has `url`, and may have `method` and `meta`; all else is form data. The requests have `dont_filter`,
+        so a URL that is pushed again is fetched again. An override may return a request, several, or None.
 
         Raises:
-            ValueError: the entry is no URL, and no object with one. It is logged, counted and left out.
+            ValueError: the entry is neither; it is logged, counted and left out.
         """
         text = data.decode(self.redis_encoding or "utf-8").strip()
         if not text.startswith(("{", "[")):
@@ -109,7 +102,7 @@ class RedisMixin:
             _refuse(spider.crawler)
         elif frontier.node is not None and not has_failed(spider.crawler):
             try:
-                self._reader = self._make_reader(spider, frontier, frontier.node.parts.client.url)
+                self._reader = self._make_reader(spider, frontier, frontier.node.parts.crawl.client.url)
             except ConfigError as error:
                 frontier.fail(error)
                 return
@@ -146,11 +139,11 @@ class RedisMixin:
 
 
 class RedisSpider(RedisMixin, Spider):
-    """A spider that takes its URLs from a list in Redis; see `RedisMixin`."""
+    """A spider that reads a list in Redis; see `RedisMixin`."""
 
 
 class RedisCrawlSpider(RedisMixin, CrawlSpider):
-    """A CrawlSpider that takes its URLs from a list in Redis; see `RedisMixin`."""
+    """A CrawlSpider that reads a list in Redis; see `RedisMixin`."""
 
 
 def _number(name: str, value: object, default: object, *, least: int) -> int:
@@ -164,7 +157,7 @@ def _number(name: str, value: object, default: object, *, least: int) -> int:
 
 
 def _refuse(crawler: Crawler) -> None:
-    """End a crawl on another scheduler: nobody would keep what is taken from the list."""
+    """End a crawl on another scheduler, which would not keep the entries."""
     if has_failed(crawler):
         return  # the error was logged
     logger.error(

@@ -1,4 +1,4 @@
-"""Random walks: a near-uniform sample of the pages that seeds lead to, from which the number of pages is estimated."""
+"""Random walks: a near-uniform sample of the pages reachable from the seeds, to estimate their number."""
 
 from __future__ import annotations
 
@@ -25,15 +25,14 @@ if TYPE_CHECKING:
 class SampleSpider(BroadSpider):
     """`scrapy crawl sample -a seeds=FILE -a walks=1000 -o walks.jsonl`, then `python -m bigcrawl.sampling walks.jsonl`.
 
-    Each walk starts at a seed drawn at random, goes on to a link of the page drawn at random, and ends at each page
-    with the probability `restart`, or where there is no way on. A step is fetched once, though other steps may ask for
-    the same URL; a repeat after a crash chooses as before, so walks do not fork. The other arguments are those of
-    `BroadSpider`, and `seed`, of the dice.
+    Each walk starts at a random seed and continues with a random link. It ends at each page with the probability
+    `restart`, or where no link leads on: docs/guide/sample.md. All else is as in `BroadSpider`.
 
     Cost: walks / restart fetches at most. Source: PolyBot §1.1; `bigcrawl.sampling.estimating`.
     """
 
     name = "sample"
+    changeable_arguments = ("walks",)
     custom_settings = {**BroadSpider.custom_settings, "BIGCRAWL_BUDGET_POLICY": "none"}  # noqa: RUF012 - Scrapy's way
 
     def __init__(
@@ -42,18 +41,17 @@ class SampleSpider(BroadSpider):
         super().__init__(**kwargs)
         try:
             self._walking = Walking.given(walks, restart, seed)
-            self.walks, self.restart, self.seed = self._walking  # other ones make other start requests
+            self.walks, self.restart, self.seed = self._walking  # other values give other start requests
         except ConfigError as error:
             self.wrong_arguments = error
 
     async def start(self) -> AsyncIterator[Any]:
-        """Yield the first step of each walk. Raises what `BroadSpider.start` raises."""
+        """Yield the first step of each walk."""
         seeds = [url async for links in super().start() for url in links.urls]
         for walk in range(self._walking.walks):
             yield self._step(self._walking.start(walk, seeds), walk, 0)
 
     async def parse(self, response: Response, walk: int = 0, step: int = 0, **_: Any) -> AsyncIterator[Any]:
-        """Yield the step, and the next one of its walk."""
         links: list[str] = []
         if response.status == 200 and isinstance(response, TextResponse) and is_html(response):
             links = choices(link_checks_of(self.crawler).canonical(Links.from_page(response), response.url))
@@ -62,7 +60,6 @@ class SampleSpider(BroadSpider):
             yield self._step(onward, walk, step + 1)
 
     def ended(self, failure: Failure) -> Any:
-        """Yield a step without an answer, or one that robots.txt forbids: it is no page, and ends its walk."""
         yield self._item(failure.request, [], answers=False)  # type: ignore[attr-defined]
 
     def _step(self, url: str, walk: int, step: int) -> Request:

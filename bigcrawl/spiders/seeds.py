@@ -10,7 +10,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from bigcrawl.exceptions import ConfigError
-from bigcrawl.url.canonical import UrlError, canonicalize
+from bigcrawl.text_files.reading import lines_of
+from bigcrawl.url.canonical import UrlError, canonicalize, refuse_credentials
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 SEEDS_PER_BATCH: Final = 1_000
+_LINE_CHARS_MAX: Final = 4 << 20
 _TOLD_MAX: Final = 5  # skipped lines that are logged; a file of garbage must not fill the log
 
 
@@ -41,7 +43,7 @@ class Seeds:
         self.text = given
 
     def __repr__(self) -> str:
-        return f"<Seeds {self.text[:80]!r}>"
+        return f"<Seeds {len(self.text)} characters>"
 
     @property
     def is_missing(self) -> bool:
@@ -71,11 +73,13 @@ class Seeds:
         path = self._file
         if not self.text or not os.access(path, os.R_OK) or path.is_dir():
             raise ConfigError(f"seeds={self.text!r} is neither URLs nor a file that can be read")
-        with path.open(encoding="utf-8", errors="replace") as file:
-            for line in file:
-                text = line.strip()
-                if text and not text.startswith("#"):
-                    yield text
+        try:
+            with path.open("rb") as file:
+                for text in lines_of(file, _LINE_CHARS_MAX):
+                    if text and not text.startswith("#"):
+                        yield text
+        except ValueError as error:
+            raise ConfigError(f"seeds={self.text!r} is no list of URLs: {error}") from None
 
     def batches(self) -> Iterator[list[str]]:
         """Yield canonical URLs in batches; invalid ones are logged and skipped. Raises what `lines` raises."""
@@ -83,7 +87,7 @@ class Seeds:
         refused = 0
         for number, line in enumerate(self.lines(), 1):
             try:
-                batch.append(canonicalize(line))
+                batch.append(seed_url(line))
             except UrlError as error:
                 refused += 1
                 if refused <= _TOLD_MAX:
@@ -103,3 +107,9 @@ class Seeds:
     @property
     def _file(self) -> Path:
         return Path(self.text).expanduser()
+
+
+def seed_url(line: str) -> str:
+    """Return the canonical URL of a seed; raise UrlError if it cannot be crawled, or has a user or password."""
+    refuse_credentials(line)
+    return canonicalize(line)

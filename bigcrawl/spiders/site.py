@@ -1,4 +1,4 @@
-"""Whole sites: every page of the seeds' hosts, each host breadth-first, with bounds on depth and pages of a host."""
+"""Whole sites: every page of the seeds' hosts, breadth-first, with limits on depth and pages."""
 
 from __future__ import annotations
 
@@ -18,17 +18,12 @@ if TYPE_CHECKING:
 class SiteSpider(BroadSpider):
     """`scrapy crawl site -a seeds="http://a.example/ http://b.example/" -a pages=500 -a depth=5`.
 
-    Links are followed on the hosts of the seeds; another `-a scope=` widens that. A host's URLs are fetched in the
-    order in which they were found, which is breadth-first, one at a time; many hosts are visited side by side.
-
-    `-a pages=` is how many URLs of each host are fetched in all, `-a depth=` how many links from a seed they may be
-    away. What is beyond is withheld and not lost: these are limits of a budget rule, and
-    `scrapy frontier budget '*' --pages 1000` raises them in a running crawl. All else is as in `BroadSpider`.
-
-    Source: UbiCrawler §3 (a visit per host, breadth-first), §6.2 (the limit on its depth).
+    `-a pages=` limits the URLs of each host, `-a depth=` their links from a seed: docs/guide/site.md. All else is as in
+    `BroadSpider`. Source: UbiCrawler §3 (a visit per host, breadth-first), §6.2 (the limit on its depth).
     """
 
     name = "site"
+    changeable_arguments = ("pages", "depth")
     custom_settings = {  # noqa: RUF012 - Scrapy's own way
         **BroadSpider.custom_settings,
         "BIGCRAWL_BUDGET_POLICY": "none",  # each host has its own bounds
@@ -47,20 +42,19 @@ class SiteSpider(BroadSpider):
 
     @classmethod
     def from_crawler(cls, crawler: Crawler, *args: Any, **kwargs: Any) -> Self:
-        """Make the spider. Its bounds become the budget rule of every host, beside the rules of the settings."""
+        """Add the limits to the budget rule of every host."""
         spider = super().from_crawler(crawler, *args, **kwargs)
         bounds = {limit: _number(value) for limit, value in spider._bounds.items() if value != ""}
         if bounds:
             try:
                 rules = crawler.settings.getdict("BIGCRAWL_BUDGET_RULES")
             except ValueError:
-                return spider  # the check of the settings names it
+                return spider  # the check of the settings reports it
             rule = rules.get(EVERY, {})
-            rules[EVERY] = {**rule, **bounds} if isinstance(rule, dict) else rule  # a wrong one is named by its check
+            rules[EVERY] = {**rule, **bounds} if isinstance(rule, dict) else rule  # its check reports a wrong one
             crawler.settings.set("BIGCRAWL_BUDGET_RULES", rules, "cmdline")
         return spider
 
 
 def _number(written: str | int) -> str | int:
-    """Return the number that a command line gives as text. Any other text is returned as it is: the rules refuse it."""
     return int(written) if isinstance(written, str) and written.isdecimal() else written

@@ -1,10 +1,11 @@
-"""Sitemaps: the pages that sites list themselves, and no others."""
+"""The pages in the sitemaps of sites, and no others."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from bigcrawl.spiders.broad import BroadSpider, is_html, is_seed
+from bigcrawl.spiders.broad import BroadSpider, is_seed
+from bigcrawl.spiders.sitemap_reading import may_be_sitemap
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterable
@@ -16,10 +17,8 @@ if TYPE_CHECKING:
 class SitemapSpider(BroadSpider):
     """`scrapy crawl sitemap -a seeds="https://a.example/ https://b.example/sitemap.xml.gz"`.
 
-    A seed is a sitemap, or a page of a site, whose robots.txt names its sitemaps; so do the robots.txt of all other
-    hosts that are met. Indexes are followed, and every listed page is fetched; links on pages are not followed. A
-    site's `lastmod` and `priority` raise pages among others (`bigcrawl.spiders.hints`). A subclass makes items in
-    `parse`. All else is as in `BroadSpider`.
+    It fetches the pages in the sitemaps, and follows no links on pages: docs/guide/sitemap.md. A subclass makes items
+    in `parse`. All else is as in `BroadSpider`.
     """
 
     name = "sitemap"
@@ -28,7 +27,6 @@ class SitemapSpider(BroadSpider):
         super().__init__(seeds, **{**kwargs, "sitemaps": True})
 
     async def parse(self, response: Response, **kwargs: Any) -> AsyncIterator[Any]:
-        """Follow a sitemap among the seeds; a page leads nowhere."""
-        if is_seed(response) and not is_html(response):
+        if is_seed(response) and may_be_sitemap(response):
             async for links in self.parse_sitemap(response):
                 yield links

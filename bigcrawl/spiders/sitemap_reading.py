@@ -1,4 +1,4 @@
-"""Makes links of a sitemap, gzipped or not, with what the site says of its pages as hints for priority and revisits."""
+"""Makes links of a sitemap, gzipped or not, with what the site says of its pages: how new, how often they change."""
 
 from __future__ import annotations
 
@@ -7,51 +7,114 @@ import logging
 import time
 import zlib
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, Final
 
-from scrapy.utils.gz import gunzip
-
+from bigcrawl.downloads.packing import gunzip
 from bigcrawl.links import NOTHING_LEFT_OUT, LeftOut, Links
-from bigcrawl.listings.sitemaps import entries, is_index
-from bigcrawl.middlewares.compression import FREE_BYTES, GZIP_MEMBERS_MAX
-from bigcrawl.revisiting.hints import changefreq_of
+from bigcrawl.links.detection import detected, top_level_domain
+from bigcrawl.listings import Reading, feeds
+from bigcrawl.listings.changefreqs import changefreq_of
+from bigcrawl.listings.encodings import Hints
+from bigcrawl.listings.sitemaps import SitemapEntry, entries, is_index, is_list, listed
+from bigcrawl.media_types import HTML, type_of
+from bigcrawl.middlewares.compression import FREE_BYTES
 from bigcrawl.spiders.hints import hinted_priority, modified_s
 from bigcrawl.url.canonical import Joiner
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Iterator, Sequence
+    from collections.abc import AsyncIterator, Generator, Iterator, Sequence
 
     from scrapy.http import Response
-
-    from bigcrawl.listings.sitemaps import SitemapEntry
 
 logger = logging.getLogger(__name__)
 
 SITEMAP_URLS_MAX, SITEMAP_BYTES_MAX = 50_000, 50 << 20  # of one sitemap, by the protocol
 BATCH_URLS: Final = 1_000
 LOCATION_CHARS_MAX: Final = 2_048  # by the protocol; changes of a page with a longer one are not noticed
+BASES_MAX: Final = 100  # remembered; a feed has one or two
 _GZIP: Final = b"\x1f\x8b\x08"
-_NO_GZIP: Final = (ValueError, OSError, EOFError, zlib.error)
+_NO_GZIP: Final = (OSError, EOFError, zlib.error)
 
 
-async def sitemap_links(response: Response, ratio_max: int, callback: str) -> AsyncIterator[Links]:
+async def sitemap_links(
+    response: Response, ratio_max: int, callback: str, *, follows_alternates: bool = False
+) -> AsyncIterator[Links]:
     """Yield what a sitemap lists, in batches by priority; nothing for anything else.
 
     Args:
         response: of a sitemap, or of anything.
         ratio_max: how many times a gzipped one may grow, above 1 MiB.
         callback: the spider's method for further sitemaps; pages go to its `parse`.
+        follows_alternates: whether pages in other languages are among what it lists.
     """
-    body = _unpacked(response, ratio_max)
-    lists_sitemaps = is_index(body) if body else None
-    if lists_sitemaps is None:
-        return
-    now_s = time.time()
-    for found in entries(body, SITEMAP_URLS_MAX):
+    body, limit = _unpacked(response, ratio_max)
+    hints, now_s = hints_of(response), time.time()
+    lists_sitemaps = is_index(body, hints) if body else None
+    reading = Reading(_entries(body, lists_sitemaps, response.url, hints, follows_alternates=follows_alternates))
+    for listed_here in reading:
         await asyncio.sleep(0)
+        found = [one for entry in listed_here for one in _with_alternates(entry)]
         for at in range(0, len(found), BATCH_URLS):
             for links in _batches(found[at : at + BATCH_URLS], response.url, now_s):
                 yield replace(links, callback=callback) if lists_sitemaps else links
+    if limit := limit or reading.limit:
+        yield Links((), base=response.url, left_out=LeftOut(limit=f"listing-{limit}"))
+
+
+def may_be_sitemap(response: Response) -> bool:
+    """Whether it is no HTML page, or one by its header alone: many servers call a sitemap text/html."""
+    is_page = type_of(dict.get(response.headers, b"Content-Type"), response.body) in HTML
+    return not is_page or response.body.startswith(_GZIP) or is_index(response.body, hints_of(response)) is not None
+
+
+def hints_of(response: Response) -> Hints:
+    """Return what speaks for the encoding of a sitemap or feed."""
+    told = dict.get(response.headers, b"Content-Type") or [b""]
+    return Hints(told[-1], partial(detected, domain=top_level_domain(response.url)))
+
+
+class EntryJoiner:
+    """Joins the URLs of a feed's entries with what they are relative to; None: not a web address."""
+
+    def __init__(self, feed_url: str) -> None:
+        self._of_bases: dict[tuple[str, ...], Joiner] = {(): Joiner(feed_url)}
+
+    def __call__(self, entry: feeds.FeedEntry) -> str | None:
+        join = self._of_bases.get(entry.bases)
+        if join is None:
+            join = self._of_bases[()]
+            for base in entry.bases:
+                url = join(base)
+                join = join if url is None else Joiner(url)
+            if len(self._of_bases) < BASES_MAX:
+                self._of_bases[entry.bases] = join
+        return join(entry.url)
+
+
+def _entries(
+    body: bytes, lists_sitemaps: bool | None, url: str, hints: Hints, *, follows_alternates: bool
+) -> Generator[list[SitemapEntry], None, str]:
+    """Yield what a sitemap of any form lists: XML, plain text, or a feed (sitemaps.org)."""
+    if lists_sitemaps is not None:
+        return (yield from entries(body, SITEMAP_URLS_MAX, hints, with_alternates=follows_alternates))
+    if is_list(body, hints):
+        return (yield from listed(body, SITEMAP_URLS_MAX, hints))
+    if feeds.is_feed(body, hints):
+        reading, join = Reading(feeds.entries(body, SITEMAP_URLS_MAX, hints)), EntryJoiner(url)
+        for found in reading:
+            dated = [(join(entry), entry.updated or entry.published) for entry in found]
+            yield [SitemapEntry(url, date) for url, date in dated if url]
+        return reading.limit
+    return ""
+
+
+def _with_alternates(entry: SitemapEntry) -> Iterator[SitemapEntry]:
+    """Yield an entry, and one for each of its alternates; they are said to have changed when it has."""
+    yield entry  # nearly always all
+    for url in entry.alternates:
+        if url != entry.location:
+            yield entry._replace(location=url, alternates=(), is_too_long=False)
 
 
 def _batches(found: Sequence[SitemapEntry], base: str, now_s: float) -> Iterator[Links]:
@@ -76,15 +139,17 @@ def _batches(found: Sequence[SitemapEntry], base: str, now_s: float) -> Iterator
         modified, left_out = {}, NOTHING_LEFT_OUT  # once for all
 
 
-def _unpacked(response: Response, ratio_max: int) -> bytes:
-    """Return the body of an answer of 200; empty if it is packed too well, in too many parts, or badly."""
+def _unpacked(response: Response, ratio_max: int) -> tuple[bytes, str]:
+    """Return the body of an answer of 200, and why it cannot be unpacked; gzip is known by its first bytes."""
     body = response.body if response.status == 200 else b""
     if not body.startswith(_GZIP):
-        return body
+        return body, ""
     try:
-        if body.count(_GZIP) > GZIP_MEMBERS_MAX:
-            raise ValueError("it is packed in too many parts")
-        return gunzip(body, max_size=min(SITEMAP_BYTES_MAX, max(FREE_BYTES, ratio_max * len(body))))
+        size_max = min(SITEMAP_BYTES_MAX, max(FREE_BYTES, ratio_max * len(body)))
+        unpacked, is_whole = gunzip(body, size_max)
+    except ValueError:  # it grows too much, or has too many members
+        return b"", "growth"
     except _NO_GZIP as error:
         logger.debug("%(url)s is no sitemap: %(error)s", {"url": response.url, "error": error})
-        return b""
+        return b"", "packing"
+    return unpacked, "" if is_whole else "packing"

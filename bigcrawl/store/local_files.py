@@ -12,17 +12,12 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 TEMPORARY: Final = ".tmp-"
-"""What the name of a file has in it while it is written."""
 
 
 def write_whole(path: Path, pieces: Iterable[bytes], mode: int = FILE_MODE) -> None:
-    """Write a file under another name, sync it, and rename it. Its directory must exist.
+    """Write a file under a temporary name, sync it, and rename it.
 
-    Each piece is synced before the next one is written: a sync of a whole large file may take longer than a watchdog
-    waits for a piece.
-
-    Raises:
-        OSError: the disk refuses; the file is unchanged.
+    Each piece is synced, because one sync of a large file may exceed a watchdog's time.
     """
     temporary = path.with_name(f".{path.name}{TEMPORARY}{name_part()}")
     try:

@@ -1,10 +1,8 @@
 """Whole objects by name below one URL, through fsspec. An object becomes visible at once, or not at all.
 
-A URL may come to name another store: a directory that is unmounted, a bucket that is made anew. So the store that is
-meant has a mark, an object, and without it nothing is written there, and nothing missing there is taken for missing.
-
-A store may hang without an error. So each call runs in a thread of its own, and its caller waits for a bounded time. A
-call that was given up may still be carried out later: whoever writes must never use a name for two contents.
+A URL may come to name another store, such as an unmounted directory. So the store has a mark, without which nothing is
+written or counts as missing. A store may hang without an error, so each call runs in its own thread and its caller
+waits for a bounded time. An abandoned call may still be carried out later: a name must never be used for two contents.
 """
 
 from __future__ import annotations
@@ -26,23 +24,17 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-CALL_S = 30.0  # for one object of at most `series.PIECE_BYTES_MAX`
-CALLS_MAX = 64  # under way, those included that were given up and have not ended; more are refused at once
+CALL_S = 30.0
+CALLS_MAX = 64  # in progress, including abandoned ones
 
 
 class Objects:
-    """The objects below a URL. All methods may be called in any thread but that of an event loop.
+    """The objects below a URL. Do not call the methods in an event loop.
 
-    Every method raises TransientStoreError if the store refuses, fails or does not answer in time; a write may then
-    have happened, or happen later.
+    After a TransientStoreError, a write may have happened, or may happen later.
     """
 
     def __init__(self, url: str, *, call_s: float = CALL_S) -> None:
-        """Open the store; nothing is asked of it yet.
-
-        Raises:
-            ConfigError: a package is missing, or the URL is of no kind that fsspec knows.
-        """
         self.url = url
         self._fs, self._root = open_file_system(url, "BIGCRAWL_STORE_URL")
         self._is_local = isinstance(self._fs.protocol, tuple) and "file" in self._fs.protocol
@@ -56,38 +48,34 @@ class Objects:
         return f"<Objects {self.url} calls={self._under_way}>"
 
     def require(self, mark: str) -> None:
-        """From now on, fail as if the store were away while it lacks this object."""
+        """From now on, fail while the store lacks this object."""
         self._mark = mark
 
     def put(self, name: str, data: bytes) -> None:
-        """Write an object, durably. Repeating the call with the same data changes nothing."""
+        """Write an object durably. May be repeated with the same data."""
         self._call(lambda: self._write(f"{self._root}/{name}", data))
 
     def get(self, name: str) -> bytes | None:
-        """Return the bytes of an object; None if there is none."""
         return self._call(lambda: self._read(f"{self._root}/{name}"))
 
     def has(self, name: str) -> bool:
-        """Whether there is an object of this name."""
         return self._call(lambda: self._finds(f"{self._root}/{name}"))
 
     def list(self, prefix: str) -> dict[str, int]:
-        """Return the names of all objects below `prefix/`, with the size of each in bytes."""
+        """Return the names and sizes of all objects below `prefix/`."""
         return self._call(lambda: self._find(f"{self._root}/{prefix}"))
 
     def delete(self, names: Iterable[str]) -> None:
-        """Delete objects; ignores missing ones."""
         for name in names:
             self._call(lambda path=f"{self._root}/{name}": self._remove(path))  # type: ignore[misc]
 
     def close(self) -> None:
-        """Give up all calls that are under way."""
         if not self._closing.done():
             self._closing.set_result(None)
 
     def _write(self, path: str, data: bytes) -> None:
         if self._is_local:
-            self._check_mark()  # before a directory is made, which may be below a mount point
+            self._check_mark()  # before directories are made
             _write_local(Path(path), data)
         else:
             self._fs.pipe_file(path, data)
@@ -140,13 +128,12 @@ class Objects:
             self._fs.rm_file(path)
 
     def _call(self, work: Callable[[], T]) -> T:
-        """Do a call in a thread of its own, and wait for it."""
         with self._lock:
             if self._under_way >= CALLS_MAX:
                 raise TransientStoreError(f"the store {self.url} does not answer {self._under_way} calls")
             self._under_way += 1
         answer: Future[T] = Future()
-        # A daemon, because a process must be able to end while its store hangs.
+        # A daemon: the process can end while its store hangs.
         threading.Thread(target=self._work, args=(answer, work), name="bigcrawl-object", daemon=True).start()
         either: tuple[Future[Any], ...] = (answer, self._closing)
         wait(either, self._call_s, return_when=FIRST_COMPLETED)
@@ -160,7 +147,7 @@ class Objects:
             return work()
         except TransientStoreError:
             raise
-        except Exception as error:  # each driver has errors of its own
+        except Exception as error:  # drivers have their own errors
             raise TransientStoreError(f"the store {self.url} failed: {error!r}") from error
 
     def _work(self, answer: Future[T], work: Callable[[], T]) -> None:
@@ -174,12 +161,12 @@ class Objects:
 
 
 def _sizes_below(root: str, path: str) -> dict[str, int]:
-    """List files: fsspec would take a directory that cannot be read for an empty one."""
+    """List files; fsspec would treat an unreadable directory as empty."""
     sizes: dict[str, int] = {}
     for directory, _, names in os.walk(path, onerror=_refuse_unless_missing):
         for name in names:
             file = Path(directory, name)
-            with suppress(FileNotFoundError):  # it was deleted meanwhile, or has its final name now
+            with suppress(FileNotFoundError):  # deleted or renamed meanwhile
                 if TEMPORARY not in name:
                     sizes[file.relative_to(root).as_posix()] = file.stat().st_size
     return sizes

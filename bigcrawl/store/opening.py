@@ -1,4 +1,4 @@
-"""Opens the file system of a URL through fsspec, and says what is missing for it."""
+"""Opens the file system of a URL through fsspec."""
 
 from __future__ import annotations
 
@@ -7,28 +7,19 @@ from typing import Any, Final
 from bigcrawl.exceptions import ConfigError
 
 DRIVERS: Final = {"s3": "s3fs", "s3a": "s3fs", "gs": "gcsfs", "gcs": "gcsfs", "abfs": "adlfs", "az": "adlfs"}
-"""The package that fsspec needs for a kind of URL, if it needs one."""
 
 
 def open_file_system(url: str, setting: str) -> tuple[Any, str]:
-    """Return the file system of a URL, and the path in it, without calling it yet.
-
-    Args:
-        url: such as s3://bucket/path.
-        setting: the setting that has this URL, for messages.
-
-    Raises:
-        ConfigError: it is no URL, a package is missing, or fsspec does not know the URL's scheme.
-    """
+    """Return the file system of a URL and the path in it, without calling it yet."""
     scheme, separator, path = url.partition("://")
     if not separator or not path.strip("/") or (scheme == "file" and not path.startswith(("/", "~"))):
-        # fsspec would take all of it for a directory below the present one.
+        # fsspec would use it as a relative directory.
         raise ConfigError(
             f"{setting} is {url}; it takes a URL such as s3://bucket/path, gs://bucket/path or file:///directory"
         )
     driver = DRIVERS.get(scheme, "")
     try:
-        from fsspec.core import url_to_fs  # an extra, needed only with a store
+        from fsspec.core import url_to_fs  # an extra
 
         fs, root = url_to_fs(url, use_listings_cache=False)
     except ImportError as error:

@@ -11,8 +11,8 @@ r"""A durable point: the state and the files of a directory at one moment, and t
     20 + h  ...    state
     ...            the small pieces that are new at this point
 
-All numbers are little-endian. Offsets of pieces in this object count from the end of the state. To change the layout,
-raise the version; a point of another version is refused.
+Numbers are little-endian. Offsets of pieces in this object count from the end of the state. To change the layout, raise
+the version; a point of another version is refused.
 """
 
 from __future__ import annotations
@@ -34,8 +34,6 @@ _HEADER = struct.Struct("<8sIII")
 
 
 class Piece(NamedTuple):
-    """Some consecutive bytes of a file: where an object has them, and their crc32."""
-
     object: str
     at: int
     length: int
@@ -43,14 +41,7 @@ class Piece(NamedTuple):
 
 
 class Point(NamedTuple):
-    """One durable point.
-
-    Attributes:
-        name: of its object.
-        state: what the owner of the directory keeps besides the files; opaque here.
-        files: the pieces of each file, in order and without gaps.
-        sizes: the bytes of each object that the pieces are in.
-    """
+    """One durable point; the owner's `state` is opaque, and `sizes` are those of the objects that have pieces."""
 
     name: str
     state: bytes
@@ -59,17 +50,11 @@ class Point(NamedTuple):
 
     @property
     def objects(self) -> set[str]:
-        """The names of all objects that the point needs."""
         return {self.name, *self.sizes}
 
 
 def encode_point(point: Point, packed: bytes) -> tuple[Point, bytes]:
-    """Return a point as it will be read back, and the bytes of its object.
-
-    Args:
-        point: pieces in its own object have offsets in `packed`.
-        packed: the bytes of those pieces.
-    """
+    """Return a point as it will be read back, and the bytes of its object, which has the pieces `packed`."""
     others = sorted({piece.object for pieces in point.files.values() for piece in pieces} - {point.name})
     index = {name: number for number, name in enumerate((point.name, *others))}
     objects = [("", 0), *((name, point.sizes[name]) for name in others)]
@@ -80,11 +65,6 @@ def encode_point(point: Point, packed: bytes) -> tuple[Point, bytes]:
 
 
 def decode_point(name: str, data: bytes) -> Point:
-    """Return the point that was encoded. The crc32 of its pieces is not checked here.
-
-    Raises:
-        CorruptionError: the bytes are not a whole point of this version.
-    """
     if len(data) < _HEADER.size:
         raise CorruptionError(name, 0, f"a header of {_HEADER.size} bytes", f"{len(data)} bytes")
     magic, version, head_bytes, crc = _HEADER.unpack_from(data)
@@ -100,7 +80,7 @@ def decode_point(name: str, data: bytes) -> Point:
     state = data[start:end]
     _check_crc(name, start, state, state_crc)
     names = [other or name for other, _ in objects]
-    own = (end, 0)  # what is to be added to an offset in this object, and in others
+    own = (end, 0)  # added to offsets in this object, and in others
     files = {
         file: tuple(Piece(names[i], at + own[i > 0], length, piece_crc) for i, at, length, piece_crc in pieces)
         for file, pieces in rows.items()
@@ -112,11 +92,6 @@ def decode_point(name: str, data: bytes) -> Point:
 
 
 def check_piece(piece: Piece, data: bytes) -> None:
-    """Check the bytes of a piece.
-
-    Raises:
-        CorruptionError: they are too few, or others than were written.
-    """
     _check_crc(piece.object, piece.at, data, piece.crc)
 
 

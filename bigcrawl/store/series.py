@@ -3,17 +3,15 @@
     <prefix>/e3/000000000017.1.point              a point, with the small pieces that were new at it
     <prefix>/e3/000000000017.1/run-4@0-2400000    a large piece: bytes 0 to 2,400,000 of the file run-4
 
-Rules: an owner writes only below its own epoch. A name is used for one content only, so names have the number of the
-attempt: a write that timed out may still complete later. A point is written after all objects that it needs. An object
-is deleted only if neither of the two newest points needs it, and only by `clear`. So a crash anywhere leaves whole
-points, and objects that no point needs, which are deleted later.
+An owner writes only below its epoch. Names include the number of the attempt, because a write that timed out may
+complete later, and a name must have one content only. A point is written after all objects that it needs, so a crash
+leaves whole points and unneeded objects.
 
-A store may go back, as if restored from a backup. Then it lacks the last point, and the next one is written whole. So a
-point counts if the one before is still there, and all that was written for it.
+A store may go back, as if restored from a backup. So a point counts only if the one before and all its objects are
+still there; otherwise the next point is written whole.
 
-A file only grows, and its name is not used again for another file. So each point writes only the bytes that are new.
-If the last piece of a file is not larger than what follows it, both become one. So a file of n bytes has about log n
-pieces, and a byte is written about log n times. Pieces in objects that are mostly dead are written again too.
+A file only grows, so a point writes only new bytes. A last piece that is not larger than the new bytes is merged with
+them, so a byte of a file of n bytes is written about log n times. Pieces in mostly dead objects are rewritten.
 """
 
 from __future__ import annotations
@@ -34,21 +32,21 @@ if TYPE_CHECKING:
     from bigcrawl.store.objects import Objects
 
     ReadFile = Callable[[str, int, int], bytes]  # name, offset, size
-    WriteFile = Callable[[str, int, bytes], None]  # name, offset, data; no data makes an empty file
+    WriteFile = Callable[[str, int, bytes], None]  # name, offset, data
 
-PIECE_BYTES_MAX = 32 << 20  # of one object: bounds memory, and the time of one call
-SMALL_BYTES = 64 << 10  # a smaller piece rides in the point's object, because each object costs money
-_DEAD_PARTS = 4  # an object of which less than a quarter is needed is written again
+PIECE_BYTES_MAX = 32 << 20  # bounds memory, and the time of one call
+SMALL_BYTES = 64 << 10  # smaller pieces are in the point's object: each object costs money
+_DEAD_PARTS = 4  # objects with less than a quarter in use are rewritten
 _POINT_NAME = re.compile(r"e(\d+)/(\d+)\.(\d+)\.point")
 
 
 class PointSeries:
-    """The points of one directory. One call at a time; all raise TransientStoreError if the store fails."""
+    """The points of one directory, for one call at a time."""
 
     def __init__(self, objects: Objects, prefix: str) -> None:
         self._objects = objects
         self._prefix = prefix
-        self._names: set[str] = set()  # objects that may exist
+        self._names: set[str] = set()  # that may exist
         self._attempts = 0
         self._newest: Point | None = None
         self._before: Point | None = None
@@ -57,27 +55,18 @@ class PointSeries:
         return f"<PointSeries {self._prefix} objects={len(self._names)}>"
 
     def last_epoch(self) -> int:
-        """Return the highest epoch that has a point, sound or not; 0 without any."""
+        """Return the highest epoch of a point, sound or not; 0 without any."""
         return self.last_place()[0]
 
     def last_place(self) -> tuple[int, int]:
-        """Return epoch and number of the last point, sound or not; zeros without any. Cost: a listing."""
         return max(((epoch, number) for epoch, number, _ in self._listed()), default=(0, 0))
 
     def last_name(self) -> str:
-        """Return the name of the last point, sound or not; empty without any. Cost: a listing."""
         listed = self._listed()
         return listed[max(listed)] if listed else ""
 
     def find_newest(self) -> tuple[int, int] | None:
-        """Find the newest point that is whole, or else the one before it. Return its epoch and number.
-
-        Returns:
-            None if there is no point at all.
-
-        Raises:
-            CorruptionError: there are points, and the two newest are damaged.
-        """
+        """Find the newest point, or the one before it if that is damaged; return its epoch and number."""
         listed = self._listed()
         error: CorruptionError | None = None
         for place in sorted(listed, reverse=True)[:2]:
@@ -93,18 +82,11 @@ class PointSeries:
 
     @property
     def state(self) -> bytes:
-        """The state of the point that was found."""
         assert self._newest is not None, "a point was found"
         return self._newest.state
 
     def fetch(self, write: WriteFile, is_wanted: Callable[[str], bool] | None = None) -> bytes:
-        """Write the files of the point that was found, or those whose names are wanted. Return its state.
-
-        Cost: reads each object that is needed once; memory for one object.
-
-        Raises:
-            CorruptionError: an object is damaged or missing.
-        """
+        """Write the wanted files of the found point and return its state."""
         point = self._newest
         assert point is not None, "a point was found"
         wanted: dict[str, list[tuple[str, int, Piece]]] = {}
@@ -123,18 +105,9 @@ class PointSeries:
         return point.state
 
     def put(self, epoch: int, number: int, state: bytes, lengths: Mapping[str, int], read: ReadFile) -> None:
-        """Write a point: what is new since the last one, then the point itself.
+        """Write a point: new pieces first. After a TransientStoreError, it may exist.
 
-        Args:
-            epoch: of the caller, which alone writes in it.
-            number: not below that of the last point in this epoch.
-            state: kept with the point.
-            lengths: the bytes of each file that belong to the point; none is below that of the last point.
-            read: returns bytes of a file.
-
-        Raises:
-            TransientStoreError: a file could not be read, or the store failed or went back. The point may have been
-                written or not.
+        `number` must not decrease within the epoch. `lengths` are the bytes of each file that belong to the point.
         """
         self._attempts += 1
         name = f"{self._prefix}/e{epoch}/{number:012d}.{self._attempts}"
@@ -162,29 +135,25 @@ class PointSeries:
         self._before, self._newest = self._newest, point
 
     def _check_there(self, point: Point) -> None:
-        """Check that the store has what was written for a point, and the point before: it may have gone back."""
         last = self._newest or Point("", b"", {}, {})
         names = [last.name, *(point.objects - last.objects - {point.name})]
         lost = next((name for name in filter(None, names) if not self._objects.has(name)), None)
         if lost is not None:
-            self._before = self._newest = None  # what these were built on may be lost too
+            self._before = self._newest = None  # their objects may be lost too
             raise TransientStoreError(
                 f"the store {self._objects.url} has lost {lost}, as if it were an older copy: bring the newer one "
                 f"back, or leave this one there, where all is written again"
             )
 
     def clear(self) -> None:
-        """Delete all objects that neither of the two newest points needs.
-
-        The caller must know that nobody will start from an older point, nor read one.
-        """
+        """Delete all objects that neither of the two newest points needs. No process may read an older one."""
         needed = {name for point in (self._before, self._newest) if point is not None for name in point.objects}
         for name in sorted(self._names - needed):
             self._objects.delete([name])
             self._names.discard(name)
 
     def _kept(self, lengths: Mapping[str, int]) -> tuple[dict[str, list[Piece]], dict[str, int]]:
-        """The pieces of the last point that the next one keeps, and the sizes of their objects."""
+        """Return the pieces of the last point that the next one keeps, and the sizes of their objects."""
         last = self._newest or Point("", b"", {}, {})
         live: Counter[str] = Counter()
         for file in lengths:
@@ -201,7 +170,6 @@ class PointSeries:
         return files, {name: last.sizes[name] for name in kept}
 
     def _listed(self) -> dict[tuple[int, int, int], str]:
-        """The names of all points by epoch, number and attempt."""
         self._names = set(self._objects.list(self._prefix))
         start = len(self._prefix) + 1
         matches = {name: _POINT_NAME.fullmatch(name[start:]) for name in self._names}
@@ -220,5 +188,5 @@ class PointSeries:
         return data
 
     def _put(self, name: str, data: bytes) -> None:
-        self._names.add(name)  # before the call, because a call that fails may still write it
+        self._names.add(name)  # first, because a failed call may still write it
         self._objects.put(name, data)

@@ -1,15 +1,7 @@
 """Whole files by name below one URL, larger than memory. A file becomes visible at once, or not at all.
 
-Whether the store has exactly the bytes of a local file is found out in the cheapest way that proves it:
-
-| store | how |
-|---|---|
-| S3 | the ETag, if it is the MD5 of the file, or of the MD5s of its parts |
-| Google Cloud Storage | the MD5 |
-| any other answer, and directories | the bytes are read back |
-
-Calls block for as long as the store does. So make them in a process that may be killed at any point;
-`note_progress` tells its watchdog that the store still works.
+A file in the store is compared by S3's ETag, if it is the MD5 of the file or of its parts' MD5s, by Google's MD5, or by
+reading it back. Calls block as long as the store does, so make them in a process that may be killed.
 """
 
 from __future__ import annotations
@@ -29,9 +21,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
 PART_BYTES: Final = 8 << 20
-"""Of one request: bounds memory, to some three of them. S3 takes 10,000 parts of one file, which is 80 GB."""
+"""Of one request; S3 accepts 10,000 of them per file."""
 
-_KINDS: Final = ("s3", "gs", "file")  # whose files become visible at once
+_KINDS: Final = ("s3", "gs", "file")  # files become visible at once
 _PUT_OPTIONS: Final[dict[str, dict[str, object]]] = {
     "s3": {"chunksize": PART_BYTES, "max_concurrency": 1},
     "gs": {"chunksize": PART_BYTES},
@@ -39,22 +31,10 @@ _PUT_OPTIONS: Final[dict[str, dict[str, object]]] = {
 
 
 class WholeFiles:
-    """The files below a URL.
-
-    Every method raises TransientStoreError if the store refuses or fails; a write may then have happened.
-    """
+    """The files below a URL. After a TransientStoreError, a write may have happened."""
 
     def __init__(self, url: str, setting: str, note_progress: Callable[[], object] | None = None) -> None:
-        """Open the store, without calling it yet.
-
-        Args:
-            url: s3://, gs:// or file://.
-            setting: the setting that has this URL, for messages.
-            note_progress: called after each part that was written or read.
-
-        Raises:
-            ConfigError: a package is missing, or the URL has another scheme.
-        """
+        """Open the store, without calling it yet."""
         self.url = url
         self._fs, self._root = open_file_system(url, setting)
         self._kind = _kind_of(self._fs, url, setting)
@@ -66,22 +46,19 @@ class WholeFiles:
 
     @property
     def may_be_unmounted(self) -> bool:
-        """Whether the store is a directory: its URL may come to name another one."""
+        """Whether the URL may come to name another directory."""
         return self._kind == "file"
 
     def put_mark(self, name: str) -> None:
-        """Make the file that tells this directory from others."""
         with self._translated(name):
             self._require_directory()
             write_whole(Path(self._root, name), ())
 
     def require(self, mark: str) -> None:
-        """From now on, put nothing where this file is not; and check that it is there."""
         self._mark = mark
         self.check_mark()
 
     def check_mark(self) -> None:
-        """Check that the store is the one that has the mark, if one is required."""
         if self._mark and not Path(self._root, self._mark).exists():
             raise TransientStoreError(
                 f"{self.url} is not the store that files were moved to before, which has {self._mark}, or it is not "
@@ -89,11 +66,7 @@ class WholeFiles:
             )
 
     def holds(self, name: str, path: Path) -> bool | None:
-        """Whether a file of the store has the bytes of a local one; None if it does not exist.
-
-        Raises:
-            OSError: the local file cannot be read.
-        """
+        """Return whether the store's file has the same bytes; None if there is none."""
         size = path.stat().st_size
         with self._translated(name):
             told = self._told(name)
@@ -105,15 +78,12 @@ class WholeFiles:
         return self._reads_the_same(name, path, size) if agrees is None else agrees
 
     def is_same(self, name: str, path: Path) -> bool:
-        """Whether a file of the store is the local file itself, through links or mounts: removing one removes both."""
+        """Return whether the store's file is the local one, by a link or mount."""
         with self._translated(name):
             return self._kind == "file" and (held := Path(self._root, name)).exists() and held.samefile(path)
 
     def put(self, name: str, path: Path) -> None:
-        """Copy a local file into the store, replacing any file of that name.
-
-        The caller makes sure that nobody else writes a file of this name meanwhile.
-        """
+        """Copy a local file into the store. No other process may write that name meanwhile."""
         if self._kind == "file":
             with self._translated(name):
                 self._put_local(Path(self._root, name), path)
@@ -125,7 +95,6 @@ class WholeFiles:
             self._fs.put_file(str(path), f"{self._root}/{name}", callback=callback, **_PUT_OPTIONS[self._kind])
 
     def remove(self, name: str) -> None:
-        """Remove a file; ignores a missing one."""
         with self._translated(name), suppress(FileNotFoundError):
             self._fs.rm_file(f"{self._root}/{name}")
 
@@ -140,12 +109,12 @@ class WholeFiles:
     def _put_local(self, target: Path, path: Path) -> None:
         self._require_directory()
         self.check_mark()
-        for left in target.parent.glob(f".{escape(target.name)}{TEMPORARY}*"):  # by a process that was killed
+        for left in target.parent.glob(f".{escape(target.name)}{TEMPORARY}*"):  # by a killed process
             left.unlink(missing_ok=True)
         write_whole(target, (piece for _, piece in self._pieces(path)), path.stat().st_mode & 0o777)
 
     def _require_directory(self) -> None:
-        if not Path(self._root).is_dir():  # it may be where nothing is mounted
+        if not Path(self._root).is_dir():  # perhaps not mounted
             raise FileNotFoundError(f"{self._root} is not a directory; create it, or mount it")
 
     def _reads_the_same(self, name: str, path: Path, size: int) -> bool:
@@ -157,7 +126,6 @@ class WholeFiles:
         return True
 
     def _pieces(self, path: Path) -> Iterator[tuple[int, bytes]]:
-        """Yield a local file in parts, each with its offset."""
         for number, piece in enumerate(_parts(path)):
             yield number * PART_BYTES, piece
             self.note_progress()
@@ -168,7 +136,7 @@ class WholeFiles:
             yield
         except TransientStoreError:
             raise
-        except Exception as error:  # each driver has errors of its own
+        except Exception as error:  # drivers have their own errors
             raise TransientStoreError(f"the store {self.url} failed at {name}: {error!r}") from error
 
 
@@ -184,9 +152,8 @@ def _kind_of(fs: Any, url: str, setting: str) -> str:
 
 
 def _agrees(kind: str, told: dict[str, Any], path: Path, note_progress: Callable[[], object]) -> bool | None:
-    """Whether the checksums that a store reports for a file match the local one; None if it reports none."""
     if kind == "s3":
-        # Another ETag may be that of an encrypted file, or of one sent in other parts.
+        # Encrypted files, and files sent in other parts, have other ETags.
         return str(told.get("ETag", "")).strip('"') in _etags(path, note_progress) or None
     if kind == "gs" and (digest := told.get("md5Hash")):
         return bool(digest == base64.b64encode(_md5s(path, note_progress)[0]).decode())
@@ -200,7 +167,6 @@ def _etags(path: Path, note_progress: Callable[[], object]) -> tuple[str, ...]:
 
 
 def _md5s(path: Path, note_progress: Callable[[], object]) -> tuple[bytes, list[bytes]]:
-    """Return the MD5 of a file, and those of its parts."""
     whole = hashlib.md5(usedforsecurity=False)
     parts = []
     for piece in _parts(path):
@@ -216,5 +182,4 @@ def _parts(path: Path) -> Iterator[bytes]:
             yield piece
 
 
-def _ignore() -> None:
-    """Do nothing: no watchdog is at work."""
+def _ignore() -> None: ...

@@ -1,11 +1,11 @@
-"""Where the stored answers of each URL are, and in which order the last ones were fetched.
+"""An index of stored answers by URL, and the order in which they were fetched.
 
-It is made from the indexes (CDXJ) of WARC files; a file without one is read itself. Arrays hold it: 45 bytes a page,
-whatever the length of URLs, which are known by 64-bit marks of this process.
+It is made from the indexes (CDXJ) of WARC files, or from a file itself if it has none. It takes 45 bytes of memory per
+page, because URLs are hashed, and 12 more if there are copies, because a copy may name only the digest of its original.
 
 If a URL has several answers, the last one is its page. A 304 does not count, because it confirms the answer before it.
-The pages of one node are in the order in which it wrote them: when the fetch had ended, and before the spider got the
-page. Pages of several nodes are merged by time.
+A ``revisit`` counts, because only its record says which answer it confirms. Pages of one node are in the order in which
+it wrote them; those of several nodes are merged by time.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 import numpy as np
 
 from bigcrawl.exceptions import ConfigError, CorruptionError
-from bigcrawl.page_index.cdxj import REVISIT, decoded, read_line
+from bigcrawl.page_index.cdxj import REVISIT, digest_of, read_line, stamp_of
 from bigcrawl.page_index.index_files import index_path
 from bigcrawl.page_index.page_records import page_records
 from bigcrawl.url.canonical import UrlError, canonicalize
@@ -37,28 +37,34 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-URL_BYTES_MAX: Final = 1 << 20  # of a stored URL; what was fetched was short enough
+SKIPS_MAX: Final = 1_000
+"""Skipped records of a file that are kept for `explain`."""
+URL_BYTES_MAX: Final = 1 << 20  # of a stored URL; the crawl's own limit was lower
 ROBOTS_PATH: Final = "/robots.txt"
 _NOT_MODIFIED: Final = 304
+_SKIPPED_URL_CHARS: Final = 2_000
 _STAMP_DIGITS: Final = 14
 _SIZE_MAX: Final = (1 << 32) - 1
+_OFFSET_MAX: Final = (1 << 62) - 1
 _COPY, _IS_ROBOTS, _UNUSABLE = 1, 2, 4  # flags of a capture
 
 
 class Place(NamedTuple):
-    """Where a capture is stored.
-
-    Attributes:
-        path: its file.
-        offset: of the gzip member of its record.
-        size: bytes of the member.
-        is_copy: whether it refers to another capture for its body.
-    """
+    """The position of a capture; `offset` and `size` are those of the record's gzip member."""
 
     path: Path
     offset: int
     size: int
     is_copy: bool
+
+
+class Skip(NamedTuple):
+    """A record that is not read, and why."""
+
+    url: str
+    path: Path
+    offset: int
+    why: str
 
 
 class _Row(NamedTuple):
@@ -68,36 +74,46 @@ class _Row(NamedTuple):
     size: int
     status: int
     is_copy: bool
+    digest: str
 
 
 class _Part(NamedTuple):
-    """The captures of one file, by offset. `times` never decrease: they say when each page was written."""
+    """The captures of one file, by offset; `times` never decrease."""
 
     marks: npt.NDArray[np.uint64]
     times: npt.NDArray[np.int64]
     offsets: npt.NDArray[np.uint64]
     sizes: npt.NDArray[np.uint32]
     flags: npt.NDArray[np.uint8]
+    digests: npt.NDArray[np.int64]
+    skipped: int
+    skips: list[Skip]
 
 
 class Catalogue:
-    """The stored pages. A page's *rank* is its place in the order, from 0 on.
+    """The stored pages. A page's *rank* is its position in the order, from 0.
 
-    Attributes:
-        keys: make the marks of URLs.
-        captures: how many answers are stored, including those that are not the last of their URL.
+    `captures` counts all stored answers; `skipped` counts records that are not answers of a crawlable URL, of which
+    `skips` has the first of each file.
     """
 
     def __init__(self, paths: list[Path], parts: list[_Part], keys: Keys) -> None:
         self.keys = keys
         self._paths = paths
         files = np.repeat(np.arange(len(parts), dtype=np.uint32), [len(part.marks) for part in parts])
-        marks, times, offsets, sizes, flags = map(np.concatenate, zip(*parts, strict=True))
+        self.skipped = sum(part.skipped for part in parts)
+        self.skips = [skip for part in parts for skip in part.skips]
+        columns = zip(*(part[:-2] for part in parts), strict=True)
+        marks, times, offsets, sizes, flags, digests = map(np.concatenate, columns)
         order = np.lexsort((offsets, files, times, marks))
         marks, times = marks[order], times[order]
         self._files, self._offsets, self._sizes, self._flags = (a[order] for a in (files, offsets, sizes, flags))
         self._times = times
         self.captures = len(marks)
+        originals = np.flatnonzero(self._flags & _COPY == 0) if (self._flags & _COPY).any() else np.array([], np.int64)
+        digests = digests[order][originals]
+        by_digest = np.argsort(digests, kind="stable")
+        self._digests, self._by_digest = digests[by_digest], originals[by_digest].astype(np.uint32)
         self._starts = np.flatnonzero(np.concatenate(([True], marks[1:] != marks[:-1]))[: len(marks)])
         self._marks = marks[self._starts]
         usable = np.where(self._flags & _UNUSABLE, -1, np.arange(len(marks)))
@@ -117,41 +133,52 @@ class Catalogue:
         return len(self._by_rank)
 
     def ranks(self, canonicals: Collection[str]) -> Ranks:
-        """Return the ranks of the pages of canonical URLs, -1 where none is stored. Cost: 0.5 us each."""
+        """Return the ranks of the pages of canonical URLs, -1 where none is stored."""
         if not len(self):
             return np.full(len(canonicals), -1, np.int64)
         urls = self._urls_of(self.keys.marks_of(canonicals))
         return np.where(urls < 0, -1, self._rank_of[urls]).astype(np.int64)
 
     def rank(self, canonical: str) -> int:
-        """Return the rank of one URL's page; -1: it is not stored."""
         return int(self.ranks((canonical,))[0])
 
     def place(self, rank: int) -> Place:
-        """Return where a page is."""
         return self._place(int(self._by_rank[rank]))
 
     def answers(self, canonical: str, near: str = "") -> Iterator[Place]:
-        """Yield all stored answers of a URL, of any kind and status: the last one first, or those near a time.
+        """Yield all stored answers of a URL, of any kind and status, the last one first.
 
-        Args:
-            canonical: the URL.
-            near: a time in digits, as in an index. The first answer written since then comes first, then its
-                neighbours.
+        If `near` is given, a time in digits as in an index, the first answer written since then comes first, then its
+        neighbours.
         """
         url = int(self._urls_of(self.keys.marks_of((canonical,)))[0])
         if url < 0:
             return
-        end = int(self._starts[url + 1]) if url + 1 < len(self._starts) else self.captures
-        begin = int(self._starts[url])
+        begin, end = self._range_of(url)
         middle = begin + int(np.searchsorted(self._times[begin:end], _time_of(near))) if near else end
         for pair in zip_longest(range(middle, end), range(middle - 1, begin - 1, -1)):
             yield from (self._place(capture) for capture in pair if capture is not None)
 
+    def answers_before(self, canonical: str, stamp: str) -> Iterator[Place]:
+        """Yield the stored answers of a URL up to a time, the last one first."""
+        url = int(self._urls_of(self.keys.marks_of((canonical,)))[0])
+        if url >= 0:
+            begin, end = self._range_of(url)
+            end = begin + int(np.searchsorted(self._times[begin:end], _time_of(stamp), side="right"))
+            yield from map(self._place, range(end - 1, begin - 1, -1))
+
+    def answers_of_digest(self, digest: str) -> Iterator[Place]:
+        """Yield the stored answers, except copies, whose payload may have this digest (spelled as in an index)."""
+        begin, end = (int(np.searchsorted(self._digests, hash(digest), side=side)) for side in ("left", "right"))
+        yield from (self._place(int(capture)) for capture in self._by_digest[begin:end])
+
     def pages_but_robots(self) -> npt.NDArray[np.bool_]:
-        """Return which pages are not a robots.txt, by rank."""
+        """Return a mask by rank: False for a robots.txt."""
         found: npt.NDArray[np.bool_] = np.equal(self._flags[self._by_rank] & _IS_ROBOTS, 0)
         return found
+
+    def _range_of(self, url: int) -> tuple[int, int]:
+        return int(self._starts[url]), int(self._starts[url + 1]) if url + 1 < len(self._starts) else self.captures
 
     def _urls_of(self, marks: KeyArray) -> Ranks:
         if not len(self._marks):
@@ -168,14 +195,10 @@ class Catalogue:
 def read_catalogue(paths: list[Path], until: str = "") -> Catalogue:
     """Read the indexes of WARC files, and the files that have none.
 
-    Args:
-        paths: of the files, at least one. Captures of the same time are in the order of their files.
-        until: digits of a time; later captures are left out. Empty: none are.
+    Captures of the same time are in the order of `paths`. Those later than `until`, digits of a time, are left out.
+    Raises ConfigError if a file is unreadable.
 
-    Raises:
-        ConfigError: a file cannot be read.
-
-    Cost: 11 us a page; 160 us of a file without index. 45 bytes a page, and up to 100 meanwhile.
+    Cost: 11 us per page; 160 us in a file without index.
     """
     keys = Keys(os.urandom(SECRET_BYTES))
     return Catalogue(paths, [_part(path, until, keys) for path in paths], keys)
@@ -184,13 +207,13 @@ def read_catalogue(paths: list[Path], until: str = "") -> Catalogue:
 def _part(path: Path, until: str, keys: Keys) -> _Part:
     try:
         rows = _indexed(path)
-        return _packed(rows, until, keys) if rows is not None else _packed(_read(path), until, keys)
+        return _packed(path, _read(path) if rows is None else rows, until, keys)
     except OSError as error:
         raise ConfigError(f"BIGCRAWL_SOURCE: {path} cannot be read: {error.strerror}") from error
 
 
 def _indexed(path: Path) -> list[_Row] | None:
-    """Return what the index of a file says; None if there is none, or none that can be used."""
+    """Return the rows of a file's index; None if it is missing or damaged."""
     index = index_path(path)
     if not index.exists():
         return None
@@ -199,7 +222,8 @@ def _indexed(path: Path) -> list[_Row] | None:
         with index.open("rb") as lines:
             for line in lines:
                 one = read_line(line)
-                rows.append(_Row(one.url, one.stamp, one.offset, one.size, one.status, one.mime == REVISIT))
+                is_copy = one.mime == REVISIT
+                rows.append(_Row(one.url, one.stamp, one.offset, one.size, one.status, is_copy, one.digest))
     except ValueError as error:
         logger.warning(
             "%(index)s is damaged, and its file is read instead: %(error)s; scrapy frontier warc index makes it anew",
@@ -215,41 +239,52 @@ def _read(path: Path) -> Iterator[_Row]:
         for page in page_records(path):
             url = text_of(page.fields[b"warc-target-uri"].strip(b"<>"))
             stamp = stamp_of(page.fields.get(b"warc-date", b""))
-            yield _Row(url, stamp, page.offset, page.size, page.status, page.kind == b"revisit")
+            is_copy = page.kind == b"revisit"
+            status = 0 if is_copy else page.status
+            yield _Row(url, stamp, page.offset, page.size, status, is_copy, digest_of(page.fields))
     except CorruptionError as error:
-        logger.error(  # noqa: TRY400 - one line
-            "%(error)s; the pages before the damage are read. scrapy frontier warc verify says more", {"error": error}
-        )
-
-
-def stamp_of(date: bytes) -> str:
-    """Return the digits of a WARC-Date, as they stand in an index."""
-    return "".join(filter(str.isdigit, decoded(date)))
+        logger.error("%(error)s; all other pages are read", {"error": error})  # noqa: TRY400 - one line
 
 
 def _time_of(stamp: str) -> int:
     digits = stamp[:_STAMP_DIGITS]
-    return int(digits.ljust(_STAMP_DIGITS, "0")) if digits.isdigit() else 0
+    return int(digits.ljust(_STAMP_DIGITS, "0")) if digits.isascii() and digits.isdigit() else 0
 
 
-def _packed(rows: Iterable[_Row], until: str, keys: Keys) -> _Part:
-    urls, stamps, offsets, sizes, flags = [], [], [], [], []
+def _packed(path: Path, rows: Iterable[_Row], until: str, keys: Keys) -> _Part:
+    urls, stamps, offsets, sizes, flags, digests = [], [], [], [], [], []
+    skipped = 0
+    skips: list[Skip] = []
     for row in rows:
-        if not 0 < row.size <= _SIZE_MAX or row.offset < 0:
-            continue
-        try:
-            urls.append(canonicalize(row.url, URL_BYTES_MAX))
-        except UrlError:
+        problem = ""
+        if not 0 < row.size <= _SIZE_MAX or not 0 <= row.offset <= _OFFSET_MAX:
+            problem = f"its index has {row.offset} as its first byte, and {row.size} bytes"
+        else:
+            try:
+                urls.append(canonicalize(row.url, URL_BYTES_MAX))
+            except UrlError as error:
+                problem = str(error)
+        if problem:
+            skipped += 1
+            if len(skips) < SKIPS_MAX:
+                skips.append(Skip(row.url[:_SKIPPED_URL_CHARS], path, row.offset, problem))
             continue
         stamp = row.stamp[:_STAMP_DIGITS]
         stamps.append(_time_of(stamp))
         offsets.append(row.offset)
         sizes.append(row.size)
+        digests.append(hash(row.digest))
         is_late = bool(until) and stamp[: len(until)] > until
         flags.append(
             _COPY * row.is_copy
             | _IS_ROBOTS * urls[-1].endswith(ROBOTS_PATH)
             | _UNUSABLE * (is_late or row.status == _NOT_MODIFIED)
+        )
+    if skipped:
+        logger.warning(
+            "%(path)s has %(skipped)d records that are no answers of a URL that can be crawled, such as %(url)s: "
+            "%(why)s; `scrapy frontier explain URL` says which",
+            {"path": path, "skipped": skipped, "url": skips[0].url[:200], "why": skips[0].why},
         )
     offsets_of = np.array(offsets, np.uint64)
     order = np.argsort(offsets_of, kind="stable")
@@ -260,4 +295,7 @@ def _packed(rows: Iterable[_Row], until: str, keys: Keys) -> _Part:
         offsets_of[order],
         np.array(sizes, np.uint32)[order],
         np.array(flags, np.uint8)[order],
+        np.array(digests, np.int64)[order],
+        skipped,
+        skips,
     )

@@ -1,13 +1,10 @@
-"""Removes HTTP's chunks from a body, as other crawlers store them."""
+"""Removes HTTP's chunk framing from bodies, because other crawlers store it."""
 
 from __future__ import annotations
 
 
 def without_chunks(body: bytes) -> bytes:
-    """Return a chunked body without its chunks; one that is not chunked, whatever its header says, as it is.
-
-    Cost: linear in the bytes.
-    """
+    """Return a chunked body without its framing, or any other body unchanged. Takes linear time."""
     pieces: list[bytes] = []
     at = 0
     while True:

@@ -1,4 +1,4 @@
-"""Tells which stored pages are copies of others, as the page storage of the crawl did when it wrote them."""
+"""The copies among stored pages, as the crawl's page storage marked them."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 class StoredCopies:
-    """Knows what a page storage has noted of pages, in a run that stores none; a `PageNotes`."""
+    """The `PageNotes` of a run that stores no pages."""
 
     def __init__(self) -> None:
         self._originals: WeakKeyDictionary[Request, str] = WeakKeyDictionary()
@@ -23,13 +23,12 @@ class StoredCopies:
         return f"<StoredCopies {len(self._originals)}>"
 
     def note(self, request: Request, page: StoredPage) -> None:
-        """A request is answered by this page."""
         if page.original_url:
             self._originals[request] = page.original_url
 
     def note_page(self, request: Request, fields: Mapping[str, str]) -> None:
-        """Do nothing: what the crawl noted is in its files."""
+        """Do nothing: the crawl's notes are in its files."""
 
     def original_of(self, request: Request) -> str:
-        """The URL of the page to which the answer refers for its body; empty if it refers to none."""
+        """Return the URL of the page whose body answers this request; empty if the answer is not a copy."""
         return self._originals.get(request, "")

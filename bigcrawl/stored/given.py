@@ -1,4 +1,4 @@
-"""The requests that the engine is working on, in a run over stored pages."""
+"""The requests in the engine, in a run over stored pages."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 class GivenRequests(StartedRequests):
-    """Knows which requests were given to the engine. It ignores what the downloader reports about them."""
+    """The requests that were given to the engine and have not ended. It ignores the downloader's reports."""
 
     def __init__(self, probe: EngineProbe) -> None:
         super().__init__(probe, SystemClock(), 0)
@@ -29,25 +29,20 @@ class GivenRequests(StartedRequests):
         return len(self._given)
 
     def open(self, live: LiveRequests) -> None:
-        """Requests that end are forgotten there."""
         self._live = live
 
     @property
     def requests(self) -> list[Request]:
-        """The requests, the oldest first."""
         return list(self._given)
 
     def note_given(self, request: Request) -> None:
-        """The engine is given a request."""
         self._given[request] = None
 
     def forget_ended(self) -> None:
-        """Forget the requests that the engine has finished."""
         for request in [request for request in self._given if self._probe.has_ended(request)]:
             del self._given[request]
             if self._live is not None:
                 self._live.end(request, comes_back=False)
 
     def is_handed_out(self, request: Request) -> bool:
-        """Whether a request was given to the engine and has not ended."""
         return request in self._given

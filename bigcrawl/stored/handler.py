@@ -1,4 +1,4 @@
-"""The download handler of stored pages. It opens no connection, and is the only handler for http and https."""
+"""The download handler of stored pages: the only one for http and https, and without connections."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 class PageNotStoredError(IgnoreRequest):
-    """The answer to a request is not stored."""
+    pass
 
 
 class StoredPagesHandler:
@@ -44,12 +44,7 @@ class StoredPagesHandler:
         """Do nothing; the scheduler closes the files."""
 
     async def download_request(self, request: Request) -> Response:
-        """Return the stored answer.
-
-        Raises:
-            PageNotStoredError: no answer is stored that can be read.
-            StopDownload: a receiver of signals made the download fail.
-        """
+        """Return the stored answer; raise PageNotStoredError, or StopDownload if a receiver of signals does."""
         frontier = frontier_of(self._crawler)
         page = frontier.page_of(request) if isinstance(frontier, StoredScheduler) else None
         if page is None:
@@ -59,7 +54,6 @@ class StoredPagesHandler:
         return self._shown(request, response, page)
 
     def _shown(self, request: Request, response: Response, page: StoredPage) -> Response:
-        """Send the signals of a download. A download that a receiver stops is cut there."""
         fields: dict[str, Any] = {"request": request, "spider": self._crawler.spider}
         stop = self._send(signals.headers_received, headers=response.headers, body_length=len(page.body), **fields)
         if stop is not None:

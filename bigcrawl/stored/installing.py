@@ -1,4 +1,4 @@
-"""Settings of a run over stored pages, besides those that the add-on has set for every crawl before."""
+"""Further settings of a run over stored pages, besides those that the add-on sets for every crawl."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from scrapy.settings import BaseSettings
 
 MORE_THAN_ENOUGH: Final = 1_000
-"""Requests that Scrapy lets run at a time. The scheduler says how many pages are given; others are a callback's own."""
+"""Scrapy's concurrency. The scheduler limits pages itself; other requests come from callbacks."""
 
 _NETWORK: Final = ("http", "https", "ftp", "s3")
 _INSTEAD: Final = {
@@ -22,7 +22,7 @@ _INSTEAD: Final = {
 
 
 def install(settings: BaseSettings) -> None:
-    """Have requests answered by stored pages instead of the network, whatever handlers the project has set."""
+    """Answer requests from stored pages instead of the network, also in place of the project's own handlers."""
     for name, value in _INSTEAD.items():
         settings.set(name, value, max(settings.getpriority(name) or 0, 15))
     handlers = settings["DOWNLOAD_HANDLERS"]

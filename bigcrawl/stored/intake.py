@@ -1,4 +1,4 @@
-"""Takes what a spider asks for: links, requests, and the robots.txt of each authority if it reads sitemaps."""
+"""The intake of a spider's links and requests."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from time import monotonic
 from typing import TYPE_CHECKING, Any, Final
 
 from bigcrawl.scheduler.adapter.request_codec import ONCE, jar_bytes, links_tail, tail_of
-from bigcrawl.scheduler.adapter.spider_intake import SpiderIntake
+from bigcrawl.scheduler.adapter.spider_intake import SpiderIntake, check_methods
 from bigcrawl.stats_buffer import StatsBuffer
 from bigcrawl.stored.catalogue import ROBOTS_PATH
 from bigcrawl.url.canonical import authority_of, canonicalize
@@ -21,18 +21,18 @@ if TYPE_CHECKING:
     from bigcrawl.links import Links
     from bigcrawl.scheduler.adapter.drops import Drops
     from bigcrawl.scheduler.adapter.live_requests import LiveRequests
-    from bigcrawl.scheduler.node.link_graph import Ballot
+    from bigcrawl.scheduler.handout.observers import PageLinks
     from bigcrawl.stored.catalogue import Catalogue
     from bigcrawl.stored.given import GivenRequests
     from bigcrawl.stored.start import StoredStart
     from bigcrawl.stored.wanted import WantedPages
 
 SITEMAPS: Final = b"sitemaps"
-"""The template of a robots.txt that is read for its sitemaps; no request has it."""
+"""The template of a robots.txt that is read for its sitemaps; differs from that of any request."""
 
 
 class StoredIntake(SpiderIntake):
-    """The intake of a run over stored pages. It counts URLs that are not stored, and asks for each URL once."""
+    """The intake of a run over stored pages. It counts URLs that are not stored, and requests each URL once."""
 
     def __init__(
         self, config: Config, given: GivenRequests, drops: Drops, start: StoredStart, crawler: Crawler
@@ -50,7 +50,6 @@ class StoredIntake(SpiderIntake):
         self.asked_at = monotonic()
 
     def open(self, catalogue: Catalogue, wanted: WantedPages, live: LiveRequests) -> None:
-        """Take links and requests from now on."""
         self._catalogue, self._wanted, self._live = catalogue, wanted, live
         self.asked_at = monotonic()
 
@@ -62,15 +61,15 @@ class StoredIntake(SpiderIntake):
         page: str = "",
         *,
         starts: bool = False,
-        ballot: Ballot | None = None,
+        noted_by: Iterable[PageLinks] = (),
     ) -> int:
-        """Ask for a batch of canonical URLs. Return how many are stored, and were not asked for before."""
+        """Request a batch of canonical URLs. Return the number of stored ones that were not requested before."""
         catalogue, wanted, live = self._catalogue, self._wanted, self._live
         if catalogue is None or wanted is None or live is None:
             return 0
         self.asked_at = monotonic()
         if links.callback or links.errback:
-            links.check_methods(live.spider)
+            check_methods(links, live)
         urls = list(dict.fromkeys(urls))
         self._ask_robots(urls)
         ranks = catalogue.ranks(urls)
@@ -79,10 +78,7 @@ class StoredIntake(SpiderIntake):
         return wanted.ask(found, links_tail(links, depth, live.values))
 
     def take_request(self, request: Request) -> bool:
-        """Ask for the page of a request. Return False if it is not stored or was asked for before.
-
-        Raises what `SpiderIntake.take_request` raises.
-        """
+        """Request a page. Return False if it is not stored or was requested before."""
         catalogue, wanted, live = self._catalogue, self._wanted, self._live
         if catalogue is None or wanted is None or live is None:
             return False
@@ -110,7 +106,7 @@ class StoredIntake(SpiderIntake):
         return True
 
     def _template(self, request: Request, live: LiveRequests, canonical: str) -> bytes:
-        """Return the bytes of the request without its URL, or with it if its URL is not spelled canonically."""
+        """Return the request's bytes without its URL, unless its URL is not in canonical form."""
         queued, _ = live.encode(request, key_of=self._key_of_nothing, checked=True, url_bytes_max=self._url_bytes)
         return tail_of(queued.body, request.url) if request.url == canonical else queued.body
 
@@ -125,7 +121,7 @@ class StoredIntake(SpiderIntake):
         return any(request.url == came_from[-1] for request in self._given.requests)
 
     def _ask_robots(self, urls: Iterable[str]) -> None:
-        """Ask for the robots.txt of each authority, which was fetched before its pages."""
+        """Request the robots.txt of each authority, because the crawl fetched it before the pages."""
         if self._start.tell is None or self._catalogue is None or self._wanted is None:
             return
         for url in urls:

@@ -1,4 +1,4 @@
-"""Makes the response from a stored page that the download handler made when the page was fetched."""
+"""Rebuilds the response of a stored page."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 def response_of(page: StoredPage, url: str) -> Response:
-    """Return the response for a page and URL. It has no certificate and no flag ``partial``, which are not stored."""
+    """Return the response for a page and URL. Certificate and the flag ``partial`` are not stored."""
     headers = Headers()
     dict.update(headers, page.headers)
     ip: IPv4Address | IPv6Address | None = None

@@ -1,19 +1,19 @@
-"""Scrapy's scheduler for stored pages, and the frontier that the middlewares see.
+"""Scrapy's scheduler for stored pages, which the middlewares also see as the frontier.
 
-Pages are given in the order of the crawl. The next page is given when the engine has finished the one before (or the
-oldest of BIGCRAWL_SOURCE_CONCURRENCY), because only then are all links of that page known. So the request that gets a
-page is the one that got it in the crawl. In a crawl, pages that arrive together are parsed together, and it is chance
-which of them asks for another page first. So among requests made at about the same time, the one is chosen whose URL,
-depth and Referer are stored with the page.
+Pages are given in the order of the crawl. The next page waits until the engine has finished the one before (or the
+oldest of BIGCRAWL_SOURCE_CONCURRENCY), because only then are all links of that page known. So each page goes to the
+same request as in the crawl. Where pages were parsed together, the order of their links was chance. So among requests
+made at about the same time, the one is chosen whose URL, depth and Referer are stored with the page.
 
-No page is given while the spider makes its start requests, unless it makes none for a second: it may be waiting for a
-page. Nothing is saved: a run that was stopped starts from the beginning.
+No page is given while the spider makes its start requests, unless it makes none for a second, because it might be
+waiting for a page. Nothing is saved: a stopped run starts again from the beginning.
 """
 
 from __future__ import annotations
 
 import asyncio
 import logging
+from collections import Counter
 from contextlib import suppress
 from functools import partial
 from time import monotonic
@@ -70,12 +70,12 @@ logger = logging.getLogger(__name__)
 
 START_PATIENCE_S: Final = 1.0
 UNASKED: Final = b""
-"""The template of a page that nobody has asked for."""
-_BODY: Final = b"\x93"  # how the body of a request begins, and no tail of one
+"""The template of a page without a request."""
+_BODY: Final = b"\x93"  # the first byte of a request's body, which no template without a URL has
 
 
 class StoredScheduler(BaseScheduler):
-    """See the module; a `Frontier` without a node."""
+    """A `Frontier` without a node."""
 
     node: Node | None = None
     last_survey: Survey | None = None
@@ -109,6 +109,7 @@ class StoredScheduler(BaseScheduler):
         self._wanted = WantedPages(0)
         self._pages: WeakKeyDictionary[Request, StoredPage] = WeakKeyDictionary()
         self._reported: set[str] = set()
+        self._unread: Counter[str] = Counter()  # by reason
         self._given = 0
         self._began = monotonic()
 
@@ -126,7 +127,6 @@ class StoredScheduler(BaseScheduler):
 
     @property
     def is_open(self) -> bool:
-        """Whether the stored pages were found."""
         return self._catalogue is not None
 
     def open(self, spider: Spider) -> Deferred[None]:
@@ -143,16 +143,20 @@ class StoredScheduler(BaseScheduler):
             paths = source_files(source.pattern)
             self._catalogue = await asyncio.to_thread(read_catalogue, paths, source.until)
             self._suffixes = PublicSuffixes.bundled(private=self.config.crawl.private_suffixes)
+            values = values_of(self.config, spider)
         except BigcrawlError as error:
             self.fail(error)
             return
+        if self._catalogue.skipped:
+            self._unread["skipped"] = self._catalogue.skipped
+            self._stats_buffer.inc_value("bigcrawl/source/skipped", self._catalogue.skipped)
         self._reader = PageReader(self._catalogue, self._bytes_max)
         self._wanted = WantedPages(len(self._catalogue))
         if source.has_all:
             self._wanted.want_all(self._catalogue.pages_but_robots(), UNASKED)
         assert self._crawler.stats is not None
         keeps = self.config.frontier.keeps_in_memory
-        self._live = LiveRequests(spider, values_of(self.config, spider), self._crawler.stats, keeps=keeps)
+        self._live = LiveRequests(spider, values, self._crawler.stats, keeps=keeps)
         self._engines.open(self._live)
         self._asked.open(self._catalogue, self._wanted, self._live)
         self._start.begin()
@@ -178,12 +182,14 @@ class StoredScheduler(BaseScheduler):
         self._reader.close()
         seconds = monotonic() - self._began
         logger.info(
-            "%(given)d of %(pages)d stored pages were given to the spider in %(seconds).1f s, %(rate).0f pages/s",
+            "%(given)d of %(pages)d stored pages were given to the spider in %(seconds).1f s, %(rate).0f pages/s"
+            "%(unread)s",
             {
                 "given": self._given,
                 "pages": len(self._catalogue),
                 "seconds": seconds,
                 "rate": self._given / max(seconds, 1e-3),
+                "unread": "".join(f"; not read, {reason}: {count:,}" for reason, count in sorted(self._unread.items())),
             },
         )
         if not len(self._catalogue) and not self._shutdown.has_failed:
@@ -199,11 +205,9 @@ class StoredScheduler(BaseScheduler):
             )
 
     def fail(self, error: BigcrawlError) -> None:
-        """End the run because of an error: one line, and exit status 1."""
         self._shutdown.fail(error)
 
     def pld_of(self, host: str) -> str:
-        """The pay-level domain of a host, by the list of public suffixes that is installed."""
         assert self._suffixes is not None, "it is open"
         return self._suffixes.pld(host)
 
@@ -213,7 +217,7 @@ class StoredScheduler(BaseScheduler):
         if not self.is_open or self._shutdown.has_failed:
             return False
         is_more_to_come = self._given < self._pages_max and (bool(self._wanted) or self._telling.is_under_way)
-        return is_more_to_come or bool(self._engines) or self._engines.has_refused or self._is_stuck()
+        return is_more_to_come or bool(self._engines) or self._engines.has_unqueued or self._is_stuck()
 
     def enqueue_request(self, request: Request) -> bool:
         return self.intake.enqueue(request)
@@ -227,7 +231,7 @@ class StoredScheduler(BaseScheduler):
 
     def _next(self) -> Request | None:
         self._engines.forget_ended()
-        if (refused := self._engines.next_refused()) is not None:
+        if (refused := self._engines.next_unqueued()) is not None:
             return refused
         if len(self._engines) >= self._limit or self._telling.is_under_way or self._probe.is_closing():
             return None
@@ -247,7 +251,7 @@ class StoredScheduler(BaseScheduler):
         return None
 
     def _waits_for_start(self) -> bool:
-        """Whether the spider is making start requests and has made one lately. If so, the engine asks again in time."""
+        """Whether the spider is making start requests; if so, wake the engine in time."""
         left_s = self._asked.asked_at + START_PATIENCE_S - monotonic()
         if not self._start.is_under_way or left_s <= 0:
             return False
@@ -256,14 +260,14 @@ class StoredScheduler(BaseScheduler):
         return True
 
     def _is_stuck(self) -> bool:
-        """Whether the disk is too full for items, which then wait in memory. No page is given until it has room."""
+        """Whether the disk is too full for items, which then wait in memory. No page is given meanwhile."""
         feeds = feeds_of(self._crawler)
         return feeds is not None and feeds.is_stuck and not feeds.flush()
 
     # --- pages
 
     def page_of(self, request: Request) -> StoredPage | None:
-        """The stored answer to any request; None if none can be read."""
+        """Return the stored answer to any request; None if none is readable."""
         page = self._pages.pop(request, None)
         if page is not None or self._catalogue is None:
             return page
@@ -274,7 +278,7 @@ class StoredScheduler(BaseScheduler):
         return None
 
     def _request_of(self, wanted: Wanted) -> Request | None:
-        """Read a page, and return the request for it. None, which is counted, if one of the two cannot be decoded."""
+        """Read a page and return its request; None, which is counted, if one of the two cannot be decoded."""
         page, live = self._read(wanted.rank), self._live
         if page is None or live is None:
             return None
@@ -290,14 +294,14 @@ class StoredScheduler(BaseScheduler):
         if answer is None:
             self._stats_buffer.inc_value("bigcrawl/source/not-stored")
             return None
-        if self.config.source.has_all:  # links say nothing of how a page was found
+        if self.config.source.has_all:  # links do not say how a page was found
             request.meta["depth"] = answer.depth or 0
         self._pages[request] = answer
         self.copies.note(request, answer)
         return request
 
     def _that_answers(self, request: Request, page: StoredPage) -> StoredPage | None:
-        """The page, or an earlier answer of its URL, whose request had this method and body."""
+        """Return the page, or another answer of its URL, whose request had this method and body."""
         if page.method == request.method and page.request_body == request.body:
             return page
         assert self._catalogue is not None
@@ -310,7 +314,7 @@ class StoredScheduler(BaseScheduler):
         return None
 
     def _read(self, rank: int) -> StoredPage | None:
-        """A page; None if it cannot be read, which is counted, and logged once for each file."""
+        """Return a page; None if it is unreadable, which is counted, and logged once per file."""
         assert self._catalogue is not None
         assert self._reader is not None
         place = self._catalogue.place(rank)
@@ -319,6 +323,7 @@ class StoredScheduler(BaseScheduler):
         except UnreadablePageError as error:
             reason, message = error.reason, str(error)
         self._stats_buffer.inc_value(f"bigcrawl/source/{reason}")
+        self._unread[reason] += 1
         if f"{reason} {place.path}" not in self._reported:
             self._reported.add(f"{reason} {place.path}")
             logger.error(
@@ -329,7 +334,6 @@ class StoredScheduler(BaseScheduler):
         return None
 
     def _tell_sitemaps(self, wanted: Wanted) -> bool:
-        """Begin to give the spider the sitemaps that a robots.txt names. False if it cannot be read."""
         page, tell = self._read(wanted.rank), self._start.tell
         if page is None or tell is None:
             return False
@@ -338,13 +342,12 @@ class StoredScheduler(BaseScheduler):
 
 
 def agrees(request: Request, page: StoredPage) -> bool:
-    """Whether a page may be the answer to this request: its URL, depth and Referer are those stored with the page."""
     led = (request.meta.get("redirect_urls") or [""])[-1] or (request.headers.get(b"Referer") or b"").decode("latin-1")
     return request.url.partition("#")[0] == page.url and request.meta.get("depth", 0) == page.depth and led == page.via
 
 
 def _decoded(template: bytes, page: StoredPage, live: LiveRequests) -> Request:
-    """The request that a template makes for a stored page. Raises ValueError, and what the spider's classes raise."""
+    """Build the request for a stored page. Raises ValueError, or any exception of the spider's classes."""
     if template == UNASKED:
         url = canonicalize(page.url, URL_BYTES_MAX)
         return Request(url, meta={"depth": page.depth or 0, "verbatim_url": True})

@@ -1,4 +1,4 @@
-"""Gives a spider the sitemaps that a stored robots.txt names, as the crawl did when it had fetched the file."""
+"""Passes the sitemaps that a stored robots.txt names to the spider."""
 
 from __future__ import annotations
 
@@ -23,11 +23,7 @@ _REDIRECT: Final = range(300, 400)
 
 
 class SitemapTelling:
-    """Tells a spider which sitemaps there are, one robots.txt at a time.
-
-    Args:
-        wake: called when a robots.txt is done.
-    """
+    """Passes sitemaps to a spider, from one robots.txt after the other; calls `wake` after each."""
 
     def __init__(self, crawler: Crawler, agent: str, wake: Callable[[], None]) -> None:
         self._fetch = RobotsFetch(crawler)
@@ -40,16 +36,13 @@ class SitemapTelling:
 
     @property
     def is_under_way(self) -> bool:
-        """Whether the spider is being told. No page is given meanwhile."""
         return self._task is not None and not self._task.done()
 
     def begin(self, robots_url: str, tell: Telling) -> None:
-        """Tell the spider the sitemaps of a robots.txt."""
         self._task = asyncio.ensure_future(self._run(robots_url, tell))
         self._task.add_done_callback(lambda _: self._wake())
 
     def stop(self) -> None:
-        """Stop telling."""
         if self._task is not None:
             self._task.cancel()
 

@@ -1,4 +1,4 @@
-"""Templates: everything in a request but its URL, stored once for all requests that are alike."""
+"""Requests without their URLs, stored once for all requests that are alike."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from __future__ import annotations
 class Templates:
     """Numbers templates, and keeps each while its number is in use.
 
-    A crawl has few, such as one for each callback and depth. So a page that waits takes only four bytes, for a number.
+    A crawl has few, such as one for each callback and depth, so a waiting page takes only four bytes.
     """
 
     def __init__(self) -> None:
@@ -22,7 +22,7 @@ class Templates:
         return len(self._numbers)
 
     def number(self, text: bytes, uses: int = 1) -> int:
-        """Return the number of a template, from 0 on; `uses`: how many times it will be taken."""
+        """Return the number of a template, and add `uses` future calls of `take`."""
         number = self._numbers.get(text)
         if number is None:
             if self._free:
@@ -37,11 +37,10 @@ class Templates:
         return number
 
     def text(self, number: int) -> bytes:
-        """Return the template of a number."""
         return self._texts[number]
 
     def take(self, number: int) -> bytes:
-        """Return the template of a number, and count one use. After its last use a template is forgotten."""
+        """Return a template and count one use. Its last use deletes it."""
         text = self._texts[number]
         self._uses[number] -= 1
         if not self._uses[number]:

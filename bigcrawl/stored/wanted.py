@@ -1,19 +1,19 @@
-"""Which stored pages are asked for, and which of them comes next: always the first in the order of the crawl.
+"""The requested pages, and the next one of them in the order of the crawl.
 
-The state of a page is four bytes, whether it is asked for or not:
+The state of each stored page takes four bytes:
 
-| state | meaning | leaves it |
+| state | meaning | left by |
 |---|---|---|
-| 0 | nobody has asked for it | `ask` |
-| n + 1 | it is asked for, with template n | `pop`; another `ask` changes nothing, unless n is the default |
-| 2^32 - 1 | it was given | never |
+| 0 | not requested | `ask` |
+| n + 1 | requested, with template n | `pop`; another `ask` changes only the default |
+| 2^32 - 1 | given | - |
 
-The next page is found by scanning the states from the last page given on. Pages that are asked for after their place
-has passed wait in a heap. So do further requests for the same page.
+The next page is found by scanning the states from the last page given. Pages requested after their position has passed
+wait in a heap, and so do further requests for the same page.
 
-In the crawl, only the first request for a page was fetched. Pages that arrive together are parsed together, so that
-first request may be any that comes within `TOGETHER` pages after the first one here. All their templates are kept until
-the page is given, and what is stored with the page decides between them.
+In the crawl, only the first request for a page was fetched. Pages that arrive together are parsed together, so any
+request that comes within `TOGETHER` pages of the first one here may have been that one. All their templates are kept;
+data stored with the page decides between them.
 """
 
 from __future__ import annotations
@@ -32,22 +32,16 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
 _GIVEN: Final = (1 << 32) - 1
-_FIRST_STRETCH: Final = 16  # states scanned at once at first: the next page is nearly always close
+_FIRST_STRETCH: Final = 16  # states in the first scan: the next page is usually close
 _STRETCH: Final = 4_096
 TOGETHER: Final = 128
-"""Pages that may be parsed at the same time in a crawl: twice as many as are fetched by default."""
+"""Pages that a crawl may parse at the same time: twice as many as it fetches by default."""
 OTHERS_MAX: Final = 16
-"""Further templates that are kept for a page."""
+"""Further templates kept for a page."""
 
 
 class Wanted(NamedTuple):
-    """A page that is asked for.
-
-    Attributes:
-        rank: of the page.
-        template: of its request.
-        others: templates of other requests that may have been the first one in the crawl.
-    """
+    """A requested page; `others` are templates of requests that may have been the first in the crawl."""
 
     rank: int
     template: bytes
@@ -55,25 +49,21 @@ class Wanted(NamedTuple):
 
 
 class WantedPages:
-    """See the module.
-
-    Args:
-        count: of stored pages.
-    """
+    """See the module; `count` is the number of stored pages."""
 
     def __init__(self, count: int) -> None:
         self._states = np.zeros(count, np.uint32)
         self._templates = Templates()
-        self._default = 0  # the state of pages that are given without being asked for
-        self._at = 0  # no page before is asked for, but those that are late
+        self._default = 0  # the state of pages that are given without a request
+        self._at = 0  # all earlier requested pages are in `_late`
         self._late: list[int] = []
         self._more: list[tuple[int, int, bytes]] = []
         self._asked = 0
         self._waiting = 0
         self._given = 0
-        self._asked_now: set[int] = set()  # in this call
-        self._young: set[int] = set()  # pages that were asked for lately
-        self._ages: deque[tuple[int, int]] = deque()  # how many were given when each of them was asked for
+        self._asked_now: set[int] = set()  # in the current call
+        self._young: set[int] = set()  # recently requested
+        self._ages: deque[tuple[int, int]] = deque()  # (pages given at the time of the request, rank)
         self._others: dict[int, list[bytes]] = {}
 
     def __repr__(self) -> str:
@@ -83,7 +73,7 @@ class WantedPages:
         return bool(self._waiting or self._more)
 
     def want_all(self, pages: npt.NDArray[np.bool_], template: bytes) -> None:
-        """Ask for all of these pages, by rank. A later `ask` replaces this template by its own."""
+        """Request all of these pages, by rank. A later `ask` replaces this template."""
         count = int(np.count_nonzero(pages))
         if count:
             self._default = self._templates.number(template, count) + 1
@@ -91,8 +81,8 @@ class WantedPages:
             self._waiting += count
 
     def ask(self, ranks: Sequence[int], template: bytes) -> int:
-        """Ask for pages, unless they were asked for before. Return how many were not."""
-        states = self._states[np.asarray(ranks, np.int64)].tolist()  # each alone would cost three times as much
+        """Request pages, and return how many were not requested before."""
+        states = self._states[np.asarray(ranks, np.int64)].tolist()  # one by one would cost three times as much
         asked = 0
         for rank, state in zip(ranks, states, strict=True):
             if state and state != self._default:
@@ -105,12 +95,12 @@ class WantedPages:
         return asked
 
     def ask_besides(self, rank: int, template: bytes) -> None:
-        """Ask for a page even if it was asked for before. It is given once for each such call, in their order."""
+        """Request a page even if it was requested before. It is given once for each such call, in their order."""
         self._asked += 1
         heapq.heappush(self._more, (rank, self._asked, template))
 
     def pop(self) -> Wanted | None:
-        """Return the first page that is asked for; None if there is none. Cost: 1 us, and 1 ns a page skipped."""
+        """Return the first requested page; None if there is none. Cost: 1 us, and 1 ns per page skipped."""
         first = self._first() if self._waiting else None
         if self._more and (first is None or self._more[0][0] < first):
             rank, _, template = heapq.heappop(self._more)
@@ -151,7 +141,7 @@ class WantedPages:
             self._young.discard(self._ages.popleft()[1])
 
     def _first(self) -> int:
-        """Return the first rank that is asked for; there is one."""
+        """Return the first requested rank; there must be one."""
         if self._late:
             return self._late[0]
         stretch = _FIRST_STRETCH

@@ -1,19 +1,19 @@
 """The canonical URL: the string that is fetched, and from which key, host and PLD are computed.
 
-It is the WHATWG serialisation of an http or https URL without its fragment; the order of the query is kept. It is
-therefore ASCII. Its host is lower-case (an A-label, or an IP literal in its shortest form: `0x7f.1` is `127.0.0.1`). It
-always has a path and never has a default port.
+It is the WHATWG serialisation of an http or https URL without its fragment: ASCII, with a path, without a default port.
+User and password, the order of the query, the case of percent escapes, an empty query, doubled slashes, and the dot
+that ends an absolute DNS name stay as written.
 
-Some parts are kept as written, because the string is what will be sent: user and password, the case of percent escapes,
-an empty query (`/a?`), doubled slashes, and the dot that ends an absolute DNS name (`example.com.`). The last two give
-further URLs of the same host: `host_of` drops that dot, so that both spellings share one queue and one delay.
+User and password are no part of it: they are secrets, and a page could make many URLs of one with them. Where a user
+names a URL, `refuse_credentials` refuses it (0203).
 
-Changes here change the keys of existing crawls: raise CANONICAL_VERSION with them.
+Changes here change the keys of existing crawls: raise CANONICAL_VERSION.
 """
 
 from __future__ import annotations
 
 import re
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING
@@ -26,10 +26,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
 CANONICAL_VERSION = 1
-"""Part of the crawl record; a node with another version does not start."""
 
 URL_MAX_BYTES = 8_192
-"""What common servers accept as a request line; longer URLs are almost always traps."""
+"""Common servers' limit; longer URLs are almost always traps."""
 
 _WEB = ("http://", "https://")
 
@@ -38,40 +37,48 @@ _WHY = {
     "empty-host": "it names no host",
     "syntax": "its host or port cannot be read",
     "too-long": "it is longer than a URL may be here",
+    "credentials": "it has a user or password; take them out, and let Scrapy's HttpAuthMiddleware send them",
 }
 
 _HAS_WEB_SCHEME = re.compile(r"[\x00-\x20]*https?:", re.IGNORECASE).match
 _HAS_NO_HOST = re.compile(r"[\x00-\x20]*https?:[/\\]*+(?:[^/\\?#]*@)?(?::\d*)?(?:[/\\?#\s]|$)", re.IGNORECASE).match
 
-# References that every WHATWG parser leaves unchanged: dot segments only at the start, nothing that needs an escape.
-# They can be joined as strings, which saves most of the time that the general parser takes for a page's links. A
-# segment may not begin with % either: %2e is a dot. Repetitions are possessive, so that a mismatch fails at once.
+# References that every WHATWG parser leaves unchanged, so that they can be joined as strings. A segment must not begin
+# with %: %2e is a dot. Repetitions are possessive: a mismatch fails at once.
 _SEGMENT = r"[A-Za-z0-9_~!$&'()*+,;=@-][A-Za-z0-9_.~!$%&'()*+,;=@:-]*+"
 _FIRST_SEGMENT = r"[A-Za-z0-9_~!$&'()*+,;=@-][A-Za-z0-9_.~!$%&'()*+,;=@-]*+"  # a colon would end a scheme
 _QUERY = r"\?[A-Za-z0-9_.~!$&()*+,;=:@/?%\[\]|-]*+"
 _FROM_ROOT = rf"/(?:{_SEGMENT}/?+)*+(?:{_QUERY})?+"
 _FROM_DIRECTORY = rf"{_FIRST_SEGMENT}(?:/(?:{_SEGMENT}/?+)*+)?+(?:{_QUERY})?+"
-# DNS knows no name longer than 253 characters. The limit is lower because most names in the cache should be short.
+# Below DNS' limit of 253, for a small cache.
 _ORIGIN = r"(?:[hH][tT][tT][pP][sS]?+:)?+//[A-Za-z0-9.:-]{1,100}+"
 _match_plain = re.compile(
     rf"(?:({_FROM_ROOT})|({_ORIGIN})({_FROM_ROOT})?+|({_FROM_DIRECTORY})"
     rf"|((?:\.\.?+/)++)((?:{_FROM_DIRECTORY}|{_QUERY})?+)|({_QUERY}))(?:#[\s\S]*+)?+"
 ).fullmatch
-# Groups of that pattern, by the last one that took part in a match.
+# Groups of that pattern.
 _ROOT, _ORIGIN_ALONE, _ORIGIN_PATH, _DIRECTORY, _DOTS_PATH = 1, 2, 3, 4, 6
-# Converting a label to ASCII takes quadratic time, so names and labels too long for DNS are not converted.
+# Converting longer names to ASCII takes quadratic time.
 _HOST_MAX, _LABEL_MAX = 253, 63
 _find_host = re.compile(r"(?:[hH][tT][tT][pP][sS]?+:[/\\]*+|[/\\]{2,}+)([^/\\?#]*+)").match
 _labels_of = re.compile("[.\u3002\uff0e\uff61]").split
+# All that may be a user and password. Of a string that is no URL, the last @ ends them: a password may have a slash.
+_SCHEME = r"^((?ai:\s*+https?:)|[^/\\?#@:]*+:(?=[/\\]))?+"
+_mask_user = re.compile(rf"{_SCHEME}[/\\]*+[^/\\?#]*@").sub
+_mask_all = re.compile(rf"{_SCHEME}[\s\S]*@").sub
 _STRIPPED = "".join(map(chr, range(0x21)))
 _without_breaks = re.compile(r"[\t\n\r]++").sub
 _ORIGINS_REMEMBERED = 1 << 16
 
 
 class UrlError(BigcrawlError, ValueError):
-    """A string is not a URL that can be crawled. `reason` is scheme, syntax, empty-host or too-long."""
+    """A string is not a crawlable URL. `reason` is scheme, syntax, empty-host, too-long or credentials.
+
+    `url` and the message have no password.
+    """
 
     def __init__(self, url: str, reason: str) -> None:
+        url = masked(url, is_parsed=reason != "syntax")
         shown = url if len(url) <= 200 else f"{url[:200]}... ({len(url)} characters)"
         super().__init__(f"{shown!r} cannot be crawled: {_WHY[reason]}")
         self.url = url
@@ -79,17 +86,7 @@ class UrlError(BigcrawlError, ValueError):
 
 
 def canonicalize(url: str, url_max_bytes: int = URL_MAX_BYTES) -> str:
-    """Return the canonical form of an absolute URL; idempotent.
-
-    Args:
-        url: any string. Surrounding white space, and tabs and line ends inside, are ignored.
-        url_max_bytes: the longest canonical URL that is accepted.
-
-    Raises:
-        UrlError: with reason `scheme`, `syntax`, `empty-host` or `too-long`.
-
-    Cost: 0.8 us for a plain URL of a host that was met before, 3 us for another.
-    """
+    """Return the canonical form of an absolute URL, or raise UrlError; idempotent."""
     canonical = _of_plain(url) or _parsed(url)
     if len(canonical) > url_max_bytes:
         raise UrlError(url, "too-long")
@@ -97,7 +94,6 @@ def canonicalize(url: str, url_max_bytes: int = URL_MAX_BYTES) -> str:
 
 
 def _of_plain(url: str) -> str | None:
-    """Return the canonical form of a URL whose path and query stay as they are; None for all others."""
     plain = _match_plain(url)
     if plain is None or plain.lastindex != _ORIGIN_PATH or url[0] == "/":
         return None
@@ -106,15 +102,39 @@ def _of_plain(url: str) -> str | None:
 
 
 def _parsed(url: str) -> str:
-    """Return the canonical form of any URL, by the general parser."""
     try:
-        # Joining with an empty reference parses the URL and drops its fragment in one call.
+        # Joining with an empty reference also drops the fragment.
         canonical = ada_url.join_url(url, "")
     except ValueError:
         raise UrlError(url, _refused_because(url)) from None
     if not canonical.startswith(_WEB):
         raise UrlError(url, "scheme")
-    return canonical
+    return _without_user(canonical) if "@" in canonical else canonical
+
+
+def refuse_credentials(url: str) -> None:
+    """Raise UrlError, with reason `credentials`, if a user gives a web URL that has a user or password."""
+    if "@" not in url:
+        return
+    parsed = ""
+    with suppress(ValueError):
+        parsed = ada_url.join_url(url, "")
+    if parsed.startswith(_WEB) and _without_user(parsed) != parsed:
+        raise UrlError(url, "credentials")
+
+
+def _without_user(url: str) -> str:
+    """Return a parsed URL without user and password. An @ inside them is escaped."""
+    start = 7 if url[4] == ":" else 8
+    end = url.find("@", start, url.index("/", start))
+    return url if end < 0 else url[:start] + url[end + 1 :]
+
+
+def masked(url: str, *, is_parsed: bool = False) -> str:
+    """Return a URL, or what was meant as one, without user and password, to be shown."""
+    if "@" not in url or url.lower().startswith("mailto:"):
+        return url
+    return (_mask_user if is_parsed else _mask_all)(lambda found: f"{found[1] or ''}//***@", url)
 
 
 def _refused_because(url: str) -> str:
@@ -124,13 +144,7 @@ def _refused_because(url: str) -> str:
 
 
 def join(base: str, reference: str) -> str | None:
-    """Return the canonical URL of a reference on the page `base`, or None if it cannot be crawled.
-
-    None covers other schemes and hosts that cannot be read. The length is not checked: the caller compares `len(url)`
-    with the setting, and counts.
-
-    Cost: one call into ada, 2 µs. For many references of one page use `Joiner`.
-    """
+    """Return the canonical URL of a reference on the page `base`, of any length; None if it cannot be crawled."""
     try:
         joined = ada_url.join_url(base, reference)
     except ValueError:
@@ -138,38 +152,29 @@ def join(base: str, reference: str) -> str | None:
     if not joined.startswith(_WEB):
         return None
     if "#" in joined:
-        return joined[: joined.index("#")]
-    return joined
+        joined = joined[: joined.index("#")]
+    return _without_user(joined) if "@" in joined else joined
 
 
 @dataclass(slots=True)
 class LinkRoom:
-    """How many bytes a page's URLs may have, together and each. Counts what was left out."""
+    """Limits the bytes of a page's URLs, and counts omitted ones."""
 
     url_bytes_max: int = URL_MAX_BYTES
     bytes_left: int = 1 << 62
     parser_bytes_left: int = 1 << 62
-    """What the general parser may still read; it reads the whole base again with each reference."""
+    """For the general parser, which reads the whole base with each reference."""
 
     too_long: int = 0
     is_used_up: bool = False
 
 
 class Joiner:
-    """Joins the references of one page with its base URL; gives the same results as `join`, but faster.
-
-    Cost: 0.4 µs for a plain path such as `/a/b.html?c=d`, 0.7 to 1.3 µs if a host, `../` or blanks precede it,
-    otherwise that of `join`.
-    """
+    """Like `join`, but several times faster for many references of one page."""
 
     __slots__ = ("_base", "_directory", "_origin", "_path")
 
     def __init__(self, base: str) -> None:
-        """Set the base URL, canonical or not.
-
-        Raises:
-            UrlError: the base is not an http or https URL.
-        """
         self._base = canonicalize(base, url_max_bytes=max(len(base) * 12, URL_MAX_BYTES))
         self._origin = self._base[: self._base.index("/", 8)]
         self._path = self._base.partition("?")[0]
@@ -179,7 +184,6 @@ class Joiner:
         return f"Joiner({self._base!r})"
 
     def __call__(self, reference: str) -> str | None:
-        """Return the canonical URL, or None as `join` does."""
         plain = _match_plain(reference) or _match_plain(reference.strip(_STRIPPED))
         return self._put_together(plain) if plain else join(self._base, reference)
 
@@ -188,11 +192,7 @@ class Joiner:
     ) -> list[str]:
         """Return the canonical URLs of many references, in order and without repeats, skipping invalid ones.
 
-        Args:
-            references: as written on the page.
-            respell: called with a reference that is not plain, for instance with blanks around it or non-ASCII
-                characters. Returns what to join in its place, or None to skip it.
-            room: for the URLs; counts what is left out.
+        `respell` returns the spelling to join of a reference that is not plain, such as one with blanks, or None.
         """
         room = room or LinkRoom()
         longest, room_left = room.url_bytes_max, room.bytes_left
@@ -203,7 +203,7 @@ class Joiner:
                 room.is_used_up = True
                 break
             plain = _match_plain(reference)
-            if plain is not None and plain.lastindex == _ROOT:  # most are
+            if plain is not None and plain.lastindex == _ROOT:
                 url: str | None = origin + plain[_ROOT]
             else:
                 url = self._other(reference, plain, respell, room)
@@ -223,7 +223,7 @@ class Joiner:
     def _other(
         self, reference: str, plain: re.Match[str] | None, respell: Callable[[str], str | None], room: LinkRoom
     ) -> str | None:
-        """Return the URL of a reference that does not start at the root. Skips joining what can only be too long."""
+        """Return the URL of a reference that does not start at the root, unless it must become too long."""
         longest = room.url_bytes_max
         if plain is not None and len(reference) <= longest and len(self._base) <= longest:
             return self._put_together(plain)
@@ -238,7 +238,7 @@ class Joiner:
         return self(spelled)
 
     def _put_together(self, plain: re.Match[str]) -> str | None:
-        """Return the URL of a reference that `_match_plain` has matched; None if its host is invalid."""
+        """Return the URL of a plain reference, if its host is valid."""
         kind = plain.lastindex
         if kind == _ROOT:
             return self._origin + plain[_ROOT]
@@ -253,7 +253,6 @@ class Joiner:
         return self._path + plain[kind or 0]
 
     def _above(self, levels: int) -> str:
-        """Return the directory that many levels up, at most the root."""
         directory, root_bytes = self._directory, len(self._origin) + 1
         for _ in range(levels):
             if len(directory) == root_bytes:
@@ -263,7 +262,7 @@ class Joiner:
 
 
 def _is_no_name(reference: str) -> bool:
-    """Whether a reference has a host that cannot be a name and would be costly to parse."""
+    """Return whether a reference has an invalid host that is costly to parse."""
     found = _find_host(_without_breaks("", reference).lstrip(_STRIPPED))
     if found is None or len(found[1]) <= _LABEL_MAX:
         return False
@@ -273,7 +272,6 @@ def _is_no_name(reference: str) -> bool:
 
 @lru_cache(_ORIGINS_REMEMBERED)
 def _canonical_origin(written: str) -> str | None:
-    """Return scheme, host and port as in a canonical URL, or None if the host is invalid."""
     try:
         return _parsed(written)[:-1]
     except UrlError:
@@ -283,8 +281,7 @@ def _canonical_origin(written: str) -> str | None:
 def host_of(canonical: str) -> str:
     """Return the host of a canonical URL: the unit of queue and delay.
 
-    An IPv6 literal has no brackets. User, password and port are left out, and so is the single dot that may end a DNS
-    name.
+    An IPv6 literal has no brackets, a DNS name no final dot.
     """
     host = _host_and_port(canonical)
     if host[0] == "[":
@@ -294,17 +291,12 @@ def host_of(canonical: str) -> str:
 
 
 def authority_of(canonical: str) -> str:
-    """Return scheme, host and port of a canonical URL: the unit of robots rules.
-
-    For example `https://example.com` or `http://[::1]:8080`: with the port only if it is not the scheme's default,
-    without user and password, and without a final slash. A dot that ends the name stays, since this is the server that
-    will be asked.
-    """
+    """Return scheme, host and port of a canonical URL, such as `http://[::1]:8080`: the unit of robots rules."""
     return canonical[: canonical.index("/")] + "//" + _host_and_port(canonical)
 
 
 def _host_and_port(canonical: str) -> str:
     start = 7 if canonical[4] == ":" else 8
     netloc = canonical[start : canonical.index("/", start)]
-    # In a canonical URL, an @ inside user or password is escaped.
+    # An earlier version queued URLs with user and password; an @ inside them is escaped.
     return netloc.rpartition("@")[2] if "@" in netloc else netloc

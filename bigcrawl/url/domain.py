@@ -1,13 +1,10 @@
-"""Maps a host to its pay-level domain (PLD): the name somebody paid a registry for.
+"""Maps a host to its pay-level domain (PLD): the name that is paid for at a registry.
 
-The PLD decides which partition a URL belongs to, and the public-suffix list decides the PLD, so every node of a crawl
-must use the same copy of the list. The crawl record keeps that copy as `PublicSuffixes.text`, and a node that joins
-builds its own from it with `from_text`. Nothing here opens a connection or leaves a file behind.
+The PLD decides the partition, so all nodes of a crawl must use the same list, that of the crawl record.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from functools import cache, lru_cache
 from typing import Self
 
@@ -18,19 +15,17 @@ from bigcrawl.exceptions import ConfigError
 from bigcrawl.url.canonical import UrlError, canonicalize, host_of
 
 HOSTS_CACHED_MAX = 100_000
-"""Hosts whose PLDs are cached: about 20 MB. A look-up then takes 0.1 µs, otherwise 1 µs."""
 
-# The line in the list that separates the registries' suffixes from those of companies (github.io).
+# Separates registries' suffixes from companies' (github.io).
 _PRIVATE_PART = "// ===BEGIN PRIVATE DOMAINS==="
 
 
 class PublicSuffixes:
-    """A copy of the public-suffix list, and the PLDs it defines."""
-
-    def __init__(self, text: bytes, root: _Labels, hosts_cached_max: int) -> None:
+    def __init__(self, text: bytes, suffixes: frozenset[str], hosts_cached_max: int) -> None:
         self.text = text
-        """The list, one suffix a line, sorted, so that equal lists have equal bytes. About 130 KB, 42 packed."""
-        self._root = root
+        """Sorted, so that equal lists have equal bytes."""
+        self._suffixes = suffixes
+        self._labels_max = 1 + max(suffix.count(".") for suffix in suffixes)
         self._cached = lru_cache(hosts_cached_max)(self._look_up)
 
     def __repr__(self) -> str:
@@ -38,86 +33,55 @@ class PublicSuffixes:
 
     @classmethod
     def bundled(cls, *, private: bool = False, hosts_cached_max: int = HOSTS_CACHED_MAX) -> Self:
-        """Return the list of the installed tldextract.
-
-        Args:
-            private: whether suffixes of companies count too, so that each github.io site is a PLD.
-            hosts_cached_max: how many hosts' PLDs to cache.
-        """
+        """Return tldextract's list; `private` includes companies' suffixes, so that each github.io site is a PLD."""
         return cls.from_text(_bundled_text(), private=private, hosts_cached_max=hosts_cached_max)
 
     @classmethod
     def from_text(cls, text: bytes, *, private: bool = False, hosts_cached_max: int = HOSTS_CACHED_MAX) -> Self:
-        """Return a list made from the text of another one, or from a file of publicsuffix.org.
-
-        Raises:
-            ConfigError: the text contains no suffixes.
-        """
+        """Return a list from another's text, or from publicsuffix.org's file."""
         return cls(text, _parsed(text, private=private), hosts_cached_max)
 
     def pld(self, host: str) -> str:
-        """Return the PLD of a host, in the spelling that `host_of` returns.
+        """Return the PLD of a host as spelled by `host_of`.
 
-        IP literals, single labels and public suffixes are their own PLD. A suffix missing from the list counts as one
-        label, which is the list's own rule: `a.b.internal` belongs to `b.internal`.
+        IP literals, single labels and public suffixes are their own PLD. An unknown suffix counts as one label:
+        `a.b.internal` belongs to `b.internal`.
         """
         return self._cached(host)
 
     def _look_up(self, host: str) -> str:
         if ":" in host or "." not in host or host.rpartition(".")[2].isdigit():
-            return host  # in a canonical URL, only IPv4 literals have a last label of digits
+            return host  # only IPv4 literals end in digits
         labels = host.rstrip(".").split(".")
-        suffix_labels = self._root.suffix_labels(labels)
+        suffix_labels = self._suffix_labels(labels)
         if not suffix_labels:
             return ".".join(host.rsplit(".", 2)[-2:])
         is_below = suffix_labels < len(labels) and labels[-suffix_labels - 1]
         return ".".join(labels[-suffix_labels - 1 :]) if is_below else host
 
+    def _suffix_labels(self, labels: list[str]) -> int:
+        """Return how many of the last labels are a public suffix.
 
-@dataclass(slots=True)
-class _Labels:
-    """The suffixes of a list as a tree: from a label to those that stand before it."""
-
-    before: dict[str, _Labels] = field(default_factory=dict)
-    is_suffix: bool = False
-
-    def add(self, suffix: str) -> None:
-        """Add a suffix; `*` stands for any label, `!` begins one that is an exception to it."""
-        node = self
-        for label in reversed(suffix.split(".")):
-            node = node.before.setdefault(label, _Labels())
-        node.is_suffix = True
-
-    def suffix_labels(self, labels: list[str]) -> int:
-        """Return how many of the last labels are a public suffix; 0 if the list has none for them.
-
-        Labels are compared as they stand: decoding one of a host takes up to 100 µs, and a page may name 20,000.
+        `*` stands for any label, and `!` begins an exception. Labels are not decoded, which takes up to 100 µs each.
         """
-        node, found = self, 0
-        for count, label in enumerate(reversed(labels), 1):
-            below = node.before.get(label)
-            if below is None:
-                if "*" in node.before:
-                    return count - 1 if "!" + label in node.before else count
-                break
-            node = below
-            if node.is_suffix:
+        found, name = 0, ""
+        for count, label in enumerate(reversed(labels[-self._labels_max :]), 1):
+            any_label, name = f"*.{name}", f"{label}.{name}" if name else label
+            if name in self._suffixes:
+                found = count
+            elif any_label in self._suffixes:
+                if "!" + name in self._suffixes:
+                    return count - 1
                 found = count
         return found
 
 
-def _tree(suffixes: list[str]) -> _Labels:
-    """Return suffixes as a tree, each as it is written and as the hosts of canonical URLs have it."""
-    root = _Labels()
-    for suffix in suffixes:
-        root.add(suffix)
-        if not suffix.isascii():
-            root.add(".".join(map(_as_in_hosts, suffix.split("."))))
-    return root
+def _in_hosts(suffixes: list[str]) -> frozenset[str]:
+    spelled = (".".join(map(_as_in_hosts, suffix.split("."))) for suffix in suffixes if not suffix.isascii())
+    return frozenset((*suffixes, *spelled))
 
 
 def _as_in_hosts(label: str) -> str:
-    """Return the A-label of a label; one that is ASCII, or that no host can have, as it is."""
     if label.isascii():
         return label
     mark = "!" if label.startswith("!") else ""
@@ -129,7 +93,7 @@ def _as_in_hosts(label: str) -> str:
 
 @cache
 def _bundled_text() -> bytes:
-    # Not by extractors, which make a tree of the list, twice: a tenth of a crawl's start.
+    # Extractors would take a tenth of a crawl's start.
     found = get_suffix_lists(DiskCache(None), (), None, fallback_to_snapshot=True)
     registries, companies = map(set, found)
     companies -= registries
@@ -137,10 +101,9 @@ def _bundled_text() -> bytes:
 
 
 @lru_cache(2)
-def _parsed(text: bytes, *, private: bool) -> _Labels:
-    """Parse a list. The crawls of a process usually share one."""
+def _parsed(text: bytes, *, private: bool) -> frozenset[str]:
     registries, companies = extract_tlds_from_suffix_list(text.decode("utf-8", "replace"))
     suffixes = registries + companies * private
     if not suffixes:
         raise ConfigError(f"a public-suffix list of {len(text)} bytes contains no suffix")
-    return _tree(suffixes)
+    return _in_hosts(suffixes)

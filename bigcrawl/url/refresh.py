@@ -1,7 +1,4 @@
-"""Reads what a refresh says, in `<meta http-equiv="refresh" content="0; url=/next">` or a header, as browsers do.
-
-Source: HTML standard, "shared declarative refresh steps".
-"""
+"""Parses a refresh of a page or header (HTML standard, "shared declarative refresh steps")."""
 
 from __future__ import annotations
 
@@ -9,7 +6,6 @@ import re
 from typing import NamedTuple
 
 _BLANK = r"[\t\n\f\r ]*+"
-# A number of seconds, followed by a ; or , or a blank.
 _after_seconds = re.compile(
     rf"{_BLANK}([0-9]*+)(?:(?<=[0-9])|(?=\.))[0-9.]*+(?=[;,\t\n\f\r ]){_BLANK}[;,]?+{_BLANK}"
 ).match
@@ -20,17 +16,14 @@ SECONDS_DIGITS_MAX = 9
 
 
 class Refresh(NamedTuple):
-    """After how many seconds, and the reference to what; empty: to the page itself."""
+    """An empty target is the page itself."""
 
     seconds: int
     target: str
 
 
 def refresh_in(content: str) -> Refresh:
-    """Return what a refresh says, with its reference as written.
-
-    `url=` may be missing, and so may the quotes around the reference, or the second one.
-    """
+    """Return a refresh with its reference as written; `url=` and quotes may be missing."""
     seconds = _after_seconds(content)
     if seconds is None:
         return Refresh(0, "")

@@ -1,7 +1,6 @@
-"""Base 32 of SHA-1 digests, as WARC files have them: RFC 4648 §6, 32 letters and digits for 20 bytes.
+"""Base 32 of SHA-1 digests (RFC 4648 §6), for three digests per page.
 
-The standard library encodes letter by letter, and there are three digests a page. Here all groups of five bits move at
-once, as one large integer: halves move apart, then the halves of each half, until every group has a byte of its own.
+An integer moves all groups of five bits at once: halves move apart, then their halves, until each group has a byte.
 """
 
 from __future__ import annotations
@@ -13,7 +12,6 @@ _CODE_BYTES = _DIGEST_BITS // _GROUP_BITS
 
 
 def _steps() -> list[tuple[int, int, int]]:
-    """Return for each halving: the bits that stay, the bits that move up, and by how much."""
     steps = []
     width, room = _DIGEST_BITS, _CODE_BYTES * 8
     while width > _GROUP_BITS:
@@ -33,7 +31,7 @@ def _steps() -> list[tuple[int, int, int]]:
 
 
 def encode_sha1(digest: bytes) -> bytes:
-    """Return the base 32 form of 20 bytes, in a quarter of the time of `base64.b32encode`."""
+    """Return the base 32 form of 20 bytes, four times faster than `base64.b32encode`."""
     bits = int.from_bytes(digest, "big")
     bits = bits & _LOW_80 | (bits & _HIGH_80) << _UP_80
     bits = bits & _LOW_40 | (bits & _HIGH_40) << _UP_40

@@ -1,9 +1,8 @@
-"""Tells a directory of WARC files from what else may come to be at its path, as when a disk is unmounted.
+"""The mark of a directory of WARC files, which is missing when its disk is unmounted.
 
-The directory has a file ``.bigcrawl``. Its first line is the directory's id. Each further line is the URL of a store
-that is a directory and has a file ``.bigcrawl-<id>`` since the first file was moved there.
-
-A record of ids elsewhere, a line ``<id> <directory>`` for each, tells the next start which directory it was.
+The first line of ``.bigcrawl`` is the directory's id. Each further line is the URL of a store that is a directory and
+has a file ``.bigcrawl-<id>``. A file elsewhere records a line ``<id> <directory>``, so that the next start notices
+another directory.
 """
 
 from __future__ import annotations
@@ -24,13 +23,11 @@ _ID_CHARS: Final = 16
 
 
 class DirectoryMark:
-    """The mark of one directory, with the permissions `mode`. All methods raise OSError if the disk refuses.
-
-    `record` is a file whose directory may be missing; then nothing is recorded.
-    """
+    """The mark of one directory. Nothing is recorded if the directory of `record` is missing."""
 
     def __init__(self, directory: Path, mode: int = FILE_MODE, record: Path | None = None) -> None:
         self._mode = mode
+        self.directory = directory
         self._path = directory / MARK
         self._record = record
         self._is_recorded = False
@@ -40,11 +37,10 @@ class DirectoryMark:
         return f"<DirectoryMark {self._path} {self._id}>"
 
     def exists(self) -> bool:
-        """Whether a crawl has marked the directory."""
         return self._path.exists()
 
     def require(self) -> str:
-        """Return the id, made if the directory has none yet. If one is known, fail unless it is there and the same."""
+        """Return the id, a new one for a new directory. Raise FileNotFoundError if a known id is missing or differs."""
         lines = self._lines()
         known = self._id or self._recorded()
         if not known and not lines:
@@ -63,11 +59,9 @@ class DirectoryMark:
         return self._id
 
     def has_store(self, url: str) -> bool:
-        """Whether files were moved to this store before."""
         return url in self._lines()[1:]
 
     def note_store(self, url: str) -> None:
-        """Record that the store has its mark."""
         fd = os.open(self._path, os.O_WRONLY | os.O_APPEND)
         try:
             os.write(fd, f"{url}\n".encode())
@@ -82,7 +76,6 @@ class DirectoryMark:
             return []
 
     def _recorded(self) -> str:
-        """The id that this directory had last; empty if none is recorded."""
         self._is_recorded = False
         if self._record is None or not self._record.exists():
             return ""
@@ -93,7 +86,7 @@ class DirectoryMark:
 
     def _note(self) -> None:
         if self._record is not None and self._record.parent.exists():
-            with open(self._record, "a", opener=opener) as file:  # a line of its own, also behind half of one
+            with open(self._record, "a", opener=opener) as file:  # even after a torn line
                 file.write(f"\n{self._id} {self._place}\n")
                 file.flush()
                 os.fsync(file.fileno())

@@ -1,11 +1,7 @@
-"""The system calls that change WARC files and their indexes; a single seam, so that tests can make the disk fail.
+"""The system calls that change WARC files and their indexes: a single seam, so that tests can make the disk fail.
 
-What a power cut leaves of them, on any file system that keeps the order of a directory's changes:
-
-- the bytes of a file up to its last `sync`, and of later ones any part;
-- the names of a directory as of its last `sync_directory`, and of later changes those before some moment.
-
-So a file is forced to the medium first, then its name, and the file that it replaces is removed after both.
+A power cut may lose bytes since the last `sync`, and names since the last `sync_directory`. So a file is synced before
+its name, and the file that it replaces is removed last.
 """
 
 from __future__ import annotations
@@ -25,6 +21,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 WARC_SUFFIX: Final = ".warc.gz"
+READ_SUFFIXES: Final = (WARC_SUFFIX, ".warc", ".warc.zst", ".arc.gz", ".arc")
 OPEN_SUFFIX = ".open"
 LOCKS_REMEDY: Final = "mount it with locks (flock), or take a directory that has them"
 _BUFFER_BYTES: Final = 256 << 10
@@ -33,45 +30,31 @@ _GONE: Final = frozenset((errno.ENOENT, errno.ESTALE))
 
 
 class Files(Protocol):
-    """The disk operations that change files. Every call may raise OSError."""
+    def create(self, path: Path) -> int: ...
 
-    def create(self, path: Path) -> int:
-        """Create a new file for appending and return its descriptor; FileExistsError if there is one."""
+    def open(self, path: Path) -> int: ...
 
-    def open(self, path: Path) -> int:
-        """Open a file to read and to shorten it, and return its descriptor."""
-
-    def write(self, fd: int, data: memoryview) -> int:
-        """Append part of `data` and return how many bytes."""
+    def write(self, fd: int, data: memoryview) -> int: ...
 
     def truncate(self, fd: int, size: int) -> None: ...
 
     def sync(self, fd: int) -> None: ...
 
-    def sync_directory(self, path: Path) -> None:
-        """Force a directory's entries to the medium."""
+    def sync_directory(self, path: Path) -> None: ...
 
-    def is_at(self, fd: int, path: Path) -> bool:
-        """Whether the open file still has this name."""
+    def is_at(self, fd: int, path: Path) -> bool: ...
 
     def touch(self, fd: int) -> None:
-        """Set the file's time of change to the file system's present."""
+        """Set the modification time by the file system's clock."""
 
     def close(self, fd: int) -> None: ...
 
-    def rename(self, source: Path, target: Path) -> None:
-        """Rename a file durably."""
+    def rename(self, source: Path, target: Path) -> None: ...
 
     def remove(self, path: Path) -> None: ...
 
 
 class OsFiles:
-    """The operating system's implementation.
-
-    Args:
-        mode: of new files, minus the process's umask.
-    """
-
     def __init__(self, mode: int = FILE_MODE) -> None:
         self._mode = mode
 
@@ -123,11 +106,7 @@ class OsFiles:
 
 
 def lock_named(fd: int, path: Path) -> bool:
-    """Lock the file without waiting. False if it is locked already, or if `path` refers to another file by now.
-
-    Raises:
-        OSError: for instance, the file system has no locks.
-    """
+    """Lock the file without waiting; False if it is locked already, or if `path` now refers to another file."""
     try:
         fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
@@ -143,7 +122,6 @@ def lock_named(fd: int, path: Path) -> bool:
 
 
 def lacks_locks(directory: Path) -> bool:
-    """Whether a directory's file system refuses to lock files. False if that cannot be tried, as on a full disk."""
     try:
         with tempfile.TemporaryFile(dir=directory) as file:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -154,7 +132,7 @@ def lacks_locks(directory: Path) -> bool:
 
 @contextmanager
 def written_through(files: Files, path: Path) -> Iterator[BinaryIO]:
-    """Create a file and yield it for writing. After the block its bytes are on the medium, but perhaps not its name."""
+    """Create a file for writing, and sync it, but not its name, after the block."""
     fd = files.create(path)
     try:
         with io.BufferedWriter(_Raw(files, fd), _BUFFER_BYTES) as file:
@@ -165,8 +143,6 @@ def written_through(files: Files, path: Path) -> Iterator[BinaryIO]:
 
 
 class _Raw(io.RawIOBase):
-    """Hands what is written to `Files.write`."""
-
     def __init__(self, files: Files, fd: int) -> None:
         self._files = files
         self._fd = fd
@@ -180,18 +156,14 @@ class _Raw(io.RawIOBase):
 
 @contextmanager
 def locked(path: Path) -> Iterator[bool]:
-    """Lock a sealed file, as is done to index, upload or rewrite it. Yield False if it is locked already, or gone.
-
-    Raises:
-        OSError: the file cannot be opened.
-    """
+    """Lock a sealed file; yield False if it is locked already or gone."""
     try:
         fd = os.open(path, os.O_RDWR)
     except FileNotFoundError:
         yield False
         return
     except OSError:
-        fd = os.open(path, os.O_RDONLY)  # somebody else's, or on a medium that is only read
+        fd = os.open(path, os.O_RDONLY)  # not writable for us
     try:
         yield lock_named(fd, path)
     finally:
@@ -200,7 +172,7 @@ def locked(path: Path) -> Iterator[bool]:
 
 @contextmanager
 def locked_directory(directory: Path) -> Iterator[bool]:
-    """Lock a directory without waiting. Yield False if another process holds it, or it is gone."""
+    """Lock a directory without waiting; yield False if it is locked already or gone."""
     try:
         fd = os.open(directory, os.O_RDONLY | os.O_DIRECTORY)
     except FileNotFoundError:
@@ -213,5 +185,5 @@ def locked_directory(directory: Path) -> Iterator[bool]:
 
 
 def beside(path: Path, suffix: str) -> Path:
-    """Return the name of a file that belongs to a WARC file: X.warc.gz and .cdxj give X.cdxj."""
+    """Return the name of a WARC file's companion: X.cdxj of X.warc.gz, X.arc.cdxj of X.arc."""
     return path.with_name(path.name.removesuffix(WARC_SUFFIX) + suffix)

@@ -1,68 +1,265 @@
-"""Packs a WARC record as a gzip member, and unpacks the members of a file one after another, in pieces.
+"""Packs a WARC record as a gzip member, and divides files into records, also past damage.
 
-Memory: two buffers of `CHUNK` bytes, whatever the size of a file or a member.
+Damage costs only the record that it hits: the next record is searched for. A page may contain records, so the next one
+must name the same warcinfo record as the one before, which pages cannot know.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, BinaryIO, Protocol
+import importlib
+import os
+import re
+import struct
+import sys
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any, BinaryIO, Final, NamedTuple, Protocol
 
 from isal import igzip_lib, isal_zlib
 
+from bigcrawl.exceptions import ConfigError
+from bigcrawl.warc.heads import FEW_HEAD_BYTES, HEAD_BYTES_MAX, find_starts, length_of, record_head
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
+    from pathlib import Path
 
-# Large enough to make the cost of a call negligible, small enough to check often whether to stop.
+# Small enough to check often whether to stop.
 CHUNK = 256 * 1024
+TORN: Final = "torn"
 # isal's stub declares its exception as an instance.
 _BadGzipError: type[Exception] = igzip_lib.error  # type: ignore[assignment]
-
-
-# On a page of 21 KB isal's level 2 costs a quarter of zlib's default level, for files 3 % larger.
+# A quarter of zlib's cost, for files 3 % larger.
 _GZIP_LEVEL = 2
 _GZIP_WBITS = 31
+_GZIP_MARK: Final = b"\x1f\x8b"
+_ZSTD: Final = b"\x28\xb5\x2f\xfd"
+_ZSTD_DICTIONARY: Final = b"\x5d\x2a\x4d\x18"  # the skippable frame that a .warc.zst may begin with
+_DICTIONARY_BYTES_MAX: Final = 16 << 20
+_PROBE_BYTES: Final = 4_096
+_LINE_ENDS_MAX: Final = 8
 
 
 def pack_member(record: bytes) -> bytes:
-    """Return a record as a gzip member."""
     return isal_zlib.compress(record, _GZIP_LEVEL, _GZIP_WBITS)
 
 
 class Sink(Protocol):
-    """Receives the unpacked bytes of a member. Raises ValueError if they are invalid."""
-
     def feed(self, piece: bytes) -> None: ...
 
-    def end(self) -> None: ...
+    def end(self) -> str:
+        """Return the fault of a whole member, if any."""
 
 
-def member_ends(file: BinaryIO, sink: Callable[[], Sink]) -> Iterator[int]:
-    """Unpack gzip members one after another, each into a new sink; yield the offset after each.
+class Unpacker(Protocol):
+    needs_input: bool
+    eof: bool
+    unused_data: bytes
 
-    Raises:
-        EOFError: the file ends within a member.
-        ValueError: a member is damaged, or its sink rejects it.
+    def decompress(self, data: bytes, _max_length: int, /) -> bytes: ...
+
+
+class Span(NamedTuple):
+    """A part of a file: one record, or other bytes with a `problem`. `is_whole`: the member can be unpacked."""
+
+    begin: int
+    end: int
+    problem: str = ""
+    is_whole: bool = True
+
+
+class Packing(NamedTuple):
+    """How the records of a file are packed; without `unpacker` they are not.
+
+    `mark` is a pattern of the first bytes of a member, `skips_empty` tells whether members may be empty.
     """
+
+    unpacker: Callable[[], Unpacker] | None
+    errors: tuple[type[Exception], ...] = ()
+    mark: bytes = b""
+    skips_empty: bool = False
+
+
+_PLAIN: Final = Packing(None)
+GZIP: Final = Packing(
+    lambda: igzip_lib.IgzipDecompressor(igzip_lib.DECOMP_GZIP),
+    (_BadGzipError,),
+    rb"\x1f\x8b\x08[\x00-\x1f]",
+)
+
+
+def packing_of(path: Path) -> Packing:
+    """Return how a file is packed, by its first bytes or its name."""
+    with path.open("rb") as file:
+        begin = file.read(HEAD_BYTES_MAX)
+        if begin.startswith(_GZIP_MARK):
+            return GZIP
+        if begin.startswith((_ZSTD, _ZSTD_DICTIONARY)):
+            return _zstd_packing(path, file)
+    if path.suffix == ".zst" and begin:
+        return _zstd_packing(path, None)
+    return _PLAIN if path.suffix in (".warc", ".arc") or record_head(begin) is not None else GZIP
+
+
+def spans(file: BinaryIO, sink: Callable[[], Sink], packing: Packing = GZIP, at: int = 0) -> Iterator[Span]:
+    """Divide a file into spans from an offset, and feed each record to a new sink. Only OSError is raised."""
+    if packing.unpacker is None:
+        return _plain_spans(file, sink, at)
+    return _member_spans(file, sink, packing, at)
+
+
+def _member_spans(file: BinaryIO, sink: Callable[[], Sink], packing: Packing, begin: int) -> Iterator[Span]:
+    unpacker, errors = packing.unpacker, packing.errors
+    assert unpacker is not None
+    file.seek(begin)
+    before = -1
     data = file.read(CHUNK)
-    offset = len(data)
+    offset = begin + len(data)
     while data:
-        member = igzip_lib.IgzipDecompressor(igzip_lib.DECOMP_GZIP)
+        member = unpacker()
         checker = sink()
-        while not member.eof:
-            if member.needs_input and not data:
-                data = file.read(CHUNK)
-                offset += len(data)
-                if not data:
-                    raise EOFError
-            try:
+        problem = ""
+        is_empty = True
+        try:
+            while not member.eof:
+                if member.needs_input and not data:
+                    data = file.read(CHUNK)
+                    offset += len(data)
+                    if not data:
+                        problem = TORN
+                        break
                 piece = member.decompress(data, CHUNK)
-            except _BadGzipError as error:
-                raise ValueError(f"cannot be unpacked ({error})") from error
-            data = b""
-            checker.feed(piece)
-        checker.end()
+                data = b""
+                checker.feed(piece)
+                is_empty = is_empty and not piece
+        except errors as error:
+            problem = f"cannot be unpacked ({error})"
+        if problem:
+            found = _next_member(file, begin + 1, packing, _warcinfo_at(file, before, packing))
+            if found is None:
+                yield Span(begin, file.seek(0, os.SEEK_END), problem, False)
+                return
+            yield Span(begin, found, "cannot be unpacked" if problem == TORN else problem, False)
+            begin = file.seek(found)
+            data = file.read(CHUNK)
+            offset = begin + len(data)
+            continue
         data = member.unused_data
-        yield offset - len(data)
+        end = offset - len(data)
+        if not (is_empty and packing.skips_empty):
+            yield Span(begin, end, checker.end())
+            before = begin
+        begin = end
         if not data:
+            file.seek(offset)
             data = file.read(CHUNK)
             offset += len(data)
+
+
+def _next_member(file: BinaryIO, at: int, packing: Packing, warcinfo: bytes) -> int | None:
+    """Return the offset of the next member with a record of this warcinfo."""
+    find = re.compile(packing.mark, re.DOTALL).finditer
+    while True:
+        file.seek(at)
+        data = file.read(CHUNK)
+        for mark in find(data):
+            head = _beginning(data[mark.start() : mark.start() + _PROBE_BYTES], packing)
+            if head and not _is_record(head, warcinfo):  # may be cut
+                file.seek(at + mark.start())
+                head = _beginning(file.read(HEAD_BYTES_MAX), packing)
+            if _is_record(head, warcinfo):
+                return at + mark.start()
+        if len(data) < CHUNK:
+            return None
+        at += CHUNK - 3
+
+
+def _beginning(data: bytes, packing: Packing) -> bytes:
+    assert packing.unpacker is not None
+    try:
+        return packing.unpacker().decompress(data, HEAD_BYTES_MAX)
+    except packing.errors:
+        return b""
+
+
+def _warcinfo_at(file: BinaryIO, offset: int, packing: Packing) -> bytes:
+    if offset < 0:
+        return b""
+    file.seek(offset)
+    data = file.read(HEAD_BYTES_MAX)
+    found = record_head(_beginning(data, packing) if packing.unpacker else data)
+    return _warcinfo_of(found[0]) if found else b""
+
+
+def _warcinfo_of(fields: dict[bytes, bytes]) -> bytes:
+    is_one = fields.get(b"warc-type") == b"warcinfo"
+    return fields.get(b"warc-record-id" if is_one else b"warc-warcinfo-id", b"")
+
+
+def _is_record(begin: bytes, warcinfo: bytes) -> bool:
+    found = record_head(begin)
+    return found is not None and (not warcinfo or _warcinfo_of(found[0]) == warcinfo)
+
+
+def _plain_spans(file: BinaryIO, sink: Callable[[], Sink], begin: int) -> Iterator[Span]:
+    size = file.seek(0, os.SEEK_END)
+    before = -1
+    while begin < size:
+        file.seek(begin)
+        found = record_head(file.read(HEAD_BYTES_MAX))
+        warcinfo = _warcinfo_of(found[0]) if found else _warcinfo_at(file, before, _PLAIN)
+        end = _plain_end(file, begin + found[1], length_of(found[0]), size) if found else None
+        if end is None:
+            end = _next_plain(file, begin + 1, warcinfo)
+        if found is None:
+            yield Span(begin, end or size, "no record begins there", False)
+        elif end is None:
+            yield Span(begin, size, TORN, False)
+        else:
+            checker = sink()
+            file.seek(begin)
+            for at in range(begin, end, CHUNK):
+                checker.feed(file.read(min(CHUNK, end - at)))
+            yield Span(begin, end, checker.end())
+            before = begin
+        begin = end or size
+
+
+def _plain_end(file: BinaryIO, block_at: int, told: int | None, size: int) -> int | None:
+    """Return the end of a record by its length, if a record can end there."""
+    if told is None or block_at + told > size:
+        return None
+    file.seek(block_at + told)
+    behind = file.read(HEAD_BYTES_MAX)
+    ends = len(behind[:_LINE_ENDS_MAX]) - len(behind[:_LINE_ENDS_MAX].lstrip(b"\r\n"))
+    is_end = not behind[ends:] or behind.startswith((b"\r\n\r\n", b"\n\n")) or record_head(behind[ends:]) is not None
+    return block_at + told + ends if is_end else None
+
+
+def _next_plain(file: BinaryIO, at: int, warcinfo: bytes) -> int | None:
+    while True:
+        file.seek(at)
+        data = file.read(CHUNK)
+        for start in find_starts(data, 1):
+            if _is_record(data[start.start() : start.start() + FEW_HEAD_BYTES], warcinfo):
+                return at + start.start()
+        if len(data) < CHUNK:
+            return None
+        at += CHUNK - HEAD_BYTES_MAX
+
+
+def _zstd_packing(path: Path, file: BinaryIO | None) -> Packing:
+    try:
+        zstd: Any = importlib.import_module("compression.zstd" if sys.version_info >= (3, 14) else "backports.zstd")
+    except ImportError:
+        raise ConfigError(f"{path} is packed by zstd: pip install 'bigcrawl[zstd]'") from None
+    dictionary = None
+    if file is not None:
+        file.seek(0)
+        mark, size = struct.unpack("<4sI", file.read(8).ljust(8, b"\0"))
+        if mark == _ZSTD_DICTIONARY and size <= _DICTIONARY_BYTES_MAX:
+            content = file.read(size)
+            with suppress(zstd.ZstdError, ValueError):  # then every record is reported as damaged
+                if content.startswith(_ZSTD):
+                    content = zstd.ZstdDecompressor().decompress(content, _DICTIONARY_BYTES_MAX)
+                dictionary = zstd.ZstdDict(content)
+    return Packing(lambda: zstd.ZstdDecompressor(dictionary), (zstd.ZstdError,), re.escape(_ZSTD), skips_empty=True)

@@ -1,4 +1,4 @@
-"""Finds the page of a URL in WARC files without an index, by reading and unpacking files from the start."""
+"""Finds the page of a URL in WARC files without an index, by reading them from the start."""
 
 from __future__ import annotations
 
@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from bigcrawl.exceptions import CorruptionError
 from bigcrawl.warc.files import OPEN_SUFFIX, WARC_SUFFIX
-from bigcrawl.warc.record_heads import head_fields, record_heads
+from bigcrawl.warc.heads import head_fields
+from bigcrawl.warc.record_heads import record_heads
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -16,21 +17,10 @@ if TYPE_CHECKING:
 
 _PAGES = (b"response", b"revisit")
 _find_locations = re.compile(rb"^location:[ \t]*+([^\r\n]*)", re.IGNORECASE | re.MULTILINE).findall
-_MARGIN_S = 2.0  # file times come from the kernel's clock, outcomes from the node's
+_MARGIN_S = 2.0
 
 
 class StoredPage(NamedTuple):
-    """Where a response is stored.
-
-    Attributes:
-        path: the file.
-        offset: of its gzip member.
-        size: bytes of the member.
-        date: when it was fetched, as in the record.
-        locations: the Location headers.
-        referrer: the request's Referer; empty if there is none, or the request is not in the file.
-    """
-
     path: Path
     offset: int
     size: int
@@ -40,20 +30,19 @@ class StoredPage(NamedTuple):
 
 
 def find_page(directory: Path, is_wanted: Callable[[bytes], bool], ended_s: float) -> StoredPage | None:
-    """Return the last stored response of a URL whose fetch ended at `ended_s` (Unix time), or None.
+    """Return the last stored response of a URL whose fetch ended at `ended_s`, a Unix time.
 
-    Cost: reads all files written to since then, some 3 s a gibibyte; 64 KiB of memory.
+    Reads all files changed since then.
     """
-    # Files being written come first: one that gets its final name meanwhile is found under that.
+    # Open files first: one may be sealed meanwhile.
     paths = [path for end in (f"{WARC_SUFFIX}{OPEN_SUFFIX}", WARC_SUFFIX) for path in directory.glob(f"*{end}")]
     pages = (_last_in(path, is_wanted, ended_s - _MARGIN_S) for path in paths)
     return max(filter(None, pages), key=lambda page: page.date, default=None)
 
 
 def _last_in(path: Path, is_wanted: Callable[[bytes], bool], since_s: float) -> StoredPage | None:
-    """Return the last wanted page of a file that was written to since some time; None if an uploader has moved it."""
     found, found_id = None, b""
-    with suppress(CorruptionError, FileNotFoundError):  # what comes before the damage is read
+    with suppress(CorruptionError, FileNotFoundError):
         if path.stat().st_mtime < since_s:
             return None
         for record in record_heads(path):
@@ -65,6 +54,6 @@ def _last_in(path: Path, is_wanted: Callable[[bytes], bool], since_s: float) -> 
             is_page = fields.get(b"warc-type") in _PAGES
             if is_page and is_wanted(fields.get(b"warc-target-uri", b"").strip(b"<>")):
                 found_id = fields.get(b"warc-record-id", b"")
-                date = fields[b"warc-date"].decode("latin-1")
+                date = fields.get(b"warc-date", b"").decode("latin-1")
                 found = StoredPage(path, record.offset, record.size, date, _find_locations(head), "")
     return found

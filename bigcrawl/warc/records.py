@@ -1,33 +1,24 @@
-"""Converts exchanges to WARC/1.1 records: pure functions from values to bytes.
+"""Converts exchanges to WARC/1.1 records.
 
-What is kept exactly (the fidelity contract):
+Kept exactly: response body after de-chunking, with its content encoding; request body; names, values and number of all
+headers in Scrapy's order; URL without fragment, method, status, server address, time to the millisecond.
 
-- the response body as received after de-chunking, content encoding untouched;
-- the request body;
-- names, values, and number of all headers, in the order in which Scrapy keeps them;
-- URL (without its fragment), method, status, the server's address, and the time to the millisecond.
+Not kept, because Scrapy does not keep it or replay would break on it:
 
-What is not, because Scrapy does not keep it or because replay would break on it:
-
-- Header names have Scrapy's case (``Etag``), and headers of one name stand together. Scrapy's default handler drops
-  hop-by-hop response headers (``Connection``, ``Transfer-Encoding``) before other code can see them.
-- The reason phrase is the registered one for the status, or empty, unless the exchange has one.
-- Chunking is removed, so ``Transfer-Encoding`` would be wrong: it is renamed ``X-Crawler-Transfer-Encoding``. A
-  ``Content-Length`` that does not match the body (truncated, or wrong from the start) is renamed
-  ``X-Crawler-Content-Length``, and the true one takes its place. If a body is not allowed (HEAD, 1xx, 204, 304), it
-  stays. These are the names Common Crawl uses.
-- The request line has the origin form, even if a proxy was sent the absolute one. ``Host`` and ``Content-Length``,
-  which download handlers add late, are added. ``Proxy-Authorization`` is left out: it is the operator's secret and not
-  the server's.
-- HTTP/2 and later messages are written as HTTP/1.1, the only version that readers parse; ``WARC-Protocol`` names the
-  real one.
+- Header names have Scrapy's case (``Etag``), and headers of one name are adjacent. Scrapy's default handler drops
+  hop-by-hop response headers.
+- The reason phrase is the registered one for the status, unless the exchange has one.
+- ``Transfer-Encoding``, and a ``Content-Length`` that does not match the body, get the prefix ``X-Crawler-``, as in
+  Common Crawl; the true length is added. If a body is not allowed (HEAD, 1xx, 204, 304), the length stays.
+- The request line has the origin form, even for a proxy. ``Host`` and ``Content-Length``, which download handlers add
+  late, are added. ``Authorization``, ``Proxy-Authorization``, and user and password of a URL are left out as secrets of
+  the operator.
+- HTTP/2 and later are written as HTTP/1.1, which readers parse; ``WARC-Protocol`` names the real protocol.
 - Line breaks inside a header become spaces (RFC 9112 §5.2), so that no server can forge a record.
 
-Payload and block digests cover the bytes in the record. A request names its response in ``WARC-Concurrent-To``. The
-response stands first, so that a tail cut between the two keeps the page.
-
-A response whose payload is in an earlier record may be a ``revisit`` instead: the headers without the body, with the
-digest of the payload, and target, date and id of that record (WARC/1.1 §6.7, identical-payload-digest).
+Payload and block digests cover the bytes in the record. The response precedes its request (``WARC-Concurrent-To``), so
+that a tail cut between them keeps the page. A copy may be a ``revisit``: headers without body, payload digest, and
+target, date and id of the original (WARC/1.1 §6.7, identical-payload-digest).
 """
 
 from __future__ import annotations
@@ -52,33 +43,30 @@ Truncation = Literal["length", "time", "disconnect", "unspecified"]
 _VERSION_LINE = b"WARC/1.1"
 _DEFAULT_PORTS = {b"http": b":80", b"https": b":443"}
 _UNSAFE_IN_URL = re.compile(r"[^\x21-\x7e]")
-# Everything printable: only blanks, controls and non-ASCII characters must be escaped, nothing else may change.
 _KEPT_IN_URL = "".join(map(chr, range(0x21, 0x7F)))
-# Scheme, authority without user and password, and the rest, of the result of `_target`.
-_split_target = re.compile(rb"([^:]*)://(?:[^/?]*@)?([^/?]*)(.*)", re.DOTALL).fullmatch
+_split_target = re.compile(rb"([^:]*)://([^/?]*)(.*)", re.DOTALL).fullmatch
+_without_user = re.compile(r"(?<=://)[^/?#]*@").sub
+_SECRETS: Final = frozenset({b"authorization", b"proxy-authorization"})
 _BODYLESS_STATUSES = frozenset({204, 304, *range(100, 200)})
-# RFC 9110 §8.6: a client sends the length of an empty body if the method expects one.
+# RFC 9110 §8.6: these send the length of an empty body.
 _METHODS_WITH_BODY = frozenset({"POST", "PUT", "PATCH"})
 SAME_PAYLOAD: Final = b"http://netpreserve.org/warc/1.1/revisit/identical-payload-digest"
 
 
 class Exchange(NamedTuple):
-    """A request and its response, as sent over the wire.
-
-    A tuple, because there is one a page: a frozen dataclass takes more than twice as long to make.
+    """A request and its response, as sent over the wire; a tuple, because a dataclass takes twice as long to make.
 
     Attributes:
-        url: absolute http or https URL; a fragment is ignored.
-        request_headers: without those that a download handler adds late (``Host``, ``Content-Length``).
-        reason: the reason phrase; None: the registered one.
+        request_headers: without late ones (``Host``, ``Content-Length``).
+        reason: None: the registered phrase.
         protocol: ``HTTP/1.1``, ``HTTP/1.0``, ``h2`` ...; None: HTTP/1.1.
         response_headers: in the order received, duplicates as separate pairs.
         response_body: after de-chunking, still content-encoded.
         ip: the server's address; None if unknown (or a proxy's).
         date_ms: when the capture began, since the epoch.
-        truncated: why the body is incomplete; None if it is complete.
+        truncated: why the body is incomplete.
         record_id: of the response's record; None to create one.
-        notes: what is known of the fetch, for a metadata record beside the two; None: there is none.
+        notes: for a metadata record about the fetch.
     """
 
     url: str
@@ -98,15 +86,6 @@ class Exchange(NamedTuple):
 
 
 class Origin(NamedTuple):
-    """The record of a response whose payload others have too.
-
-    Attributes:
-        url: its target; a fragment is ignored.
-        date_ms: its date, since the epoch.
-        record_id: its ``WARC-Record-ID``.
-        status: of the response.
-    """
-
     url: str
     date_ms: int
     record_id: bytes
@@ -114,15 +93,6 @@ class Origin(NamedTuple):
 
 
 class Note(NamedTuple):
-    """A fact about a page that is already stored.
-
-    Attributes:
-        url: the page's.
-        refers_to: the record id of its response.
-        date_ms: when it was found.
-        fields: names and values; see docs/file-formats.md.
-    """
-
     url: str
     refers_to: bytes
     date_ms: int
@@ -130,17 +100,13 @@ class Note(NamedTuple):
 
 
 def new_record_id() -> bytes:
-    """Return a new value for ``WARC-Record-ID``: a UUID (RFC 9562, version 4) of 120 random bits.
-
-    Built here, because ``uuid.uuid4`` takes three times as long, and a page needs two.
-    """
+    """Return a UUID of version 4 (RFC 9562), three times faster than ``uuid.uuid4``."""
     digits = os.urandom(16).hex()
     uuid = f"{digits[:8]}-{digits[8:12]}-4{digits[13:16]}-a{digits[17:20]}-{digits[20:]}"
     return f"<urn:uuid:{uuid}>".encode()
 
 
 def warcinfo_record(record_id: bytes, filename: str, date_ms: int, info: Mapping[str, str]) -> bytes:
-    """Return the record that opens a file. `info` becomes its ``application/warc-fields``, in order."""
     fields = {"format": "WARC File Format 1.1", **info}
     block = _lines([_text(f"{name}: {value}") for name, value in fields.items()])
     head = [
@@ -154,7 +120,6 @@ def warcinfo_record(record_id: bytes, filename: str, date_ms: int, info: Mapping
 
 
 def payload_sha1(exchange: Exchange) -> bytes:
-    """Return the SHA-1 of the response's body, as ``WARC-Payload-Digest`` has it."""
     return hashlib.sha1(exchange.response_body, usedforsecurity=False).digest()
 
 
@@ -166,18 +131,9 @@ def exchange_records(
     payload: bytes | None = None,
     origin: Origin | None = None,
 ) -> list[bytes]:
-    """Return the exchange as records in the order in which to write them: response, request, and metadata if any.
+    """Return the records of an exchange in order: response or ``revisit``, request, and metadata if any.
 
-    Args:
-        exchange: what was sent.
-        warcinfo_id: of the file.
-        new_id: makes record ids.
-        payload: the result of `payload_sha1`, if it is known already.
-        origin: the record that has the same payload. If there is one, the first record is a ``revisit`` with the
-            headers of the response and no body; its target, date and id are those of this exchange.
-
-    Cost: two SHA-1 passes over the body (for the block and payload digests), and one copy of it; one pass and no copy
-    if there is an origin.
+    `payload` is its `payload_sha1` if known; `origin` has the same payload.
     """
     response_id = exchange.record_id or new_id()
     target = _target(exchange.url)
@@ -200,7 +156,6 @@ def exchange_records(
 
 
 def note_record(note: Note, warcinfo_id: bytes, new_id: Callable[[], bytes] = new_record_id) -> bytes:
-    """Return a note as a metadata record, with its fields as ``application/warc-fields``."""
     head = [
         b"WARC-Type: metadata",
         b"WARC-Record-ID: " + new_id(),
@@ -256,7 +211,6 @@ def _request(exchange: Exchange, target: bytes, record_id: bytes, response_id: b
 
 
 def _record(head: list[bytes], http_head: bytes, body: bytes, payload: bytes | None = None) -> bytes:
-    """Complete a record. Its block is `http_head` + `body`. `payload` is the SHA-1 of the payload, if it has one."""
     digest = hashlib.sha1(http_head, usedforsecurity=False)
     digest.update(body)
     head.append(b"WARC-Block-Digest: sha1:" + encode_sha1(digest.digest()))
@@ -290,7 +244,7 @@ def _request_headers(exchange: Exchange, host: bytes) -> list[bytes]:
     names = set()
     for name, value in exchange.request_headers:
         lower = name.lower()
-        if lower != b"proxy-authorization":
+        if lower not in _SECRETS:
             names.add(lower)
             lines.append(name + b": " + value)
     if b"host" not in names:
@@ -302,7 +256,6 @@ def _request_headers(exchange: Exchange, host: bytes) -> list[bytes]:
 
 
 def _lines(lines: list[bytes]) -> bytes:
-    """Join the lines with line ends. Line breaks inside a line become spaces."""
     block = b"\r\n".join(lines) + b"\r\n"
     if block.count(b"\n") != len(lines) or block.count(b"\r") != len(lines):
         clean = (re.sub(rb"[\r\n]+[ \t]*", b" ", line) for line in lines)
@@ -312,13 +265,14 @@ def _lines(lines: list[bytes]) -> bytes:
 
 def _target(url: str) -> bytes:
     url = url.partition("#")[0]
+    if "@" in url:
+        url = _without_user("", url, 1)
     if _UNSAFE_IN_URL.search(url):
         url = quote(url, safe=_KEPT_IN_URL)
     return url.encode("ascii")
 
 
 def _host_and_path(target: bytes) -> tuple[bytes, bytes]:
-    """Return the ``Host`` header and the path for the request line."""
     parts = _split_target(target)
     if parts is None:
         raise ContractError(f"{target!r} is not absolute")
@@ -338,7 +292,7 @@ def _date(date_ms: int) -> bytes:
 
 @lru_cache(16)
 def _to_seconds(seconds: int) -> bytes:
-    """Return the date up to its seconds; cached, because many pages are captured in each second."""
+    """Return the date to the second; cached, because each second has many pages."""
     return time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(seconds)).encode()
 
 

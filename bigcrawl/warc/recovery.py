@@ -1,17 +1,9 @@
 """Closes the WARC files of writers that died.
 
-A writer that is killed leaves a ``.open`` file whose lock is free. `writers` says when that proves its death. The file
-contains whole gzip members and perhaps the beginning of one more. That torn tail is cut off, and the file gets its
-final name. A response whose request was torn off stays: it is a whole record, and may be the only copy of its page.
-
-A whole member that cannot be unpacked does not come from a killed writer, but from a disk or power failure. In that
-case everything from it on is first copied next to the file, as ``<name>.damaged``, unless it is all zeros (blocks that
-were allocated and never written). A number follows if there is such a file of an earlier time.
-
-A file may have an index if it was complete once and got its ``.open`` back by hand. If bytes are cut off such a file,
-the index is removed first, because it would describe records that are gone.
-
-Memory: that of `members`.
+A torn last member of a killed writer is cut off. A response without its request stays: it may be the only copy of its
+page. A whole member that cannot be unpacked comes from a disk or power failure. All bytes from it on are first copied
+to ``<name>.damaged``, unless they are zeros; they may refer to lost records. In a file that was complete, sound members
+that follow are kept.
 """
 
 from __future__ import annotations
@@ -20,17 +12,19 @@ import errno
 import itertools
 import logging
 import os
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO
 
 from bigcrawl.exceptions import CorruptionError
 from bigcrawl.warc.files import OPEN_SUFFIX, Files, OsFiles, lock_named, written_through
-from bigcrawl.warc.members import CHUNK, member_ends
+from bigcrawl.warc.members import CHUNK, TORN, spans
 from bigcrawl.warc.writers import QUIET_S, is_being_begun, may_be_written_elsewhere
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
+
+    _Range = tuple[int, int]
 
 logger = logging.getLogger(__name__)
 
@@ -44,14 +38,7 @@ _DOUBT = (
 
 @dataclass(frozen=True, slots=True)
 class Recovered:
-    """What became of an abandoned file.
-
-    Attributes:
-        path: its new name; its old name if it had no whole record and was removed.
-        kept_records: whole records in it.
-        kept_bytes: its new size.
-        cut_bytes: how much was cut off its end.
-    """
+    """The result for an abandoned file, which is removed if it had no whole record."""
 
     path: Path
     kept_records: int
@@ -64,7 +51,7 @@ class PerhapsWrittenError(OSError):
 
 
 class _StoppedError(Exception):
-    """The caller wants to stop; the file stays as it is."""
+    pass
 
 
 def recover(
@@ -74,16 +61,10 @@ def recover(
     remove_indexes: Callable[[Path], object] | None = None,
     files: Files | None = None,
 ) -> list[Recovered]:
-    """Close every abandoned ``.open`` file of the directory. Files in use, or perhaps in use, are never touched.
+    """Close every abandoned ``.open`` file of the directory. Files that may be in use are not touched.
 
-    A file that cannot be recovered is logged and left for the next time; the others are still recovered.
-
-    Args:
-        directory: other nodes may use it, and recover its files at the same time.
-        should_stop: called every few milliseconds; once it returns True, the current file stays as it is.
-        remove_indexes: called with the final name of a file before bytes are cut off or it is removed; removes its
-            indexes, durably.
-        files: changes them.
+    Once `should_stop` returns True, the current file stays unchanged. `remove_indexes` is called with a file's final
+    name before the file is cut or removed.
     """
     recovered = []
     doubtful = 0
@@ -117,18 +98,9 @@ def recover_file(
     files: Files | None = None,
     was_complete: bool = False,
 ) -> Recovered | None:
-    """Close one ``.open`` file, as `recover` does. None if it is in use, or being begun, or gone.
+    """Close one ``.open`` file; None if it is in use or gone.
 
-    Args:
-        path: the file.
-        should_stop: as that of `recover`.
-        remove_indexes: as that of `recover`.
-        files: changes it.
-        was_complete: it had its final name, so that it has no writer.
-
-    Raises:
-        PerhapsWrittenError: it may be in use on another machine.
-        OSError: the disk refuses, or the final name is taken; the file is unchanged, or shorter.
+    With `was_complete` it had its final name before, and so has no writer.
     """
     files = files or OsFiles()
     try:
@@ -144,15 +116,20 @@ def recover_file(
         if target.exists():
             raise FileExistsError(f"{target.name} already exists; move one of the two away")
         with os.fdopen(fd, "rb", buffering=0, closefd=False) as file:
-            records, kept, is_damaged = _whole_records(file, should_stop or _never)
+            records, sound, damaged = _divided(file, should_stop or _never, goes_on=was_complete)
+            kept = sum(end - begin for begin, end in sound)
             cut = os.fstat(fd).st_size - kept
-            if is_damaged:
-                _keep_damaged(file, kept, target, files)
-        if remove_indexes is not None and (cut or not kept):
-            remove_indexes(target)
-        if not kept:
-            files.remove(path)
-            return Recovered(path, 0, 0, cut)
+            if damaged:
+                _keep_damaged(file, damaged, target, files)
+            if remove_indexes is not None and (cut or not kept):
+                remove_indexes(target)
+            if not kept:
+                files.remove(path)
+                return Recovered(path, 0, 0, cut)
+            if sound != [(0, kept)]:
+                _copy_to(path, file, sound, files)
+                again = recover_file(path, files=files, was_complete=True)
+                return again and replace(again, cut_bytes=cut)
         if cut:
             files.truncate(fd, kept)
         files.sync(fd)
@@ -162,25 +139,31 @@ def recover_file(
         files.close(fd)
 
 
-def _whole_records(file: BinaryIO, should_stop: Callable[[], bool]) -> tuple[int, int, bool]:
-    """Return how many whole members the file begins with, where they end, and whether the rest is damaged."""
-    records = kept = 0
-    try:
-        for end in member_ends(file, lambda: _Unchecked(should_stop)):
-            kept = end
+def _divided(
+    file: BinaryIO, should_stop: Callable[[], bool], *, goes_on: bool
+) -> tuple[int, list[_Range], list[_Range]]:
+    """Return the number of whole members, their ranges, and damaged ranges other than zeros.
+
+    Without `goes_on`, the first damage extends to the end.
+    """
+    records = 0
+    sound: list[_Range] = []
+    damaged: list[_Range] = []
+    for begin, end, problem, is_whole in spans(file, lambda: _Unchecked(should_stop)):
+        if is_whole:
             records += 1
-    except EOFError:
-        return records, kept, False
-    except ValueError:
-        return records, kept, not _is_zeros(file, kept)
-    return records, kept, False
+            if sound and sound[-1][1] == begin:
+                begin = sound.pop()[0]  # noqa: PLW2901
+            sound.append((begin, end))
+        elif problem != TORN:
+            damaged.append((begin, end if goes_on else os.fstat(file.fileno()).st_size))
+            if not goes_on:
+                break
+    return records, sound, [one for one in damaged if not _is_zeros(file, one)]
 
 
 class _Unchecked:
-    """Accepts any content, and watches for a stop.
-
-    gzip's checksum is enough for recovery, because the writer writes whole records only.
-    """
+    """Accepts any content, because a gzip member that unpacks is a whole record; watches for a stop."""
 
     def __init__(self, should_stop: Callable[[], bool]) -> None:
         self._should_stop = should_stop
@@ -189,52 +172,51 @@ class _Unchecked:
         if self._should_stop():
             raise _StoppedError
 
-    def end(self) -> None:
-        """Do nothing; a whole member is a whole record."""
+    def end(self) -> str:
+        return ""
 
 
-def _is_zeros(file: BinaryIO, offset: int) -> bool:
-    file.seek(offset)
-    while chunk := file.read(CHUNK):
-        if chunk.strip(b"\0"):
-            return False
-    return True
+def _pieces(file: BinaryIO, ranges: list[_Range]) -> Iterator[bytes]:
+    for begin, end in ranges:
+        file.seek(begin)
+        for at in range(begin, end, CHUNK):
+            yield file.read(min(CHUNK, end - at))
 
 
-def _keep_damaged(file: BinaryIO, offset: int, target: Path, files: Files) -> None:
-    """Copy everything from `offset` on next to the file; the copy has its name and is on the medium."""
+def _is_zeros(file: BinaryIO, one: _Range) -> bool:
+    return not any(piece.strip(b"\0") for piece in _pieces(file, [one]))
+
+
+def _copy_to(path: Path, file: BinaryIO, ranges: list[_Range], files: Files) -> None:
+    new = path.with_name(path.name + _NEW_SUFFIX)
+    files.remove(new)
+    try:
+        with written_through(files, new) as written:
+            written.writelines(_pieces(file, ranges))
+        files.rename(new, path)
+    except OSError:
+        files.remove(new)
+        raise
+
+
+def _keep_damaged(file: BinaryIO, damaged: list[_Range], target: Path, files: Files) -> None:
     copy = target.with_name(target.name + DAMAGED_SUFFIX)
     for number in itertools.count(1):
         if not copy.exists():
             break
-        if _is_rest(file, offset, copy):
-            return  # kept already, by a recovery that was interrupted
+        if _has(copy, file, damaged):
+            return  # kept by an interrupted recovery
         copy = target.with_name(f"{target.name}{DAMAGED_SUFFIX}.{number}")
-    new = copy.with_name(copy.name + _NEW_SUFFIX)
-    files.remove(new)
-    try:
-        with written_through(files, new) as written:
-            file.seek(offset)
-            while chunk := file.read(CHUNK):
-                written.write(chunk)
-        files.rename(new, copy)
-    except OSError:
-        files.remove(new)
-        raise
-    error = CorruptionError(target, offset, "a gzip member", "other bytes")
+    _copy_to(copy, file, damaged, files)
+    error = CorruptionError(target, damaged[0][0], "a gzip member", "other bytes")
     logger.error("%(error)s; they are kept in %(copy)s", {"error": error, "copy": copy})
 
 
-def _is_rest(file: BinaryIO, offset: int, copy: Path) -> bool:
-    """Whether a file is equal to another one from an offset on."""
-    if copy.stat().st_size != os.fstat(file.fileno()).st_size - offset:
+def _has(copy: Path, file: BinaryIO, ranges: list[_Range]) -> bool:
+    if copy.stat().st_size != sum(end - begin for begin, end in ranges):
         return False
-    file.seek(offset)
     with copy.open("rb") as other:
-        while chunk := other.read(CHUNK):
-            if chunk != file.read(len(chunk)):
-                return False
-    return True
+        return all(other.read(len(piece)) == piece for piece in _pieces(file, ranges))
 
 
 def _never() -> bool:

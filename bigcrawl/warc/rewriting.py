@@ -1,4 +1,4 @@
-"""Rewrites a WARC file with some of its records as references to other records; all others stay byte for byte."""
+"""Rewrites a WARC file with some records as references to others; all other records stay byte for byte."""
 
 from __future__ import annotations
 
@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, BinaryIO, Final, NamedTuple
 from isal import igzip_lib
 
 from bigcrawl.warc.base32 import encode_sha1
+from bigcrawl.warc.heads import head_fields
 from bigcrawl.warc.members import CHUNK, pack_member
-from bigcrawl.warc.record_heads import head_fields, record_heads
+from bigcrawl.warc.record_heads import record_heads
 from bigcrawl.warc.records import SAME_PAYLOAD
 
 if TYPE_CHECKING:
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
 
 _LINE_END: Final = b"\r\n"
 _HEAD_END: Final = b"\r\n\r\n"
-_HEADS_BYTES_MAX: Final = 1 << 20  # of a record and its HTTP message; ours are at most 0.4 MB
+_HEADS_BYTES_MAX: Final = 1 << 20
 _REPLACED: Final = frozenset(
     {
         *(b"warc-type", b"warc-profile", b"warc-refers-to", b"warc-refers-to-target-uri", b"warc-refers-to-date"),
@@ -28,14 +29,7 @@ _REPLACED: Final = frozenset(
 
 
 class Reference(NamedTuple):
-    """A record that will become a ``revisit``, or is one already, and the record that it will refer to.
-
-    Attributes:
-        offset: of its gzip member.
-        record_id: of the record that has the payload; this and the next two as they stand in that record's head.
-        date: of that record.
-        target: of that record.
-    """
+    """A record that is to be a ``revisit``, and the record that it is to refer to."""
 
     offset: int
     record_id: bytes
@@ -44,21 +38,7 @@ class Reference(NamedTuple):
 
 
 def rewrite(path: Path, file: BinaryIO, references: Iterator[Reference]) -> tuple[int, int]:
-    """Copy a WARC file with changes; return how many records were changed, and how many could not be.
-
-    A reference is not carried out if no record is at its offset, or if its heads are longer than `_HEADS_BYTES_MAX`.
-
-    Args:
-        path: of the WARC file.
-        file: the new file, open for writing.
-        references: in the order of their offsets.
-
-    Raises:
-        CorruptionError: the file is damaged.
-        OSError: one of the files cannot be read or written.
-
-    Cost: unpacks the whole file, and packs what is changed; 3 MB of memory.
-    """
+    """Copy a WARC file with references, ordered by offset; return how many were made, and how many failed."""
     changed = missed = 0
     wanted = next(references, None)
     with path.open("rb") as source:
@@ -81,7 +61,6 @@ def rewrite(path: Path, file: BinaryIO, references: Iterator[Reference]) -> tupl
 
 
 def _referring(beginning: bytes, reference: Reference) -> bytes:
-    """Return a record as a ``revisit``, given its first bytes; empty if they do not have its HTTP head."""
     head, _, rest = beginning.partition(_HEAD_END)
     http_head, end, _ = rest.partition(_HEAD_END)
     if not end or not head_fields(head).get(b"content-type", b"").startswith(b"application/http"):

@@ -1,13 +1,7 @@
 """Appends exchanges to WARC files, so that neither a crash nor a full disk leaves part of a record behind.
 
-Guarantees:
-    When `write` has returned, the bytes are with the kernel: kill -9 loses nothing that was written.
-    When it has raised, the file ends where it ended before, and the same call may succeed later.
-    A file has its final name only when it is whole and synced.
-
-The records of an exchange are written in one append. The warcinfo record goes with the first exchange of its file, so
-that a file without an exchange does not have one. A power failure may lose what the kernel had not yet written to the
-disk. Files are synced when they are sealed, and before that when `syncing` is called.
+When `write` has returned, kill -9 loses nothing. When it has raised, the file ends as before. A file has its final name
+only when it is whole and synced. A power failure may lose what was written after the last sync.
 """
 
 from __future__ import annotations
@@ -24,6 +18,7 @@ from typing import TYPE_CHECKING
 
 from bigcrawl.clock import Clock, SystemClock, boot_id
 from bigcrawl.exceptions import TransientStoreError
+from bigcrawl.warc.directory_mark import DirectoryMark
 from bigcrawl.warc.files import OPEN_SUFFIX, Files, OsFiles, lock_named
 from bigcrawl.warc.members import pack_member
 from bigcrawl.warc.origins import Origins
@@ -31,30 +26,24 @@ from bigcrawl.warc.records import Exchange, Note, exchange_records, new_record_i
 from bigcrawl.warc.writers import BOOT_FIELD, QUIET_S
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable
 
-    from bigcrawl.warc.directory_mark import DirectoryMark
     from bigcrawl.warc.records import Origin
 
 logger = logging.getLogger(__name__)
 
-# What archives use: large enough for few files, small enough to copy and index them one at a time.
+# The size that archives use.
 BYTES_MAX = 1 << 30
-# Far more than the files of one millisecond and node: reaching it means that the directory is broken.
 _NAME_ATTEMPTS_MAX = 1000
-# Since a file was last touched: then the process stood still, and another machine may have closed the file.
+# Another machine may have closed a file that was not touched for this time.
 _LATE_MS = int(QUIET_S * 1000) // 2
 
 
 @dataclass(frozen=True, slots=True)
 class Written:
-    """What one `write` added.
+    """The result of one `write`: records and compressed bytes, including a new file's warcinfo.
 
-    Attributes:
-        records: with a new file's warcinfo.
-        size: in bytes, compressed.
-        origin: the record that the item refers to for its body; None: it has its own.
-        payload: the SHA-1 of the response's body; empty for a note.
+    `origin` is the record that the item refers to for its body. `payload` is the SHA-1 of the response's body.
     """
 
     records: int
@@ -64,8 +53,6 @@ class Written:
 
 
 class _Segment:
-    """One ``.open`` file: its descriptor, its lock, and where its last whole record ends."""
-
     def __init__(self, files: Files, fd: int, path: Path, note_sealed: Callable[[Path], object]) -> None:
         self._note_sealed = note_sealed
         self._files = files
@@ -82,7 +69,6 @@ class _Segment:
         self.shown_ms = 0
 
     def append(self, data: bytes) -> None:
-        """Append all of `data` or nothing."""
         if self._is_torn:
             self._cut_back()
         self._is_torn = True
@@ -97,15 +83,11 @@ class _Segment:
         self._is_torn = False
 
     def sync(self) -> None:
-        """Force the file to the medium, the first time with its name. Does nothing once sealed: sealing syncs too.
-
-        Raises:
-            OSError: the disk fails, or the file was removed: then nothing in it is safe.
-        """
+        """Sync the file, the first time with its name. Raise OSError if it was removed: nothing in it is safe."""
         if self._is_closed:
             return
         self._check_name()
-        size = self.size  # the file may grow meanwhile
+        size = self.size
         self._files.sync(self._fd)
         if not self.synced_size:
             self._files.sync_directory(self.open_path.parent)
@@ -116,9 +98,9 @@ class _Segment:
             raise FileNotFoundError(errno.ENOENT, "somebody has removed or closed the file", str(self.open_path))
 
     def beat(self, now_ms: int) -> bool:
-        """Show that the file is being written. False: it has lost its name, and must get nothing more.
+        """Show that the file is being written; False if it has lost its name.
 
-        A disk that refuses is left to `append` and `sync`, which find out too.
+        Disk errors are left to `append` and `sync`.
         """
         if self._is_closed:
             return True
@@ -132,14 +114,14 @@ class _Segment:
         return not self.is_lost
 
     def forget_unsynced(self) -> None:
-        """Cut off what no sync has confirmed; it will be written again elsewhere."""
+        """Cut off unsynced bytes; they will be written again elsewhere."""
         self.size = self.synced_size
         self._is_torn = True
 
     def seal(self) -> bool:
-        """Sync, rename, unlock; remove an empty file. False if that failed: the file stays ``.open`` and unlocked.
+        """Sync, rename, unlock; remove an empty file. After a failure the file stays ``.open``.
 
-        Once only: a file may be given up by one thread while another closes the writer.
+        May be repeated by any thread.
         """
         if self._is_closed:
             return self.is_sealed
@@ -160,7 +142,7 @@ class _Segment:
 
     def _seal(self) -> None:
         try:
-            self._check_name()  # or it is somebody else's to cut and to rename
+            self._check_name()  # otherwise another process owns it
             if self._is_torn:
                 self._cut_back()
             if self.size:
@@ -179,51 +161,56 @@ class _Segment:
         try:
             self._cut_back()
         except OSError:
-            # Tried again before the next append and before sealing; after a crash, recovery does it.
+            # Retried later.
             logger.warning("%(path)s cannot be cut back now", {"path": self.open_path}, exc_info=True)
 
 
-class WarcWriter:
-    """Writes exchanges into a directory, one file at a time.
+def _call(function: Callable[[], bool]) -> None:
+    function()
 
-    Args:
-        directory: must exist; several writers, also of several processes, may share it.
-        prefix: file names start with it; usually the crawl's name.
-        node: file names end with it; two writers with the same one do no harm.
-        bytes_max: once a file has this compressed size, it is sealed and the next one begun.
-        info: fields of the warcinfo records.
-        seal_in: runs the sealing of a full file; pass a thread's submit if a sync must not block the caller.
-        origins: remembers what was written, so that copies are stored by reference; by default nothing.
-        note_sealed: called with the path of each file once it is sealed, where it was sealed; raises nothing.
-        mark: of the directory; no file is begun where it is not.
-    """
+
+def _ignore(path: Path) -> None: ...
+
+
+def _nothing() -> None: ...
+
+
+def _name_part(text: str) -> str:
+    return re.sub(r"[^A-Za-z0-9._-]+", "_", text) or "_"
+
+
+@dataclass(frozen=True, slots=True)
+class Sealing:
+    """How full files are sealed: `run` runs the sealing, and `note` is called there and must not raise."""
+
+    bytes_max: int = BYTES_MAX
+    run: Callable[[Callable[[], bool]], object] = _call
+    note: Callable[[Path], object] = _ignore
+
+
+class WarcWriter:
+    """Writes exchanges into an existing directory, one file at a time; several writers may share it."""
 
     def __init__(
         self,
-        directory: str | Path,
+        directory: str | Path | DirectoryMark,
         prefix: str,
         node: str,
         *,
-        bytes_max: int = BYTES_MAX,
-        info: Mapping[str, str] | None = None,
         clock: Clock | None = None,
         files: Files | None = None,
-        seal_in: Callable[[Callable[[], bool]], object] | None = None,
+        sealing: Sealing | None = None,
         origins: Origins | None = None,
-        note_sealed: Callable[[Path], object] | None = None,
-        mark: DirectoryMark | None = None,
     ) -> None:
-        self.directory = Path(directory)
+        self._mark = directory if isinstance(directory, DirectoryMark) else None
+        self.directory = directory.directory if isinstance(directory, DirectoryMark) else Path(directory)
         self._prefix = _name_part(prefix)
         self._node = _name_part(node)
-        self._bytes_max = bytes_max
-        self._info = {**(info or {}), BOOT_FIELD: boot_id()}
+        self._info = {BOOT_FIELD: boot_id()}
         self._clock = clock or SystemClock()
         self._files = files or OsFiles()
-        self._seal_in = seal_in or _call
+        self._sealing = sealing or Sealing()
         self._origins = origins or Origins(0)
-        self._note_sealed = note_sealed or _ignore
-        self._mark = mark
         self._serial = 0
         self._segment: _Segment | None = None
 
@@ -233,20 +220,15 @@ class WarcWriter:
 
     @property
     def open_path(self) -> Path | None:
-        """The file being written; None between files."""
         return self._segment.open_path if self._segment else None
 
     def describe(self, name: str, value: str) -> None:
-        """Add a field to the warcinfo records of files that are begun from now on."""
         self._info[name] = value
 
     def write(self, item: Exchange | Note) -> Written:
-        """Append the records of an exchange, or of a note; see the module's guarantees.
+        """Append the records of an exchange or a note.
 
-        A file that another machine has closed, because this one stood still, is given up first.
-
-        Raises:
-            TransientStoreError: the disk is full or failing; nothing of the item is in the file.
+        After a TransientStoreError, nothing of the item is in the file.
         """
         try:
             self._give_up_lost_file()
@@ -267,33 +249,30 @@ class WarcWriter:
             raise TransientStoreError(self._complaint(error)) from error
         if isinstance(item, Exchange) and origin is None:
             self._origins.remember(item, payload, segment)
-        if segment.size >= self._bytes_max:
+        if segment.size >= self._sealing.bytes_max:
             self._segment = None
-            self._seal_in(segment.seal)
+            self._sealing.run(segment.seal)
         return Written(len(records), len(data), origin, payload)
 
     def syncing(self) -> Callable[[], None]:
-        """Return what forces everything written to the current file to the medium, for the thread that seals files.
+        """Return a function that syncs the current file, for another thread.
 
-        It raises OSError if the disk fails. Data written since the last success may then be lost, even if the next sync
-        succeeds. Write it again, after `give_up_file`.
+        If it raises OSError, data since the last success may be lost, even if the next sync succeeds: call
+        `give_up_file` and write it again.
         """
         segment = self._segment
         return segment.sync if segment else _nothing
 
     def give_up_file(self) -> None:
-        """Begin a new file; the current one keeps only what was synced, and copies of the rest are stored whole."""
+        """Begin a new file; the current one keeps only its synced part."""
         self._origins.forget()
         segment, self._segment = self._segment, None
         if segment:
             segment.forget_unsynced()
-            self._seal_in(segment.seal)
+            self._sealing.run(segment.seal)
 
     def beat(self) -> bool:
-        """Show other machines that the current file is being written; to be called every `BEAT_S`.
-
-        False: it was removed, or closed by another machine. What it had was synced there, or is lost.
-        """
+        """Show other machines, every `BEAT_S`, that the current file is being written; False if it is gone."""
         segment = self._segment
         return segment is None or segment.beat(self._clock.now_ms())
 
@@ -309,14 +288,14 @@ class WarcWriter:
             self.give_up_file()
 
     def close(self) -> bool:
-        """Seal the current file; False if that failed. A writer that is used again begins a new file."""
+        """Seal the current file; False on failure."""
         segment, self._segment = self._segment, None
         return segment is None or segment.seal()
 
     def _create_segment(self) -> _Segment:
         if self._mark is not None:
             self._mark.require()
-        now_ms = self._clock.now_ms()  # of all attempts, so that names are in the order in which files were begun
+        now_ms = self._clock.now_ms()  # of all attempts, so that names are in order
         for _ in range(_NAME_ATTEMPTS_MAX):
             path = self.directory / self._next_name(now_ms)
             try:
@@ -324,13 +303,13 @@ class WarcWriter:
             except FileExistsError:
                 continue
             try:
-                # Between create and lock the file looks abandoned; a recovering node may have taken it.
+                # Between create and lock, a recovering node may take the file.
                 is_ours = lock_named(fd, path)
             except BaseException:
                 self._files.close(fd)
-                self._files.remove(path)  # or each try would leave one
+                self._files.remove(path)
                 raise
-            segment = _Segment(self._files, fd, path, self._note_sealed)
+            segment = _Segment(self._files, fd, path, self._sealing.note)
             segment.shown_ms = self._clock.now_ms()
             if is_ours and not segment.path.exists():
                 return segment
@@ -355,19 +334,3 @@ class WarcWriter:
         except OSError:
             free = "its free space cannot be read"
         return f"{where} cannot be written: {os.strerror(error.errno) if error.errno else error}; {free}"
-
-
-def _call(function: Callable[[], bool]) -> None:
-    function()
-
-
-def _ignore(path: Path) -> None:
-    """Do nothing; nobody wants to know."""
-
-
-def _nothing() -> None:
-    """Do nothing; no file is open."""
-
-
-def _name_part(text: str) -> str:
-    return re.sub(r"[^A-Za-z0-9._-]+", "_", text) or "_"

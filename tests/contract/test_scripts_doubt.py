@@ -167,7 +167,7 @@ def test_url_that_ended_leaves_its_queue_in_the_call_that_tells_its_end(world: S
         (),
         {},
         outcomes=b"outcomes",
-        revisits=revisits,
+        timed=revisits,
         now_ms=world.now_ms,
     )
     assert world.runner.run(call).removed == 1

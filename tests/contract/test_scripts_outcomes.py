@@ -20,7 +20,7 @@ SAID = pack_outcomes([(1, "status:200", 0), (2, "dropped:forbidden", 7)])
 
 def end(world: ScriptWorld, outcomes: bytes, *ended: Ended, revisits: bytes = b"") -> int:
     call = scripts.exchange_urls(
-        world.keys, world.who, 1, 0, 0, DELAY_MS, ended, now_ms=world.now_ms, outcomes=outcomes, revisits=revisits
+        world.keys, world.who, 1, 0, 0, DELAY_MS, ended, now_ms=world.now_ms, outcomes=outcomes, timed=revisits
     )
     count: int = world.runner.run(call).ended
     return count

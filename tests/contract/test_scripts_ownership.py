@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import pytest
+import redis
 
 from bigcrawl.exceptions import OwnershipLostError
 from bigcrawl.redisdb import scripts
@@ -102,6 +103,72 @@ def test_lease_is_renewed_by_looking(world: ScriptWorld) -> None:
     assert isinstance(world.claim("b"), Refusal)
     world.advance(1)
     assert isinstance(world.claim("b"), Claim)
+
+
+def renew(worlds: list[ScriptWorld], node: str = "a", now_ms: int | None = None) -> list[int]:
+    """Renew the leases of the owners that the worlds know, in one call where they may share one. Return the lost."""
+    runner, now_ms = worlds[0].runner, worlds[0].now_ms if now_ms is None else now_ms
+    at_once = 1 if isinstance(runner.client, redis.RedisCluster) else len(worlds)
+    lost: list[int] = []
+    for start in range(0, len(worlds), at_once):
+        some = worlds[start : start + at_once]
+        keys, epochs = [world.keys for world in some], [world.who.epoch for world in some]
+        lost += [start + place for place in runner.run(scripts.renew_leases(keys, node, epochs, LEASE_MS, now_ms))]
+    return lost
+
+
+def left_ms(world: ScriptWorld, now_ms: int) -> int:
+    """How much of the lease is left, as a stranger sees it."""
+    view: PartitionView = world.runner.run(scripts.look_partition(world.keys, None, 0, now_ms))
+    return view.lease_left_ms
+
+
+@pytest.fixture
+def four(runner: ScriptRunner, crawl_name: str) -> list[ScriptWorld]:
+    """Partitions of node "a"."""
+    worlds = [ScriptWorld(runner, crawl_name, partition) for partition in range(4)]
+    for world in worlds:
+        world.claim()
+    return worlds
+
+
+def test_leases_of_many_are_renewed_and_lost_ones_are_named(four: list[ScriptWorld]) -> None:
+    """One has another owner now, and one was released: nothing of these changes."""
+    mine = [world.who for world in four]
+    then_ms = four[0].now_ms + LEASE_MS - 1
+    four[1].advance(LEASE_MS)
+    assert isinstance(four[1].claim("b"), Claim)
+    four[1].who = mine[1]
+    four[2].runner.run(scripts.release_partition(four[2].keys, four[2].who))
+    before = [world.client.hgetall(world.keys.owner) for world in four]
+    assert renew(four, now_ms=then_ms) == [1, 2]
+    assert [left_ms(world, then_ms) for world in (four[0], four[3])] == [LEASE_MS, LEASE_MS]
+    assert [world.client.hgetall(world.keys.owner) for world in four[1:3]] == before[1:3]
+
+
+def test_lease_is_renewed_only_for_its_owner_in_its_epoch(four: list[ScriptWorld], crawl_name: str) -> None:
+    """A stranger renews none, nor an owner before it claimed again; a partition that nobody owned stays so."""
+    then_ms = four[0].now_ms + LEASE_MS - 1
+    assert renew(four, "b", then_ms) == [0, 1, 2, 3]
+    before = four[0].who
+    four[0].claim()
+    claimed, four[0].who = four[0].who, before
+    assert claimed.epoch > before.epoch
+    assert renew(four[:1], now_ms=then_ms) == [0]
+    assert [left_ms(world, then_ms) for world in four] == [1, 1, 1, 1]
+    nobodys = ScriptWorld(four[0].runner, crawl_name, 9)
+    assert renew([nobodys]) == [0]
+    assert not nobodys.client.exists(nobodys.keys.owner)
+
+
+def test_renewal_repeated_or_late_makes_no_lease_shorter_nor_longer(four: list[ScriptWorld]) -> None:
+    """It counts from when it was sent. So that of a node that has died since gives it less than one lease more."""
+    sent_ms = four[0].now_ms + LEASE_MS // 2
+    assert renew(four, now_ms=sent_ms) == renew(four, now_ms=sent_ms) == []
+    assert [left_ms(world, sent_ms) for world in four] == [LEASE_MS] * 4
+    assert renew(four, now_ms=sent_ms + 1_000) == []
+    assert renew(four, now_ms=sent_ms) == []
+    assert [left_ms(world, sent_ms) for world in four] == [LEASE_MS + 1_000] * 4
 
 
 def test_epochs_only_rise(world: ScriptWorld) -> None:
@@ -349,27 +416,27 @@ def test_batch_of_a_number_is_appended_once(world: ScriptWorld) -> None:
     assert 86_000 < world.client.ttl(world.keys.sender + "a") <= 86_400
 
 
-def test_edges_and_votes_come_with_their_batch(world: ScriptWorld) -> None:
-    """Each in a field of its own, if there are any."""
-    hints = [(b"", b""), (b"edges", b""), (b"", b"votes"), (b"edges", b"votes")]
-    for number, (edges, votes) in enumerate(hints, 1):
-        assert world.runner.run(scripts.append_batch(world.keys, "a", 1, number, b"batch", 1, edges, votes))
+def test_edges_come_with_their_batch(world: ScriptWorld) -> None:
+    """In a field of their own, if there are any."""
+    for number, edges in enumerate([b"", b"edges"], 1):
+        assert world.runner.run(scripts.append_batch(world.keys, "a", 1, number, b"batch", 1, edges))
     assert [fields for _, fields in world.client.xrange(world.keys.inbox)] == [
-        {b"b": b"batch"} | ({b"e": edges} if edges else {}) | ({b"w": votes} if votes else {}) for edges, votes in hints
+        {b"b": b"batch"},
+        {b"b": b"batch", b"e": b"edges"},
     ]
 
 
-def test_contents_come_with_a_batch_or_alone(world: ScriptWorld) -> None:
+def test_observed_rows_come_with_a_batch_or_alone(world: ScriptWorld) -> None:
     """In a field of their own beside what else there is; alone they are no URLs, and have a number like any batch."""
-    for number, (batch, urls, votes) in enumerate([(b"batch", 2, b""), (b"batch", 1, b"votes"), (b"", 0, b"")], 1):
-        call = scripts.append_batch(world.keys, "a", 1, number, batch, urls, b"", votes, b"contents")
+    for number, (batch, urls, edges) in enumerate([(b"batch", 2, b""), (b"batch", 1, b"edges"), (b"", 0, b"")], 1):
+        call = scripts.append_batch(world.keys, "a", 1, number, batch, urls, edges, b"rows")
         assert world.runner.run(call)
         assert world.runner.run(call) == ""
     entries = [fields for _, fields in world.client.xrange(world.keys.inbox)]
     assert [{name: value for name, value in fields.items() if value} for fields in entries] == [
-        {b"b": b"batch", b"c": b"contents"},
-        {b"b": b"batch", b"w": b"votes", b"c": b"contents"},
-        {b"c": b"contents"},
+        {b"b": b"batch", b"c": b"rows"},
+        {b"b": b"batch", b"e": b"edges", b"c": b"rows"},
+        {b"c": b"rows"},
     ]
     assert world.count("appended_urls") == 3
 

@@ -9,6 +9,7 @@ import pytest
 
 from bigcrawl.drum.files import DiskFiles
 from bigcrawl.exceptions import CorruptionError, TransientStoreError
+from bigcrawl.features.copies.fold import Copies
 from bigcrawl.scheduler.partition.directory import verify_newest
 from bigcrawl.scheduler.partition.partition import Partition, PartitionLimits
 from bigcrawl.scheduler.records.queued_url import UNCHECKED
@@ -29,7 +30,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 # Three hot URLs a host: with 8 and 40 URLs of one host a step, most of them are parked.
-LIMITS = PartitionLimits(host_hot_max=3)
+LIMITS = PartitionLimits(host_hot_max=3, features=(Copies(),))
 
 
 class Life:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from bigcrawl.simweb.basics.exchange import ROBOTS_TARGET
+from bigcrawl_simweb.basics.exchange import ROBOTS_TARGET
 from tests.support.crawling.crawls import Crawl, SimulatedWeb, second_process_of, shares
 from tests.support.crawling.verdicts import pause
 from tests.support.redis_servers.redis_server import PrivateRedis

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from bigcrawl.simweb.basics.resources import Kind
-from bigcrawl.simweb.check.checker import Rules, check
+from bigcrawl_simweb.basics.resources import Kind
+from bigcrawl_simweb.check.checker import Rules, check
 from tests.support.crawling.crawls import Crawl, SimulatedWeb, second_process_of
 from tests.support.crawling.verdicts import assert_complete, pause
 from tests.support.running.processes import no_strays_below, wait_until
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-    from bigcrawl.simweb.check.checker import Report
+    from bigcrawl_simweb.check.checker import Report
 
 pytestmark = [pytest.mark.fault, pytest.mark.timeout(900)]
 

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 
-@pytest.mark.long("waits for the window of a rate: tests/unit/scheduler/crawl/test_close_rate.py")
+@pytest.mark.long("waits for the window of a rate: tests/unit/scheduler/node/test_close_rate.py")
 def test_slow_crawl_is_closed_on_all_nodes_and_can_go_on(tmp_path: Path) -> None:
     """One decision for all; nothing is lost; a pause does not count, and without the setting the crawl is finished."""
     settings = {"BIGCRAWL_PARTITIONS": 4, "BIGCRAWL_HOST_DELAY": 5, "BIGCRAWL_STOP_GRACE": 60}

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from typing import TYPE_CHECKING
 
-from bigcrawl.simweb.serve.access_log import read_log
+from bigcrawl_simweb.serve.access_log import read_log
 from tests.support.crawling.crawls import Crawl, SimulatedWeb
 
 if TYPE_CHECKING:

@@ -36,7 +36,11 @@ class Site(Base):
         if hasattr(response, "text"):
             for link in self.extractor.extract_links(response):
                 # For Scrapy, each of this web's spellings of a URL is another one.
-                yield Request(canonicalize(link.url), callback=self.parse, meta={"job": (1, "two")})
+                url = canonicalize(link.url)
+                yield Request(url, callback=self.parse, errback=self.failed, meta={"job": (1, "two")})
+
+    def failed(self, failure):
+        self.logger.info("the errback got %r", failure.value)
 """
 THEIRS = {
     "SCHEDULER": "scrapy_redis.scheduler.Scheduler",
@@ -129,6 +133,7 @@ def test_crawl_of_scrapy_redis_goes_on_here(tmp_path: Path, redis_url: str, craw
             log = crawl.log.read_text()
         assert client.zcard("site:requests") == waiting + 2, "nothing was changed"
         after = pages(web)
+    assert "UrlRefusedError" not in log, "a link that was fetched there is no failure"
     twice = {url: count for url, count in after.items() if count > 1}
     assert twice == {}
     assert before.total() > 50

@@ -2,7 +2,7 @@
 
 The nodes are real ones on real files, their loops turned by hand; the engine is this module: what a node hands out is
 fetched, its links are offered, and it ends. Each fetch is held against those before it: whether its host was left in
-peace, and whether its URL may come again at all, by what README says of P2.
+peace, and whether its URL may come again at all, by P2 of docs/promises.md.
 """
 
 from __future__ import annotations
@@ -166,7 +166,7 @@ class Trial(World):
             self.nodes.remove(node)
             return None
         self.under_way[node] = []
-        node.handout.connect_engine(break_off=lambda: self.break_off(node))
+        node.handout.break_off = lambda: self.break_off(node)
         return node
 
     async def kill(self, node: Node) -> None:
@@ -202,7 +202,7 @@ class Trial(World):
         """Let the node decide what it can decide before time goes on, however long that takes."""
         loop = asyncio.get_running_loop()
         assert isinstance(loop, LeapingLoop)
-        while node.parts.gatekeeper._tasks:
+        while node.parts.gates.gatekeeper._tasks:
             await asyncio.sleep(0)
             if loop.is_quiet and not self.network.under_way:
                 break

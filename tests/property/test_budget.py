@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING
 
 import msgpack
 import numpy as np
@@ -11,8 +14,9 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from bigcrawl.config import BudgetConfig
+from bigcrawl.features.totals.fold import COUNTED, PageTotals
 from bigcrawl.politeness.throttle_policy import scaled_delay_ms
-from bigcrawl.scheduler.budgets.allowances import COUNTED, WITHHELD, EffectiveBudgets
+from bigcrawl.scheduler.budgets.allowances import WITHHELD, EffectiveBudgets
 from bigcrawl.scheduler.budgets.in_degrees import (
     BINS,
     EMPTY_COUNTS,
@@ -24,11 +28,15 @@ from bigcrawl.scheduler.budgets.in_degrees import (
     sum_published,
 )
 from bigcrawl.scheduler.budgets.policies import POLICIES, Fixed, make_policy
+from bigcrawl.scheduler.partition.partition import Partition, PartitionLimits
 from bigcrawl.scheduler.records.queued_url import QueuedUrl
-from bigcrawl.scheduler.rules.budget_rules import merge_rules, parse_rules, read_live_rules
+from bigcrawl.scheduler.rules.budget_rules import merge_rules, parse_rules, read_live_rules, rule_json
 from bigcrawl.scheduler.rules.rule_book import RuleBook
 from tests.support.keys import pld_key
 from tests.support.sizes import examples
+
+if TYPE_CHECKING:
+    from bigcrawl.scheduler.partition.tables import Tables
 
 IN_DEGREES = st.one_of(
     st.integers(0, 3), st.integers(0, 100), st.integers(0, 5_000), st.integers((1 << 32) - 300, (1 << 32) - 1)
@@ -243,9 +251,9 @@ def test_a_limit_is_that_of_the_most_specific_rule(
     for host, path, _ in visits:
         url = f"http://{host}{path}"
         limits = book.for_url(host, url)
-        for limit, name in zip(limits, ("budget", "pages", "bytes", "depth"), strict=True):
-            expected = expected_limit(written, name, host, url)
-            assert (limit and (limit.value, limit.rule)) == expected
+        found = {name: (limit.value, limit.rule) for name, limit in limits.items()}
+        expected = ((name, expected_limit(written, name, host, url)) for name in ("budget", "pages", "bytes", "depth"))
+        assert found == {name: limit for name, limit in expected if limit}
 
 
 @settings(max_examples=examples(300))
@@ -257,11 +265,16 @@ def test_pages_are_met_exactly_over_batches(
 
     What passes once, counted, passes again; what is held was held by a limit; accounts have one budget each.
     """
-    pages: dict[int, int] = {}
+    with TemporaryDirectory() as directory:
+        tables = Partition.open(Path(directory), 1, PartitionLimits()).state.tables
+        _let_batches_pass(written, batches, tables)
 
-    def totals(accounts: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        found = np.array([pages.get(account, 0) for account in accounts.tolist()], dtype=np.uint64)
-        return found, np.zeros_like(found)
+
+def _let_batches_pass(
+    written: dict[str, dict[str, int]], batches: list[list[tuple[str, str, int]]], tables: Tables
+) -> None:
+    pages: dict[int, int] = {}
+    limiting = [PageTotals().begin(tables, pld_of).limit]
 
     def look(body: bytes) -> tuple[str, int]:
         url, depth = msgpack.unpackb(body)
@@ -276,39 +289,42 @@ def test_pages_are_met_exactly_over_batches(
         ]
         plds = np.array([pld_key(pld_of(url.host)) for url in urls], dtype=np.uint64)
         in_degrees = np.zeros(len(urls), dtype=np.uint32)
-        found = budgets.allow(urls, plds, in_degrees, totals)
-        for account in found.counted_in.tolist():
+        found = budgets.allow(urls, plds, in_degrees, limiting)
+        counted = np.array([bool(url.flags & COUNTED) for url in found.urls], dtype=np.bool_)
+        for url in (url for url in found.urls if url.flags & COUNTED):
+            account = book.for_url(url.host, look(url.body)[0])["pages"].account
             pages[account] = pages.get(account, 0) + 1
-        assert int(found.counted.sum()) == len(found.counted_in)
+        _, totals = tables["totals"].values(np.array([*pages], dtype=np.uint64))
+        assert totals["pages"].tolist() == [*pages.values()]
         by_account = dict(zip(found.accounts.tolist(), found.budgets.tolist(), strict=True))
         for at, url in enumerate(urls):
             limits = book.for_url(url.host, look(url.body)[0])
             account, budget = int(found.accounts[at]), int(found.budgets[at])
             assert budget == by_account[account]
-            too_deep = limits.depth is not None and look(url.body)[1] > limits.depth.value
-            no_bytes = limits.fetched_bytes is not None and limits.fetched_bytes.value == 0
-            no_pages = limits.pages is not None and pages.get(limits.pages.account, 0) >= limits.pages.value
+            too_deep = "depth" in limits and look(url.body)[1] > limits["depth"].value
+            no_bytes = "bytes" in limits and limits["bytes"].value == 0
+            no_pages = "pages" in limits and pages.get(limits["pages"].account, 0) >= limits["pages"].value
             if account == WITHHELD:
                 assert budget == 0
                 assert too_deep or no_bytes or no_pages
             else:
-                assert budget == (limits.budget.value if limits.budget else 10)
+                assert budget == (limits["budget"].value if "budget" in limits else 10)
                 assert not too_deep
                 assert not no_bytes
-                assert bool(found.counted[at]) == (limits.pages is not None and budget > 0)
-            if limits.pages is not None:
-                assert pages.get(limits.pages.account, 0) <= limits.pages.value
-        again = [url._replace(flags=COUNTED) for url, counted in zip(urls, found.counted, strict=True) if counted]
-        kept = budgets.allow(again, plds[found.counted], in_degrees[found.counted], totals)
-        assert np.array_equal(kept.accounts, found.accounts[found.counted])
-        assert not kept.counted.any()
+                assert bool(counted[at]) == ("pages" in limits and budget > 0)
+            if "pages" in limits:
+                assert pages.get(limits["pages"].account, 0) <= limits["pages"].value
+        again = [url for url in found.urls if url.flags & COUNTED]
+        kept = budgets.allow(again, plds[counted], in_degrees[counted], limiting)
+        assert np.array_equal(kept.accounts, found.accounts[counted])
+        assert tables["totals"].values(np.array([*pages], dtype=np.uint64))[1]["pages"].tolist() == [*pages.values()]
 
 
 @given(RULES)
 def test_rules_survive_redis(written: dict[str, dict[str, int]]) -> None:
     """Stored as JSON by name and read again, rules are the same."""
     rules = parse_rules(written)
-    assert read_live_rules({name.encode(): rule.to_json() for name, rule in rules.items()}) == (rules, [])
+    assert read_live_rules({name.encode(): rule_json(rule) for name, rule in rules.items()}) == (rules, [])
 
 
 @pytest.mark.parametrize("policy", sorted(POLICIES))

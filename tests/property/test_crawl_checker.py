@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bigcrawl.simweb.check.checker import Checker, Exchange, Rules, check
-from bigcrawl.simweb.check.findings import HEADINGS
+from bigcrawl_simweb.check.checker import Checker, Exchange, Rules, check
+from bigcrawl_simweb.check.findings import HEADINGS
 from tests.support.sizes import examples
 from tests.support.worlds.planted_faults import FAULTS, planted
 from tests.support.worlds.polite_schedule import MAX_AGES_MS, Schedule, schedules

@@ -7,6 +7,7 @@ exactly, but for votes and bytes, which may be counted twice.
 
 from __future__ import annotations
 
+import hashlib
 import itertools
 import shutil
 import tempfile
@@ -21,9 +22,10 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, rule, run_state_machine_as_test
 
+from bigcrawl.content.exact_copies import content_key
+from bigcrawl.features.revisits.page import NextVisits
 from bigcrawl.redisdb.running_time import FORGETTABLE_MS
 from bigcrawl.revisiting.visit import Answer, digest_of
-from bigcrawl.scheduler.node.link_graph import Ballot
 from tests.property.frontier_trial import (
     MANY_HOSTS,
     PAGES,
@@ -81,14 +83,14 @@ class ForgetfulTrial(Trial):
             held, parts = self.under_way[node][0].held, node.parts
             body = body_of(held.url)
             held.note_download("status:200", 10, len(body))
-            parts.handout.revisits.note_answer(held, Answer(200, digest_of(body)))
-            assert parts.contents is not None
-            parts.contents.note(held, body, is_text=False)
-            self.contents.add(held.content)
-            assert parts.votes is not None
-            ballot = Ballot(held.url, 0.0)
-            ballot.add(self.sites.links_of(held.url), 1)
-            parts.votes.cast(ballot)
+            visits = parts.observers.of(NextVisits)
+            assert visits is not None
+            visits.note_visit(held, Answer(200, digest_of(body)))
+            parts.observers.note_page(held, body, is_text=False)
+            self.contents.add(content_key(hashlib.sha1(body, usedforsecurity=False).digest()))
+            [noted] = parts.observers.links_of(held)
+            noted.add(self.sites.links_of(held.url), 1)
+            noted.end()
             self.visits[held.url] += 1
         await super().end_one(node, again=again)
 
@@ -124,19 +126,24 @@ class ForgetfulTrial(Trial):
         [node] = self.nodes
         found = [owned.disk for owned in node.ownership.owned.values()]
         assert sum(int(disk.ends(keys)[0].sum()) for disk in found) == PAGES, "an outcome is lost"
-        assert sum(int(disk.visits(keys).sum()) for disk in found) == PAGES * (VISITS - 1), "a visit is lost"
+        assert sum(int(disk.state.tables["visits"].values(keys)[1]["number"].sum()) for disk in found) == (
+            PAGES * VISITS
+        ), "a visit is lost"
         tables = [disk.state.tables for disk in found]
         links = {url_key(to) for page in range(PAGES) for to in links_of(url_of(page))}
         voted = np.array(sorted(links), dtype=np.uint64)
-        assert sum(int(each.votes.values(voted)[0].sum()) for each in tables) == len(voted), "a vote is lost"
+        assert sum(int(each["votes"].values(voted)[0].sum()) for each in tables) == len(voted), "a vote is lost"
         contents = np.array(sorted(self.contents), dtype=np.uint64)
         assert len(contents) == PAGES // 2
-        assert sum(int(each.contents.values(contents)[0].sum()) for each in tables) == PAGES // 2, "a content is lost"
-        assert sum(disk.manifest.exact_copies for disk in found) == PAGES // 2, "a copy is lost"
+        assert sum(int(each["contents"].values(contents)[0].sum()) for each in tables) == PAGES // 2, (
+            "a content is lost"
+        )
+        assert sum(disk.manifest.counts.get("exact_copies", 0) for disk in found) == PAGES // 2, "a copy is lost"
         for host in {url.split("/")[2] for url in self.visits}:
-            account = node.parts.reputation.bytes_account(host, f"http://{host}/")
+            limit = node.parts.ownership.crawl_budgets.limit_of("bytes", host, f"http://{host}/")
+            account = np.array([limit.account if limit else 0], dtype=np.uint64)
             of_host = [url for url in self.visits if url.split("/")[2] == host]
-            counted = [each.totals.values(np.array([account], dtype=np.uint64))[1]["bytes"][0] for each in tables]
+            counted = [each["totals"].values(account)[1]["bytes"][0] for each in tables]
             fetched = VISITS * sum(-(-len(body_of(url)) // 1024) * 1024 for url in of_host)
             assert sum(counted) >= fetched, "bytes are lost"
 

@@ -20,6 +20,7 @@ from hypothesis.stateful import (
 )
 
 from bigcrawl.exceptions import TransientStoreError
+from bigcrawl.features.copies.fold import Copies
 from bigcrawl.scheduler.budgets.in_degrees import InDegreeCounts
 from bigcrawl.scheduler.partition.directory import verify_newest
 from bigcrawl.scheduler.partition.partition import Partition, PartitionLimits
@@ -92,7 +93,7 @@ class PartitionMachine(RuleBasedStateMachine):
 
     @initialize(host_hot_max=st.integers(1, 20), parked_hosts_max=st.sampled_from((1, 2, 4096)), new=budgets)
     def begin(self, host_hot_max: int, parked_hosts_max: int, new: SetBudgets | None) -> None:
-        self.limits = PartitionLimits(host_hot_max=host_hot_max, parked_hosts_max=parked_hosts_max)
+        self.limits = PartitionLimits(host_hot_max, parked_hosts_max=parked_hosts_max, features=(Copies(),))
         self.note_budgets(new)
         self.take_over()
 

@@ -64,6 +64,7 @@ _SLOP = "RFC 9112 2.2; Chromium, HttpUtil::LocateStartOfStatusLine"
 _LINES = "RFC 9112 2.2: a line feed alone ends a line"
 _CODING = "RFC 9112 6.1 and 7.2: the last coding frames, the others are undone behind it"
 _CHUNKS = "RFC 9112 7.1: extensions and blanks are ignored"
+_LAST_CHUNK = "RFC 9112 8: a body is incomplete if the zero-sized chunk has not been received"
 _N = len(HTML)
 
 LENGTHS = (
@@ -110,6 +111,11 @@ PACKINGS = (
     Row("empty coding", _packed(b"", HTML), "RFC 9110 5.6.1: empty elements of a list are none"),
     Row("empty elements", _packed(b", gzip ,", _GZIP), "RFC 9110 5.6.1"),
     Row("capitals", _packed(b"GZip", _GZIP), "RFC 9110 8.4.1: case-insensitive"),
+    Row("gzip with a parameter", _packed(b"gzip;q=1.0", _GZIP), "RFC 9110 8.4.1: a token; lenient, by its first bytes"),
+    Row("gzip in quotes", _packed(b'"gzip"', _GZIP), "lenient, by its first bytes"),
+    Row("type of gzip", _packed(b"application/gzip", _GZIP), "lenient, by its first bytes"),
+    Row("coding that is no name", _packed(b"\xff", HTML), "Chromium: an unknown coding leaves the body as it is"),
+    Row("gzip without checksum", _packed(b"gzip", _GZIP[:-8]), "Chromium ignores what follows"),
     Row("gzip as deflate", _packed(b"deflate", _GZIP), "Firefox, nsHTTPCompressConv: by its first bytes"),
     Row("deflate as gzip", _packed(b"gzip", zlib.compress(HTML)), "libcurl and Firefox: by its first bytes"),
 )  # fmt: skip
@@ -127,6 +133,9 @@ FRAMINGS = (
     Row("chunk sizes with zeros", _framed(b"%020x\r\n%b\r\n00\r\n\r\n" % (_N, HTML)), _CHUNKS),
     Row("chunk extensions", _framed(b'%x;a="b;c"\r\n%b\r\n0\r\n\r\n' % (_N, HTML)), _CHUNKS),
     Row("chunks with line feeds", _framed(b"%x\n%b\n0\n\n" % (_N, HTML)), _LINES),
+    Row("last chunk without its blank line", _framed(b"%x\r\n%b\r\n0\r\n" % (_N, HTML)), _LAST_CHUNK),
+    Row("last chunk without its line end", _framed(b"%x\r\n%b\r\n0" % (_N, HTML)), _LAST_CHUNK),
+    Row("trailers", _framed(b"%x\r\n%b\r\n0\r\nX-One: 1\r\nno colon\r\n\r\n" % (_N, HTML)), "RFC 9112 7.1.2"),
     Row("length and chunked", _chunked(b"chunked", HTML, more=b"Content-Length: 9\r\n"), "RFC 9112 6.3", closes=False),
 )  # fmt: skip
 

@@ -11,12 +11,20 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-PACKAGE = Path(__file__).resolve().parents[2] / "bigcrawl"
+PROJECT = Path(__file__).resolve().parents[2]
+PACKAGE = PROJECT / "bigcrawl"
+ANNEXES = tuple(sorted(PROJECT.glob("annexes/*/bigcrawl_*")))
 
 
 def package_sources() -> dict[str, str]:
     """Source by path below bigcrawl/."""
     return {path.relative_to(PACKAGE).as_posix(): path.read_text("utf-8") for path in sorted(PACKAGE.rglob("*.py"))}
+
+
+def annex_sources() -> dict[str, str]:
+    """The same of all annexes; a path begins with the annex's package."""
+    files = [(annex.parent, path) for annex in ANNEXES for path in sorted(annex.rglob("*.py"))]
+    return {path.relative_to(folder).as_posix(): path.read_text("utf-8") for folder, path in files}
 
 
 @lru_cache(maxsize=4)
@@ -66,5 +74,6 @@ def imported_with_names(source: str) -> set[str]:
 
 
 def dotted(path: str) -> str:
-    """'drum/merge.py' -> 'bigcrawl.drum.merge', 'drum/__init__.py' -> 'bigcrawl.drum'."""
-    return ".".join(("bigcrawl", *path.removesuffix(".py").split("/"))).removesuffix(".__init__")
+    """'drum/merge.py' -> 'bigcrawl.drum.merge', 'drum/__init__.py' -> 'bigcrawl.drum'; of an annex its own package."""
+    names = path.removesuffix(".py").split("/")
+    return ".".join(names if names[0].startswith("bigcrawl_") else ("bigcrawl", *names)).removesuffix(".__init__")

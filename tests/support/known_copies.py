@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-import asyncio
 import re
 from collections import Counter, defaultdict
 from typing import TYPE_CHECKING, NamedTuple
 from urllib.parse import urlsplit
 
-from bigcrawl.commands.opened_crawl import opened, server_of
 from bigcrawl.content.copies import EXACT
 from bigcrawl.scheduler.partition.reader import read_copies_of
+from bigcrawl.views.opened_crawl import in_crawl
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
+    from bigcrawl.views.opened_crawl import OpenedCrawl
     from tests.support.crawling.crawls import Crawl, SimulatedWeb
 
 _no_text = re.compile(rb"(?s)<script.*?</script>|<[^>]*>")
@@ -63,20 +63,17 @@ def similarity(some: bytes, other: bytes) -> float:
 
 def listed_by(crawl: Crawl, urls: Iterable[str]) -> list[Listed]:
     """The copies that the partitions' files list, with the URLs of their keys."""
-    config = crawl.config()
 
-    async def read() -> list[Listed]:
-        async with opened(config, server) as known:
-            names = {known.place_of(url).key: url for url in urls}
-            found = []
-            for partition in range(known.partitions):
-                rows = read_copies_of(known.directory(partition))
-                for page, _, original, kind in () if rows is None else rows.tolist():
-                    found.append(Listed(names[page], names[original], kind == EXACT))
-            return found
+    async def read(known: OpenedCrawl) -> list[Listed]:
+        names = {known.place_of(url).key: url for url in urls}
+        found = []
+        for partition in range(known.partitions):
+            rows = read_copies_of(known.directory(partition))
+            for page, _, original, kind in () if rows is None else rows.tolist():
+                found.append(Listed(names[page], names[original], kind == EXACT))
+        return found
 
-    with server_of(config) as server:
-        return asyncio.run(read())
+    return in_crawl(crawl.config(), read)
 
 
 def check_exact(bodies: Mapping[str, bytes], listed: Iterable[Listed]) -> int:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import zlib
+from functools import partial
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
@@ -20,6 +21,7 @@ from bigcrawl.pipelines.warc import WarcPipeline
 from bigcrawl.warc.files import OPEN_SUFFIX
 from bigcrawl.warc.group_commit import GroupCommit
 from bigcrawl.warc.recovery import DAMAGED_SUFFIX, recover
+from bigcrawl.warc.segments import Sealing
 from tests.unit.warc.elsewhere import grow_old
 from tests.unit.warc.medium import Medium, contents_of, lay_out
 from tests.unit.warc.reading import gzip_members, parse_record, read_checked
@@ -77,13 +79,13 @@ class PageDisk:
         self.medium: Medium = Medium(contents_of(directory))
         patch.setattr(warc, "GroupCommit", _Steps)
         patch.setattr(warc, "PageIndexer", lambda *_: _Indexer(self.medium))
+        patch.setattr(warc, "Sealing", partial(Sealing, bytes_max))
         patch.setattr(page_writes, "call_later", self._call_later)
         crawler = get_crawler(Spider, {"BIGCRAWL_WARC_DIR": str(directory), "BIGCRAWL_WARC_COPIES": "by-reference"})
         crawler.engine = SimpleNamespace(paused=False, pause=_nothing, unpause=_nothing)  # type: ignore[assignment]
         clock = ManualClock(1_700_000_000_000 + first)
         self.pipeline = WarcPipeline(crawler, directory, clock, files=self.medium)
         self._parts: Any = self.pipeline  # what a test may do with a pipeline that nobody else may
-        self._parts._writer._bytes_max = bytes_max
         self._parts._disk.sync_every(0.1)
         self.items: list[Item] = []
         self.marks: list[tuple[int, int]] = []  # of the journal: its length, and how many items were safe by then

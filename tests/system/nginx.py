@@ -16,7 +16,7 @@ import subprocess
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Self
 
-from bigcrawl.simweb.check.checker import Exchange
+from bigcrawl_simweb.check.checker import Exchange
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

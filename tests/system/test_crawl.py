@@ -13,7 +13,7 @@ from urllib.parse import urlsplit
 import pytest
 from fastwarc.warc import ArchiveIterator, WarcRecordType
 
-from bigcrawl.simweb.check.checker import Rules, check
+from bigcrawl_simweb.check.checker import Rules, check
 from tests.support.crawling.verdicts import pause, warc_files, without_untold_gaps
 from tests.support.running.processes import no_strays_below
 from tests.system.crawls import DELAY_MS, agent_of, crawl_of
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
     from pathlib import Path
 
-    from bigcrawl.simweb.check.checker import Report
+    from bigcrawl_simweb.check.checker import Report
     from tests.support.crawling.crawls import Crawl
     from tests.system.closure import Closure
     from tests.system.nginx import LoggedRequest, NginxSites

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import pytest
 
-from bigcrawl.simweb.basics.clock import now_ms
+from bigcrawl_simweb.basics.clock import now_ms
 from tests.support.crawling.crawls import second_process_of, shares
 from tests.support.crawling.verdicts import pause
 from tests.support.hostile.accounts import Truth, accounts_of, summary, wrong
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-    from bigcrawl.simweb.check.checker import Report
+    from bigcrawl_simweb.check.checker import Report
     from tests.support.crawling.crawls import Crawl
     from tests.support.hostile.web import HostileWeb
 

@@ -16,9 +16,10 @@ from bigcrawl.redisdb.keys import CrawlKeys
 from bigcrawl.report.files import write_report
 from bigcrawl.scheduler.crawl.history import COLUMNS, EVERY_MS, VERSION
 from bigcrawl.scheduler.crawl.samples import ROWS_MAX
+from tests.support.observing import tallies_of
 from tests.support.redis_servers.redis_server import PrivateRedis
 from tests.support.running.processes import spawn
-from tests.unit.scheduler.world import world
+from tests.unit.scheduler.world import viewed, world
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -48,12 +49,13 @@ def name_of(number: int) -> str:
 async def fill(w: World, node: Node) -> None:
     """A million PLDs that others link to, in the partitions' tables; as many hosts in the tallies; a long history."""
     edges: dict[int, list[tuple[int, int]]] = {}
+    tallies = tallies_of(node)
     for number in range(HOSTS):
         name = name_of(number)
         edges.setdefault(node.crawl.partition_of_host(name), []).append((number + 1, node.crawl.keys.of_pld(name)))
-        node.tallies.note_page(f"www.{name}", name, f"2001:db8::{number >> 16:x}:{number & 0xFFFF:x}", 10_000)
-        node.tallies.host_gaps.note(name, 2_000 + number % 5_000, 2_000)
-        node.tallies.note_answer(200, b"type%d/%d" % (number % 50, number % 5_000), b"gzip", number)
+        tallies.note_page(f"www.{name}", name, f"2001:db8::{number >> 16:x}:{number & 0xFFFF:x}", 10_000)
+        tallies.host_gaps.note(name, 2_000 + number % 5_000, 2_000)
+        tallies.note_answer(200, b"type%d/%d" % (number % 50, number % 5_000), b"gzip", number)
     for partition, pairs in edges.items():
         key = node.ownership.owned[partition].keys.inbox
         for at in range(0, len(pairs), EDGES_AT_ONCE):
@@ -61,7 +63,7 @@ async def fill(w: World, node: Node) -> None:
             await w.client.command("XADD", key, "*", "e", data)
     while any(owned.disk.state.in_degrees.total < len(edges[n]) for n, owned in node.ownership.owned.items()):
         await w.turn(node, 1)
-    node.parts.reputation.look_again()
+    node.parts.ownership.crawl_budgets.look_again()
     await w.turn(node, 2)
     await node.departure.close()
     now = w.client.now_ms() // EVERY_MS
@@ -80,7 +82,7 @@ def written(tmp_path: Path, redis_url: str) -> tuple[Document, float]:
         async with world(tmp_path / "state", "large", redis_url, host_delay=0) as w:
             await fill(w, await w.joined())
             begun = time.process_time()
-            document = await write_report(w.config, redis_url, tmp_path / "report")
+            document = await viewed(w.config, write_report, tmp_path / "report")
             return document, time.process_time() - begun
 
     return asyncio.run(scenario())

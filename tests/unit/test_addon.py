@@ -17,13 +17,17 @@ from scrapy import Request, Spider
 from scrapy.core.downloader.handlers.http11 import HTTP11DownloadHandler
 from scrapy.crawler import Crawler
 from scrapy.downloadermiddlewares import cookies
+from scrapy.extensions.telnet import TelnetConsole
+from scrapy.extensions.throttle import AutoThrottle
 from scrapy.http import Response
 from scrapy.settings import Settings
 from scrapy.utils.misc import load_object
+from scrapy.utils.python import without_none_values
 from tldextract import TLDExtract
 
 from bigcrawl import __version__
 from bigcrawl.addon import Addon
+from bigcrawl.extensions.progress import Progress
 from bigcrawl.installing import DASHBOARD, METRICS
 from bigcrawl.scheduler.scheduler import Scheduler
 from tests.support.servers.serving import at_work
@@ -161,13 +165,29 @@ def test_cookies_need_no_download(monkeypatch: pytest.MonkeyPatch, tmp_path: Pat
     assert not list(tmp_path.iterdir())
 
 
+class OwnThrottle(AutoThrottle):
+    """A project's."""
+
+
+def test_no_throttle_of_scrapys_is_loaded() -> None:
+    """Not even one that the project derived; the setting stays as it is, for those who read it."""
+    own = f"{__name__}.OwnThrottle"
+    settings = installed({"AUTOTHROTTLE_ENABLED": True, "EXTENSIONS": {own: 10}})
+    assert settings.getbool("AUTOTHROTTLE_ENABLED")
+    loaded = {
+        load_object(name) for name in without_none_values(settings.get_component_priority_dict_with_base("EXTENSIONS"))
+    }
+    assert not loaded & {AutoThrottle, OwnThrottle}
+    assert {TelnetConsole, Progress} <= loaded
+
+
 def test_settings_of_the_project_win() -> None:
     """But for those that would break a promise."""
     project = {"CONCURRENT_REQUESTS": 7, "ASYNCIO_EVENT_LOOP": "asyncio.SelectorEventLoop", "DOWNLOAD_DELAY": 3}
     settings = installed(project)
     assert settings.getint("CONCURRENT_REQUESTS") == 7
     assert settings["ASYNCIO_EVENT_LOOP"] == "asyncio.SelectorEventLoop"
-    assert (settings.getfloat("DOWNLOAD_DELAY"), installed()["ASYNCIO_EVENT_LOOP"]) == (0, "uvloop.Loop")
+    assert (settings.getfloat("DOWNLOAD_DELAY"), installed()["ASYNCIO_EVENT_LOOP"]) == (3, "uvloop.Loop")
 
 
 @pytest.mark.parametrize(
@@ -231,11 +251,36 @@ def test_commands_that_make_no_crawler_import_no_frontier() -> None:
     crawl = "import bigcrawl.installing, bigcrawl.downloads.http"
     for command, unused in (
         ("import bigcrawl.addon", ("bigcrawl.scheduler", "numpy", "redis", "tldextract")),
-        (crawl, ("itemadapter", "pydantic", "scrapy.core.downloader.handlers.http11")),
+        (crawl, ("itemadapter", "pydantic", "scrapy.core.downloader.handlers.http11", "aiodns", "tqdm")),
+        (crawl, tuple(f"bigcrawl.{name}" for name in ("commands", "page_store", "redisdb.masters", "store"))),
     ):
         script = f"{command}; import sys; print([name for name in {unused} if name in sys.modules])"
         told = subprocess.run([sys.executable, "-c", script], check=True, capture_output=True, text=True)
         assert told.stdout == "[]\n"
+
+
+IMPORTING = """
+import gc, sys
+from scrapy.settings import Settings
+from bigcrawl.addon import Addon
+if "off" in sys.argv:
+    gc.disable()
+for _ in range(2):
+    Addon.update_pre_crawler_settings(Settings())
+    print(gc.isenabled(), gc.get_freeze_count() > 50_000)
+    gc.unfreeze()
+names = list(sys.modules)
+print(names.index("scrapy.core.downloader.contextfactory") < names.index("bigcrawl.installing"))
+"""
+
+
+@pytest.mark.parametrize("collector", ["on", "off"])
+def test_collector_looks_at_no_import(collector: str) -> None:
+    """Once: what a process has by a second crawl may become garbage. The collector is as the project has set it."""
+    command = [sys.executable, "-c", IMPORTING, collector]
+    told = subprocess.run(command, check=True, capture_output=True, text=True)
+    is_on = collector == "on"
+    assert told.stdout.split("\n")[:3] == [f"{is_on} True", f"{is_on} False", "True"]
 
 
 def test_metrics_are_loaded_only_if_they_are_on() -> None:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import gzip
+import html
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
@@ -11,21 +13,25 @@ from scrapy import Request
 from scrapy.crawler import Crawler
 from scrapy.exceptions import IgnoreRequest
 from scrapy.http import HtmlResponse, Response
+from scrapy.utils.test import get_crawler
 
-from bigcrawl.commands.looking.explain import _page
 from bigcrawl.graphs.links import LinkReader
 from bigcrawl.links import Links, extract_links
 from bigcrawl.middlewares.page_directives import PageDirectives
 from bigcrawl.middlewares.redirects import MetaRefreshMiddleware, RedirectMiddleware
+from bigcrawl.middlewares.robots import RobotsMiddleware
 from bigcrawl.scheduler.adapter.request_codec import encode_request
-from bigcrawl.scheduler.adapter.robots_fetch import RobotsFetch
+from bigcrawl.scheduler.adapter.robots_fetch import Connection, RobotsFetch
 from bigcrawl.spiders.broad import BroadSpider
 from bigcrawl.spiders.recrawl import RecrawlSpider
-from bigcrawl.stored.pages import StoredPage
+from bigcrawl.stored.catalogue import read_catalogue
+from bigcrawl.stored.pages import PageReader, StoredPage
+from bigcrawl.views.explain import page_of
 from bigcrawl.warc.segments import WarcWriter
 from tests.support.keys import KEYS
 from tests.support.locations import ROWS, Row
 from tests.unit.downloads.crawlers import new_crawler
+from tests.unit.stored.test_archives import response
 from tests.unit.warc.reading import exchange
 
 if TYPE_CHECKING:
@@ -58,6 +64,9 @@ def _led(middleware: type[RedirectMiddleware | MetaRefreshMiddleware], row: Row,
     return url
 
 
+STATS = get_crawler().stats
+
+
 def graph(row: Row) -> str | None:
     page = StoredPage(row.base, 301, "HTTP/1.1", {b"Location": [b"", row.value]}, b"")
     return next(iter(LinkReader("b", 1 << 20, obeys_nofollow=True).links(page, row.base)), None)
@@ -67,7 +76,7 @@ def robots(row: Row) -> str | None:
     async def download(_request: Request) -> Response:
         return Response(row.base, status=301, headers={"Location": row.value})
 
-    crawler: Any = SimpleNamespace(engine=SimpleNamespace(download_async=download))
+    crawler: Any = SimpleNamespace(engine=SimpleNamespace(download_async=download), stats=STATS)
     return asyncio.run(RobotsFetch(crawler)(row.base)).location or None
 
 
@@ -89,16 +98,89 @@ def linked(row: Row) -> str | None:
     return next(iter(extract_links(page)), None)
 
 
+def refreshed_by_its_page(row: Row) -> str | None:
+    """The bytes stand in the page, which is in UTF-8: what is none has no place in it."""
+    written = row.value.decode()
+    page = f'<meta charset=utf-8><meta http-equiv=refresh content="0;url={html.escape(written)}">'.encode()
+    answer = {"headers": {"Content-Type": "text/html"}, "body": page}
+    request = Request(row.base, meta=VERBATIM)
+    result = MetaRefreshMiddleware.from_crawler(new_crawler()).process_response(
+        request, HtmlResponse(row.base, **answer)
+    )
+    return row.base if result.url == row.base and row.url == row.base else _url_of(result)
+
+
+def _url_of(result: Request | Response) -> str | None:
+    return result.url.partition("#")[0] if isinstance(result, Request) else None
+
+
+def robots_alone(row: Row) -> str | None:
+    """The middleware that works without the frontier: the URL that it asks next."""
+    asked: list[str] = []
+
+    async def download(request: Request) -> Response:
+        asked.append(request.url)
+        moved = {"status": 301, "headers": {"Location": row.value}} if len(asked) == 1 else {"status": 404}
+        return Response(request.url, **moved)
+
+    async def follow() -> None:
+        crawler: Any = new_crawler(BIGCRAWL_CONTACT="tests@bigcrawl.org")
+        crawler.engine = SimpleNamespace(download_async=download)
+        await RobotsMiddleware.from_crawler(crawler)._follow(row.base, Connection({}, {}))
+
+    asyncio.run(follow())
+    return asked[1] if len(asked) > 1 else None
+
+
+def head_first(row: Row) -> str | None:
+    """A HEAD request leads to the target of its answer."""
+
+    async def download(_request: Request) -> Response:
+        return Response(row.base, status=302, headers={"Location": row.value})
+
+    crawler: Any = SimpleNamespace(engine=SimpleNamespace(download_async=download), stats=STATS)
+    return asyncio.run(RobotsFetch(crawler)(row.base, "HEAD")).location or None
+
+
 def canonical(row: Row) -> str | None:
     answer = Response(row.base, headers={"Link": b"<" + row.value + b">; rel=canonical"})
     return PageDirectives("b", answer).page_canonical
 
 
-@pytest.mark.parametrize("read", [redirected, refreshed, graph, robots, moved, linked, canonical])
+@pytest.mark.parametrize(
+    "read", [redirected, refreshed, graph, robots, robots_alone, head_first, moved, linked, canonical]
+)
 @pytest.mark.parametrize("row", ROWS, ids=lambda row: row.name)
 def test_reader_goes_where_browsers_go(read: Callable[[Row], str | None], row: Row) -> None:
     """One page is not fetched under two URLs, and a robots.txt is looked for where it is."""
     assert read(row) == row.url
+
+
+def _is_utf8(value: bytes) -> bool:
+    return "\ufffd" not in value.decode("utf-8", "replace")
+
+
+@pytest.mark.parametrize("row", [row for row in ROWS if _is_utf8(row.value)], ids=lambda row: row.name)
+def test_page_refreshes_to_where_its_header_would(row: Row) -> None:
+    """What both can say."""
+    assert refreshed_by_its_page(row) == row.url
+
+
+ABSOLUTE = [row for row in ROWS if row.value.strip().lower().startswith((b"http://", b"https://")) and row.url]
+
+
+@pytest.mark.parametrize("row", ABSOLUTE, ids=lambda row: row.name)
+@pytest.mark.parametrize("mark", [b"%b", b"<%b>"])
+def test_archives_name_the_pages_that_browsers_ask_for(tmp_path: Path, row: Row, mark: bytes) -> None:
+    """By their WARC-Target-URI, as written: stored pages are found by the URL that a spider asks for."""
+    path = tmp_path / "x.warc.gz"
+    path.write_bytes(
+        gzip.compress(response("http://x.example/", b"page").replace(b"http://x.example/", mark % row.value))
+    )
+    catalogue = read_catalogue([path])
+    assert row.url is not None
+    assert catalogue.rank(row.url) == 0
+    assert PageReader(catalogue, 0).read(catalogue.place(0)).body == b"page"
 
 
 @pytest.mark.parametrize("row", ROWS, ids=lambda row: row.name)
@@ -110,7 +192,7 @@ def test_explanation_says_where_browsers_go(tmp_path: Path, row: Row) -> None:
     writer.close()
     data = {"url": row.base, "outcome": {"name": "status:302", "time": "1970-01-01T00:00:00Z"}}
     config: Any = SimpleNamespace(crawl=SimpleNamespace(warc_dir=tmp_path))
-    page = _page(config, data)
+    page = page_of(config, data)
     assert page is not None
     assert page["redirects_to"] == row.url
 

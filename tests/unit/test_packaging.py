@@ -10,11 +10,14 @@ import subprocess
 import sys
 import tomllib
 import zipfile
-from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 
-PROJECT = Path(__file__).resolve().parents[2]
+from tests.support.imports import ANNEXES, PACKAGE, PROJECT
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 
 @pytest.fixture(scope="module")
@@ -26,7 +29,8 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
     source = tmp_path_factory.mktemp("source")
     for name in ("pyproject.toml", "setup.py", "README.md", "LICENSE"):
         shutil.copy(PROJECT / name, source)
-    shutil.copytree(PROJECT / "bigcrawl", source / "bigcrawl", ignore=shutil.ignore_patterns("__pycache__"))
+    for folder in ("bigcrawl", "annexes"):
+        shutil.copytree(PROJECT / folder, source / folder, ignore=shutil.ignore_patterns("__pycache__"))
     out = tmp_path_factory.mktemp("built")
     build = ["setup.py", "-q", "bdist_wheel", "-d", str(out), "bdist_egg", "-d", str(out)]
     done = subprocess.run(
@@ -37,10 +41,11 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def package_files() -> set[str]:
-    """Every file of the package, as it should stand in an archive."""
+    """Every file of the package and of its annexes, as it should stand in an archive."""
     return {
-        path.relative_to(PROJECT).as_posix()
-        for path in (PROJECT / "bigcrawl").rglob("*")
+        path.relative_to(folder.parent).as_posix()
+        for folder in (PACKAGE, *ANNEXES)
+        for path in folder.rglob("*")
         if path.is_file() and "__pycache__" not in path.parts
     }
 

@@ -7,10 +7,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from scrapy import Spider
+from scrapy.crawler import Crawler
+from scrapy.exceptions import ScrapyDeprecationWarning
+from scrapy.settings import Settings
 from scrapy.settings.default_settings import DUPEFILTER_CLASS
 
+from bigcrawl.addon import Addon
 from bigcrawl.default_settings import BY_NAME
-from bigcrawl.project_settings import INSTEAD
+from bigcrawl.project_settings import INSTEAD, speak_of_unused
 from tests.support.logs import of_bigcrawl
 from tests.unit.test_addon import installed
 
@@ -54,11 +59,27 @@ def test_nothing_is_said_of_what_nobody_set(caplog: pytest.LogCaptureFixture) ->
 
 @pytest.mark.parametrize(("asked", "kept"), [(0.25, 0.25), (3, 3), ("2", 2)])
 def test_download_delay_is_the_hosts(caplog: pytest.LogCaptureFixture, asked: object, kept: float) -> None:
-    """As it was set, also when it is less than the default; Scrapy's slots do not delay besides."""
+    """As it was set, also when it is less than the default."""
     settings, [line] = with_lines(caplog, {"DOWNLOAD_DELAY": asked})
     assert settings.getfloat("BIGCRAWL_HOST_DELAY") == kept
-    assert settings.getfloat("DOWNLOAD_DELAY") == 0
     assert line.startswith(f"DOWNLOAD_DELAY = {asked} is kept as BIGCRAWL_HOST_DELAY")
+
+
+def test_delay_of_a_spider_is_the_hosts(caplog: pytest.LogCaptureFixture) -> None:
+    """Scrapy reads the attribute, and says what to write instead, only after the add-on; a setting goes before."""
+
+    class Slow(Spider):
+        name = "slow"
+        download_delay = 7
+
+    for asked, kept, said in (({}, 7, "Use the DOWNLOAD_DELAY setting instead"), ({"DOWNLOAD_DELAY": 3}, 3, "ignored")):
+        crawler = Crawler(Slow, {"ADDONS": {Addon: 500}})
+        crawler.settings.update(asked, "cmdline")
+        crawler.spider = Slow()
+        crawler.addons.load_settings(crawler.settings)
+        assert crawler.settings.getfloat("BIGCRAWL_HOST_DELAY") == kept
+        with pytest.warns(ScrapyDeprecationWarning, match=said):
+            crawler._apply_deprecated_spider_attr("download_delay", "DOWNLOAD_DELAY")
 
 
 def test_no_download_delay_is_no_reason_to_be_rude(caplog: pytest.LogCaptureFixture) -> None:
@@ -88,3 +109,15 @@ def test_slot_that_is_none_is_an_error(caplog: pytest.LogCaptureFixture) -> None
     """As any other wrong delay: one line, and nothing is fetched."""
     _, [line] = with_lines(caplog, {"DOWNLOAD_SLOTS": {"a.example.com": {"delay": "soon"}}})
     assert "DOWNLOAD_SLOTS['a.example.com']: delay is 'soon'; must be a number" in line
+
+
+def test_fingerprinter_of_an_addon_is_not_spoken_of(caplog: pytest.LogCaptureFixture) -> None:
+    """Nor one that has an effect."""
+    name = "REQUEST_FINGERPRINTER_CLASS"
+    own = "tests.integration.stock.spiders.ByKind"
+    assert with_lines(caplog, {name: own, "BIGCRAWL_FINGERPRINTS": True})[1] == []
+    settings = Settings()
+    settings.set(name, own, "addon")
+    caplog.clear()
+    speak_of_unused(settings)
+    assert not caplog.records

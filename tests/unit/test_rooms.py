@@ -7,7 +7,15 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.support.imports import PACKAGE, dotted, imported_with_names, imports_of, package_sources
+from tests.support.imports import (
+    ANNEXES,
+    PACKAGE,
+    annex_sources,
+    dotted,
+    imported_with_names,
+    imports_of,
+    package_sources,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping
@@ -19,6 +27,7 @@ ROOMS = {
     "commands": ("steering", "moving", "foreign", "looking", "pages", "repairing"),
     "dashboard": ("page",),
     "drum": ("spills",),
+    "features": ("traps", "mirrors", "copies", "revisits", "totals", "votes", "tallies"),
     "redisdb": ("lua", "scripts"),
     "redisdb/lua": (
         "prelude", "back_queues", "crawl", "entries", "exchange", "gates", "hosts", "inbox", "looking", "ownership",
@@ -32,7 +41,7 @@ ROOMS = {
     "scheduler/node": ("loops", "life"),
     "scheduler/owner": ("hot", "claiming"),
     "scheduler/partition": ("fold",),
-    "simweb": ("basics", "exhibits", "model", "serve", "check"),
+    "bigcrawl_simweb": ("basics", "exhibits", "model", "serve", "check"),
 }  # fmt: skip
 FILES_MAX = 20  # modules or scripts in a folder; more of them hide what belongs together
 
@@ -101,7 +110,7 @@ def circle_in(imports: Mapping[str, Collection[str]]) -> list[str]:
 
 @pytest.fixture(scope="module")
 def modules() -> dict[str, str]:
-    return package_sources()
+    return package_sources() | annex_sources()
 
 
 def test_imports_go_one_way_between_rooms(modules: dict[str, str]) -> None:
@@ -119,8 +128,9 @@ def test_no_modules_import_each_other_in_a_circle(modules: dict[str, str]) -> No
 
 def test_every_room_is_known_and_none_is_crowded() -> None:
     """A new folder gets its place in ROOMS; a folder of more than some twenty modules or scripts is divided."""
-    files = [path for path in PACKAGE.rglob("*") if path.is_file() and "__pycache__" not in path.parts]
-    assert folder_faults([path.relative_to(PACKAGE).as_posix() for path in files]) == []
+    tops = [(PACKAGE, PACKAGE), *((annex.parent, annex) for annex in ANNEXES)]
+    paths = [(path.relative_to(base).as_posix(), path) for base, top in tops for path in top.rglob("*")]
+    assert folder_faults([name for name, path in paths if path.is_file() and "__pycache__" not in path.parts]) == []
 
 
 def test_what_tests_share_is_in_rooms() -> None:
@@ -135,6 +145,8 @@ def test_the_tests_have_the_folders_of_the_package() -> None:
     """A module's tests are where its path says. Scripts are tested by tests/contract, against a real Redis."""
     tests = PACKAGE.parent / "tests" / "unit"
     assert _folders(tests) - {"benchmarks"} == _folders(PACKAGE) - {"redisdb/scripts"}
+    for annex in ANNEXES:
+        assert _folders(PACKAGE.parent / "tests" / "annexes" / annex.parent.name) == _folders(annex)
 
 
 def _folders(top: Path) -> set[str]:
@@ -146,8 +158,8 @@ def _folders(top: Path) -> set[str]:
     [
         ("scheduler/records/held.py", "from bigcrawl.scheduler.gates.closed import Closed", True),
         ("scheduler/gates/robots.py", "if TYPE_CHECKING:\n    from bigcrawl.scheduler.node.node import Node", True),
-        ("commands/steering/speed.py", "from bigcrawl.commands.looking.status import read_status", True),
-        ("simweb/model/web.py", "from bigcrawl.simweb.serve.server import SimServer", True),
+        ("commands/steering/speed.py", "from bigcrawl.commands.looking.status import status_text", True),
+        ("bigcrawl_simweb/model/web.py", "from bigcrawl_simweb.serve.server import SimServer", True),
         ("scheduler/node/node.py", "from bigcrawl.scheduler.gates.closed import Closed", False),
         ("scheduler/scheduler.py", "from bigcrawl.scheduler.node.node import Node", False),
     ],

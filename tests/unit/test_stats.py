@@ -8,16 +8,21 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from bigcrawl.feature_list import modules_of
+from bigcrawl.features.traps.shape import KINDS as SHAPES
 from bigcrawl.scheduler.adapter.fetch_errors import error_outcome
+from bigcrawl.scheduler.partition.tables import COUNTS
+from bigcrawl.scheduler.records.unread import REASONS
 from bigcrawl.scheduler.rules.link_rules import RULES as LINK_RULES
 from bigcrawl.scheduler.rules.page_rules import RULES as PAGE_RULES
-from bigcrawl.stats import CRAWL_COUNTERS, SCRAPY_STATS, Stat
+from bigcrawl.stats import CRAWL_COUNTERS, SCRAPY_STATS
 from bigcrawl.url.canonical import UrlError, canonicalize
-from bigcrawl.url.shape import KINDS as SHAPES
 from tests.support.imports import parsed
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+
+    from bigcrawl.table_rows import Stat
 
 PROJECT = Path(__file__).resolve().parents[2]
 PACKAGE = PROJECT / "bigcrawl"
@@ -76,7 +81,7 @@ def expanded(reason: str) -> list[str]:
 def scrapy_keys() -> Iterator[tuple[str, str]]:
     """(key, module) of what is counted in Scrapy's stats; reasons that come through a parameter included."""
     for where, name, call in calls():
-        if name == "count_shapes":
+        if name == "count_traits":
             yield from ((f"bigcrawl/traps/{kind}", where) for kind in SHAPES)
         elif name == "count_filtered":
             yield from ((f"bigcrawl/dropped/{rule}", where) for rule in ("scope", *LINK_RULES))
@@ -88,6 +93,11 @@ def scrapy_keys() -> Iterator[tuple[str, str]]:
             yield from ((f"bigcrawl/source/{reason}", where) for reason in texts(call.args[1]))
         elif name == "_meet_limit":
             yield from ((f"bigcrawl/limits/{reason}", where) for reason in texts(call.args[0]))
+        elif name in {"note_unread", "BodyRefusedError"}:
+            reasons = texts(call.args[1]) if name == "note_unread" else texts(call.args[-1])
+            if "limit" in ast.unparse(call.args[1]) and where == "middlewares/links.py":
+                reasons = [reason for reason in REASONS if reason.startswith("listing-")]
+            yield from ((f"bigcrawl/limits/{reason}", where) for reason in reasons)
         elif name in {"count_dropped", "_count"}:
             for reason in texts(call.args[0]):
                 yield from ((f"bigcrawl/dropped/{text}", where) for text in expanded(reason))
@@ -124,7 +134,7 @@ def script_fields() -> Iterator[tuple[str, str]]:
 
 
 def published_fields() -> list[str]:
-    """What an owner publishes with `trim_partition`: in the last table of each function that does."""
+    """What an owner publishes with `trim_partition`: in the last table of each function that does; and for features."""
     found = []
     for module, name in (("publishing", "call"), ("claiming/bring_up", "begin_anew")):
         tree = parsed((PACKAGE / "scheduler" / "owner" / f"{module}.py").read_text("utf-8"))
@@ -132,7 +142,12 @@ def published_fields() -> list[str]:
         publish = next(n for n in functions if n.name == name)
         table = [n for n in ast.walk(publish) if isinstance(n, ast.Dict)][-1]
         found += [text for key in table.keys if key is not None for text in texts(key)]
-    return found
+    for feature in modules_of("fold"):  # counts of what waits
+        tree = parsed(Path(str(feature.__file__)).read_text("utf-8"))
+        functions = (n for n in ast.walk(tree) if isinstance(n, ast.FunctionDef))
+        tables = (n for one in functions if one.name == "waiting" for n in ast.walk(one) if isinstance(n, ast.Dict))
+        found += [text for table in tables for key in table.keys if key is not None for text in texts(key)]
+    return [*found, *COUNTS]
 
 
 def listed(table: tuple[Stat, ...]) -> set[str]:

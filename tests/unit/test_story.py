@@ -62,7 +62,7 @@ async def loops_run(tmp_path: Path) -> list[str]:
     made.runner.start()
     names = [task.get_name() for task in made.runner._tasks]
     await made.runner.stop()
-    made.parts.worker.shutdown()
+    await made.parts.ownership.close(wait=True)
     return [name.removeprefix("bigcrawl-") for name in names]
 
 

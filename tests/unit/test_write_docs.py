@@ -6,7 +6,8 @@ import re
 
 import pytest
 
-from bigcrawl.default_settings import TABLE, Setting
+from bigcrawl.default_settings import TABLE
+from bigcrawl.table_rows import Setting
 from scripts import write_docs
 from scripts.write_docs import PageError, with_block, with_sections
 

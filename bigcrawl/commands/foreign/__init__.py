@@ -1,5 +1,5 @@
-"""What other crawlers left: `scrapy frontier import --from`.
+"""Imports from other crawlers: `scrapy frontier import --from`.
 
-Whatever is read here was written by others. So its size is bounded before it is parsed, and pickles are read in a
-process of their own, which knows few types.
+The data is not ours, so its size is bounded before it is parsed, and a separate process that knows few types reads
+pickles.
 """

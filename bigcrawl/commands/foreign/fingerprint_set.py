@@ -1,4 +1,4 @@
-"""The fingerprints of what another crawler has fetched: those that it knows, without those of what waits there."""
+"""The fingerprints of pages that another crawler has fetched: its known ones without those of its queue."""
 
 from __future__ import annotations
 
@@ -15,19 +15,19 @@ from bigcrawl.url.scrapy_fingerprint import SCHEMES, fingerprint_of
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-    from bigcrawl.commands.opened_crawl import OpenedCrawl
+    from bigcrawl.views.opened_crawl import OpenedCrawl
 
 PRINTS_MAX: Final = 100_000_000  # 800 MB in the command, some 950 MB in Redis
 
 
 class FetchedPrints:
-    """Finds out how the fingerprints are made, by the requests that wait: those are known too.
+    """Finds the scheme of fingerprints by hashing the waiting requests, whose fingerprints are known too.
 
     Memory: 8 bytes for each fingerprint, 24 for each request that waits.
     """
 
     def __init__(self, known: npt.NDArray[np.uint64]) -> None:
-        """`known` are those that the other crawler knows, ascending."""
+        """`known` are the other crawler's fingerprints, ascending."""
         self._known = known
         self._waiting = {scheme: array("Q") for scheme in SCHEMES}
 
@@ -35,7 +35,7 @@ class FetchedPrints:
         return f"<FetchedPrints known={len(self._known)}>"
 
     def note_waiting(self, fields: dict[str, Any]) -> None:
-        """Note a request that waits, and that the other crawler has noted as seen."""
+        """Add a waiting request that the other crawler has marked as seen."""
         if not len(self._known):
             return
         for scheme, prints in self._waiting.items():
@@ -47,16 +47,12 @@ class FetchedPrints:
                 return  # it has no fingerprint, or is no request
 
     async def keep(self, crawl: OpenedCrawl, where: str, likely: str, remedy: str) -> list[str]:
-        """Keep those of what was fetched in the crawl's Redis. Return lines about what may be fetched again.
+        """Store the fingerprints in the crawl's Redis, and return warnings about refetches.
 
-        Args:
-            crawl: the crawl.
-            where: what they were read from.
-            likely: how they are made if no request waits by which that can be seen: one of `SCHEMES`.
-            remedy: how to import without them.
+        `likely` is the scheme, one of `SCHEMES`, if no waiting request shows it. `where` and `remedy` are for messages.
 
         Raises:
-            ConfigError: they are made in an unknown way.
+            ConfigError: the scheme is unknown.
             TransientStoreError: Redis does not answer, or has no room for them.
         """
         if not len(self._known):

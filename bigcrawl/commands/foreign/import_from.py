@@ -1,4 +1,4 @@
-"""`scrapy frontier import --from`: the queue of another crawler, or a list of URLs, into a crawl."""
+"""`scrapy frontier import --from`."""
 
 from __future__ import annotations
 
@@ -10,33 +10,29 @@ from bigcrawl.commands.foreign.jobdir import JobDir
 from bigcrawl.commands.foreign.request_sender import RequestSender
 from bigcrawl.commands.foreign.scrapy_redis import ScrapyRedis
 from bigcrawl.commands.foreign.url_lists import CdxFile, UrlList
-from bigcrawl.commands.moving.begun_crawl import begun, server_for_import
 from bigcrawl.commands.moving.export_file import exported_crawl
-from bigcrawl.commands.moving.import_crawl import import_crawl
+from bigcrawl.commands.moving.import_crawl import begun, import_crawl
 from bigcrawl.commands.result import Result
 from bigcrawl.project_settings import crawl_name_of
+from bigcrawl.views.opened_crawl import server_of
 
 if TYPE_CHECKING:
     import argparse
     from collections.abc import Callable, Sequence
 
-    from bigcrawl.commands.opened_crawl import OpenedCrawl
     from bigcrawl.config import Config
+    from bigcrawl.views.opened_crawl import OpenedCrawl
 
 EXPORT: Final = "export"
 
 
 class ImportSource(Protocol):
-    """Something to import.
-
-    Attributes:
-        pauses: whether the crawl is paused until all of it is there.
-    """
+    """A source to import; `pauses` tells whether the crawl is paused until all of it is there."""
 
     pauses: bool
 
     async def read_into(self, crawl: OpenedCrawl, sender: RequestSender) -> list[str]:
-        """Send all of it. Return lines about what may be missing; none if all is there."""
+        """Send all of it. Return warnings about missing parts."""
 
 
 SOURCES: Final[dict[str, Callable[[str, argparse.Namespace], ImportSource]]] = {
@@ -45,11 +41,10 @@ SOURCES: Final[dict[str, Callable[[str, argparse.Namespace], ImportSource]]] = {
     "urls": UrlList,
     "cdx": CdxFile,
 }
-"""What may be imported besides an export."""
+"""Possible sources besides an export."""
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
-    """Add the options that say what is imported."""
     parser.add_argument(
         "--from", dest="source", choices=[EXPORT, *SOURCES], default=EXPORT, help="what it is; an export by default"
     )
@@ -75,29 +70,21 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 
 def name_for(opts: argparse.Namespace) -> str:
-    """Return the name of a crawl that is imported without one: that of the export, or the spider's; empty for none.
-
-    Raises:
-        ConfigError: the file is no export.
-    """
+    """Return the crawl's name from the export or the spider, if none is given; empty for none."""
     if opts.source == EXPORT:
         return exported_crawl(Path(opts.words[0]))
     return crawl_name_of(opts.spider) if opts.spider else ""
 
 
 def import_from(config: Config, words: Sequence[str], opts: argparse.Namespace) -> Result:
-    """Read the file of an export, or what another crawler left, into a crawl, which is begun if it does not exist.
+    """Import an export, or data of another crawler, into a crawl, which is begun if it does not exist.
 
-    What cannot be read is left out and told, and makes the exit status 1; all else is in, and alone makes it 0.
-
-    Raises:
-        ConfigError: it is not there, or not what it should be; or the crawl cannot be begun here.
-        TransientStoreError: Redis or the store failed. The import may be repeated.
+    Unreadable items are reported and left out, and make the exit status 1. The import may be repeated.
     """
     if opts.source == EXPORT:
         return import_crawl(config, words, opts)
     source = SOURCES[opts.source](words[0], opts)
-    with server_for_import(config) as server:
+    with server_of(config, may_begin=True) as server:
         sender, remarks = asyncio.run(_import(config, server, source, opts))
     lines = [f"crawl {config.crawl.name}: {sender.sent:,} URLs are in", *remarks, *sender.notes, *sender.lines()]
     data = {

@@ -1,10 +1,9 @@
-"""`--from jobdir DIR`: the queues and `requests.seen` of a Scrapy crawl that was stopped.
+"""`--from jobdir DIR`: the queues and `requests.seen` of a stopped Scrapy crawl.
 
-Queues are files of queuelib below `requests.queue`, one for each priority, in a folder for each host or not. They are
-told apart by what they are, not by Scrapy's settings:
-
+Queues are files of queuelib below `requests.queue`, one for each priority, perhaps in a folder for each host. The
+format is recognised by the content:
     file       LIFO: u32 number of entries, then each entry and its u32 size; read from the end
-    folder     FIFO: `q00000` and so on, u32 size and entry each; `info.json` says where it begins
+    folder     FIFO: `q00000` and so on, u32 size and entry each; `info.json` has the position of the first
     SQLite     a table `queue`, by its ids
 
 `requests.seen` has a u16 size and a fingerprint each, since Scrapy 2.19; before, a line of 40 hexadecimal digits each.
@@ -23,7 +22,7 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from bigcrawl.commands.foreign.fingerprint_set import PRINTS_MAX, FetchedPrints
-from bigcrawl.commands.foreign.stored_queue import ENTRY_BYTES_MAX, StoredQueue, require_stopped
+from bigcrawl.commands.foreign.pickled_requests import ENTRY_BYTES_MAX, StoredQueue, require_stopped
 from bigcrawl.exceptions import ConfigError
 from bigcrawl.json_text import read_json
 from bigcrawl.url.scrapy_fingerprint import SCRAPY
@@ -35,7 +34,7 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from bigcrawl.commands.foreign.request_sender import RequestSender
-    from bigcrawl.commands.opened_crawl import OpenedCrawl
+    from bigcrawl.views.opened_crawl import OpenedCrawl
 
 _SIZE: Final = struct.Struct(">I")
 _SQLITE: Final = b"SQLite format 3\0"
@@ -46,16 +45,10 @@ _NUMBER: Final = re.compile(r"-?[0-9]{1,18}")
 
 
 class JobDir:
-    """A JOBDIR that is imported."""
-
-    pauses = True  # what is fetched must be known before links lead to it
+    pauses = True  # fetched pages must be known before links lead to them
 
     def __init__(self, path: str, opts: argparse.Namespace) -> None:
-        """Look for its parts.
-
-        Raises:
-            ConfigError: it is no JOBDIR.
-        """
+        """Raise ConfigError if the directory is no JOBDIR."""
         self._path = Path(path)
         self._queue, self._seen = self._path / "requests.queue", self._path / "requests.seen"
         if not self._queue.is_dir() and not self._seen.is_file():
@@ -65,12 +58,7 @@ class JobDir:
         return f"<JobDir {self._path}>"
 
     async def read_into(self, crawl: OpenedCrawl, sender: RequestSender) -> list[str]:
-        """Send the queues to the inboxes, and what was fetched to Redis. Return lines about what may be missing.
-
-        Raises:
-            ConfigError: a file cannot be read, or the crawl is running.
-            TransientStoreError: Redis does not answer; the import may be repeated.
-        """
+        """Send the queues to the inboxes, and the fingerprints of fetched pages to Redis; the crawl must not run."""
         await require_stopped(crawl)
         try:
             fetched = FetchedPrints(_read_seen(self._seen))
@@ -90,11 +78,7 @@ class JobDir:
 
 
 def _read_seen(path: Path) -> npt.NDArray[np.uint64]:
-    """The first eight bytes of all fingerprints, as numbers, ascending. A cut one at the end is left out.
-
-    Raises:
-        ConfigError: they are no SHA-1 fingerprints, or too many.
-    """
+    """Return the first eight bytes of all complete fingerprints, as numbers, ascending."""
     if not path.is_file():
         return np.empty(0, np.uint64)
     size, parts = path.stat().st_size, [np.empty(0, np.uint64)]
@@ -110,7 +94,7 @@ def _read_seen(path: Path) -> npt.NDArray[np.uint64]:
 
 
 def _first_bytes(data: bytes) -> bytes:
-    """The first eight bytes of each whole fingerprint in a part of a file. Raise ValueError if there are others."""
+    """Return the first eight bytes of each complete fingerprint; raise ValueError for other data."""
     is_binary = data.startswith(_BINARY_SEEN)
     row = 22 if is_binary else 41
     rows = np.frombuffer(data[: len(data) // row * row], np.uint8).reshape(-1, row)
@@ -120,23 +104,23 @@ def _first_bytes(data: bytes) -> bytes:
 
 
 def _queues_below(top: Path) -> Iterator[Path]:
-    """The queues, those of a folder by priority: the most urgent first."""
+    """Yield the queues, those of a folder by priority, the most urgent first."""
     for path in sorted(top.iterdir() if top.is_dir() else (), key=_urgency):
         if path.is_symlink():
             continue
         if path.is_dir() and not any(path.glob("q[0-9]*")):
             yield from _queues_below(path)
-        elif path.name != "active.json" and (path.is_dir() or path.is_file()):  # no pipe, no device
+        elif path.name != "active.json" and (path.is_dir() or path.is_file()):  # neither pipe nor device
             yield path
 
 
 def _urgency(path: Path) -> tuple[int, str]:
-    name = path.name.removesuffix("s")  # start requests have queues of their own
+    name = path.name.removesuffix("s")  # start requests have separate queues
     return (int(name), path.name) if _NUMBER.fullmatch(name) else (0, path.name)
 
 
 def _entries_of(path: Path) -> Iterator[bytes | int]:
-    """The entries of a queue in their order; of a large one its size, and -1 for a damaged rest."""
+    """Yield the entries of a queue in order; for a large one its size, and -1 for a damaged rest."""
     if path.is_dir():
         yield from _fifo(path)
         return
@@ -180,7 +164,7 @@ def _fifo(path: Path) -> Iterator[bytes | int]:
 
 
 def _beginning(info: Path) -> tuple[int, int]:
-    """The chunk and the offset of the first entry; the first of all if the crawl was not closed."""
+    """Return chunk and offset of the first entry; the very first if the crawl was not closed."""
     try:
         number, _, offset = read_json(info.read_bytes()[:4_096])["tail"]
         return int(number), max(0, int(offset))
@@ -193,7 +177,7 @@ def _sqlite(path: Path) -> Iterator[bytes | int]:
         database.execute("PRAGMA trusted_schema = OFF")
         made = database.execute("SELECT type, sql FROM sqlite_master WHERE name = 'queue'").fetchone()
         if made is None or made[0] != "table" or "GENERATED" in (sql := str(made[1]).upper()) or " AS " in sql:
-            yield _DAMAGED  # a view, or a column that is computed, may be as long as it likes
+            yield _DAMAGED  # a view or a computed column may be of any length
             return
         rows = "SELECT CASE WHEN length(item) <= ? THEN item END, length(item) FROM queue ORDER BY id"
         for item, size in database.execute(rows, (ENTRY_BYTES_MAX,)):

@@ -1,22 +1,29 @@
-"""Reads pickled requests of others, in a process that may die of them."""
+"""Reads other crawlers' pickled requests, in a process that they may kill."""
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
+import hashlib
 import subprocess
 import sys
-from typing import Any, Final, Self
+from typing import TYPE_CHECKING, Any, Final, Self
 
 from bigcrawl.commands.foreign.unpickling import ENTRY_SECONDS, LENGTH, MEMORY_BYTES
-from bigcrawl.exceptions import BigcrawlError
+from bigcrawl.exceptions import BigcrawlError, ConfigError
 from bigcrawl.scheduler.adapter.values.codec import NOT_STORABLE, PLAIN
+
+if TYPE_CHECKING:
+    from bigcrawl.commands.foreign.fingerprint_set import FetchedPrints
+    from bigcrawl.commands.foreign.request_sender import RequestSender
+    from bigcrawl.views.opened_crawl import OpenedCrawl
 
 _MODULE: Final = "bigcrawl.commands.foreign.unpickling"
 ANSWER_BYTES_MAX: Final = 16 << 20
 
 
 class UnreadableError(BigcrawlError):
-    """An entry is no request that can be read here."""
+    pass
 
 
 class PickledRequests:
@@ -35,12 +42,10 @@ class PickledRequests:
         self._end()
 
     def read(self, data: bytes) -> dict[str, Any]:
-        """Return the request in an entry.
+        """Return the request in an entry, in 0.1 ms, or a second if the process must be started.
 
         Raises:
-            UnreadableError: it holds something else, or reading it takes too much; says what.
-
-        Cost: 0.1 ms, and a second for the first entry and for each one after one that ended the process.
+            UnreadableError: it holds something else, or reading it takes too much time or memory.
         """
         process = self._started()
         assert process.stdin is not None
@@ -84,6 +89,53 @@ class PickledRequests:
         process.kill()
         for pipe in (process.stdin, process.stdout):
             if pipe is not None:
-                with contextlib.suppress(OSError):  # what it did not read is lost with it
+                with contextlib.suppress(OSError):  # unread input is lost with the process
                     pipe.close()
         process.wait()
+
+
+ENTRY_BYTES_MAX: Final = 4 << 20  # of a stored request
+
+
+class StoredQueue:
+    """Imports the entries of a queue. Use it in a `with` statement, because it has a process.
+
+    `kind` is a prefix of the names that identify requests with `dont_filter`.
+    """
+
+    def __init__(self, kind: str, sender: RequestSender, fetched: FetchedPrints) -> None:
+        self._kind = kind
+        self._sender = sender
+        self._fetched = fetched
+        self._requests = PickledRequests()
+
+    def __repr__(self) -> str:
+        return f"<StoredQueue {self._kind} {self._sender!r}>"
+
+    def __enter__(self) -> Self:
+        self._requests.__enter__()
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self._requests.__exit__(*error)
+
+    async def send(self, where: str, entry: bytes | int) -> None:
+        """Send an entry, or record that it is left out. An integer is the size of one that is too large."""
+        if isinstance(entry, int):
+            self._sender.leave_out(where, f"it has {entry:,} bytes; {ENTRY_BYTES_MAX:,} may be")
+            return
+        try:
+            fields = await asyncio.to_thread(self._requests.read, entry)
+        except UnreadableError as error:
+            self._sender.leave_out(where, str(error))
+            return
+        name = f"{self._kind}:{hashlib.sha1(entry, usedforsecurity=False).hexdigest()}"
+        await self._sender.send_request(where, fields, name)
+        if not fields.get("dont_filter"):  # one that is left out has not been fetched either
+            self._fetched.note_waiting(fields)
+
+
+async def require_stopped(crawl: OpenedCrawl) -> None:
+    """Raise ConfigError if the crawl is running: its nodes would refetch pages that they do not know yet."""
+    if await crawl.nodes():
+        raise ConfigError(f"crawl {crawl.config.crawl.name!r} is running: stop it, import, and start it again")

@@ -1,10 +1,8 @@
 """`--from scrapy-redis REDIS-URL`: the queue and the dupefilter of a scrapy-redis crawl.
 
-Nothing is changed there. The dupefilter is read before the queue, so what is added to the queue meanwhile is in both or
-in neither, and nothing is lost.
-
-Every request of the queue was noted in the dupefilter when it was queued. So the fingerprints of what was fetched are
-those of the dupefilter without those of the queue.
+Nothing is changed there. The dupefilter is read before the queue, so a request added meanwhile is in both or in
+neither, and nothing is lost. scrapy-redis adds every queued request to the dupefilter, so the fingerprints of fetched
+pages are those of the dupefilter without those of the queue.
 """
 
 from __future__ import annotations
@@ -15,7 +13,7 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from bigcrawl.commands.foreign.fingerprint_set import PRINTS_MAX, FetchedPrints
-from bigcrawl.commands.foreign.stored_queue import ENTRY_BYTES_MAX, StoredQueue, require_stopped
+from bigcrawl.commands.foreign.pickled_requests import ENTRY_BYTES_MAX, StoredQueue, require_stopped
 from bigcrawl.exceptions import ConfigError
 from bigcrawl.redisdb import scripts
 from bigcrawl.redisdb.client import RedisClient
@@ -29,8 +27,8 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from bigcrawl.commands.foreign.request_sender import RequestSender
-    from bigcrawl.commands.opened_crawl import OpenedCrawl
     from bigcrawl.redisdb.scripts import QueuePart
+    from bigcrawl.views.opened_crawl import OpenedCrawl
 
 PART_BYTES_MAX: Final = 1 << 20
 PART_ENTRIES_MAX: Final = 500
@@ -39,16 +37,10 @@ _HEX: Final = 40
 
 
 class ScrapyRedis:
-    """A scrapy-redis crawl that is imported."""
-
-    pauses = True  # what is fetched must be known before links lead to it
+    pauses = True  # fetched pages must be known before links lead to them
 
     def __init__(self, url: str, opts: argparse.Namespace) -> None:
-        """Name the keys.
-
-        Raises:
-            ConfigError: the spider is not named, or the URL does not lead to a Redis.
-        """
+        """Raise ConfigError if the spider is not named, or the URL does not lead to a Redis."""
         self._url = url
         keys = (opts.queue_key, opts.dupefilter_key)
         if not opts.spider and any("%(spider)s" in key for key in keys):
@@ -60,12 +52,7 @@ class ScrapyRedis:
         return f"<ScrapyRedis {self._queue} {self._dupefilter}>"
 
     async def read_into(self, crawl: OpenedCrawl, sender: RequestSender) -> list[str]:
-        """Send the queue to the inboxes, and what was fetched to Redis. Return lines about what may be missing.
-
-        Raises:
-            ConfigError: a key is of another type than scrapy-redis', or the crawl is running.
-            TransientStoreError: one of the two Redis does not answer; the import may be repeated.
-        """
+        """Send the queue to the inboxes, and the fingerprints of fetched pages to Redis; the crawl must not run."""
         await require_stopped(crawl)
         with _about_source():
             client = RedisClient(self._url)
@@ -80,7 +67,7 @@ class ScrapyRedis:
         return remarks
 
     async def _read_prints(self, client: RedisClient) -> npt.NDArray[np.uint64]:
-        """The first eight bytes of all fingerprints, as numbers, ascending."""
+        """Return the first eight bytes of all fingerprints, as numbers, ascending."""
         parts: list[npt.NDArray[np.uint64]] = []
         if not self._dupefilter:
             return np.empty(0, np.uint64)
@@ -128,12 +115,6 @@ class ScrapyRedis:
         return []
 
     async def _part(self, client: RedisClient, rank: int) -> QueuePart:
-        """Some requests, from a rank on.
-
-        Raises:
-            ConfigError: the key is no queue.
-            TransientStoreError: Redis does not answer.
-        """
         bounds = (PART_ENTRIES_MAX, PART_BYTES_MAX, ENTRY_BYTES_MAX)
         with _about_source():
             part: QueuePart = await client.read(scripts.read_queue(ListKeys(self._queue), rank, self._end, *bounds))
@@ -144,7 +125,7 @@ class ScrapyRedis:
 
 @contextmanager
 def _about_source() -> Iterator[None]:
-    """Let the errors of a connection be about the Redis that is imported from."""
+    """Make the errors of a connection name the source's Redis."""
     try:
         yield
     except ConfigError as error:

@@ -1,11 +1,11 @@
-"""The process that reads pickles of others, one after the other: `python -m bigcrawl.commands.foreign.unpickling`.
+"""The process that reads pickles of other crawlers: `python -m bigcrawl.commands.foreign.unpickling`.
 
-It is the only place that reads a pickle. It has no descriptors but its pipes, and its memory, its time for an entry and
-the types of an entry are limited. An entry that goes beyond is an error, or the end of this process, which the reader
+Only this process reads pickles. It has no descriptors but its pipes, and its memory, its time for an entry and the
+types of an entry are limited. An entry that exceeds a limit is an error, or kills the process, which the reader
 notices.
 
-Each entry comes as its length (u32, little-endian) and its bytes, and is answered by a length and bytes: a u8, which is
-1 before a dict as `adapter.values.codec` packs it, or 0 before a reason.
+Each entry comes as its length (u32, little-endian) and its bytes. The answer has a length and bytes, too: a u8, which
+is 1 before a dict as `adapter.values.codec` packs it, or 0 before a reason.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from bigcrawl.scheduler.adapter.values.codec import NOT_STORABLE, PLAIN
 
 LENGTH: Final = struct.Struct("<I")
 ENTRY_SECONDS: Final = 5
-MEMORY_BYTES: Final = 512 << 20  # beyond what the process has when it begins
+MEMORY_BYTES: Final = 512 << 20  # beyond the memory of the process at its start
 NODES_MAX: Final = 200_000  # a pickle of a hundred bytes can stand for a tree of any size
 NESTED_MAX: Final = 100
 
@@ -43,12 +43,12 @@ TYPES: Final[dict[tuple[str, str], Any]] = {
     ("decimal", "Decimal"): Decimal,
     ("_codecs", "encode"): lambda text, _encoding="latin-1": str(text).encode("latin-1"),  # bytes, up to protocol 2
 }
-"""The classes that an entry may hold, besides those of plain values."""
+"""Permitted classes of an entry, besides those of plain values."""
 
 
 class _Unpickler(pickle.Unpickler):
     def find_class(self, module: str, name: str) -> Any:
-        """Return one of `TYPES`; nothing else is looked up, and nothing imported."""
+        """Return one of `TYPES`, without importing any module."""
         module = "builtins" if module == "__builtin__" else module  # up to protocol 2
         if (module, name) not in TYPES:
             raise pickle.UnpicklingError(f"it holds a {module}.{name}"[:200])
@@ -56,7 +56,7 @@ class _Unpickler(pickle.Unpickler):
 
 
 def read_entry(data: bytes) -> bytes:
-    """Return the answer to an entry: a pickle or a JSON object. Raises nothing but MemoryError."""
+    """Return the answer to an entry: a pickle or a JSON object. Raises only MemoryError."""
     try:
         fields = json.loads(data) if data[:1] == b"{" else _Unpickler(io.BytesIO(data)).load()
         if type(fields) is not dict:
@@ -69,11 +69,7 @@ def read_entry(data: bytes) -> bytes:
 
 
 def _check_size(value: object) -> None:
-    """Check that a value is a small tree, and not a small graph of a large one.
-
-    Raises:
-        ValueError: it is not.
-    """
+    """Check that a value is a small tree, and not a small graph that stands for a large tree; raise ValueError."""
     left: list[tuple[object, int]] = [(value, 0)]
     nodes = 0
     while left:
@@ -99,7 +95,7 @@ def _limit() -> None:
 
 
 def serve(source: BinaryIO, sink: BinaryIO) -> None:
-    """Answer entries until the pipe is closed. The alarm ends the process: no Python runs in the middle of a pickle."""
+    """Answer entries until the pipe is closed. SIGALRM ends the process: no Python handler runs within a pickle."""
     signal.signal(signal.SIGALRM, signal.SIG_DFL)
     while len(head := source.read(LENGTH.size)) == LENGTH.size:
         data = source.read(LENGTH.unpack(head)[0])

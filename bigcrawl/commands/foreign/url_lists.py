@@ -1,8 +1,7 @@
 """`--from urls FILE` and `--from cdx FILE`: plain lists of URLs, and indexes of web archives, gzipped or not.
 
 A line of a list is a URL; empty lines and those that begin with # are skipped. A line of an index is CDXJ, as Common
-Crawl and pywb write it, or has eleven, nine or fewer fields of which the third is the URL (CDX):
-
+Crawl and pywb write it, or has three to eleven fields of which the third is the URL (CDX):
     com,example)/ 20260102030405 {"url": "http://example.com/", "mime": "text/html", "status": "200"}
     com,example)/ 20260102030405 http://example.com/ text/html 200 SHA1 - - 1043 333 file.warc.gz
 """
@@ -17,21 +16,20 @@ from typing import IO, TYPE_CHECKING, Final, cast
 
 from bigcrawl.exceptions import ConfigError
 from bigcrawl.json_text import read_json
+from bigcrawl.text_files.reading import lines_of
 
 if TYPE_CHECKING:
     import argparse
     from collections.abc import Iterator
 
     from bigcrawl.commands.foreign.request_sender import RequestSender
-    from bigcrawl.commands.opened_crawl import OpenedCrawl
+    from bigcrawl.views.opened_crawl import OpenedCrawl
 
-LINE_BYTES_MAX: Final = 64 << 10
+LINE_CHARS_MAX: Final = 64 << 10
 _GZIP: Final = b"\x1f\x8b"
 
 
 class UrlList:
-    """A list of URLs that is imported."""
-
     pauses = False
 
     def __init__(self, path: str, opts: argparse.Namespace) -> None:
@@ -43,12 +41,7 @@ class UrlList:
         return f"<{type(self).__name__} {self._path}>"
 
     async def read_into(self, crawl: OpenedCrawl, sender: RequestSender) -> list[str]:
-        """Send the URLs to the inboxes. Return no lines.
-
-        Raises:
-            ConfigError: the file cannot be read, or is no text.
-            TransientStoreError: Redis does not answer; the import may be repeated.
-        """
+        """Send the URLs to the inboxes. Return no lines."""
         for number, line in enumerate(_lines_of(Path(self._path)), 1):
             where = f"{self._path}, line {number}"
             try:
@@ -61,13 +54,11 @@ class UrlList:
         return []
 
     def _url_of(self, line: str) -> str:
-        """Return the URL in a line; empty if it has none and need not have one. Raise ValueError if it should."""
+        """Return the URL in a line; empty for a line to skip. Raise ValueError for a malformed line."""
         return "" if line.startswith("#") else line
 
 
 class CdxFile(UrlList):
-    """An index of a web archive that is imported."""
-
     def _url_of(self, line: str) -> str:
         if not line or line.startswith(("CDX ", "!", "#")):
             return ""
@@ -87,19 +78,15 @@ class CdxFile(UrlList):
 
 
 def _lines_of(path: Path) -> Iterator[str]:
-    """The lines of a file without their ends. A longer one than `LINE_BYTES_MAX` ends the import: it is no line.
-
-    Raises:
-        ConfigError: the file cannot be read, or is no text.
-    """
+    """Yield the lines of a file without their ends; raise ConfigError if one exceeds `LINE_CHARS_MAX`."""
     number = 0
     try:
         with path.open("rb") as plain, _unpacked(plain) as file:
-            while line := file.readline(LINE_BYTES_MAX + 1):
+            for text in lines_of(file, LINE_CHARS_MAX):
                 number += 1
-                if len(line) > LINE_BYTES_MAX:
-                    raise ConfigError(f"{path}, line {number} has more than {LINE_BYTES_MAX:,} bytes: it is no URL")
-                yield line.decode("utf-8", "replace").strip().removeprefix("\ufeff")
+                yield text
+    except ValueError as error:
+        raise ConfigError(f"{path}, line {number + 1}: {error}: it is no URL") from None
     except (OSError, EOFError, zlib.error) as error:
         raise ConfigError(f"cannot read {path}, after line {number}: {error}") from error
 

@@ -1,1 +1,1 @@
-"""What an operator may ask of a crawl: `scrapy frontier status`, `explain` and others."""
+"""Read-only actions: `scrapy frontier status`, `explain` and others."""

@@ -1,6 +1,6 @@
-"""`scrapy frontier dashboard`: serve the dashboard of a crawl, running or not, until Ctrl-C.
+"""`scrapy frontier dashboard`.
 
-A stopped embedded server is started meanwhile; a crawl that starts goes on with it.
+A stopped embedded server runs meanwhile; a crawl that starts takes it over.
 """
 
 from __future__ import annotations
@@ -12,9 +12,10 @@ from typing import TYPE_CHECKING, Any
 from scrapy.utils.reactor import install_reactor
 from twisted.internet.defer import Deferred
 
-from bigcrawl.commands.opened_crawl import opened, server_of
 from bigcrawl.commands.result import Result
+from bigcrawl.commands.running import data_of_action
 from bigcrawl.exceptions import ConfigError
+from bigcrawl.views.opened_crawl import opened, server_of
 
 if TYPE_CHECKING:
     import argparse
@@ -26,12 +27,7 @@ _REACTOR = "twisted.internet.asyncioreactor.AsyncioSelectorReactor"
 
 
 def dashboard(config: Config, words: Sequence[str], opts: argparse.Namespace) -> Result:
-    """Serve the dashboard; the first line says where. It ends at Ctrl-C and SIGTERM.
-
-    Raises:
-        ConfigError: there is no such crawl, or no port is free.
-        TransientStoreError: Redis does not answer at the start. Later the page says so.
-    """
+    """Serve the dashboard until Ctrl-C or SIGTERM; the first line has its address."""
     with server_of(config) as server:
         asyncio.run(_look(config, server))
         served = replace(config, crawl=replace(config.crawl, redis_url=server))
@@ -40,20 +36,19 @@ def dashboard(config: Config, words: Sequence[str], opts: argparse.Namespace) ->
 
 
 async def _look(config: Config, server: str) -> None:
-    """Raise the error of a crawl that does not exist."""
+    """Raise ConfigError if the crawl does not exist."""
     async with opened(config, server):
         pass
 
 
 def _serve(config: Config) -> None:
-    """Run Twisted's loop until a signal ends it."""
     install_reactor(_REACTOR)
     from twisted.internet import reactor as installed
 
     from bigcrawl.dashboard.face import DashboardSite, listener_of
 
-    reactor: Any = installed  # zope's interfaces are not known to mypy
-    site, listener = DashboardSite(config), listener_of(config)
+    reactor: Any = installed  # mypy does not know zope's interfaces
+    site, listener = DashboardSite(config, data_of_action), listener_of(config)
 
     def begin() -> None:
         site.start()
@@ -67,7 +62,7 @@ def _serve(config: Config) -> None:
         await listener.close()
         await site.stop()
 
-    reactor.callLater(0, begin)  # when asyncio's loop runs
+    reactor.callLater(0, begin)  # once asyncio's loop runs
     reactor.addSystemEventTrigger("before", "shutdown", lambda: Deferred.fromFuture(asyncio.ensure_future(end())))
     reactor.run()
     if listener.url is None:

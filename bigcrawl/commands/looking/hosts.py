@@ -1,77 +1,25 @@
-"""`scrapy frontier hosts [PATTERN]`: the hosts that Redis knows, by state, a page at a time.
-
-In the order of their due times, no more hosts are read than are shown, of each partition. For another order or a
-pattern all hosts are walked through, in steps that keep Redis for less than a millisecond each, `WALKED_MAX` at most.
-Hosts whose URLs all wait on disk are not in Redis and are not listed.
-"""
+"""`scrapy frontier hosts [PATTERN]`."""
 
 from __future__ import annotations
 
-import asyncio
-import fnmatch
-import heapq
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final
 
-from bigcrawl.commands.opened_crawl import opened, server_of
-from bigcrawl.commands.result import Result
-from bigcrawl.redisdb.replies import scores_of
-from bigcrawl.redisdb.scripts import RETIRED_MS
+from bigcrawl.commands.result import Result, table
+from bigcrawl.views.hosts import ORDERS, STATES, WALKED_MAX, Wanted, list_hosts
+from bigcrawl.views.opened_crawl import in_crawl
 
 if TYPE_CHECKING:
     import argparse
-    from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
+    from collections.abc import Sequence
 
-    from bigcrawl.commands.opened_crawl import OpenedCrawl
     from bigcrawl.config import Config
 
-STATES: Final = ("ready", "waiting", "busy", "snoozed", "retired")
-ORDERS: Final = ("due", "waiting", "failures", "rate")
 LIMIT: Final = 30
 LIMIT_MAX: Final = 10_000
-WALKED_MAX: Final = 1_000_000
-AT_ONCE: Final = 500  # hosts of a partition, in one step
-TOGETHER: Final = 64  # partitions
-NEVER_MS: Final = 10 * RETIRED_MS
-
-
-class Listed(NamedTuple):
-    """A host as it was met. `due_ms` is 0 if it is busy, and `RETIRED_MS` or more if it is retired."""
-
-    due_ms: float
-    host: str
-    partition: int
-    state: str
-
-
-class Wanted(NamedTuple):
-    """Which hosts are to be listed, in which order, and which part of the list."""
-
-    name: str  # a host or a PLD, or a pattern with * and ?; empty for all
-    state: str
-    order: str
-    first: int
-    limit: int
-
-    @property
-    def last(self) -> int:
-        """How many hosts from the beginning of the list are needed."""
-        return self.first + self.limit
-
-    @property
-    def is_pattern(self) -> bool:
-        return any(sign in self.name for sign in "*?[")
-
-    def fits(self, listed: Listed) -> bool:
-        """Whether a host belongs to the list."""
-        if self.state not in ("", listed.state):
-            return False
-        if self.is_pattern:
-            return fnmatch.fnmatchcase(listed.host, self.name)
-        return not self.name or f".{listed.host}".endswith(f".{self.name}")
+WIDTHS: Final = {"  state": -10, "due in s": 10, "queued": 10, "taken": 7, "rest s": 10, "  failures": -10}
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
-    """Add the options that choose and order hosts."""
     add = parser.add_argument
     add("--state", choices=STATES, default="", help="only hosts in this state")
     add("--sort", choices=ORDERS, default="due", help="due first, most URLs waiting, most failures, or shortest rest")
@@ -80,160 +28,26 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 
 def hosts(config: Config, words: Sequence[str], opts: argparse.Namespace) -> Result:
-    """List hosts: all, those of a host or PLD and below, or those that fit a pattern with * and ?.
-
-    Raises:
-        ConfigError: there is no such crawl.
-        TransientStoreError: Redis does not answer.
-    """
+    """List hosts: all, those of a host or PLD and below, or those that match a pattern with * and ?."""
     limit, first = min(max(1, opts.limit), LIMIT_MAX), min(max(0, opts.first), WALKED_MAX)
     wanted = Wanted(words[0].lower() if words else "", opts.state, opts.sort, first, limit)
-    with server_of(config) as server:
-        data = asyncio.run(_list(config, server, wanted))
+    data = in_crawl(config, list_hosts, wanted)
     return Result(data, hosts_text(data))
 
 
-async def _list(config: Config, server: str, wanted: Wanted) -> dict[str, Any]:
-    async with opened(config, server) as crawl:
-        return await list_hosts(crawl, wanted)
-
-
-async def list_hosts(crawl: OpenedCrawl, wanted: Wanted, walked_max: int = 0) -> dict[str, Any]:
-    """Return the wanted hosts, and whether all were looked at: at most `walked_max`, or `WALKED_MAX` if that is 0.
-
-    Cost: two commands for each host that is walked through, for another order than `due`; some more than `walked_max`
-    are, because it is looked at after each step of at most `AT_ONCE * TOGETHER` hosts.
-
-    Raises:
-        TransientStoreError: Redis does not answer.
-    """
-    walked_max = walked_max or WALKED_MAX
-    walked, best = 0, list[tuple[float, Listed]]()
-    async for met in _walk(crawl, wanted):
-        walked += len(met)
-        fitting = [listed for listed in met if wanted.fits(listed)]
-        ranks = await _ranks(crawl, fitting, wanted.order)
-        best = heapq.nsmallest(wanted.last, [*best, *zip(ranks, fitting, strict=True)])
-        if walked >= walked_max:
-            break
-    chosen = [listed for _, listed in best[wanted.first :]]
-    return {"hosts": await _rows(crawl, chosen), "is_whole": walked < walked_max}
-
-
-async def _walk(crawl: OpenedCrawl, wanted: Wanted) -> AsyncIterator[list[Listed]]:
-    """Yield hosts, some at a time; one that changes its state meanwhile may come twice or not at all."""
-    partitions = range(crawl.partitions)
-    if wanted.name and not wanted.is_pattern:
-        partitions = range(place := crawl.place_of(f"http://{wanted.name}/").partition, place + 1)
-    for start in range(0, len(partitions), TOGETHER):
-        some = partitions[start : start + TOGETHER]
-        busy = await crawl.client.commands([("HKEYS", crawl.keys(number).busy) for number in some])
-        names = {host.decode(): number for number, found in zip(some, busy, strict=True) for host in found}
-        yield [Listed(0, host, number, "busy") for host, number in names.items()]
-        if wanted.state != "busy":
-            async for met in _walk_heaps(crawl, wanted, some):
-                yield [listed for listed in met if listed.host not in names]
-
-
-async def _walk_heaps(crawl: OpenedCrawl, wanted: Wanted, partitions: Iterable[int]) -> AsyncIterator[list[Listed]]:
-    """Yield the hosts of some partitions' ready heaps, and of those that are snoozed or retired."""
-    now_ms = crawl.client.now_ms()
-    is_plain = wanted.order == "due" and not wanted.name
-    at_once = min(AT_ONCE, wanted.last) if is_plain else AT_ONCE
-    for heap, low_ms, high_ms in _spans(wanted.state, now_ms):
-        left, start = list(partitions), 0
-        while left:
-            rows = [
-                ("ZRANGE", getattr(crawl.keys(n), heap), low_ms, high_ms, "BYSCORE", "LIMIT", start, at_once)
-                for n in left
-            ]
-            replies = await crawl.client.commands([(*row, "WITHSCORES") for row in rows])
-            found = {n: scores_of(reply) for n, reply in zip(left, replies, strict=True)}
-            yield await _with_states(crawl, heap, found, now_ms)
-            start += at_once
-            # In the order of the heap, the first hosts of each partition are enough.
-            left = [n for n in left if len(found[n]) == at_once and not (is_plain and start >= wanted.last)]
-
-
-def _spans(state: str, now_ms: int) -> list[tuple[str, int, int]]:
-    """Return the sorted sets in which hosts of a state are, with the lowest and the highest score."""
-    ready, snoozed = ("ready", 0, NEVER_MS), ("snoozed", now_ms + 1, NEVER_MS)
-    return {
-        "ready": [("ready", 0, now_ms)],
-        "waiting": [("ready", now_ms + 1, NEVER_MS)],
-        "snoozed": [("snoozed", now_ms + 1, RETIRED_MS - 1)],
-        "retired": [("snoozed", RETIRED_MS, NEVER_MS)],
-    }.get(state, [ready, snoozed])
-
-
-async def _with_states(
-    crawl: OpenedCrawl, heap: str, found: Mapping[int, Sequence[tuple[str, float]]], now_ms: int
-) -> list[Listed]:
-    """Give hosts, by partition, their states. Snoozed ones are in both sorted sets; the one of the snoozed counts."""
-    flat = [(due_ms, host, number) for number, hosts_there in found.items() for host, due_ms in hosts_there]
-    if heap == "snoozed":
-        return [Listed(*each, "retired" if each[0] >= RETIRED_MS else "snoozed") for each in flat]
-    asked = [("ZSCORE", crawl.keys(number).snoozed, host) for _, host, number in flat]
-    untils_ms = [float(reply or 0) for reply in await crawl.client.commands(asked)]
-    rows = zip(flat, untils_ms, strict=True)
-    return [Listed(*each, "ready" if each[0] <= now_ms else "waiting") for each, until in rows if until <= now_ms]
-
-
-async def _ranks(crawl: OpenedCrawl, found: Sequence[Listed], order: str) -> list[float]:
-    """Return numbers by which hosts are ordered, the smallest first."""
-    if order == "due":
-        return [listed.due_ms for listed in found]
-    asked: dict[str, Callable[[Listed], tuple[str, ...]]] = {
-        "waiting": lambda listed: ("ZCARD", crawl.keys(listed.partition).back + listed.host),
-        "failures": lambda listed: ("HGET", crawl.keys(listed.partition).host + listed.host, "failures"),
-        "rate": lambda listed: ("HGET", crawl.keys(listed.partition).host + listed.host, "delay"),
-    }
-    replies = await crawl.client.commands([asked[order](listed) for listed in found])
-    sign = 1 if order == "rate" else -1
-    return [sign * float(reply or 0) for reply in replies]
-
-
-async def _rows(crawl: OpenedCrawl, chosen: Sequence[Listed]) -> list[dict[str, Any]]:
-    now_ms, least_ms = crawl.client.now_ms(), crawl.config.politeness.host_delay_ms
-    asked: list[tuple[str, ...]] = []
-    for listed in chosen:
-        keys = crawl.keys(listed.partition)
-        asked.append(("ZCARD", keys.back + listed.host))
-        asked.append(("HGET", keys.busy, listed.host))
-        asked.append(("HMGET", keys.host + listed.host, "delay", "failures", "why"))
-    replies = iter(await crawl.client.commands(asked))
-    rows = []
-    for listed, queued, taken, (delay_ms, failures, why) in zip(chosen, replies, replies, replies, strict=True):
-        has_time = 0 < listed.due_ms < RETIRED_MS
-        rows.append(
-            {
-                "host": listed.host,
-                "state": listed.state,
-                "due_in_s": round(max(0.0, listed.due_ms - now_ms) / 1000, 1) if has_time else None,
-                "queued": int(queued),
-                "taken": int(taken or 0),
-                "rest_s": max(least_ms, int(float(delay_ms or 0))) / 1000,
-                "failures": int(failures or 0),
-                "why": (why or b"").decode() if failures else "",
-            }
-        )
-    return rows
-
-
 def hosts_text(data: dict[str, Any]) -> str:
-    """Return the listing as text."""
     if not data["hosts"]:
         lines = ["no host in Redis is like that; `scrapy frontier status` counts all"]
     else:
         width = max(20, *(len(row["host"]) for row in data["hosts"]))
-        lines = [f"{'host':<{width}}  state     due in s    queued  taken    rest s  failures"]
-    for row in data["hosts"]:
-        due = "" if row["due_in_s"] is None else f"{row['due_in_s']:,.1f}"
-        failed = f"{row['failures']:,} {row['why']}" if row["failures"] else ""
-        lines.append(
-            f"{row['host']:<{width}}  {row['state']:<8}{due:>10}{row['queued']:>10,}{row['taken']:>7}"
-            f"{row['rest_s']:>10,.1f}  {failed}".rstrip()
-        )
+        lines = table({"host": -width, **WIDTHS}, map(_cells, data["hosts"]))
     if not data["is_whole"]:
         lines.append(f"there are more than {WALKED_MAX:,} hosts, and the others were not looked at")
     return "\n".join(lines)
+
+
+def _cells(row: dict[str, Any]) -> tuple[str, ...]:
+    due = "" if row["due_in_s"] is None else f"{row['due_in_s']:,.1f}"
+    failed = f"{row['failures']:,} {row['why']}" if row["failures"] else ""
+    numbers = (due, f"{row['queued']:,}", str(row["taken"]), f"{row['rest_s']:,.1f}")
+    return row["host"], f"  {row['state']}", *numbers, f"  {failed}"

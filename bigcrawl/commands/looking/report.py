@@ -1,14 +1,14 @@
-"""`scrapy frontier report [DIR]`: the figures of the crawl in the tables of the papers, as a page and as JSON."""
+"""`scrapy frontier report [DIR]`."""
 
 from __future__ import annotations
 
-import asyncio
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from bigcrawl.commands.opened_crawl import server_of
 from bigcrawl.commands.result import Result
 from bigcrawl.report.files import HTML, JSON, write_report
+from bigcrawl.views.counted import NothingCountedError
+from bigcrawl.views.opened_crawl import in_crawl
 
 if TYPE_CHECKING:
     import argparse
@@ -20,16 +20,11 @@ DIRECTORY: Final = "report"
 
 
 def report(config: Config, words: Sequence[str], opts: argparse.Namespace) -> Result:
-    """Write report.html and report.json, while the crawl runs or when it has ended.
-
-    Into the directory that is named, or BIGCRAWL_REPORT_DIR, or `report`.
-
-    Raises:
-        ConfigError: there is no such crawl, or the directory cannot be written.
-        TransientStoreError: Redis does not answer.
-    """
+    """Write report.html and report.json, while the crawl runs or when it has ended."""
     directory = Path(words[0]) if words else config.crawl.report_dir or Path(DIRECTORY)
-    with server_of(config) as server:
-        document = asyncio.run(write_report(config, server, directory))
+    try:
+        document = in_crawl(config, write_report, directory)
+    except NothingCountedError as error:
+        return Result({"files": []}, str(error))
     text = f"{directory / HTML}\n{directory / JSON}"
     return Result({"files": [str(directory / HTML), str(directory / JSON)], **document.to_json()}, text)

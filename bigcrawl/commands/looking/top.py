@@ -1,4 +1,4 @@
-"""`scrapy frontier top`: a crawl live in the terminal. Without a terminal, and with `--once`, one snapshot of it."""
+"""`scrapy frontier top`: a crawl live in the terminal, or one snapshot of it."""
 
 from __future__ import annotations
 
@@ -13,47 +13,40 @@ from contextlib import contextmanager
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, Final
 
-from bigcrawl.commands.looking.watching import Watching
-from bigcrawl.commands.opened_crawl import opened, server_of
 from bigcrawl.commands.result import Result
 from bigcrawl.exceptions import ConfigError, TransientStoreError
+from bigcrawl.views.opened_crawl import in_crawl
+from bigcrawl.views.watching import Watching
 
 if TYPE_CHECKING:
     import argparse
     from collections.abc import Iterator, Sequence
 
-    from bigcrawl.commands.looking.watching import Seen
     from bigcrawl.config import Config
+    from bigcrawl.views.opened_crawl import OpenedCrawl
+    from bigcrawl.views.watching import Seen
 
 EVERY_S: Final = 2.0
 EVERY_S_MIN: Final = 0.5
 SNAPSHOT: Final = (120, 60)
-"""Columns and lines of a snapshot that goes to no terminal."""
+"""Columns and lines without a terminal."""
 
 ENDS: Final = b"qQ\x03\x04"
-"""Keys that end it: q, and Ctrl-C or Ctrl-D where the terminal hands them on."""
+"""Keys that end it: q, and Ctrl-C or Ctrl-D if the terminal passes them on."""
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
-    """Add the options that say how often to look."""
     add = parser.add_argument
     add("--once", action="store_true", help="print one snapshot and end; so it does if the output is no terminal")
     add("--every", type=float, default=EVERY_S, metavar="S", help=f"seconds between two looks; {EVERY_S:g} by default")
 
 
 def top(config: Config, words: Sequence[str], opts: argparse.Namespace) -> Result:
-    """Show the crawl live: why it stands still, rates, nodes, what fails, and hosts with most URLs waiting.
-
-    Raises:
-        ConfigError: there is no such crawl, or the package rich is missing.
-        TransientStoreError: Redis does not answer; later, the screen says so and goes on.
-    """
+    """Show the crawl live: why it stands still, rates, nodes, failures, and hosts with the most URLs waiting."""
     if find_spec("rich") is None:
         raise ConfigError("`scrapy frontier top` needs the package rich, which is missing: pip install 'bigcrawl[top]'")
     is_live = sys.stdout.isatty() and sys.stdin.isatty() and not (opts.once or opts.json)
-    with server_of(config) as server:
-        every_s = max(EVERY_S_MIN, opts.every) if is_live else 0.0
-        seen = asyncio.run(_watch(config, server, every_s))
+    seen = in_crawl(config, _watch, max(EVERY_S_MIN, opts.every) if is_live else 0.0)
     return Result(_data_of(seen), snapshot_text(seen))
 
 
@@ -62,7 +55,6 @@ def _data_of(seen: Seen) -> dict[str, Any]:
 
 
 def snapshot_text(seen: Seen) -> str:
-    """Return a snapshot as text without colours."""
     from rich.console import Console
 
     from bigcrawl.commands.looking.top_screen import screen_of
@@ -77,26 +69,21 @@ def snapshot_text(seen: Seen) -> str:
 
 
 def size_of_terminal() -> tuple[int, int]:
-    """Return the columns and lines of the terminal now; COLUMNS in the environment would know of no resize.
-
-    A terminal that does not know its size has 80 and 24.
-    """
+    """Return columns and lines of the terminal now; COLUMNS in the environment would not follow a resize."""
     size = os.get_terminal_size(sys.stdout.fileno())
     return size.columns or 80, size.lines or 24
 
 
-async def _watch(config: Config, server: str, every_s: float) -> Seen:
-    """Look once, or live until somebody ends it; return what was seen last."""
-    async with opened(config, server) as crawl:
-        watching = Watching(crawl)
-        try:
-            return await (Live(watching, every_s).run() if every_s else watching.look(is_only=True))
-        finally:
-            await watching.close()
+async def _watch(crawl: OpenedCrawl, every_s: float) -> Seen:
+    watching = Watching(crawl)
+    try:
+        return await (Live(watching, every_s).run() if every_s else watching.look(is_only=True))
+    finally:
+        await watching.close()
 
 
 class Live:
-    """A screen that is drawn after each look, after a resize, and until a key or a signal ends it."""
+    """A screen, redrawn after each poll or resize until a key or a signal ends it."""
 
     def __init__(self, watching: Watching, every_s: float) -> None:
         self._watching = watching
@@ -105,7 +92,6 @@ class Live:
         self._changed = asyncio.Event()
 
     async def run(self) -> Seen:
-        """Draw until it is ended; return what was seen last."""
         from rich.console import Console, ConsoleDimensions
         from rich.live import Live as Screen
 
@@ -154,7 +140,7 @@ class Live:
 
     @contextmanager
     def _hearing(self) -> Iterator[None]:
-        """Keys come one by one and are not echoed; signals end it or draw it anew. All is as before afterwards."""
+        """Read keys one by one without echo, and handle signals; restore the terminal afterwards."""
         loop, descriptor = asyncio.get_running_loop(), sys.stdin.fileno()
         before = termios.tcgetattr(descriptor)
         handlers = {signal.SIGINT: self._end, signal.SIGTERM: self._end, signal.SIGWINCH: self._changed.set}

@@ -1,4 +1,4 @@
-"""What `scrapy frontier top` draws: a crawl on one screen, of any width and height. Pure, but for the package rich."""
+"""The screen of `scrapy frontier top`, for any width and height. Pure, but for the package rich."""
 
 from __future__ import annotations
 
@@ -17,23 +17,19 @@ if TYPE_CHECKING:
 
     from rich.console import RenderableType
 
-    from bigcrawl.commands.looking.watching import Seen
+    from bigcrawl.views.watching import Seen
 
-WRONG: Final = ("standstill", "damaged", "rejected")  # how lines begin that ask for something to be done
-WIDE: Final = 100  # columns from which on tables show what a narrow terminal leaves out
-LEAST_ROWS: Final = 2  # of a table, if there is room for as many
-ABOVE_ROWS: Final = 2  # lines of a table: an empty one, and its head
-INDENT: Final = " " * 12  # of what goes on on the next line, below the words of `overview_lines`
+WRONG: Final = ("standstill", "damaged", "rejected")  # first words of lines that need an operator
+WIDE: Final = 100  # columns needed for the full tables
+LEAST_ROWS: Final = 2  # of a table, if there is room
+ABOVE_ROWS: Final = 2  # lines of a table above its rows: an empty one and its head
+INDENT: Final = " " * 12  # of continuation lines, below the text of `overview_lines`
 
 
 def screen_of(seen: Seen, width: int, height: int, *, is_live: bool) -> Group:
-    """Return the screen: the crawl, its nodes, what fails, and its hosts, cut to the height.
+    """Return the screen: the crawl, its nodes, failures and hosts, cut to `height` lines.
 
-    Args:
-        seen: what was read last.
-        width: of the terminal, in columns.
-        height: of the terminal, in lines.
-        is_live: whether it will be drawn again, so that the keys are named and what is not read yet is announced.
+    If `is_live`, it names the key that ends it.
     """
     head = _head(seen, width, is_live=is_live)
     if seen.status is None:
@@ -57,7 +53,7 @@ def screen_of(seen: Seen, width: int, height: int, *, is_live: bool) -> Group:
 
 
 def _head(seen: Seen, width: int, *, is_live: bool) -> list[Text]:
-    """The lines about the crawl as a whole. What is wrong is never cut off, however narrow the terminal."""
+    """Return the lines about the whole crawl; warnings wrap instead of being cut off."""
     lines: list[Text] = []
     if seen.trouble:
         lines += _lines(f"old by {seen.silent_s:,.0f} s: {seen.trouble}", width, "bold red")
@@ -130,7 +126,7 @@ def _hosts(found: Mapping[str, Any] | None, width: int) -> tuple[Table, Rows]:
 
 
 def _table(first: str, *others: str, last_is_text: bool = False) -> Table:
-    """A table whose first column takes what room is left; numbers stand right."""
+    """Return a table whose first column takes the remaining width; numbers are right-aligned."""
     table = Table(box=None, padding=(0, 2, 0, 0), header_style="bold", expand=True)
     table.add_column(first, no_wrap=True, overflow="ellipsis", ratio=3)
     for number, name in enumerate(others, 1):

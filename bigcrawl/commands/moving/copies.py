@@ -1,7 +1,7 @@
-"""`scrapy frontier copies FILE`: the pages that are copies of others, as the partitions' newest files list them.
+"""`scrapy frontier copies FILE`: the pages that are copies of others, from the partitions' newest files.
 
-A line of the file is {"page": ..., "original": ..., "kind": "exact" | "near", "content": ...}: keys of URLs, and of
-the body, in hexadecimal digits. A page that is visited again has a line for each of its contents that was a copy.
+A line of the file is {"page": ..., "original": ..., "kind": "exact" | "near", "content": ...}: keys of URLs, and of the
+body, in hexadecimal digits. A page that is visited again has a line for each of its contents that was a copy.
 """
 
 from __future__ import annotations
@@ -11,11 +11,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from bigcrawl.commands.moving.export_file import new_file
-from bigcrawl.commands.newest_files import REMEDY, files_to_read
-from bigcrawl.commands.opened_crawl import opened, server_of
 from bigcrawl.commands.result import Result
 from bigcrawl.content.copies import COPIES, EXACT
 from bigcrawl.scheduler.partition.reader import read_copies_of
+from bigcrawl.views.newest_files import REMEDY, files_to_read, read_view
+from bigcrawl.views.opened_crawl import in_crawl
 
 if TYPE_CHECKING:
     import argparse
@@ -24,45 +24,39 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from bigcrawl.commands.moving.export_file import Line, LineWriter
-    from bigcrawl.commands.opened_crawl import OpenedCrawl
     from bigcrawl.config import Config
+    from bigcrawl.views.opened_crawl import OpenedCrawl
 
 
 def copies(config: Config, words: Sequence[str], opts: argparse.Namespace) -> Result:
     """Write the pages that are copies of others, exact or near, into a new file.
 
-    Raises:
-        ConfigError: there is no such crawl, or the file exists or cannot be written.
-        CorruptionError: a file of the crawl is damaged.
-        TransientStoreError: Redis, the disk or the store failed. No file is left.
+    An error leaves no file.
     """
     path = Path(words[0])
-    with server_of(config) as server, new_file(path) as writer:
-        found = asyncio.run(_copies(config, server, writer))
+    with new_file(path) as writer:
+        found = in_crawl(config, _copies, writer)
     text = f"{path}: {found['exact']:,} exact, {found['near']:,} near"
     if found["elsewhere"]:
         text += f"; {found['elsewhere']} partitions have no files here, and may list more copies: {REMEDY}"
     return Result({"file": str(path), "crawl": config.crawl.name, **found}, text)
 
 
-async def _copies(config: Config, server: str, writer: LineWriter) -> dict[str, Any]:
-    """Write all lines. Memory: 28 bytes a copy of one partition."""
+async def _copies(crawl: OpenedCrawl, writer: LineWriter) -> dict[str, Any]:
     found = {"exact": 0, "near": 0, "elsewhere": 0}
-    async with opened(config, server) as crawl:
-        for partition in range(crawl.partitions):
-            rows = await asyncio.to_thread(_rows, crawl, partition)
-            if rows is None:
-                committed = await crawl.client.command("HGET", crawl.keys(partition).state, "committed")
-                found["elsewhere"] += committed is not None
-                continue
-            for line in lines_of(rows):
-                writer.write(line)
-                found[line["kind"]] += 1
+    for partition in range(crawl.partitions):
+        view = await read_view(crawl, partition)
+        rows = await asyncio.to_thread(_rows, crawl, partition)
+        if rows is None:
+            found["elsewhere"] += view.is_begun
+            continue
+        for line in lines_of(rows):
+            writer.write(line)
+            found[line["kind"]] += 1
     return found
 
 
 def _rows(crawl: OpenedCrawl, partition: int) -> npt.NDArray[Any] | None:
-    """The copies that the newest files of a partition list; None without files."""
     with files_to_read(crawl, partition, _is_of_copies) as files:
         return read_copies_of(files.directory)
 
@@ -72,7 +66,6 @@ def _is_of_copies(name: str) -> bool:
 
 
 def lines_of(rows: npt.NDArray[Any]) -> Iterator[Line]:
-    """Yield the lines of copies, see `bigcrawl.content.copies.COPY`."""
     for page, content, original, kind in rows.tolist():
         yield {
             "page": f"{page:016x}",

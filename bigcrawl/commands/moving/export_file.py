@@ -1,11 +1,11 @@
 """The file of `scrapy frontier export`: JSON lines, compressed by Zstandard if its name ends in `.zst`.
 
     {"bigcrawl": "export", "format": 1, "crawl": ..., "record": {...}}        the first line
-    {"rules": "blacklist", "fields": {...}}                                   what was set by hand; also `speed`
+    {"rules": "blacklist", "fields": {...}}                                   rules set by hand; also `speed`
     {"url": ..., "host": ..., "priority": 0, "partition": 3, "key": ..., "flags": 0, "body": ...}
     {"table": "seen", "partition": 3, "keys": ..., "values": ...}             rows of a partition's table
-    {"edges": ..., "partition": 3}, {"forgotten": ..., "partition": 3}        what its inbox holds besides URLs,
-                                                                              also "revisits", "votes" and "contents"
+    {"edges": ..., "partition": 3}, {"forgotten": ..., "partition": 3}        further data of its inbox; also
+                                                                              "revisits", "votes" and "contents"
     {"end": {"lines": 123}}                                                   the last line; a cut file has none
 
 The URLs of a partition come before its rows. Bytes are in base64. Keys are u64, little-endian.
@@ -25,7 +25,6 @@ from bigcrawl.json_text import read_json
 from bigcrawl.private_files import name_part, opener
 from bigcrawl.scheduler.partition.fold.imported_rows import RowsFormatError, TableRows, pack_rows, unpack_rows
 from bigcrawl.scheduler.records.body import address_or_none, look_at_body
-from bigcrawl.scheduler.records.inbox_entry import CONTENTS, EDGES, FORGOTTEN, REVISITS, ROWS, VOTES
 from bigcrawl.scheduler.records.queued_url import (
     UNRUNNABLE,
     BatchFormatError,
@@ -41,23 +40,13 @@ if TYPE_CHECKING:
 
 FORMAT: Final = 1
 LINE_BYTES_MAX: Final = 8 << 20  # a request of 4 MB, in base64
-WIRE: Final = {
-    "edges": EDGES,
-    "forgotten": FORGOTTEN,
-    "rows": ROWS,
-    "revisits": REVISITS,
-    "votes": VOTES,
-    "contents": CONTENTS,
-}
-"""What an inbox holds besides URLs and ends: its name in a line, and in an inbox entry."""
-
 _ZSTD_MAGIC: Final = b"\x28\xb5\x2f\xfd"
 
 Line = dict[str, Any]
 
 
 class LineWriter:
-    """Writes lines, and at last their number."""
+    """Writes and counts lines."""
 
     def __init__(self, file: IO[bytes]) -> None:
         self._file = file
@@ -67,14 +56,13 @@ class LineWriter:
         return f"<LineWriter lines={self.lines}>"
 
     def write(self, line: Line) -> None:
-        """Write one line."""
         self._file.write(json.dumps(line, separators=(",", ":")).encode() + b"\n")
         self.lines += 1
 
 
 @contextmanager
 def written(path: Path) -> Iterator[LineWriter]:
-    """Open a new export, whose last line says that it is whole. See `new_file`."""
+    """Open a new export, see `new_file`; its last line marks it as complete."""
     with new_file(path) as writer:
         yield writer
         writer.write({"end": {"lines": writer.lines}})
@@ -82,11 +70,7 @@ def written(path: Path) -> Iterator[LineWriter]:
 
 @contextmanager
 def new_file(path: Path) -> Iterator[LineWriter]:
-    """Open a new file for its owner alone. It gets its name when it is whole; after an error nothing is left.
-
-    Raises:
-        ConfigError: there is a file of this name, or it cannot be written.
-    """
+    """Open a new file for its owner alone. It gets its name when it is complete; an error leaves no file."""
     if path.exists():
         raise ConfigError(f"{path} is there: choose another name, or delete it")
     part = path.with_name(f"{path.name}.{name_part()}.part")
@@ -105,11 +89,10 @@ def new_file(path: Path) -> Iterator[LineWriter]:
 
 
 def read_lines(path: Path) -> Iterator[Line]:
-    """Yield the lines of a file but the last, which says that the file is whole.
+    """Yield the lines of a file except the last, which marks it as complete.
 
     Raises:
-        ConfigError: it cannot be read, is no export of this version, is damaged, or ends too soon. Lines before that
-            were yielded.
+        ConfigError: it is unreadable, no export of this version, damaged or cut off. Lines before that were yielded.
     """
     count, is_whole = 0, False
     try:
@@ -129,7 +112,7 @@ def read_lines(path: Path) -> Iterator[Line]:
         raise ConfigError(
             f"cannot read {path}: {why}; name a file that `scrapy frontier export` has written"
         ) from error
-    except Exception as error:  # Zstandard's own errors are of the module that is there
+    except Exception as error:  # the installed Zstandard module determines the class of its errors
         if not type(error).__module__.endswith("zstd"):
             raise
         raise ConfigError(f"{path} is damaged: {error}") from error
@@ -140,16 +123,12 @@ def read_lines(path: Path) -> Iterator[Line]:
 
 
 def exported_crawl(path: Path) -> str:
-    """Return the name of the crawl in a file.
-
-    Raises:
-        ConfigError: as `read_lines`.
-    """
+    """Return the name of the crawl in a file. Raises as `read_lines`."""
     return str(next(read_lines(path)).get("crawl", ""))
 
 
 def url_line(url: QueuedUrl, partition: int) -> Line:
-    """Return the line of a URL. If its request is damaged, it has no address, and is flagged as unrunnable."""
+    """Return the line of a URL. One with a damaged request has no address, and is flagged as unrunnable."""
     address = address_or_none(url.body)[0]
     return {
         "url": address,
@@ -163,11 +142,7 @@ def url_line(url: QueuedUrl, partition: int) -> Line:
 
 
 def url_of(line: Line) -> QueuedUrl:
-    """Return the URL of a line.
-
-    Raises:
-        ValueError, TypeError, KeyError: it is damaged.
-    """
+    """Return the URL of a line; raise ValueError, TypeError or KeyError if it is damaged."""
     written = QueuedUrl(int(line["key"], 16), line["host"], line["priority"], line["flags"], data_of(line, "body"))
     try:
         [url] = decode_sound_batch(encode_batch([written]))
@@ -180,17 +155,12 @@ def url_of(line: Line) -> QueuedUrl:
 
 
 def rows_line(rows: TableRows, partition: int) -> Line:
-    """Return the line of some rows of a table."""
     values = {} if rows.values is None else {"values": _text(rows.values.tobytes())}
     return {"table": rows.table, "partition": partition, "keys": _text(rows.keys.tobytes()), **values}
 
 
 def packed_rows_of(line: Line) -> bytes:
-    """Return the rows of a line as bytes for the inbox.
-
-    Raises:
-        ValueError, TypeError, KeyError: they are damaged.
-    """
+    """Return the rows of a line as bytes for the inbox; raise as `url_of`."""
     packed = pack_rows(line["table"], data_of(line, "keys"), data_of(line, "values") if "values" in line else b"")
     try:
         unpack_rows(packed)
@@ -200,16 +170,11 @@ def packed_rows_of(line: Line) -> bytes:
 
 
 def data_line(name: str, data: bytes, partition: int) -> Line:
-    """Return a line with bytes for a partition."""
     return {name: _text(data), "partition": partition}
 
 
 def data_of(line: Line, name: str) -> bytes:
-    """Return the bytes in a field of a line.
-
-    Raises:
-        ValueError, TypeError, KeyError: they are damaged.
-    """
+    """Return the bytes in a field of a line; raise as `url_of`."""
     return base64.b64decode(line[name], validate=True)
 
 
@@ -258,11 +223,7 @@ def _decompressed(plain: IO[bytes]) -> Iterator[IO[bytes]]:
 
 
 def _zstd() -> Any:
-    """The module for Zstandard: Python's own from 3.14 on.
-
-    Raises:
-        ConfigError: no such module is installed.
-    """
+    """Return the Zstandard module: Python's own from 3.14. Raises ConfigError if there is none."""
     for name in ("compression.zstd", "backports.zstd"):
         try:
             return importlib.import_module(name)

@@ -1,47 +1,51 @@
 """`scrapy frontier import FILE`: continue an exported crawl in another Redis, directory or store, or with another name.
 
-All goes through the inboxes, as what nodes discover does. So an import works on a running and on a stopped crawl, and
-may be repeated: URLs and rows that are there already change nothing. A crawl that does not exist yet is begun with the
-record of the exported one. It fetches nothing until the file has been read to its end.
+All data goes through the inboxes, like a node's discoveries. So an import works on a running and on a stopped crawl,
+and may be repeated: existing URLs and rules stay as they are. A crawl that does not exist yet is begun with the
+exported record, and fetches nothing until the whole file has been read.
 """
 
 from __future__ import annotations
 
 import asyncio
+import base64
+import contextlib
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from bigcrawl.commands.inbox_sender import InboxSender
-from bigcrawl.commands.moving.begun_crawl import begun, server_for_import
-from bigcrawl.commands.moving.export import RULES
-from bigcrawl.commands.moving.export_file import WIRE, data_of, packed_rows_of, read_lines, url_of
+from bigcrawl.commands.moving.export import RECORD_FIELDS, RULES
+from bigcrawl.commands.moving.export_file import data_of, packed_rows_of, read_lines, url_of
 from bigcrawl.commands.result import Result
 from bigcrawl.exceptions import ConfigError
+from bigcrawl.redisdb.client import RedisClient
 from bigcrawl.redisdb.keys import CrawlKeys
-from bigcrawl.scheduler.node.control import BLACKLISTED, BUDGETED, DELAYED, SPEED
+from bigcrawl.scheduler.crawl.crawl_record import open_record
+from bigcrawl.scheduler.node.control import BLACKLISTED, BUDGETED, DELAYED, PAUSED, SPEED
 from bigcrawl.scheduler.partition.fold.rejected import problem_of
 from bigcrawl.scheduler.records.inbox_entry import ROWS
+from bigcrawl.store.objects import Objects
+from bigcrawl.views.opened_crawl import OpenedCrawl, server_of
+from bigcrawl.views.partition import WIRE
+from bigcrawl.views.status import IMPORTING
 
 if TYPE_CHECKING:
     import argparse
-    from collections.abc import Iterator, Sequence
+    from collections.abc import AsyncIterator, Iterator, Sequence
 
     from bigcrawl.commands.moving.export_file import Line
-    from bigcrawl.commands.opened_crawl import OpenedCrawl
     from bigcrawl.config import Config
 
 
 def import_crawl(config: Config, words: Sequence[str], opts: argparse.Namespace) -> Result:
-    """Read the file of an export into a crawl, which is begun if it does not exist.
+    """Import an export into a crawl, which is begun if it does not exist.
 
-    Raises:
-        ConfigError: the file is no export, damaged or cut off; its keys are not those of the crawl; or the crawl
-            cannot be begun here. What came before a damaged line is in; the import may be repeated.
-        TransientStoreError: Redis or the store failed; some or all may be in, and the import may be repeated.
+    Lines before a damaged one are imported, and the import may be repeated. Raises ConfigError if the keys of the crawl
+    and the file differ.
     """
     lines = read_lines(Path(words[0]))
     header = next(lines)
-    with server_for_import(config) as server:
+    with server_of(config, may_begin=True) as server:
         counts = asyncio.run(_import(config, server, header["record"], lines))
     text = f"crawl {config.crawl.name}: {counts['urls']:,} URLs and {counts['rows']:,} rows of tables are in"
     return Result({"crawl": config.crawl.name, "from": header.get("crawl"), **counts}, text)
@@ -63,8 +67,8 @@ async def _import(config: Config, server: str, record: dict[str, Any], lines: It
 
 
 async def _set_rules(crawl: OpenedCrawl, line: Line) -> None:
-    """Set rules by hand, unless there is one for the same name, and notify the nodes. Raises as `_LineSender.send`."""
-    keys = CrawlKeys(crawl.config.crawl.name)
+    """Set rules by hand, except for names that have one, and notify the nodes. Raises as `_LineSender.send`."""
+    keys = crawl.crawl_keys
     if line["rules"] not in [*RULES, SPEED]:
         raise ConfigError(f"the file has rules of an unknown kind, {line['rules']!r}: import it with a later version")
     target = getattr(keys, RULES.get(line["rules"], "control"))
@@ -81,8 +85,6 @@ async def _set_rules(crawl: OpenedCrawl, line: Line) -> None:
 
 
 class _LineSender:
-    """Sends what the lines of a file say to the inboxes."""
-
     def __init__(self, crawl: OpenedCrawl) -> None:
         self._crawl = crawl
         self._inboxes = InboxSender(crawl, "import")
@@ -92,11 +94,7 @@ class _LineSender:
         return f"<_LineSender {self.counts}>"
 
     async def send(self, line: Line) -> None:
-        """Send a line.
-
-        Raises:
-            ValueError, TypeError, LookupError: it is damaged.
-        """
+        """Send a line; raise ValueError, TypeError or LookupError if it is damaged."""
         partition = line["partition"]
         if type(partition) is not int or not 0 <= partition < self._crawl.partitions:
             raise ValueError(f"there is no partition {partition!r}")
@@ -118,5 +116,76 @@ class _LineSender:
             await self._inboxes.tell(partition, WIRE[name], data)
 
     async def flush(self) -> None:
-        """Send all that is left."""
         await self._inboxes.flush()
+
+
+@contextlib.asynccontextmanager
+async def begun(
+    config: Config, server: str, record: dict[str, Any] | None = None, *, pauses: bool = False
+) -> AsyncIterator[OpenedCrawl]:
+    """Open the crawl, begun if it does not exist. After an error it stays paused, so that the import can be repeated.
+
+    Args:
+        config: of the crawl.
+        server: the URL of its Redis.
+        record: the record of an exported crawl, whose keys it must have; None for any keys.
+        pauses: whether to pause a crawl that exists.
+    """
+    client = RedisClient(server)
+    try:
+        await _begin(config, client, record)
+        if pauses and await client.command("HGET", CrawlKeys(config.crawl.name).control, PAUSED) is None:
+            await _pause(client, CrawlKeys(config.crawl.name))
+        crawl = await OpenedCrawl.of(config, client)
+        yield crawl
+        await crawl.unmark_finished()
+        await _end(crawl)
+    finally:
+        await client.close()
+
+
+async def _begin(config: Config, client: RedisClient, record: dict[str, Any] | None) -> None:
+    """Begin the crawl unless it exists; compare its keys with the record's, if there is one."""
+    name = config.crawl.name
+    keys = CrawlKeys(name)
+    wanted: dict[str, bytes] = {}
+    if record is not None:
+        wanted = {field: str(record.get(field, "")).encode() for field in RECORD_FIELDS}
+        try:
+            wanted["suffixes"] = base64.b64decode(wanted["suffixes"], validate=True)
+        except ValueError as error:
+            raise ConfigError(f"the file's first line has no list of public suffixes ({error}): export again") from None
+        _compare(config, wanted)
+    if await client.command("HGET", keys.crawl, "id") is None:
+        await _pause(client, keys)
+        made = [("HSETNX", keys.crawl, field, wanted[field]) for field in ("hash_seed", "suffixes") if wanted]
+        await client.commands(made)
+    objects = Objects(config.store.url) if config.store.url else None
+    await open_record(client, config.crawl, objects)
+    found = dict(zip(RECORD_FIELDS, await client.command("HMGET", keys.crawl, *RECORD_FIELDS), strict=True))
+    if wanted and found != wanted:
+        other = next(name for name in RECORD_FIELDS if found[name] != wanted[name])
+        raise ConfigError(
+            f"crawl {name!r} is there and makes its keys in another way than the exported one ({other}): import "
+            f"into a new crawl, with another BIGCRAWL_CRAWL, or add the URLs of the file with `scrapy frontier add`"
+        )
+
+
+async def _pause(client: RedisClient, keys: CrawlKeys) -> None:
+    """Pause the crawl until `_end`. The caller excludes a crawl that the operator has paused."""
+    await client.commands([("HSET", keys.control, PAUSED, "1"), ("HSET", keys.crawl, IMPORTING, "1")])
+
+
+def _compare(config: Config, wanted: dict[str, bytes]) -> None:
+    settings = {"partitions": "BIGCRAWL_PARTITIONS", "private_suffixes": "BIGCRAWL_PRIVATE_SUFFIXES"}
+    for name, setting in settings.items():
+        value, was = str(getattr(config.crawl, name)), wanted[name].decode()
+        if was != value:
+            raise ConfigError(f"{setting} is {value}, but was {was} in the exported crawl: set it so")
+
+
+async def _end(crawl: OpenedCrawl) -> None:
+    """Resume a crawl that the import has begun or paused."""
+    keys = crawl.crawl_keys
+    if await crawl.client.command("HGET", keys.crawl, IMPORTING) is not None:
+        await crawl.client.commands([("HDEL", keys.control, PAUSED), ("HDEL", keys.crawl, IMPORTING)])

@@ -1,1 +1,1 @@
-"""Actions on stored pages: check WARC files, index them, join what is stored twice, get a page out."""
+"""Actions on stored pages: check, index, compact and upload WARC files, or get a page out."""

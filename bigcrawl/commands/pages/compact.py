@@ -2,14 +2,14 @@
 
 For each file that has copies:
 
-1. it is written anew, in a directory beside it, with references in place of the copies;
+1. it is rewritten in a directory beside it, with references in place of the copies;
 2. the new file is checked record by record, synced, and indexed;
 3. the indexes of the old file are removed, the new file takes its name, and then the new indexes theirs.
 
 A crash leaves the old file or the new one, complete, at worst without an index, which the next start makes. The next
-call removes what is left in the directory beside it. Records that refer to a copy are changed first, in a round of
-their own, so that no record ever refers to one without a body. Records of damaged files, and of files that were not
-named, are not changed, and the bodies to which they refer stay.
+call empties the directory. Records that refer to a copy are changed in an earlier round, so that no record ever refers
+to one without a body. Records of damaged files, and of other files in the directory, are not changed, and the bodies to
+which they refer stay.
 """
 
 from __future__ import annotations
@@ -41,11 +41,9 @@ _ROOM: Final = ".compacting"
 
 
 def compact_files(config: Config, words: Sequence[str], opts: argparse.Namespace) -> Result:
-    """Keep one of several equal bodies in the named files, and print how much that saved.
+    """Keep one of several equal bodies in the named files, and print the saved bytes.
 
-    Raises:
-        ConfigError: a file is missing, the files are in several directories, or another call is at work.
-        TransientStoreError: the disk refuses; each file is either unchanged or compacted.
+    After an error, each file is either unchanged or compacted.
     """
     paths = files_of(config, words)
     if not paths:
@@ -63,13 +61,7 @@ def compact_files(config: Config, words: Sequence[str], opts: argparse.Namespace
 
 
 class _Compaction:
-    """One call.
-
-    Args:
-        room: where files are written anew.
-        paths: the WARC files.
-        kinds: of the indexes that each gets, besides those that it has.
-    """
+    """One call. A file gets indexes of these `kinds`, and of those that it has."""
 
     def __init__(self, room: Path, paths: Sequence[Path], kinds: Sequence[str]) -> None:
         self._room = room
@@ -81,7 +73,6 @@ class _Compaction:
         self._copies = self._redirected = self._saved = 0
 
     def run(self) -> None:
-        """Do all of it. Raises OSError."""
         with closing(self._found()) as found:
             self._redirected = self._change_all(found.redirected)
             if not self._redirected and not self._left:
@@ -110,14 +101,14 @@ class _Compaction:
         copies = Copies(self._room)
         for number, path in enumerate(self._paths):
             try:
-                _, problem = verify(path)
-                if problem is None:
+                problem = verify(path).problem
+                if not problem:
                     copies.add_file(number, path)
                 else:
                     copies.keep_originals(path)
             except FileNotFoundError:  # an uploader has moved it
                 continue
-            if problem is not None:
+            if problem:
                 self._damaged[path] = f"{path}: {problem}; it stays, and no further record will refer to it"
         for path in self._others():
             with suppress(FileNotFoundError):
@@ -126,7 +117,7 @@ class _Compaction:
         return copies
 
     def _others(self) -> list[Path]:
-        """The files of the directory that are not to be changed; those being written too."""
+        """Return the other files of the directory, also those being written, which must not change."""
         named = {path.name for path in self._paths}
         ends = (WARC_SUFFIX + OPEN_SUFFIX, WARC_SUFFIX)
         return [path for end in ends for path in self._paths[0].parent.glob(f"*{end}") if path.name not in named]
@@ -135,7 +126,7 @@ class _Compaction:
         return sum(self._change(self._paths[number], references) for number, references in by_file(lines))
 
     def _change(self, path: Path, references: Iterator[Reference]) -> int:
-        """Rewrite a file, check the new one, and replace the old one by it; return how many records have changed."""
+        """Rewrite a file, check the new one, and put it in place; return the number of changed records."""
         with locked(path) as is_ours:
             if not is_ours:
                 self._left[path] = f"{path}: another process is at work on it, or it is gone; call again"
@@ -167,7 +158,7 @@ class _Compaction:
         for kind in SUFFIXES:  # no index of the old file may be beside the new one
             files.remove(index_path(path, kind))
         files.sync_directory(path.parent)
-        with locked(new):  # who uploads or indexes leaves it alone until its indexes have their names
+        with locked(new):  # uploaders and indexers leave it alone until its indexes have their names
             files.rename(new, path)
             for kind in kinds:
                 files.rename(index_path(new, kind), index_path(path, kind))
@@ -175,12 +166,7 @@ class _Compaction:
 
 @contextmanager
 def _room_in(directory: Path) -> Iterator[Path]:
-    """Make an empty directory beside the files, for one call at a time.
-
-    Raises:
-        ConfigError: another call is at work.
-        OSError: it cannot be made.
-    """
+    """Make an empty directory beside the files, for one call at a time; raise ConfigError if another call runs."""
     room = directory / _ROOM
     make_private_directory(room)
     with locked_directory(room) as is_ours:

@@ -1,4 +1,4 @@
-"""`scrapy frontier warc extract URL`: get one stored page out."""
+"""`scrapy frontier warc extract URL`."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, BinaryIO, Final
 from bigcrawl.commands.pages.files import directory_of
 from bigcrawl.commands.result import Result
 from bigcrawl.exceptions import ConfigError, CorruptionError, TransientStoreError
-from bigcrawl.page_index.cdxj import REVISIT, decoded
+from bigcrawl.page_index.cdxj import REVISIT, decoded, digest_of, stamp_of
 from bigcrawl.page_index.index_files import CDXJ, unindexed
 from bigcrawl.page_index.lookup import captures
 from bigcrawl.page_index.search_key import search_key
@@ -27,18 +27,14 @@ if TYPE_CHECKING:
     from bigcrawl.page_index.cdxj import Capture
 
 _NEW_SUFFIX: Final = ".new"
-_STAMP_DIGITS: Final = 14
+_NOT_MODIFIED: Final = 304
 
 
 def extract_page(config: Config, words: Sequence[str], opts: argparse.Namespace) -> Result:
     """Show where a page is stored and its HTTP head; with `--to`, write its body, as the server sent it.
 
-    An existing file is replaced only after the whole body was written beside it. Any failure leaves it unchanged.
-
-    Raises:
-        ConfigError: the URL is invalid, or no index has it.
-        CorruptionError: the record is damaged, or its index belongs to another file.
-        TransientStoreError: the file cannot be read, or the body cannot be written.
+    An existing file is replaced only after the whole body was written beside it. Raises ConfigError if no index has the
+    URL.
     """
     directory = directory_of(config)
     try:
@@ -75,7 +71,7 @@ def extract_page(config: Config, words: Sequence[str], opts: argparse.Namespace)
 
 
 def _chosen(directory: Path, url: str, until: str, store_url: str | None) -> Capture:
-    """Return the last capture until a time: of this very URL if there is one, else of one with the same search key."""
+    """Return the last capture until a time: of the URL itself, or else of one with the same search key."""
     if until and not (until.isdigit() and 4 <= len(until) <= 14):
         raise ConfigError(f"--at is {until!r}; it takes the digits of a time, as 2026, 20261125 or 20261125220512")
     damaged: list[Path] = []
@@ -93,14 +89,19 @@ def _chosen(directory: Path, url: str, until: str, store_url: str | None) -> Cap
 
 
 def _original(directory: Path, copy: Extracted) -> Capture:
-    """Return the capture whose payload a revisit has not repeated."""
+    """Return the capture with the payload that a revisit record leaves out."""
     url = text_of(copy.fields.get(b"warc-refers-to-target-uri", copy.fields.get(b"warc-target-uri", b"")).strip(b"<>"))
-    digest = decoded(copy.fields.get(b"warc-payload-digest", b"")).removeprefix("sha1:")
-    found = [one for one in captures(directory, url) if one.digest == digest and one.mime != REVISIT]
+    digest = digest_of(copy.fields)
+    date, own = (stamp_of(copy.fields.get(name, b"")) for name in (b"warc-refers-to-date", b"warc-date"))
+    bodies = [one for one in captures(directory, url) if one.mime != REVISIT and one.status != _NOT_MODIFIED]
+    found = [one for one in bodies if digest and one.digest == digest]
+    if not found and not (digest and bodies and len(bodies[0].digest) == len(digest) and date):
+        found = (
+            [one for one in bodies if one.stamp == date] if date else [one for one in bodies if one.stamp <= own][-1:]
+        )
     if not found:
         raise ConfigError(f"it is a copy of {url}, which no index in {directory} has")
-    date = "".join(filter(str.isdigit, decoded(copy.fields.get(b"warc-refers-to-date", b""))))
-    return max(found, key=lambda one: one.stamp == date[:_STAMP_DIGITS])  # two bodies may share a SHA-1
+    return max(found, key=lambda one: one.stamp == date)  # two bodies may share a SHA-1
 
 
 def _extracted(directory: Path, capture: Capture, to: Path | None) -> Extracted:
@@ -120,12 +121,12 @@ def _extracted(directory: Path, capture: Capture, to: Path | None) -> Extracted:
 
 @contextmanager
 def _in_place_of(to: Path | None) -> Iterator[BinaryIO]:
-    """Yield a file that takes the name of another once it is whole; what is no regular file is written itself."""
+    """Yield a file that replaces another one once it is complete; write directly to a device or pipe."""
     if to is None or (to.exists() and not to.is_file()):
         with (to or Path(os.devnull)).open("wb") as file:
             yield file
         return
-    target = to.resolve()  # a link stays one
+    target = to.resolve()  # replaces the target of a link, not the link
     new = target.with_name(f"{target.name}.{name_part()}{_NEW_SUFFIX}")
     try:
         with new.open("wb") as file:
@@ -141,5 +142,5 @@ def _in_place_of(to: Path | None) -> Iterator[BinaryIO]:
 
 
 def _path_of(directory: Path, capture: Capture) -> Path:
-    """Return the file of a capture; an index of others may name a path, and files are beside their index."""
+    """Return the file of a capture. Foreign indexes may name any path, but files are beside their index."""
     return directory / PurePath(capture.filename).name

@@ -1,4 +1,4 @@
-"""`scrapy frontier warc verify` and `index`: what is wrong with WARC files, and their indexes made anew."""
+"""`scrapy frontier warc verify` and `index`."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from bigcrawl.config import warc_indexes
 from bigcrawl.exceptions import ConfigError, TransientStoreError
 from bigcrawl.page_index.index_files import CDXJ, PARQUET, index_file, index_path, is_current
 from bigcrawl.private_files import FULL
-from bigcrawl.warc.files import WARC_SUFFIX
+from bigcrawl.warc.files import READ_SUFFIXES, WARC_SUFFIX
 from bigcrawl.warc.verification import verify
 
 if TYPE_CHECKING:
@@ -20,30 +20,25 @@ if TYPE_CHECKING:
     from bigcrawl.config import Config
 
 _REMEDY: Final = (
-    "bring back a copy of it; or scrapy frontier warc repair keeps what comes before, indexes that, and puts the rest "
-    "aside"
+    "bring back a copy of it; or scrapy frontier warc repair takes the damage out, puts it aside, and indexes the rest"
 )
 _INDEX: Final = "scrapy frontier warc index"
 
 
 def verify_files(config: Config, words: Sequence[str], opts: argparse.Namespace) -> Result:
-    """Read WARC files, and check each record's length and digests, and whether the index matches the file.
-
-    Raises:
-        ConfigError: a file is not there.
-    """
+    """Read WARC files, and check each record's length and digests, and whether the index matches the file."""
     damaged: list[dict[str, Any]] = []
     unreadable: list[str] = []
     unindexed: list[str] = []
     outdated: list[str] = []
     records = 0
-    paths = files_of(config, words)
+    paths = files_of(config, words, READ_SUFFIXES)
     for path in paths:
         try:
-            sound, problem = verify(path)
+            sound, places, problem = verify(path)
             records += sound
-            if problem is not None:
-                damaged.append({"file": str(path), "records": sound, "problem": problem})
+            if problem:
+                damaged.append({"file": str(path), "records": sound, "places": places, "problem": problem})
             if not index_path(path).exists():
                 unindexed.append(str(path))
             elif not is_current(path):
@@ -58,7 +53,10 @@ def verify_files(config: Config, words: Sequence[str], opts: argparse.Namespace)
         "unindexed": unindexed,
         "outdated": outdated,
     }
-    lines = [f"{one['file']}: {one['problem']}, after {one['records']:,} good records: {_REMEDY}" for one in damaged]
+    lines = [
+        f"{one['file']}: {one['problem']}; {one['places']:,} such places, {one['records']:,} good records: {_REMEDY}"
+        for one in damaged
+    ]
     lines += unreadable
     lines += [f"{path}: its index does not match it, or is damaged: {_INDEX} makes it anew" for path in outdated]
     if unindexed:
@@ -68,16 +66,11 @@ def verify_files(config: Config, words: Sequence[str], opts: argparse.Namespace)
 
 
 def index_again(config: Config, words: Sequence[str], opts: argparse.Namespace) -> Result:
-    """Make the indexes of WARC files, replacing existing ones. A file that cannot be read does not stop the others.
-
-    Raises:
-        ConfigError: a file or pyarrow is missing.
-        TransientStoreError: the disk is full; the files before that are indexed.
-    """
+    """Make the indexes of WARC files, replacing existing ones. An unreadable file does not stop the others."""
     kinds = config.crawl.warc_indexes or (CDXJ,)
     if opts.parquet:
         kinds = warc_indexes((*kinds, PARQUET))
-    paths = files_of(config, words)
+    paths = files_of(config, words, READ_SUFFIXES)
     pages, problems, unreadable, busy = 0, [], [], []
     for path in paths:
         try:
@@ -93,7 +86,7 @@ def index_again(config: Config, words: Sequence[str], opts: argparse.Namespace) 
             continue
         pages += indexed.pages
         if indexed.problem:
-            problems.append(f"{indexed.problem}; the index has the records before that: {_REMEDY}")
+            problems.append(f"{indexed.problem}; the index has all others: {_REMEDY}")
     made = len(paths) - len(busy) - len(unreadable)
     data = {"files": made, "pages": pages, "damaged": problems, "unreadable": unreadable, "busy": busy}
     lines = [*problems, *unreadable, *(f"{path}: somebody else is indexing it" for path in busy)]
@@ -101,28 +94,21 @@ def index_again(config: Config, words: Sequence[str], opts: argparse.Namespace) 
     return Result(data, "\n".join(lines), 1 if problems or unreadable else 0)
 
 
-def files_of(config: Config, words: Sequence[str]) -> list[Path]:
-    """Return the WARC files that are named, or else those of the crawl's directory that are complete, by name.
-
-    Raises:
-        ConfigError: one is not there, or is no WARC file; or there is no directory.
-    """
+def files_of(config: Config, words: Sequence[str], suffixes: tuple[str, ...] = (WARC_SUFFIX,)) -> list[Path]:
+    """Return the named WARC files, or else the complete ones of the crawl's directory, by name."""
     for word in words:
         if Path(word).is_dir():
             raise ConfigError(f"{word} is a directory: name files in it, or none with -s BIGCRAWL_WARC_DIR={word}")
         if not Path(word).exists():
             raise ConfigError(f"there is no file {word}; name none to take all files of BIGCRAWL_WARC_DIR")
-        if not word.endswith(WARC_SUFFIX) or not Path(word).is_file():
-            raise ConfigError(f"{word} is not a file that ends in {WARC_SUFFIX}; name none to take all files")
+        if not word.endswith(suffixes) or not Path(word).is_file():
+            ends = " or ".join(suffixes)
+            raise ConfigError(f"{word} is not a file that ends in {ends}; name none to take all files")
     return [Path(word) for word in words] or sorted(directory_of(config).glob(f"*{WARC_SUFFIX}"))
 
 
 def directory_of(config: Config) -> Path:
-    """Return the directory of the crawl's WARC files.
-
-    Raises:
-        ConfigError: there is none.
-    """
+    """Return the directory of the crawl's WARC files; raise ConfigError if there is none."""
     directory = config.crawl.warc_dir
     if directory is None or not directory.is_dir():
         raise ConfigError(

@@ -1,4 +1,4 @@
-"""`scrapy frontier graph DIRECTORY`: which stored pages link to which, and so with hosts and PLDs."""
+"""`scrapy frontier graph DIRECTORY`."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from bigcrawl.exceptions import ConfigError, TransientStoreError
 from bigcrawl.graphs.building import GraphBuilder
 from bigcrawl.graphs.forms import FORMS, WEBGRAPH, check_forms, file_names, write_graph
 from bigcrawl.graphs.links import LinkReader
-from bigcrawl.installing import DOWNLOAD_MAXSIZE
 from bigcrawl.politeness.robots_policy import agent_token
+from bigcrawl.project_settings import DOWNLOAD_MAXSIZE
 from bigcrawl.stored.catalogue import URL_BYTES_MAX, read_catalogue
 from bigcrawl.stored.files import source_files
 from bigcrawl.stored.pages import PageReader, UnreadablePageError
@@ -32,7 +32,6 @@ KINDS: Final = (PAGES, HOSTS, PLDS)
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
-    """Add the options of the action."""
     parser.add_argument("--of", choices=KINDS, nargs="+", default=KINDS, help="which graphs; default: all three")
     parser.add_argument(
         "--as", dest="forms", choices=FORMS, nargs="+", default=(WEBGRAPH,), help="in which form; default: webgraph"
@@ -42,10 +41,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 def graph(config: Config, words: Sequence[str], opts: argparse.Namespace) -> Result:
     """Write the graphs of stored pages: those of BIGCRAWL_SOURCE, or else of BIGCRAWL_WARC_DIR.
 
-    Raises:
-        ConfigError: there are no pages, a form needs a package, the directory cannot be made, or another call is at
-            work in it.
-        TransientStoreError: the disk refuses; files of an earlier call are as they were.
+    After an error, files of an earlier call are unchanged.
     """
     check_forms(opts.forms)
     directory = Path(words[0])
@@ -95,7 +91,7 @@ def _written(config: Config, directory: Path, catalogue: Catalogue, opts: argpar
 def _fill(
     config: Config, catalogue: Catalogue, graphs: dict[str, GraphBuilder], stack: ExitStack
 ) -> tuple[int, list[str]]:
-    """Add the links of all pages except robots.txt. Return how many pages, and why some could not be read."""
+    """Add the links of all pages except robots.txt. Return the number of pages, and the errors of unreadable ones."""
     reader = stack.enter_context(closing(PageReader(catalogue, DOWNLOAD_MAXSIZE)))
     links = LinkReader(
         agent_token(config.politeness.agent), DOWNLOAD_MAXSIZE, obeys_nofollow=config.politeness.obey_nofollow

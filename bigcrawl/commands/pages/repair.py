@@ -1,7 +1,4 @@
-"""`scrapy frontier warc repair`: cut damaged WARC files back to the records before the damage, and index them.
-
-Files of writers that died are closed.
-"""
+"""`scrapy frontier warc repair`."""
 
 from __future__ import annotations
 
@@ -26,15 +23,11 @@ if TYPE_CHECKING:
 
 
 def repair_files(config: Config, words: Sequence[str], opts: argparse.Namespace) -> Result:
-    """Repair damaged WARC files as the start of a node repairs those of a dead writer, and index them.
+    """Remove the damage from complete WARC files, close the open ones of dead writers, and index them.
 
-    Without names, that is done with each file whose writer has died, too. A running node holds locks on its files.
-    Those of nodes on other machines, whose locks may not be seen here, stay until they are quiet.
-    Whole records whose digest is wrong are left: there is nothing to cut. So are files that others are at work on.
-
-    Raises:
-        ConfigError: a file is not there.
-        TransientStoreError: the disk is full; the file is as it was, or shorter by what is damaged.
+    Open files are closed only without names. Left alone are files in use, open files of other machines until they are
+    quiet, because their locks might not be visible here, and complete records with a wrong digest. If the disk is full,
+    a file is unchanged, or lacks only damaged bytes.
     """
     repair = _Repair(config)
     were_open = [] if words else sorted(directory_of(config).glob(f"*{WARC_SUFFIX}{OPEN_SUFFIX}"))
@@ -51,10 +44,7 @@ def repair_files(config: Config, words: Sequence[str], opts: argparse.Namespace)
 
 
 class _Repair:
-    """What was repaired, and why other files were not.
-
-    Its methods raise TransientStoreError if the disk is full.
-    """
+    """Repaired files, and why others were left. Methods raise TransientStoreError if the disk is full."""
 
     def __init__(self, config: Config) -> None:
         self._files = OsFiles(config.crawl.warc_mode)
@@ -64,9 +54,8 @@ class _Repair:
         self.left: list[str] = []
 
     def of_sealed(self, path: Path) -> None:
-        """Repair a complete file, if it is damaged."""
         with self._noting(path):
-            if verify(path)[1] is None:
+            if not verify(path).problem:
                 return
             opened, problem = _opened(path, self._files)
             if problem:
@@ -75,12 +64,12 @@ class _Repair:
                 self._recover_again(opened, path)
 
     def of_open(self, path: Path) -> None:
-        """Close a file whose writer has died; one that is written, or was closed meanwhile, is left."""
+        """Close a file whose writer has died, unless it is in use or was closed meanwhile."""
         with self._noting(path):
             self._recover(path)
 
     def _recover_again(self, opened: Path, path: Path) -> None:
-        """Recover a file that was complete. If that fails, it gets its name back."""
+        """Recover a file that was complete; restore its name on failure."""
         try:
             if not self._recover(opened, was_complete=True):
                 self.left.append(f"{opened}: somebody else has it open")
@@ -91,7 +80,7 @@ class _Repair:
             raise
 
     def _recover(self, opened: Path, *, was_complete: bool = False) -> bool:
-        """Do what a start does, and index the file. Return whether it was ours."""
+        """Recover a file as a start does, and index it. Return False if another process has it."""
         found = recover_file(opened, remove_indexes=remove_indexes, files=self._files, was_complete=was_complete)
         if found is None:
             return False
@@ -99,13 +88,13 @@ class _Repair:
         self.repaired.append({"file": str(path), "records": found.kept_records, "cut_bytes": found.cut_bytes})
         if found.kept_records:
             index_file(path, self._kinds, self._mode)
-            if wrong := verify(path)[1]:
+            if wrong := verify(path).problem:
                 self.left.append(f"{path}: {wrong}; bring back a copy of it")
         return True
 
     @contextmanager
     def _noting(self, path: Path) -> Iterator[None]:
-        """Note why a file could not be repaired."""
+        """Record why a file could not be repaired."""
         try:
             yield
         except FileNotFoundError:  # an uploader has moved it, or a node has closed it
@@ -121,11 +110,7 @@ class _Repair:
 
 
 def _opened(path: Path, files: OsFiles) -> tuple[Path, str]:
-    """Rename a file back to ``.open``. Return that name, and why it could not be renamed; empty if it was.
-
-    Raises:
-        OSError: the disk refuses.
-    """
+    """Rename a file back to ``.open``. Return that name, and the problem, if any."""
     opened = path.with_name(path.name + OPEN_SUFFIX)
     with locked(path) as is_ours:
         if not is_ours:

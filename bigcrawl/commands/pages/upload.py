@@ -1,7 +1,7 @@
-"""`scrapy frontier warc upload`: move complete WARC files to their store now, by a process that may be ended.
+"""`scrapy frontier warc upload`: move complete WARC files to their store now, by a process that may be killed.
 
-SIGTERM, SIGINT and SIGHUP end it with that process. Its exit status is then 128 and the signal's number, as shells
-have it. A file under way is in the store, complete, or here, or both; the next call finds out.
+SIGTERM, SIGINT and SIGHUP end it and that process, with 128 and the signal's number as exit status. A file in flight is
+then complete in the store, or here, or both; the next call finds out.
 """
 
 from __future__ import annotations
@@ -28,22 +28,18 @@ if TYPE_CHECKING:
 
 _SETTING: Final = "BIGCRAWL_WARC_STORE_URL"
 _ENDING: Final = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
-_REFUSALS_MAX: Final = 20  # in a row; nobody calls again in a while, as a node does
+_REFUSALS_MAX: Final = 20  # in a row; unlike a node, this command does not retry later
 
 
 def upload_files(config: Config, words: Sequence[str], opts: argparse.Namespace) -> Result:
     """Move complete WARC files and their indexes to the store, and print which ones stay here, and why.
 
-    A store that does not answer holds it for `STALL_S` at most.
-
-    Raises:
-        ConfigError: there is no store, or no directory.
-        TransientStoreError: the store or the disk refuses, or does not answer; what was not moved is here.
+    A store that does not answer blocks it for `STALL_S` at most.
     """
     url, directory = config.crawl.warc_store_url, directory_of(config)
     if url is None:
         raise ConfigError(f"{_SETTING} is not set: say where WARC files go with -s {_SETTING}=s3://bucket/path")
-    WholeFiles(url, _SETTING)  # or a package is missing
+    WholeFiles(url, _SETTING)  # raises ConfigError if a package is missing
     orders = UploadOrders(directory, url, tuple(SUFFIXES.values()), _required(config), _REFUSALS_MAX, STALL_S)
     files = moved = were_there = 0
     problems = []
@@ -86,12 +82,9 @@ def _uploaded(orders: UploadOrders, signals: _Signals) -> Generator[Uploaded]:
 
 
 class _Signals:
-    """Ends its block when a signal asks for the end, from `obey` on: before that a process may just be starting.
+    """Ends its block at a signal, from `obey` on; before that a process may be starting.
 
-    A signal that was ignored when the command was called, as nohup has it, is ignored on.
-
-    Attributes:
-        number: of the signal that came; 0 for none. A second one ends the command at once.
+    Signals that are ignored, as under nohup, stay ignored. A second one ends the command at once.
     """
 
     def __init__(self) -> None:
@@ -109,7 +102,7 @@ class _Signals:
         return isinstance(error, _EndedError)
 
     def obey(self) -> None:
-        """Raise from now on, and now if one has come."""
+        """Raise at a signal from now on, or at once if one has come."""
         self._is_obeyed = True
         if self.number:
             raise _EndedError
@@ -122,7 +115,7 @@ class _Signals:
 
 
 class _EndedError(Exception):
-    """A signal has come."""
+    pass
 
 
 def _required(config: Config) -> list[str]:

@@ -1,4 +1,4 @@
-"""`scrapy frontier warc verify|index|repair|compact|upload|extract`: look after WARC files."""
+"""`scrapy frontier warc VERB`."""
 
 from __future__ import annotations
 
@@ -31,7 +31,6 @@ _WHERE: Final = "scrapy frontier warc"
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
-    """Add the options of `index` and `extract`."""
     parser.add_argument("--parquet", action="store_true", help="index: make Parquet files, too")
     parser.add_argument("--to", metavar="FILE", type=Path, help="extract: write the page's body here")
     parser.add_argument(
@@ -42,13 +41,8 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 def warc(config: Config, words: Sequence[str], opts: argparse.Namespace) -> Result:
     """Check WARC files, index or repair them, drop copies, move them to a store, or get a page out.
 
-    The exit status is 1 if a file is damaged.
-    Works while the crawl runs: it looks only at complete files, and a node never changes one. Call `compact` when no
-    node runs, if possible: a node may refer to a body that is being dropped. The next call mends such a reference.
-
-    Raises:
-        ConfigError: an argument is wrong, or a file or page does not exist.
-        TransientStoreError: the disk or the store refuses.
+    It handles only complete files, which a node never changes, so the crawl may run. But a node may refer to a body
+    that `compact` is dropping; the next call corrects such a reference.
     """
     verb, *rest = words
     if verb not in _VERBS:

@@ -1,1 +1,1 @@
-"""What an operator may put right in a crawl: `scrapy frontier retry`, `dead`, `rejected`, `repair` and others."""
+"""Actions that repair a crawl: `scrapy frontier retry`, `dead`, `rejected`, `repair` and others."""

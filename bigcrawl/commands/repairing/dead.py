@@ -2,40 +2,36 @@
 
 from __future__ import annotations
 
-import asyncio
 import uuid
-from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
-from bigcrawl.commands.opened_crawl import opened, server_of
+from bigcrawl.clock import time_text
 from bigcrawl.commands.result import Result
 from bigcrawl.exceptions import ConfigError
 from bigcrawl.redisdb import scripts
 from bigcrawl.redisdb.replies import pairs_of
-from bigcrawl.scheduler.crawl.survey import FinishCheck
 from bigcrawl.scheduler.records.dead_letters import DeadLetter, unpack_letter
 from bigcrawl.scheduler.records.inbox_entry import OUTCOMES
 from bigcrawl.scheduler.records.outcomes import AGAIN, pack_outcomes
 from bigcrawl.scheduler.records.queued_url import encode_batch
+from bigcrawl.views.opened_crawl import in_crawl
 
 if TYPE_CHECKING:
     import argparse
     from collections.abc import Sequence
 
-    from bigcrawl.commands.opened_crawl import OpenedCrawl
     from bigcrawl.config import Config
+    from bigcrawl.views.opened_crawl import OpenedCrawl
 
 Letters = dict[int, list[DeadLetter]]  # by partition
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
-    """Add the options that choose dead letters and an action."""
     parser.add_argument("--all", action="store_true", help="every dead letter")
     add_verbs(parser)
 
 
 def add_verbs(parser: argparse.ArgumentParser) -> None:
-    """Add the actions for dead letters and for rejected entries."""
     group = parser.add_mutually_exclusive_group()
     group.add_argument("--retry", action="store_true", help="queue dead letters again, or read rejected entries again")
     group.add_argument("--drop", action="store_true", help="remove them from the list; their URLs stay unfetched")
@@ -44,19 +40,12 @@ def add_verbs(parser: argparse.ArgumentParser) -> None:
 def dead(config: Config, words: Sequence[str], opts: argparse.Namespace) -> Result:
     """List dead letters, all or those of some URLs; queue them again, or drop them.
 
-    A URL that is not a dead letter makes the exit status 1.
-
-    Raises:
-        UrlError: one of the words is no URL; nothing was changed.
-        ConfigError: the crawl does not exist, URLs are named with `--all`, or an action is given neither.
-        TransientStoreError: Redis does not answer; all or some may have been done.
-        LetterFormatError: a letter cannot be read.
+    A URL that is not a dead letter makes the exit status 1. Raises LetterFormatError if a letter is unreadable.
     """
     acts = opts.retry or opts.drop
     if acts and bool(words) == opts.all:
         raise ConfigError("--retry and --drop want URLs, or --all for every dead letter; not both")
-    with server_of(config) as server:
-        letters, others = asyncio.run(_dead(config, server, words, retry=opts.retry, drop=opts.drop))
+    letters, others = in_crawl(config, _dead, words, retry=opts.retry, drop=opts.drop)
     flat = sorted((letter for there in letters.values() for letter in there), key=lambda letter: letter.died_ms)
     did = "queued again: " if opts.retry else "dropped: " if opts.drop else ""
     lines = [did + _text(letter) for letter in flat] + [f"no dead letter: {url}" for url in others]
@@ -68,29 +57,23 @@ def dead(config: Config, words: Sequence[str], opts: argparse.Namespace) -> Resu
     return Result(data, "\n".join(lines) or "there are no dead letters", 1 if others else 0)
 
 
-async def _dead(
-    config: Config, server: str, words: Sequence[str], *, retry: bool, drop: bool
-) -> tuple[Letters, list[str]]:
-    async with opened(config, server) as crawl:
-        places = [crawl.place_of(word) for word in words]
-        letters = await read_letters(
-            crawl, {place.partition for place in places} if places else range(crawl.partitions)
-        )
-        others: list[str] = []
-        if places:
-            asked = {place.key for place in places}
-            letters = {p: [letter for letter in there if letter.key in asked] for p, there in letters.items()}
-            found = {letter.key for there in letters.values() for letter in there}
-            others = [place.url for place in places if place.key not in found]
-        if retry:
-            await _queue(crawl, letters)
-        if retry or drop:
-            await unbury(crawl, {p: [letter.key for letter in there] for p, there in letters.items()})
+async def _dead(crawl: OpenedCrawl, words: Sequence[str], *, retry: bool, drop: bool) -> tuple[Letters, list[str]]:
+    places = [crawl.place_of(word) for word in words]
+    letters = await read_letters(crawl, {place.partition for place in places} if places else range(crawl.partitions))
+    others: list[str] = []
+    if places:
+        asked = {place.key for place in places}
+        letters = {p: [letter for letter in there if letter.key in asked] for p, there in letters.items()}
+        found = {letter.key for there in letters.values() for letter in there}
+        others = [place.url for place in places if place.key not in found]
+    if retry:
+        await _queue(crawl, letters)
+    if retry or drop:
+        await unbury(crawl, {p: [letter.key for letter in there] for p, there in letters.items()})
     return letters, others
 
 
 async def read_letters(crawl: OpenedCrawl, partitions: set[int] | range) -> Letters:
-    """Return all dead letters of some partitions."""
     rows = await crawl.client.commands([("HGETALL", crawl.keys(partition).dead) for partition in partitions])
     return {
         partition: [unpack_letter(int(key), data) for key, data in pairs_of(row)]
@@ -100,12 +83,12 @@ async def read_letters(crawl: OpenedCrawl, partitions: set[int] | range) -> Lett
 
 
 async def unbury(crawl: OpenedCrawl, keys: dict[int, list[int]]) -> None:
-    """Remove the letters of some URLs, by partition, from the list, if they are on it."""
+    """Remove the dead letters of some URLs, by partition, if they have one."""
     await crawl.client.run([scripts.unbury_urls(crawl.keys(p), there) for p, there in keys.items() if there])
 
 
 async def _queue(crawl: OpenedCrawl, letters: Letters) -> None:
-    """Queue the original requests, after a record of that: sent later, it could hide how the new try ended."""
+    """Queue the original requests, after an outcome AGAIN, which sent later could hide the new try's outcome."""
     node = f"by-hand-{uuid.uuid4().hex[:8]}"
     for partition, there in letters.items():
         if there:
@@ -115,16 +98,12 @@ async def _queue(crawl: OpenedCrawl, letters: Letters) -> None:
             await crawl.client.run([scripts.append_batch(crawl.keys(partition), node, 1, 1, batch, len(there))])
             await crawl.note_arrivals([partition])
     if any(letters.values()):
-        await FinishCheck(crawl.client, crawl.config.crawl.name, crawl.partitions).take_back()
+        await crawl.unmark_finished()
 
 
 def _data(letter: DeadLetter) -> dict[str, Any]:
-    return {"url": letter.url, "deaths": letter.deaths, "since": _since(letter)}
+    return {"url": letter.url, "deaths": letter.deaths, "since": time_text(letter.died_ms)}
 
 
 def _text(letter: DeadLetter) -> str:
-    return f"{letter.url}  (at {letter.deaths} deaths, since {_since(letter)})"
-
-
-def _since(letter: DeadLetter) -> str:
-    return datetime.fromtimestamp(letter.died_ms // 1000, UTC).isoformat(sep=" ").replace("+00:00", "Z")
+    return f"{letter.url}  (at {letter.deaths} deaths, since {time_text(letter.died_ms)})"

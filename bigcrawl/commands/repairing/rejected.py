@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import asyncio
 from typing import TYPE_CHECKING, Any
 
-from bigcrawl.commands.opened_crawl import opened, server_of
+from bigcrawl.commands.repairing.dead import add_verbs
 from bigcrawl.commands.result import Result
 from bigcrawl.exceptions import ConfigError
-from bigcrawl.scheduler.crawl.survey import FinishCheck
 from bigcrawl.scheduler.partition.fold.rejected import rejected_entries
 from bigcrawl.scheduler.queues.epoch_directory import REJECTED
+from bigcrawl.views.opened_crawl import in_crawl
 
 if TYPE_CHECKING:
     import argparse
@@ -18,16 +17,17 @@ if TYPE_CHECKING:
 
     from bigcrawl.config import Config
     from bigcrawl.scheduler.partition.fold.rejected import Rejected
+    from bigcrawl.views.opened_crawl import OpenedCrawl
+
+
+def add_options(parser: argparse.ArgumentParser) -> None:
+    add_verbs(parser)
 
 
 def rejected(config: Config, words: Sequence[str], opts: argparse.Namespace) -> Result:
-    """List rejected entries; read again those that can be read by now, or drop all.
+    """List rejected entries; retry those that have become readable, or drop all.
 
     The exit status is 1 while there are any.
-
-    Raises:
-        ConfigError: there is no such crawl here.
-        TransientStoreError: Redis does not answer; all or some may have been done.
     """
     if not config.crawl.crawl_dir.is_dir():
         raise ConfigError(
@@ -36,8 +36,7 @@ def rejected(config: Config, words: Sequence[str], opts: argparse.Namespace) -> 
     entries = list(rejected_entries(config.crawl.crawl_dir))
     acted = [entry for entry in entries if opts.drop or (opts.retry and not entry.problem)]
     if acted:
-        with server_of(config) as server:
-            asyncio.run(_act(config, server, acted, retry=opts.retry))
+        in_crawl(config, _act, acted, retry=opts.retry)
     did = "dropped" if opts.drop else "taken in again"
     lines = [f"{did if entry in acted else entry.problem or 'can be read'}: {entry.path}" for entry in entries]
     data: dict[str, Any] = {
@@ -47,16 +46,15 @@ def rejected(config: Config, words: Sequence[str], opts: argparse.Namespace) -> 
     return Result(data, "\n".join(lines) or "there are no rejected entries", int(len(acted) < len(entries)))
 
 
-async def _act(config: Config, server: str, entries: Sequence[Rejected], *, retry: bool) -> None:
-    async with opened(config, server) as crawl:
-        for entry in entries:
-            # To the inbox first: an entry that is there twice brings URLs that have been seen.
-            if retry:
-                await crawl.tell_owner(entry.partition, entry.field, entry.path.read_bytes())
-            entry.path.unlink(missing_ok=True)
-        for partition in {entry.partition for entry in entries}:
-            left = sum(1 for _ in (crawl.directory(partition) / REJECTED).iterdir())
-            # The owner counts again with its next step; there may be none for long.
-            await crawl.client.command("HSET", crawl.keys(partition).state, "rejected", left)
+async def _act(crawl: OpenedCrawl, entries: Sequence[Rejected], *, retry: bool) -> None:
+    for entry in entries:
+        # Send before deleting: an entry that arrives twice does no harm, because its URLs have been seen.
         if retry:
-            await FinishCheck(crawl.client, crawl.config.crawl.name, crawl.partitions).take_back()
+            await crawl.tell_owner(entry.partition, entry.field, entry.path.read_bytes())
+        entry.path.unlink(missing_ok=True)
+    for partition in {entry.partition for entry in entries}:
+        left = sum(1 for _ in (crawl.directory(partition) / REJECTED).iterdir())
+        # The owner counts again only with its next step, which may be far off.
+        await crawl.client.command("HSET", crawl.keys(partition).state, "rejected", left)
+    if retry:
+        await crawl.unmark_finished()

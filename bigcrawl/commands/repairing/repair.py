@@ -1,11 +1,11 @@
-"""`scrapy frontier repair`: take damaged partitions back to their last sound state, after saying what that loses.
+"""`scrapy frontier repair`: take damaged partitions back to their last sound state, after stating the loss.
 
-Each manifest says which earlier one was certainly on the disk. What came after is still in Redis: inboxes are trimmed
-one durable point late. So after a power failure a partition is repaired by going back to that manifest in a new epoch,
-and nothing is lost. If even confirmed data is gone, the number of URLs that neither files nor Redis have is told first.
+Each manifest names an earlier one that was certainly on the disk. Redis still has everything after that, because
+inboxes are trimmed one durable point late. So after a power failure a partition goes back to that manifest in a new
+epoch, and nothing is lost. If even confirmed data is gone, the number of lost URLs is shown first.
 
-A damaged partition has no owner, and its next owner checks all its files before it claims it. A partition that has one
-is left alone: its node would go on writing in its own epoch.
+A damaged partition has no owner, and its next owner checks all its files before it claims it. A partition with an owner
+is left alone, because its node would continue to write in its own epoch.
 """
 
 from __future__ import annotations
@@ -13,8 +13,6 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING, NamedTuple
 
-from bigcrawl.commands.looking.verify import damage_of
-from bigcrawl.commands.opened_crawl import opened, server_of
 from bigcrawl.commands.result import Result
 from bigcrawl.commands.steering.delete import is_confirmed
 from bigcrawl.drum.files import DiskFiles
@@ -26,28 +24,29 @@ from bigcrawl.scheduler.partition.fold.admission import PartitionLimits
 from bigcrawl.scheduler.partition.partition import Partition
 from bigcrawl.scheduler.records.inbox_entry import BATCH
 from bigcrawl.scheduler.records.queued_url import BatchFormatError, decode_batch
+from bigcrawl.views.damage import damage_of
+from bigcrawl.views.opened_crawl import opened, server_of
 
 if TYPE_CHECKING:
     import argparse
     from collections.abc import Sequence
 
-    from bigcrawl.commands.opened_crawl import OpenedCrawl
     from bigcrawl.config import Config
     from bigcrawl.scheduler.partition.manifest import Manifest
+    from bigcrawl.views.opened_crawl import OpenedCrawl
 
 _ENTRIES_AT_ONCE = 256
 
 
 class Plan(NamedTuple):
-    """What can be done for one damaged partition.
+    """The repair of one damaged partition.
 
     Attributes:
-        partition: its number.
         damage: a line for each damaged file.
         refusal: why it cannot be repaired; empty if it can.
         manifest: the number of the manifest to go back to.
         again: URLs that are read again from the inbox.
-        lost: URLs that neither that manifest nor the inbox has, at most.
+        lost: upper bound of URLs that neither that manifest nor the inbox has.
     """
 
     partition: int
@@ -59,21 +58,14 @@ class Plan(NamedTuple):
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
-    """Add the option that skips the question."""
     parser.add_argument("--yes", action="store_true", help="do not ask for confirmation")
 
 
 def repair(config: Config, words: Sequence[str], opts: argparse.Namespace) -> Result:
-    """List what is damaged and what a repair loses, and repair it after a confirmation.
+    """List damaged files and the URLs that a repair would lose, and repair after a confirmation.
 
-    Works on a crawl that runs and on one that is stopped. Damage that is left makes the exit status 1.
-
-    Cost: reads all files of the crawl, as `scrapy frontier verify` does.
-
-    Raises:
-        ConfigError: there is no such crawl here, or the repair was not confirmed; nothing was changed.
-        TransientStoreError: Redis or the disk does not answer; partitions before it are repaired.
-        OwnershipLostError: a node has opened a partition meanwhile; it is left to that node.
+    Works on a crawl that runs and on one that is stopped. Remaining damage makes the exit status 1. Reads all files of
+    the crawl. Raises OwnershipLostError if a node has opened a partition meanwhile.
     """
     with server_of(config) as server:
         plans, others = asyncio.run(_plan(config, server))
@@ -95,7 +87,7 @@ def repair(config: Config, words: Sequence[str], opts: argparse.Namespace) -> Re
 
 
 async def _plan(config: Config, server: str) -> tuple[list[Plan], list[str]]:
-    """What to do for each damaged partition, and the damage that is no partition's."""
+    """Return a plan for each damaged partition, and the damage outside partitions."""
     damage = await asyncio.to_thread(lambda: list(damage_of(config)))
     async with opened(config, server) as crawl:
         plans, left = [], damage
@@ -126,7 +118,7 @@ async def _plan_of(crawl: OpenedCrawl, number: int, damage: tuple[str, ...]) -> 
 
 
 async def _waiting_urls(crawl: OpenedCrawl, number: int, manifest: Manifest) -> int:
-    """URLs in the inbox behind the last entry that a manifest has."""
+    """Count the URLs in the inbox after the last entry that a manifest has."""
     inbox, last, urls = crawl.keys(number).inbox, manifest.inbox_id, 0
     while entries := await crawl.client.command("XRANGE", inbox, "(" + last, "+", "COUNT", _ENTRIES_AT_ONCE):
         for _, fields in entries:
@@ -150,7 +142,7 @@ async def _repair(config: Config, server: str, plans: Sequence[Plan]) -> None:
 
 
 def _fall_back(crawl: OpenedCrawl, number: int) -> None:
-    """Open the partition in an epoch above all others, at its last sound manifest, and make that durable."""
+    """Open the partition in a new highest epoch, at its last sound manifest, and make that durable."""
     limits = PartitionLimits(priority_bias=crawl.config.frontier.priority_bias)
     directory = crawl.directory(number)
     Partition.open(directory, last_epoch(directory) + 1, limits, fall_back=True).committed.make_durable()

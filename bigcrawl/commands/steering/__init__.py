@@ -1,1 +1,1 @@
-"""What an operator may change in a crawl: `scrapy frontier speed`, `blacklist` and others."""
+"""Actions that change a crawl: `scrapy frontier speed`, `blacklist` and others."""

@@ -1,59 +1,49 @@
 """`scrapy frontier blacklist add|remove|list`: change the blacklist while the crawl runs.
 
 An entry is a host, a PLD, `*.` and a name, `re:` and a pattern, an address or an address range. It is in force on every
-node within a second. URLs it covers are withheld on disk, and come back when it is removed.
+node within a second. URLs that match are withheld on disk until it is removed.
 """
 
 from __future__ import annotations
 
-import asyncio
 from typing import TYPE_CHECKING, Any
 
-from bigcrawl.commands.opened_crawl import opened, server_of
 from bigcrawl.commands.result import Result
 from bigcrawl.exceptions import ConfigError
-from bigcrawl.redisdb.keys import CrawlKeys
-from bigcrawl.redisdb.replies import pairs_of
-from bigcrawl.scheduler.crawl.survey import FinishCheck
 from bigcrawl.scheduler.node.control import BLACKLISTED
-from bigcrawl.scheduler.rules.blacklist import OFF, ON, in_force, parse_entries
+from bigcrawl.scheduler.rules.blacklist import OFF, ON, parse_entries
+from bigcrawl.views.opened_crawl import in_crawl
+from bigcrawl.views.orders import entries_of
 
 if TYPE_CHECKING:
     import argparse
     from collections.abc import Sequence
 
-    from bigcrawl.commands.opened_crawl import OpenedCrawl
     from bigcrawl.config import Config
+    from bigcrawl.views.opened_crawl import OpenedCrawl
 
 _WHERE = "scrapy frontier blacklist"
 _VERBS = ("add", "remove", "list")
 
 
 def blacklist(config: Config, words: Sequence[str], opts: argparse.Namespace) -> Result:
-    """Add to or remove from the blacklist, and list it; removing an unknown entry makes the exit status 1.
-
-    Raises:
-        ConfigError: the crawl does not exist, or an entry is invalid; nothing was changed.
-        TransientStoreError: Redis does not answer.
-    """
+    """Add to or remove from the blacklist, and list it; removing an unknown entry makes the exit status 1."""
     verb, *written = words
     if verb not in _VERBS or (verb == "list") == bool(written):
         what = "WHAT is a host, a PLD, *. and a name, re: and a pattern, or addresses"
         raise ConfigError(f"{_WHERE} wants add WHAT..., remove WHAT..., or list; {what}")
     entries = parse_entries(written, _WHERE)
-    with server_of(config) as server:
-        data = asyncio.run(_blacklist(config, server, verb, entries))
+    data = in_crawl(config, _blacklist, verb, entries)
     return Result(data, blacklist_text(data), 1 if data["unknown"] else 0)
 
 
-async def _blacklist(config: Config, server: str, verb: str, entries: frozenset[str]) -> dict[str, Any]:
-    of_settings = parse_entries(config.pace.blacklist)
-    async with opened(config, server) as crawl:
-        before = await entries_of(crawl)
-        unknown = entries - before if verb == "remove" else frozenset()
-        if entries:
-            await change_blacklist(crawl, entries, add=verb == "add")
-        now = await entries_of(crawl)
+async def _blacklist(crawl: OpenedCrawl, verb: str, entries: frozenset[str]) -> dict[str, Any]:
+    of_settings = parse_entries(crawl.config.pace.blacklist)
+    before = await entries_of(crawl)
+    unknown = entries - before if verb == "remove" else frozenset()
+    if entries:
+        await change_blacklist(crawl, entries, add=verb == "add")
+    now = await entries_of(crawl)
     return {
         "added": sorted(now - before),
         "removed": sorted(before - now),
@@ -63,7 +53,7 @@ async def _blacklist(config: Config, server: str, verb: str, entries: frozenset[
 
 
 async def change_blacklist(crawl: OpenedCrawl, entries: frozenset[str], *, add: bool) -> frozenset[str]:
-    """Add entries, or remove them. Return those that were not there before, or were."""
+    """Add or remove entries. Return the changed ones."""
     before = await entries_of(crawl)
     changed = entries - before if add else entries & before
     if changed:
@@ -71,16 +61,9 @@ async def change_blacklist(crawl: OpenedCrawl, entries: frozenset[str], *, add: 
     return changed
 
 
-async def entries_of(crawl: OpenedCrawl) -> frozenset[str]:
-    """Return the entries in force, from the given settings and Redis."""
-    of_settings = parse_entries(crawl.config.pace.blacklist)
-    live = dict(pairs_of(await crawl.client.command("HGETALL", CrawlKeys(crawl.config.crawl.name).blacklist)))
-    return in_force(of_settings, live)[0]
-
-
 async def _write(crawl: OpenedCrawl, entries: frozenset[str], of_settings: frozenset[str], *, add: bool) -> None:
     """Change entries, then notify the nodes; a finished crawl may have URLs to fetch again."""
-    keys = CrawlKeys(crawl.config.crawl.name)
+    keys = crawl.crawl_keys
     rows: list[tuple[str | bytes, ...]] = []
     for entry in sorted(entries):
         if add == (entry in of_settings):
@@ -89,11 +72,10 @@ async def _write(crawl: OpenedCrawl, entries: frozenset[str], of_settings: froze
             rows.append(("HSET", keys.blacklist, entry, ON if add else OFF))
     await crawl.client.commands([*rows, ("HINCRBY", keys.control, BLACKLISTED, "1")])
     if not add:
-        await FinishCheck(crawl.client, crawl.config.crawl.name, crawl.partitions).take_back()
+        await crawl.unmark_finished()
 
 
 def blacklist_text(data: dict[str, Any]) -> str:
-    """Return the result as text."""
     lines = [f"added: {entry}" for entry in data["added"]]
     lines += [f"removed: {entry}" for entry in data["removed"]]
     lines += [f"not on the blacklist: {entry}" for entry in data["unknown"]]

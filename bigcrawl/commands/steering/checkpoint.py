@@ -1,7 +1,7 @@
-"""`scrapy frontier checkpoint`: have every partition made durable now, and wait until it is.
+"""`scrapy frontier checkpoint`.
 
-A crawl makes its partitions durable by itself, every BIGCRAWL_DURABLE_SECONDS, and every BIGCRAWL_STORE_SECONDS in its
-store. This is for an operator who is about to copy, snapshot or switch off something. Nodes go on fetching meanwhile.
+A crawl makes its partitions durable every BIGCRAWL_DURABLE_SECONDS, and in its store every BIGCRAWL_STORE_SECONDS. This
+is for an operator who is about to copy, snapshot or switch off something. Nodes continue to fetch meanwhile.
 """
 
 from __future__ import annotations
@@ -11,24 +11,23 @@ import os
 import time
 from typing import TYPE_CHECKING, Any
 
-from bigcrawl.commands.opened_crawl import opened, server_of
 from bigcrawl.commands.result import Result
 from bigcrawl.drum.files import store_errors
 from bigcrawl.exceptions import ConfigError
 from bigcrawl.redisdb import scripts
-from bigcrawl.redisdb.keys import CrawlKeys
 from bigcrawl.scheduler.node.control import CHECKPOINT
 from bigcrawl.store.objects import Objects
 from bigcrawl.store.series import PointSeries
+from bigcrawl.views.opened_crawl import in_crawl
 
 if TYPE_CHECKING:
     import argparse
     from collections.abc import Sequence
     from pathlib import Path
 
-    from bigcrawl.commands.opened_crawl import OpenedCrawl
     from bigcrawl.config import Config
     from bigcrawl.redisdb.scripts import PartitionView
+    from bigcrawl.views.opened_crawl import OpenedCrawl
 
 WAIT_S = 60.0
 _LOOK_S = 0.3
@@ -36,50 +35,42 @@ _SHOWN_MAX = 20
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
-    """Add the time to wait."""
     parser.add_argument(
         "--timeout", type=float, default=WAIT_S, metavar="SECONDS", help=f"how long to wait; {WAIT_S:g} by default"
     )
 
 
 def checkpoint(config: Config, words: Sequence[str], opts: argparse.Namespace) -> Result:
-    """Make what the crawl has committed durable now, and wait for it; what is not makes the exit status 1.
+    """Make all commits of the crawl durable now, and wait for it; the exit status is 1 if any is not.
 
-    On a running crawl every owner forces its partitions to the disk, and to the store if there is one. On a stopped one
-    the files of nodes that died are forced to the disk here, and the store is compared with what they had committed.
-
-    Cost: a few fsyncs for each partition, on its owner; two to four seconds, or what the store takes.
-
-    Raises:
-        ConfigError: the crawl does not exist.
-        TransientStoreError: Redis, disk or store does not answer; partitions may have been made durable.
+    On a running crawl every owner syncs its partitions to the disk, and to the store if there is one. On a stopped one
+    the files of dead nodes are synced here, and the store is compared with their commits. Cost: a few fsyncs for each
+    partition; two to four seconds, or as long as the store takes.
     """
     if not opts.timeout > 0:
         raise ConfigError(f"--timeout is {opts.timeout:g}; must be more than 0 seconds")
-    with server_of(config) as server:
-        data = asyncio.run(_checkpoint(config, server, opts.timeout))
+    data = in_crawl(config, _checkpoint, opts.timeout)
     return Result(data, _text(data), 1 if data["missing"] else 0)
 
 
-async def _checkpoint(config: Config, server: str, wait_s: float) -> dict[str, Any]:
+async def _checkpoint(crawl: OpenedCrawl, wait_s: float) -> dict[str, Any]:
     began = time.monotonic()
-    async with opened(config, server) as crawl:
-        is_running = bool(await crawl.nodes())
-        missing = await _order(crawl, wait_s) if is_running else _begun(await _views(crawl))
-        views = await _views(crawl)
-        rows = [_missing(number, views[number]) for number in missing]
-        if not is_running:
-            rows = await asyncio.to_thread(_make_durable, config, rows, views)
-        seconds = round(time.monotonic() - began, 1)
-        return {"running": is_running, "partitions": crawl.partitions, "missing": rows, "seconds": seconds}
+    is_running = bool(await crawl.nodes())
+    missing = await _order(crawl, wait_s) if is_running else _begun(await _views(crawl))
+    views = await _views(crawl)
+    rows = [_missing(number, views[number]) for number in missing]
+    if not is_running:
+        rows = await asyncio.to_thread(_make_durable, crawl.config, rows, views)
+    seconds = round(time.monotonic() - began, 1)
+    return {"running": is_running, "partitions": crawl.partitions, "missing": rows, "seconds": seconds}
 
 
 async def _order(crawl: OpenedCrawl, wait_s: float) -> list[int]:
     """Give the order and wait for it. Return the partitions that have not carried it out.
 
-    The order is the time, so it is above all earlier ones. It is given again if Redis forgets it.
+    The order is the time, so it exceeds all earlier ones. It is repeated if Redis forgets it.
     """
-    client, control = crawl.client, CrawlKeys(crawl.config.crawl.name).control
+    client, control = crawl.client, crawl.crawl_keys.control
     order = client.now_ms()
     missing = list(range(crawl.partitions))
     until = time.monotonic() + wait_s
@@ -108,14 +99,13 @@ def _missing(number: int, view: PartitionView) -> dict[str, Any]:
 
 
 def _begun(views: Sequence[PartitionView]) -> list[int]:
-    """The partitions that have been begun."""
     return [number for number, view in enumerate(views) if view.count("manifest")]
 
 
 def _make_durable(
     config: Config, rows: Sequence[dict[str, Any]], views: Sequence[PartitionView]
 ) -> list[dict[str, Any]]:
-    """Make durable what nodes left behind. Return what is not durable, and why."""
+    """Sync the files that nodes left behind. Return the partitions that are not durable, and why."""
     found = []
     objects = Objects(config.store.url) if config.store.url else None
     try:
@@ -123,8 +113,8 @@ def _make_durable(
             view, name = views[row["partition"]], f"p{row['partition']:04d}"
             if objects is not None:
                 why = _lack_of_store(PointSeries(objects, f"{config.crawl.name}/{name}"), view)
-            elif view.node:  # whoever releases a partition has forced its files to the disk
-                why = _sync(config.crawl.crawl_dir / name)
+            elif view.node and (view.is_begun or (config.crawl.crawl_dir / name).is_dir()):
+                why = _sync(config.crawl.crawl_dir / name)  # a node that releases a partition has synced it
             else:
                 why = ""
             if why:
@@ -136,7 +126,7 @@ def _make_durable(
 
 
 def _lack_of_store(series: PointSeries, view: PartitionView) -> str:
-    """What the store lacks of the last commit that Redis knows of."""
+    """Return why the store does not have the last commit that Redis knows; empty if it has."""
     _, stored = series.last_place()
     committed = view.count("manifest")
     if stored >= committed:
@@ -145,7 +135,6 @@ def _lack_of_store(series: PointSeries, view: PartitionView) -> str:
 
 
 def _sync(directory: Path) -> str:
-    """Force all files of a partition to the disk."""
     if not directory.is_dir():
         return f"its node died, and {directory} is not here: run this on that node's machine, or start the crawl"
     with store_errors(directory):

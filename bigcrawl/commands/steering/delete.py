@@ -1,4 +1,4 @@
-"""`scrapy frontier delete CRAWL [--yes]`: delete a crawl's state; its pages and feeds stay."""
+"""`scrapy frontier delete CRAWL [--yes]`."""
 
 from __future__ import annotations
 
@@ -19,16 +19,13 @@ if TYPE_CHECKING:
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
-    """Add the option that skips the question."""
     parser.add_argument("--yes", action="store_true", help="do not ask for confirmation")
 
 
 def delete(config: Config, words: Sequence[str], opts: argparse.Namespace) -> Result:
     """Delete the named crawl; its pages and feeds stay.
 
-    Raises:
-        ConfigError: the crawl does not exist, has live nodes, or its deletion was not confirmed; nothing was deleted.
-        TransientStoreError: Redis does not answer.
+    Raises ConfigError, and deletes nothing, if the crawl has live nodes or the operator does not confirm.
     """
     crawl = config.crawl
     where = f"{crawl.crawl_dir}" + (" and its keys in the Redis" if crawl.redis_url else "")
@@ -45,6 +42,6 @@ def delete(config: Config, words: Sequence[str], opts: argparse.Namespace) -> Re
 
 
 def is_confirmed(question: str) -> bool:
-    """Ask on standard error for a y on standard input; anything else, and the end of input, is a no."""
+    """Ask on standard error for a y on standard input; any other input means no."""
     print(plain_lines(question), end="", file=sys.stderr, flush=True)
     return sys.stdin.readline().strip().lower() in ("y", "yes")

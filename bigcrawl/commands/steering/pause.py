@@ -1,50 +1,45 @@
-"""`scrapy frontier pause` and `resume`: stop fetching for a while: the crawl, a node, a host or a PLD.
+"""`scrapy frontier pause`, `resume` and `drain`.
 
-A paused crawl or node keeps all that it has, ends what is under way, and starts nothing. A host or PLD that is paused
-is on the blacklist: its URLs are withheld on disk until it is resumed.
+A paused crawl or node keeps its state, ends its fetches, and starts none. A paused host or PLD is on the blacklist: its
+URLs are withheld on disk until it is resumed.
 """
 
 from __future__ import annotations
 
 import asyncio
+import time
 from typing import TYPE_CHECKING, Any
 
-from bigcrawl.commands.opened_crawl import ids_of, opened, server_of
 from bigcrawl.commands.result import Result
 from bigcrawl.commands.steering.blacklist import change_blacklist
-from bigcrawl.redisdb.keys import CrawlKeys
-from bigcrawl.scheduler.node.control import PAUSED
+from bigcrawl.exceptions import ConfigError
+from bigcrawl.scheduler.node.control import DRAINED, PAUSED
 from bigcrawl.scheduler.rules.blacklist import parse_entries
+from bigcrawl.views.opened_crawl import ids_of, in_crawl
 
 if TYPE_CHECKING:
     import argparse
     from collections.abc import Sequence
 
-    from bigcrawl.commands.opened_crawl import OpenedCrawl
     from bigcrawl.config import Config
+    from bigcrawl.views.opened_crawl import OpenedCrawl
 
 
 def pause(config: Config, words: Sequence[str], opts: argparse.Namespace) -> Result:
-    """Pause the crawl, or what is named: nodes, hosts, PLDs; in force on every node within a second.
-
-    Raises:
-        ConfigError: the crawl does not exist, or a name is invalid; nothing was changed.
-        TransientStoreError: Redis does not answer.
-    """
+    """Pause the crawl, or the named nodes, hosts and PLDs, on every node within a second."""
     return _change(config, words, on=True)
 
 
 def resume(config: Config, words: Sequence[str], opts: argparse.Namespace) -> Result:
-    """Let the crawl, or what is named, go on.
+    """Resume the crawl, or the named nodes, hosts and PLDs.
 
-    What was not paused makes the exit status 1. Raises as `pause`.
+    A name that was not paused makes the exit status 1.
     """
     return _change(config, words, on=False)
 
 
 def _change(config: Config, words: Sequence[str], *, on: bool) -> Result:
-    with server_of(config) as server:
-        changed, unchanged = asyncio.run(_carry_out(config, server, words, on=on))
+    changed, unchanged = in_crawl(config, _carry_out, words, on=on)
     did, had = ("paused", "was paused before") if on else ("goes on", "was not paused")
     lines = [f"{did}: {each}{_hint(each)}" for each in changed] + [f"{had}: {each}{_hint(each)}" for each in unchanged]
     data: dict[str, Any] = {"changed": changed, "unchanged": unchanged}
@@ -52,36 +47,65 @@ def _change(config: Config, words: Sequence[str], *, on: bool) -> Result:
 
 
 def _hint(name: str) -> str:
-    """Say of a name without a dot what it was taken for: it may be a node's, misspelled."""
+    """Say that a name without a dot was taken for a host, because it may be a misspelled node."""
     return "" if set(name) & set(" .:") else ", as a host; no node of this name runs"
 
 
-async def _carry_out(config: Config, server: str, words: Sequence[str], *, on: bool) -> tuple[list[str], list[str]]:
-    async with opened(config, server) as crawl:
-        nodes = await _nodes(crawl)
-        meant = {word: ids_of(word, nodes) for word in words}
-        verb = "pause" if on else "resume"
-        sites = parse_entries([word for word in words if not meant[word]], f"scrapy frontier {verb}")
-        fields = {f"node {node}": f"{PAUSED}:{node}" for word in words for node in meant[word]}
-        if not words:
-            fields = {f"crawl {config.crawl.name}": PAUSED}
-        changed: list[str] = []
-        unchanged: list[str] = []
-        for name, field in fields.items():
-            key = CrawlKeys(config.crawl.name).control
-            order = ("HSET", key, field, "1") if on else ("HDEL", key, field)
-            (changed if await crawl.client.command(*order) else unchanged).append(name)
-        if sites:
-            moved = await change_blacklist(crawl, sites, add=on)
-            changed += sorted(moved)
-            unchanged += sorted(sites - moved)
+async def _carry_out(crawl: OpenedCrawl, words: Sequence[str], *, on: bool) -> tuple[list[str], list[str]]:
+    nodes = await _nodes(crawl)
+    meant = {word: ids_of(word, nodes) for word in words}
+    verb = "pause" if on else "resume"
+    sites = parse_entries([word for word in words if not meant[word]], f"scrapy frontier {verb}")
+    fields = {f"node {node}": f"{PAUSED}:{node}" for word in words for node in meant[word]}
+    if not words:
+        fields = {f"crawl {crawl.config.crawl.name}": PAUSED}
+    changed: list[str] = []
+    unchanged: list[str] = []
+    for name, field in fields.items():
+        key = crawl.crawl_keys.control
+        order = ("HSET", key, field, "1") if on else ("HDEL", key, field)
+        (changed if await crawl.client.command(*order) else unchanged).append(name)
+    if sites:
+        moved = await change_blacklist(crawl, sites, add=on)
+        changed += sorted(moved)
+        unchanged += sorted(sites - moved)
     return changed, unchanged
 
 
 async def _nodes(crawl: OpenedCrawl) -> set[str]:
-    """The nodes that live, and those that are paused."""
-    control = CrawlKeys(crawl.config.crawl.name).control
+    """Return the nodes that are live or paused."""
+    control = crawl.crawl_keys.control
     fields = [name.decode() for name in await crawl.client.command("HKEYS", control)]
     return await crawl.nodes() | {
         field.removeprefix(f"{PAUSED}:") for field in fields if field.startswith(f"{PAUSED}:")
     }
+
+
+WAIT_S = 60.0
+_LOOK_S = 0.5
+
+
+def drain(config: Config, words: Sequence[str], opts: argparse.Namespace) -> Result:
+    """Ask nodes to end, and wait until they have; their URLs and partitions go to other nodes.
+
+    Takes some seconds, for fetches in flight. Raises ConfigError if a node has not ended within a minute.
+    """
+    nodes = in_crawl(config, _drain, words)
+    return Result({"drained": nodes}, "\n".join(f"has ended: {node}" for node in nodes))
+
+
+async def _drain(crawl: OpenedCrawl, words: Sequence[str]) -> list[str]:
+    control = crawl.crawl_keys.control
+    living = await crawl.nodes()
+    meant = {word: ids_of(word, living) for word in words}
+    if unknown := [word for word in words if not meant[word]]:
+        raise ConfigError(f"no node {unknown[0]!r} runs; there are: {', '.join(sorted(living)) or 'none'}")
+    nodes = sorted({node for ids in meant.values() for node in ids})
+    await crawl.client.commands([("HSET", control, DRAINED + node, "1") for node in nodes])
+    until = time.monotonic() + WAIT_S
+    while left := sorted(set(nodes) & await crawl.nodes()):
+        if time.monotonic() > until:
+            raise ConfigError(f"asked to end, and not gone after {WAIT_S:g} s: {', '.join(left)}")
+        await asyncio.sleep(_LOOK_S)
+    await crawl.client.commands([("HDEL", control, DRAINED + node) for node in nodes])
+    return nodes

@@ -1,8 +1,7 @@
-"""Answers: `answers-<n>` holds what a merge found for each tuple of a spill. They are delivered in arrival order.
+"""The answers to a spill, `answers-<n>`, and their delivery in order of arrival.
 
-A merge works bucket by bucket, but a receiver wants tuples in arrival order. `AnswerSheet` takes the results of a merge
-bucket after bucket and writes them in the same format as the keys (`sections`). `deliver_spill` reads a spill's keys
-and answers, then its aux block by block; the bucket numbers in a block say how far to advance in each section.
+A merge works bucket by bucket. So delivery reads a spill's keys and answers, then its aux block by block; the bucket
+numbers in a block say how far to advance in each section.
 """
 
 from __future__ import annotations
@@ -30,7 +29,6 @@ if TYPE_CHECKING:
     from bigcrawl.drum.spills.spill import Spill, TupleLayout
 
 
-# For each spill in a merge.
 _BUFFER_BYTES = 16 << 10
 
 
@@ -38,11 +36,11 @@ class Answer(NamedTuple):
     """The answers to consecutive tuples; entry i of each column belongs to the i-th in arrival order.
 
     Attributes:
-        first: ordinal of the first tuple, counted from the DRUM's beginning; the same if delivered again.
+        first: ordinal of the first tuple since the DRUM's beginning; the same if delivered again.
         keys: uint64, shape (n,), n >= 1.
         ops: uint8: `CHECK`, `UPDATE` or `CHECK_UPDATE`.
-        found: whether the key was present before this tuple and after all earlier tuples.
-        values: the value it had then, zero if it was not found; None in a set.
+        found: whether the key was present after all earlier tuples.
+        values: the value it had then, zero if absent; None in a set.
         aux: the strings that were offered with the keys.
     """
 
@@ -54,7 +52,6 @@ class Answer(NamedTuple):
     aux: Aux
 
     def from_ordinal(self, ordinal: int) -> Answer:
-        """Return the part that starts at the tuple with this ordinal, which must be one of these."""
         skip = ordinal - self.first
         if skip <= 0:
             return self
@@ -63,13 +60,10 @@ class Answer(NamedTuple):
 
 
 def answers_path(directory: Path, number: int) -> Path:
-    """Return the path of the answers to a spill."""
     return directory / f"answers-{number}"
 
 
 class AnswerSheet:
-    """The answers to one spill, written while a merge finds them: one bit and one value a tuple."""
-
     def __init__(self, files: Files, directory: Path, spill: Spill, buckets: int) -> None:
         path = answers_path(directory, spill.number)
         self._writer = SectionWriter(files, path, ANSWERS_MAGIC, buckets, spill.tuples, MIXED, _BUFFER_BYTES)
@@ -78,18 +72,16 @@ class AnswerSheet:
         return f"<AnswerSheet {self._writer}>"
 
     def add(self, found: KeyMask, values: ValueArray | None) -> None:
-        """Add the answers to the next bucket's tuples, in arrival order."""
         bits = np.packbits(found, bitorder="little").tobytes()
         self._writer.add(bits if values is None else bits + values.tobytes())
 
     def finish(self) -> Path:
-        """Write the rest, without syncing, and return the file's path."""
         self._writer.finish()
         return self._writer.path
 
 
 class _Found(NamedTuple):
-    """A spill's tuples and answers by bucket; those of bucket b start at `starts[b]`."""
+    """A spill's tuples and answers; those of bucket b start at `starts[b]`."""
 
     starts: npt.NDArray[np.int64]
     keys: KeyArray
@@ -99,13 +91,7 @@ class _Found(NamedTuple):
 
 
 def deliver_spill(files: Files, directory: Path, spill: Spill, layout: TupleLayout) -> Iterator[Answer]:
-    """Yield the answers to a spill in arrival order, one `Answer` for each block of aux.
-
-    Raises:
-        CorruptionError: one of the three files is damaged.
-
-    Cost: memory for the spill's keys and answers, and one block of aux.
-    """
+    """Yield the answers to a spill, one `Answer` for each block of aux."""
     by_bucket = _read_found(files, directory, spill, layout)
     nexts = by_bucket.starts.copy()
     first = spill.first
@@ -123,11 +109,6 @@ def deliver_spill(files: Files, directory: Path, spill: Spill, layout: TupleLayo
 
 
 def read_blocks(files: Files, directory: Path, spill: Spill, layout: TupleLayout) -> Iterator[tuple[IdArray, Aux]]:
-    """Yield bucket numbers and aux of a spill's tuples, block by block.
-
-    Raises:
-        CorruptionError: a block is damaged, or the number of tuples differs from the manifest's.
-    """
     path, at, tuples = aux_path(directory, spill.number), 0, 0
     while at < spill.aux_bytes:
         header = decode_block_header(path, at, files.read(path, at, BLOCK_HEADER_BYTES))

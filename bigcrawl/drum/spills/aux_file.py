@@ -1,21 +1,16 @@
 """Aux: opaque byte strings, one for each tuple, stored in blocks in arrival order.
 
-A block:
-
     offset  bytes  what
     0       u32    tuples, n >= 1
     4       u32    bytes of the column
     8       u32    bytes stored of it; 0: every string is empty
-    12      u32    crc32 of what follows the header
+    12      u32    crc32 of the bytes after the header
     16      u32    crc32 of bytes 0 to 15
     20      n * 1  bucket of each tuple, u8; n * 2, u16, if there are more than 256 buckets
     ...            zlib of the column: a width, u8, 2 or 4; n lengths of that width; the strings, one after another
 
-All numbers are little-endian. A spill's blocks follow one another from the start of its aux file. The manifest says how
-many bytes of it count.
-
-Blocks are compressed because aux is most of the data that DRUM moves, and every byte of it is written once and read
-once. igzip takes 1.5 ns a byte and shrinks URLs to a quarter or a half.
+Numbers are little-endian. The manifest says how many bytes of a spill's file count. Aux is compressed because it is
+most of the data that DRUM moves.
 """
 
 from __future__ import annotations
@@ -43,13 +38,10 @@ _CRC = struct.Struct("<I")
 BLOCK_HEADER_BYTES = _HEADER.size + _CRC.size
 _LEVEL = 1
 
-# The largest column that a header may announce.
 COLUMN_BYTES_MAX = 2**31
 
 
 class Aux:
-    """An immutable column of byte strings, stored as one string and the length of each."""
-
     __slots__ = ("_ends", "blob", "lengths")
 
     def __init__(self, blob: bytes, lengths: LengthArray) -> None:
@@ -59,7 +51,6 @@ class Aux:
 
     @classmethod
     def of(cls, items: Sequence[str] | Sequence[bytes]) -> Self:
-        """Return a column of the strings, with text as UTF-8. Cost: 0.04 µs each if all are ASCII."""
         if not items:
             return cls(b"", np.zeros(0, dtype=np.uint32))
         if isinstance(items[0], str):
@@ -71,7 +62,6 @@ class Aux:
 
     @classmethod
     def none(cls, count: int) -> Self:
-        """Return a column of empty strings."""
         return cls(b"", np.zeros(count, dtype=np.uint32))
 
     def __len__(self) -> int:
@@ -91,7 +81,6 @@ class Aux:
             start = end
 
     def select(self, mask: npt.NDArray[np.bool_]) -> list[bytes]:
-        """Return the strings where the mask is True, in order. Cost: 0.15 µs each."""
         places = np.flatnonzero(mask)
         ends = np.cumsum(self.lengths, dtype=np.int64)[places]
         starts = ends - self.lengths[places]
@@ -99,7 +88,6 @@ class Aux:
         return [blob[start:end] for start, end in zip(starts.tolist(), ends.tolist(), strict=True)]
 
     def from_place(self, place: int) -> Self:
-        """Return the column from this index on."""
         return type(self)(self.blob[int(self.lengths[:place].sum(dtype=np.int64)) :], self.lengths[place:])
 
     def _ends_list(self) -> list[int]:
@@ -114,15 +102,6 @@ def _lengths(items: Sequence[str] | Sequence[bytes]) -> LengthArray:
 
 
 def encode_block(ids: IdArray, columns: Sequence[Aux]) -> bytes:
-    """Return a block of at least one tuple.
-
-    Args:
-        ids: bucket of each tuple, u8 or u16.
-        columns: the aux strings, one column after another.
-
-    Raises:
-        ContractError: the strings are too large for one block.
-    """
     column_bytes, stored = 0, b""
     if any(column.blob for column in columns):
         lengths = np.concatenate([column.lengths for column in columns])
@@ -140,24 +119,16 @@ def encode_block(ids: IdArray, columns: Sequence[Aux]) -> bytes:
 
 
 class BlockHeader(NamedTuple):
-    """The fields of a block's header."""
-
     tuples: int
     column_bytes: int
     stored_bytes: int
     crc: int
 
     def body_bytes(self, id_bytes: int) -> int:
-        """Return how many bytes follow the header."""
         return self.tuples * id_bytes + self.stored_bytes
 
 
 def decode_block_header(path: str | PathLike[str], offset: int, data: bytes) -> BlockHeader:
-    """Return the block header at `offset`.
-
-    Raises:
-        CorruptionError: the data is too short or damaged.
-    """
     if len(data) < BLOCK_HEADER_BYTES:
         raise CorruptionError(path, offset, f"a block header of {BLOCK_HEADER_BYTES} bytes", f"{len(data)} bytes")
     header = BlockHeader(*_HEADER.unpack_from(data))
@@ -170,11 +141,6 @@ def decode_block_header(path: str | PathLike[str], offset: int, data: bytes) -> 
 def decode_block(
     path: str | PathLike[str], offset: int, header: BlockHeader, body: bytes, id_type: np.dtype[Any]
 ) -> tuple[IdArray, Aux]:
-    """Return the bucket numbers and the aux of a block's tuples, given the bytes after its header.
-
-    Raises:
-        CorruptionError: the body is short or damaged.
-    """
     at = offset + BLOCK_HEADER_BYTES
     if len(body) < header.body_bytes(id_type.itemsize):
         expected = f"a block of {header.body_bytes(id_type.itemsize)} bytes"

@@ -13,8 +13,7 @@
     section of keys:     c keys, u64; if each has its own, c operations, u8; c values
     section of answers:  c bits, the first the lowest of its byte, 1: found; c values, as before the tuple
 
-All numbers are little-endian. To change the layout, raise the version: an unknown one is refused. Such a file is
-written as a whole, and exists once a manifest names its spill.
+Numbers are little-endian. To change the layout, raise the version: an unknown one is refused.
 """
 
 from __future__ import annotations
@@ -50,17 +49,7 @@ assert _TABLE_AT == 32
 
 
 class SectionWriter:
-    """Writes a file section by section, and finally its header. Nothing is synced.
-
-    Args:
-        files: the file system.
-        path: an existing file is overwritten.
-        magic: says what it holds.
-        sections: how many will be added.
-        tuples: in all sections.
-        operation: of all tuples, or `MIXED`.
-        buffer_bytes: size of the write buffer for sections.
-    """
+    """Writes a file section by section, and finally its header, unsynced."""
 
     def __init__(
         self,
@@ -87,7 +76,6 @@ class SectionWriter:
         return f"<SectionWriter {self.path.name} sections={self._count} of {len(self._table)}>"
 
     def add(self, section: bytes | memoryview) -> None:
-        """Add the next section."""
         self._table[self._count] = len(section), isal_zlib.crc32(section)
         self._count += 1
         self._buffer.append(section)
@@ -96,7 +84,6 @@ class SectionWriter:
             self._write_buffer()
 
     def finish(self) -> None:
-        """Write the buffered sections and the header. All sections must have been added."""
         assert self._count == len(self._table), "every section is added"
         self._write_buffer()
         table = self._table.tobytes()
@@ -112,15 +99,7 @@ class SectionWriter:
 
 
 class SectionReader:
-    """Holds a file's header and table in memory, 8 bytes a section; reads sections on demand.
-
-    Attributes:
-        tuples: in all sections.
-        operation: of all tuples, or `MIXED`.
-
-    Raises (from any method):
-        CorruptionError: header, length, table or the section that was read is damaged.
-    """
+    """Reads sections on demand; every method raises CorruptionError for damage in what it reads."""
 
     def __init__(self, files: Files, path: Path, magic: bytes, sections: int, tuples: int) -> None:
         self._files = files
@@ -138,9 +117,9 @@ class SectionReader:
             raise CorruptionError(path, 0, f"header crc32 {crc:#010x}", f"{found:#010x}")
         if (count, self.tuples) != (sections, tuples):
             raise CorruptionError(path, 12, f"{sections} sections, {tuples} tuples", f"{count}, {self.tuples}")
-        # Kept as it is in the file: a merge has one for each spill, with thousands of sections.
+        # Not unpacked: a merge has one for each spill, with thousands of sections.
         self._table = np.frombuffer(head, dtype=_TABLE_TYPE, offset=_TABLE_AT).reshape(-1, 2)
-        self._at = (0, len(head))  # a section, and its offset
+        self._at = (0, len(head))  # next section, its offset
         end = len(head) + int(self.lengths.sum(dtype=np.int64))
         if (size := files.size(path)) != end:
             raise CorruptionError(path, min(size, end), f"{end} bytes", f"{size} bytes")
@@ -150,11 +129,9 @@ class SectionReader:
 
     @property
     def lengths(self) -> npt.NDArray[np.uint32]:
-        """Bytes of each section."""
         return self._table[:, 0]
 
     def read(self, number: int) -> bytes:
-        """Return one section. Cost: one read, and a sum over the table unless the previous section was read last."""
         offset, length = self._place(number)
         if not length:
             return b""
@@ -163,7 +140,6 @@ class SectionReader:
         return data
 
     def read_all(self) -> Iterator[memoryview]:
-        """Yield every section in order, after one read of the whole file."""
         data = memoryview(self._files.read(self._path))
         for number in range(len(self._table)):
             offset, length = self._place(number)
@@ -172,7 +148,6 @@ class SectionReader:
             yield section
 
     def _place(self, number: int) -> tuple[int, int]:
-        """Return the offset and the length of a section."""
         at, offset = self._at
         if number != at:
             first = _TABLE_AT + self._table.nbytes

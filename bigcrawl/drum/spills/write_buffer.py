@@ -1,11 +1,7 @@
-"""The write buffer: holds <key, operation, value> in memory arrays and aux in a file until they spill.
+"""The write buffer: keys, operations and values in memory, and aux in a file, until they become a spill.
 
-The aux file of the spill (`spill`) gets a block whenever enough aux has gathered. The arrays become its file of keys
-when they are full or the caller flushes.
-
-Source: IRLbot §4.3, Figure 1. Differs: the paper has k arrays of size M and k files of keys. Here one set of arrays is
-grouped by bucket when it spills, and a merge reads k slices of each spill. The paper has k aux files; here a single one
-keeps the order of all arrivals, so that answers come in that order too.
+Source: IRLbot §4.3, Figure 1. Differs: one array is grouped by bucket when it spills, and one aux file keeps the order
+of all arrivals, for the answers.
 """
 
 from __future__ import annotations
@@ -33,19 +29,12 @@ if TYPE_CHECKING:
 
 _Item = TypeVar("_Item", bound=np.generic)
 
-# Bytes a tuple while a spill is sorted by bucket: key, index (i64), sorted key, bucket, operation; values three times.
+# While a spill is sorted: key, index (i64), sorted key, bucket, operation. Values are held three times.
 _TUPLE_BYTES = 28
 
 
 class WriteBuffer:
-    """The spill that is being filled.
-
-    Guarantees:
-        A method that fails changes nothing except files that no manifest names. It may be repeated.
-
-    Args:
-        memory_bytes: half for the arrays, a quarter for aux not yet written.
-    """
+    """The spill that is being filled. A failed method may be repeated; it changes only files that no manifest names."""
 
     def __init__(self, directory: Path, files: Files, layout: TupleLayout, memory_bytes: int, number: int) -> None:
         self._directory = directory
@@ -61,7 +50,6 @@ class WriteBuffer:
         self._clear()
 
     def __len__(self) -> int:
-        """Return how many tuples are in no spill yet."""
         return self._count
 
     def __repr__(self) -> str:
@@ -69,20 +57,17 @@ class WriteBuffer:
 
     @property
     def tuples_max(self) -> int:
-        """The most tuples that a spill, and so a batch, may have."""
         return self._tuples_max
 
     @property
     def aux_bytes(self) -> int:
-        """Bytes of aux written for this spill."""
         return self._aux_bytes
 
     def has_room_for(self, count: int) -> bool:
-        """Whether the arrays have room for `count` more."""
         return self._count + count <= self._tuples_max
 
     def put(self, tuples: Tuples, ids: IdArray, aux: Aux) -> None:
-        """Add a batch for which there is room. Cannot fail, since no file is touched."""
+        """Add a batch for which there is room; touches no file."""
         start, end = self._count, self._count + len(tuples.keys)
         assert end <= self._tuples_max, "the caller has made room"
         self._keys = _room(self._keys, end, self._tuples_max)
@@ -98,21 +83,16 @@ class WriteBuffer:
         self._count = end
 
     def write_aux(self) -> None:
-        """Write the buffered aux if it is worth a block."""
         if self._column_bytes >= self._block_bytes:
             self._write_block()
 
     def seal(self, first: int) -> Spill | None:
-        """Write everything buffered and return the spill, or None if there is nothing.
-
-        The files are not synced. The next spill begins.
-        """
+        """Write everything buffered, unsynced, and return the spill, if any."""
         if not self._count:
             return None
         if self._columns:
             self._write_block()
         path = keys_path(self._directory, self._number)
-        # One operation for all tuples, or one for each.
         operation = MIXED if self._ops is not None else self._operation
         writer = SectionWriter(self._files, path, KEYS_MAGIC, self._layout.buckets, self._count, operation)
         for section in self._sections():
@@ -151,7 +131,7 @@ class WriteBuffer:
     def _sections(self) -> list[bytes | memoryview]:
         keys = self._keys[: self._count]
         ids = self._layout.buckets_of(keys)
-        # For 8 and 16 bits the stable sort is a radix sort: 3 ns a tuple.
+        # For 8 and 16 bits the stable sort is a radix sort.
         order = ids.argsort(kind="stable")
         ends = np.cumsum(np.bincount(ids, minlength=self._layout.buckets)).tolist()
         columns: list[npt.NDArray[Any]] = [keys[order]]
@@ -167,7 +147,7 @@ class WriteBuffer:
 
 
 def _room(array: npt.NDArray[_Item], count: int, count_max: int) -> npt.NDArray[_Item]:
-    """Return the array, or a larger one that starts with it. Sizes double, so that a small DRUM stays small."""
+    """Return the array, or a larger one that starts with it; sizes double."""
     if count <= len(array):
         return array
     larger = np.empty(min(max(count, 2 * len(array)), count_max), dtype=array.dtype)

@@ -1,24 +1,7 @@
-"""The Lua scripts as typed functions. Each returns a `Call`, which `client.RedisClient.run` executes.
+"""The Lua scripts as typed functions that return a `Call`, which `client.RedisClient.run` executes.
 
-There is one function for each script, with the same name: the scripts that `hosts` calls are in `lua/hosts/`. Its
-arguments are in the order of the script's header, which is the contract. Nothing else calls the scripts. A test
-compares headers, functions and files. `script_texts` explains how calls get to Redis.
-
-Callers import this package and need not know which module has a function:
-
-    call            the call itself, the caller's identity, refusals
-    ownership       claim, inspect and release a partition
-    reconciliation  compare the taken URLs of Redis and an owner
-    inbox           write to a partition's inbox, and trim it
-    back_queues     URLs that wait in Redis
-    exchange        take URLs, and report how they ended
-    suspects        URLs that may have killed a node
-    hosts           a partition's hosts and their records
-    gates           when a fetch may start
-    looking         the whole crawl at a glance
-    crawl           state shared by the nodes of a crawl, or by all crawls on a server
-    entries         take what the user writes into a list, and read another crawler's queue
-    tallies         what nodes count for the crawl's report
+Each script has one function of its name, which alone calls it. The scripts of `hosts` are in `lua/hosts/`. A script's
+header is its contract, and a test compares it with the function.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Calls for URLs that wait in Redis, in a back queue for each host."""
+"""Calls for URLs that wait in Redis."""
 
 from __future__ import annotations
 
@@ -26,9 +26,9 @@ def admit_urls(
     chosen: int = 0,
     left_out: int = 0,
 ) -> Call[bool]:
-    """Admit batch `number`, rows (host, order, member). The result is False if it had been admitted before.
+    """Admit batch `number` of rows (host, order, member); False if it had been admitted before.
 
-    `chosen` is how many URLs all batches have had with it, and `left_out` how many of its own have ended since.
+    `chosen` counts the URLs of all batches so far, `left_out` those of this batch that have ended since.
     """
     flat = tuple(value for url in urls for value in url)
 
@@ -48,7 +48,7 @@ def admit_urls(
 def drop_urls(
     keys: PartitionKeys, identity: Identity, host: str, counter: str, urls: Sequence[tuple[bytes, bytes]]
 ) -> Call[int]:
-    """End URLs in a host's back queue, rows (member, outcome). The result is how many were there."""
+    """End URLs in a host's back queue, rows (member, outcome); return their number."""
     flat = [value for row in urls for value in row]
     return Call(
         "drop_urls",

@@ -1,4 +1,4 @@
-"""A script call, the identity of its caller, and the replies that refuse it."""
+"""A script call, the identity of its caller, and refusals."""
 
 from __future__ import annotations
 
@@ -17,10 +17,9 @@ Value = str | bytes | int | float
 
 
 class Call(NamedTuple, Generic[T]):
-    """One script call, ready to be sent: name, keys, arguments, and a parser for the reply.
+    """One script call, ready to be sent.
 
-    `in_doubt` is the partition that must be reconciled if the reply is lost, because the call may have been carried
-    out, or may still be. It is None for calls that are safe to repeat.
+    `in_doubt` is the partition that must be reconciled if the reply is lost; None if the call is safe to repeat.
     """
 
     name: str
@@ -32,11 +31,7 @@ class Call(NamedTuple, Generic[T]):
 
 @dataclass(frozen=True, slots=True)
 class Identity:
-    """The caller, which the scripts that change a partition check: node, epoch, and generation.
-
-    The node raises its generation with each claim and each reconciliation, so that no call it sent before can be
-    carried out afterwards.
-    """
+    """The caller; its generation rises with each claim and reconciliation, which makes earlier calls void."""
 
     node: str
     epoch: int
@@ -47,8 +42,6 @@ _ANOTHER_OWNER, _STALE = -1, -3
 
 
 def owned(partition: PartitionKeys, parse: Callable[[Any], T]) -> Callable[[Any], T]:
-    """Return a parser that raises an error for a refusal (see `refuse`), and otherwise applies `parse`."""
-
     def parse_owned(reply: Any) -> T:
         code = reply[0] if isinstance(reply, list) else reply
         if code in (_ANOTHER_OWNER, _STALE):
@@ -59,7 +52,6 @@ def owned(partition: PartitionKeys, parse: Callable[[Any], T]) -> Callable[[Any]
 
 
 def refuse(partition: PartitionKeys, code: int) -> NoReturn:
-    """Raise the error for the code of a refusal. The codes come from `lua/prelude/refusal.lua`."""
     if code == _ANOTHER_OWNER:
         raise OwnershipLostError(f"partition {partition.partition} has another owner")
     raise StaleCallError(f"partition {partition.partition} was reconciled while a call was under way")

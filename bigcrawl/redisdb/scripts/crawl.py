@@ -1,4 +1,4 @@
-"""Calls for state shared by the nodes of a crawl, or by all crawls on a server: time, live nodes, start requests."""
+"""Calls for state that the nodes of a crawl share, or all crawls on a server."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 def tell_time(
     estimate_ms: int, step_ms: int, node: str, *, correct: bool = False, now_ms: int = 0
 ) -> Call[tuple[int, int]]:
-    """Ask for the time of the crawls. The result is the time, and by how many ms the server's clock had been set."""
+    """Return the time of the crawls, and by how many ms the server's clock was set."""
 
     def parse(reply: list[int]) -> tuple[int, int]:
         return int(reply[0]), int(reply[1])
@@ -25,7 +25,7 @@ def tell_time(
 
 
 def check_rights(rows: Sequence[tuple[str, str]]) -> Call[list[tuple[str, str]]]:
-    """Ask for rows of a command and a key. The result has those that are not permitted, without a key if nowhere."""
+    """Return the rows (command, key) that are not permitted; without a key if the command never is."""
 
     def parse(reply: list[list[bytes]]) -> list[tuple[str, str]]:
         return [(command.decode(), key.decode()) for command, key in reply]
@@ -34,14 +34,6 @@ def check_rights(rows: Sequence[tuple[str, str]]) -> Call[list[tuple[str, str]]]
 
 
 class Company(NamedTuple):
-    """The other live crawls on a Redis.
-
-    Attributes:
-        has_others: whether there are any.
-        all_hold: whether all their nodes hold the hosts that they fetch.
-        longest_ms: the longest delay of a host or server in their settings.
-    """
-
     has_others: bool
     all_hold: bool
     longest_ms: int
@@ -58,18 +50,7 @@ def meet_crawls(
     rest_ms: int = 0,
     now_ms: int = 0,
 ) -> Call[Company]:
-    """Announce that a node of a crawl is alive, or leaves. The result describes the other crawls.
-
-    Args:
-        node: its id.
-        crawl: its crawl's name.
-        lease_ms: how long it counts as alive.
-        delay_ms: its longest delay of a host or server.
-        holds: whether it holds the hosts that it fetches.
-        leave: whether it leaves.
-        rest_ms: how long it counts as alive after it has left: as long as its hosts rest still.
-        now_ms: the time; 0: the server's.
-    """
+    """Announce that a node is alive or leaves; `rest_ms` is how long its hosts still rest after it has left."""
 
     def parse(reply: list[int]) -> Company:
         return Company(bool(reply[0]), bool(reply[1]), int(reply[2]))
@@ -81,8 +62,6 @@ def meet_crawls(
 def beat_node(
     keys: CrawlKeys, node: str, report: str, lease_ms: int, *, leave: bool = False, now_ms: int = 0
 ) -> Call[dict[str, str]]:
-    """Send a node's heartbeat. The result maps each live node to its report."""
-
     def parse(reply: list[Any]) -> dict[str, str]:
         names = [value.decode() for value in reply[1:]]
         return dict(zip(names[::2], names[1::2], strict=True))
@@ -100,12 +79,12 @@ def claim_start(
     undone: bool = False,
     now_ms: int = 0,
 ) -> Call[int]:
-    """Claim, renew, finish, or give up the start requests. Result: 1 this node's, 0 another's or nobody's, 2 done."""
+    """Claim, renew, finish, or give up the start requests. Return 1: this node's, 0: another's or free, 2: done."""
     action = 2 if done else 3 if undone else 1
     return Call("claim_start", (keys.crawl,), (now_ms, node, start_digest, lease_ms, action), int)
 
 
 def note_errors(keys: CrawlKeys, rows: Sequence[tuple[str, int, str]], kept_max: int, now_ms: int = 0) -> Call[int]:
-    """Count failed fetches; a row is reason and PLD with a line break between them, fetches, URL of one. Result: 1."""
+    """Count failed fetches in rows (reason, newline and PLD; fetches; an example URL)."""
     args = (now_ms, kept_max, *(word for row in rows for word in row))
     return Call("note_errors", (keys.errors, keys.examples), args, int)

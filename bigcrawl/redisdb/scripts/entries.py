@@ -1,4 +1,4 @@
-"""Calls that take entries from a list of the user's (`bigcrawl.spiders.redis_spider`), or read another's queue."""
+"""Calls for a user's list of entries (`bigcrawl.spiders.redis_spider`), or another crawler's queue."""
 
 from __future__ import annotations
 
@@ -13,14 +13,7 @@ if TYPE_CHECKING:
 
 
 class Entry(NamedTuple):
-    """One entry of a list.
-
-    Attributes:
-        data: as the user wrote it; None if it is too large. The fields of a stream's entry are a JSON object, unless
-            its only field is `data`.
-        size: its bytes.
-        score: of an entry of a zset; 0.0 for others.
-    """
+    """One entry of a list; `data` is None if it is too large, and JSON for the fields of a stream's entry."""
 
     data: bytes | None
     size: int
@@ -28,13 +21,7 @@ class Entry(NamedTuple):
 
 
 class EntryBatch(NamedTuple):
-    """Entries that were taken together.
-
-    Attributes:
-        name: what ends it. It may be the name for another batch, which a node did not end in time.
-        number: name and number together are used once.
-        entries: in order.
-    """
+    """Entries that were taken together. `name` ends the batch, which may have been another node's."""
 
     name: str
     number: int
@@ -42,12 +29,7 @@ class EntryBatch(NamedTuple):
 
 
 class Taken(NamedTuple):
-    """The result of a call.
-
-    Attributes:
-        batch: None if there was nothing to take.
-        wrong_type: the type of the key, if entries cannot be taken from it.
-    """
+    """A batch, or the type of a key that cannot have entries."""
 
     batch: EntryBatch | None = None
     wrong_type: str = ""
@@ -63,17 +45,9 @@ def take_entries(
     entry_bytes_max: int,
     now_ms: int = 0,
 ) -> Call[Taken]:
-    """Take a batch of entries, and end the one before. With `entries_max` 0, only renew the lease of `batch`.
+    """Take a batch of entries, and end the batch `ended`. With `entries_max` 0, only renew the lease of `batch`.
 
-    Args:
-        keys: of the list.
-        batch: a name that was never used before, unless the call is repeated.
-        lease_ms: when others may take the batch over.
-        ended: the name of the batch that has ended; empty for none.
-        entries_max: of a batch.
-        bytes_max: of a batch; the last entry may be beyond them.
-        entry_bytes_max: of a larger entry, only the size is kept.
-        now_ms: the time; 0 for that of the client.
+    `batch` must be a new name, unless the call is repeated.
     """
     args = (now_ms, batch, lease_ms, ended, entries_max, bytes_max, entry_bytes_max)
     return Call("take_entries", (keys.list, keys.entries, keys.leases), args, _taken)
@@ -97,13 +71,7 @@ def _entry(data: bytes | int, score: bytes) -> Entry:
 
 
 class QueuePart(NamedTuple):
-    """Some entries of another crawler's queue.
-
-    Attributes:
-        kind: the type of the key; "none" if it does not exist.
-        length: how many entries the queue has.
-        entries: in the order in which they leave it; of one that is too large, its bytes.
-    """
+    """Entries in the order in which they leave the queue; of too large ones, the bytes."""
 
     kind: str
     length: int
@@ -113,16 +81,7 @@ class QueuePart(NamedTuple):
 def read_queue(
     keys: ListKeys, rank: int, end: str, entries_max: int, bytes_max: int, entry_bytes_max: int
 ) -> Call[QueuePart]:
-    """Read the entries of a queue from a rank on, about as many bytes as `bytes_max`.
-
-    Args:
-        keys: of the queue, a list or zset.
-        rank: of the first, from 0.
-        end: the end of a list that leaves first, left or right.
-        entries_max: how many to read.
-        bytes_max: how many bytes to read; the last entries may be beyond them.
-        entry_bytes_max: what an entry may have.
-    """
+    """Read entries from `rank`; `end`, left or right, is the end of a list that leaves first."""
 
     def parse(reply: list[bytes | int]) -> QueuePart:
         kind, length, *entries = reply

@@ -1,4 +1,4 @@
-"""The call that takes URLs and reports how others ended. It is made for almost every page."""
+"""The call that takes URLs and reports the ends of others, made for almost every page."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 class TakenUrl(NamedTuple):
-    """A taken URL: its host, the ms from which it may be fetched (time of the crawls), and its member."""
+    """A taken URL; `due_ms` is the crawls' time from which it may be fetched."""
 
     host: str
     due_ms: int
@@ -25,11 +25,9 @@ class Exchanged(NamedTuple):
     """The reply of `exchange_urls`.
 
     Attributes:
-        now_ms: the time of the crawls.
-        next_due_ms: when a host of the partition is next due, in the same time; -1 if no URL waits.
-        ended: how many URLs were ended. URLs that were not taken any more do not count.
-        urls: the URLs taken.
-        ahead: how many of them, the first ones, were taken ahead of their hosts' turns.
+        next_due_ms: when a host of the partition is next due; -1 if no URL waits.
+        ended: the number of ended URLs that were still taken.
+        ahead: how many of `urls`, the first ones, came ahead of their hosts' turns.
     """
 
     now_ms: int
@@ -42,22 +40,17 @@ class Exchanged(NamedTuple):
 _Blank = Literal[""]
 
 ANSWERS: Final = "+"
-"""The `health` of a host that has answered."""
 
 
 class HostNews(NamedTuple):
-    """What the end of a URL says about its host, and the place of the URL's next try.
-
-    The fields are passed to the script unchanged. Most are "" for most ends, which is cheapest to send.
+    """What the end of a URL says about its host; "" says nothing, and is cheapest to send.
 
     Attributes:
-        health: `ANSWERS`, or the reason why the host has failed; "" if the end says nothing about the host.
+        health: `ANSWERS`, or why the host failed.
         order: the next try's place in its host's queue; "" for its old place.
-        first_ms: back-off after the first failure in a row; each further failure multiplies it by four. This and the
-            following fields are "" if the host has not failed.
-        longest_ms: longest back-off.
+        first_ms: back-off after the first failure in a row; each further failure multiplies it by four.
         jitter: thousandths of the back-off that are added to it.
-        failures_max: how many failures in a row retire the host; 0 if none do.
+        failures_max: this many failures in a row retire the host; 0 for never.
     """
 
     health: str = ""
@@ -73,31 +66,24 @@ _ANSWERED: Final = HostNews(ANSWERS)
 
 
 def moved(order: int | None) -> HostNews:
-    """Return news that says nothing about the host. The next try goes to `order`, or to its old place."""
     return NO_NEWS if order is None else HostNews("", order)
 
 
 def answers(order: int | None = None) -> HostNews:
-    """Return news of a host that has answered. A next try goes to `order`, or to its old place."""
     return _ANSWERED if order is None else HostNews(ANSWERS, order)
 
 
 def fails(why: str, backoff: tuple[int, int, int, int], order: int | None = None) -> HostNews:
-    """Return news of a host that has failed. `backoff` has the last four fields of `HostNews`."""
     return HostNews(why, "" if order is None else order, *backoff)
 
 
 class Ended(NamedTuple):
-    """How one taken URL ended.
+    """The end of a taken URL.
 
     Attributes:
-        seq: the URL's sequence number.
         delay_ms: how long its host rests.
         member: "" acknowledges the URL, "=" returns it unchanged; otherwise the member of its next try.
-        counter: a counter of the partition to raise, or "".
-        fetched_bytes: bytes to add to the counter of bytes.
-        news: about the host.
-        waited_ms: how much of `delay_ms` has passed before this is sent.
+        waited_ms: the part of `delay_ms` that has passed.
     """
 
     seq: int
@@ -109,7 +95,7 @@ class Ended(NamedTuple):
     waited_ms: int = 0
 
 
-# Faster than the named tuples' own constructors, which are Python.
+# Faster than the named tuples' constructors.
 _new_tuple = tuple.__new__
 
 
@@ -123,18 +109,15 @@ def exchange_urls(
     ended: Sequence[Ended] = (),
     now_ms: int = 0,
     outcomes: bytes = b"",
-    revisits: bytes = b"",
+    timed: bytes = b"",
     ahead: Sequence[tuple[str, int]] = (),
 ) -> Call[Exchanged]:
-    """End taken URLs, then take so many URLs each of the hosts `ahead`, then of hosts due within the horizon.
+    """End taken URLs, then take URLs of the hosts `ahead`, up to a number each, and of hosts due within the horizon.
 
-    The hosts that are due give one each, earliest due first. Those `ahead` give theirs unless they must rest beyond the
-    horizon, however many are taken: the node paces them.
-    `outcomes` has the outcomes of the acknowledged URLs, see `bigcrawl.scheduler.records.outcomes`, and `revisits`
-    those URLs that are to be visited again, see `bigcrawl.scheduler.records.revisits`.
+    Due hosts give one each, earliest first. The node paces hosts `ahead`.
     """
     args: list[Value] = [now_ms, identity.node, identity.epoch, identity.generation]
-    args += [connections, urls_max, horizon_ms, delay_ms, outcomes, revisits, len(ahead)]
+    args += [connections, urls_max, horizon_ms, delay_ms, outcomes, timed, len(ahead)]
     for host, most in ahead:
         args += (host, most)
     for end in ended:

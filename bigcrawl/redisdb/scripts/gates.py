@@ -1,4 +1,4 @@
-"""Calls that decide when a fetch may start: gates of servers and hosts, and the crawl's speed."""
+"""Calls that decide when a fetch may start."""
 
 from __future__ import annotations
 
@@ -26,11 +26,7 @@ def pass_gates(
     kept_ms: int = 0,
     now_ms: int = 0,
 ) -> Call[tuple[int, bool]]:
-    """Reserve a start time at several gates, each (name, gap ms), or a turn to ask again.
-
-    Returns:
-        The reserved time, in the time of the crawls, and whether it is a start rather than a turn.
-    """
+    """Reserve a start or a turn to ask again, at gates (name, gap ms). Return its time, and whether it is a start."""
     flat = tuple(value for gate in gates for value in gate)
     return Call(
         "pass_gates",
@@ -41,8 +37,6 @@ def pass_gates(
 
 
 class Starts(NamedTuple):
-    """Granted start times: `granted` of them, beginning with `first_us`, in microseconds of the time of the crawls."""
-
     now_us: int
     first_us: int
     step_us: int
@@ -61,10 +55,7 @@ def grant_starts(
     horizon_ms: int,
     now_ms: int = 0,
 ) -> Call[Starts]:
-    """Request start times within the crawl's speed.
-
-    `page_us` and `bytes_us` are the microseconds between two starts at the limit of pages and of bytes; 0 for no limit.
-    """
+    """Request start times within the crawl's speed; an interval of 0 is no limit."""
     return Call(
         "grant_starts",
         (keys.speed,),
@@ -83,7 +74,7 @@ def hold_host(
     is_under_way: bool = False,
     now_ms: int = 0,
 ) -> Call[int]:
-    """Hold a host against other crawls. The result is 0, or how many ms to wait before asking again."""
+    """Hold a host against other crawls. Return 0, or how many ms to wait."""
     args = (now_ms, host, crawl, delay_ms, most_ms, ticket, int(is_under_way))
     return Call("hold_host", (host_prefix(host),), args, int)
 
@@ -91,6 +82,6 @@ def hold_host(
 def leave_host(
     host: str, crawl: str, ticket: int, ended_ms: int, free_ms: int, kept_ms: int, now_ms: int = 0
 ) -> Call[bool]:
-    """Release a host to other crawls. The result is False if it is no longer held with this ticket."""
+    """Release a host to other crawls; False if this ticket no longer holds it."""
     args = (now_ms, host, crawl, ticket, ended_ms, free_ms, kept_ms)
     return Call("leave_host", (host_prefix(host),), args, bool)

@@ -1,4 +1,4 @@
-"""Calls for a partition's hosts and their records: failures, robots rules, and loans to other nodes."""
+"""Calls for a partition's hosts: failures, robots rules, and loans to other nodes."""
 
 from __future__ import annotations
 
@@ -11,11 +11,9 @@ if TYPE_CHECKING:
     from bigcrawl.redisdb.scripts.call import Identity
 
 RETIRED_MS = 10**15
-"""A host whose next fetch lies this far in the future, or further, is retired: it is never due."""
 
 
 def retire_hosts(keys: PartitionKeys, identity: Identity, failures_max: int, now_ms: int = 0) -> Call[int]:
-    """Retire the snoozed hosts with at least `failures_max` failures. The result is their number."""
     return Call(
         "retire_hosts",
         (keys.owner, keys.state, keys.ready, keys.host, keys.snoozed),
@@ -26,14 +24,14 @@ def retire_hosts(keys: PartitionKeys, identity: Identity, failures_max: int, now
 
 
 def awaken_host(keys: PartitionKeys, host: str, now_ms: int = 0) -> Call[bool]:
-    """Forget a host's failures, so that it is due at once. The result is False if it had none."""
+    """Forget a host's failures; False if it had none."""
     return Call("awaken_host", (keys.state, keys.ready, keys.host, keys.snoozed), (now_ms, host), bool)
 
 
 def borrow_host(
     keys: PartitionKeys, host: str, ticket: str, ahead_ms: int, deadline_ms: int, now_ms: int = 0
 ) -> Call[tuple[bool, int]]:
-    """Borrow a host for one fetch. The result is (True, ms until its start), or (False, ms until asking again)."""
+    """Borrow a host for one fetch. Return (True, ms until its start), or (False, ms until asking again)."""
     return Call(
         "borrow_host",
         (keys.ready, keys.busy, keys.host),
@@ -43,7 +41,7 @@ def borrow_host(
 
 
 def return_host(keys: PartitionKeys, host: str, ticket: str, delay_ms: int, now_ms: int = 0) -> Call[bool]:
-    """Give back a borrowed host. The result is False if it is no longer lent for this ticket."""
+    """Return a borrowed host; False if it is no longer lent."""
     return Call("return_host", (keys.ready, keys.host), (now_ms, host, ticket, delay_ms), bool)
 
 
@@ -60,10 +58,7 @@ def put_robots(
     bytes_max: int = 1 << 40,
     delay_ms: int = 0,
 ) -> Call[int]:
-    """Store robots rules for all nodes, until `stale_ms` after expiry. The result counts records evicted for them.
-
-    `delay_ms` is the host's delay by these rules; 0 if it is not longer than usual.
-    """
+    """Store robots rules, and return the number of evicted records; `delay_ms` is 0 if not longer than usual."""
     return Call(
         "put_robots",
         (keys.host, keys.records, keys.ready, keys.busy, keys.rules),

@@ -21,10 +21,9 @@ def append_batch(
     batch: bytes,
     urls: int,
     edges: bytes = b"",
-    votes: bytes = b"",
-    contents: bytes = b"",
+    observed: bytes = b"",
 ) -> Call[str | None]:
-    """Append a batch. The result is the entry's id; "" if it had been appended; None if an earlier batch is missing."""
+    """Append a batch. Return the entry's id; "" if it had been appended; None if an earlier batch is missing."""
 
     def parse(reply: bytes | int) -> str | None:
         if isinstance(reply, bytes):
@@ -34,13 +33,13 @@ def append_batch(
     return Call(
         "append_batch",
         (keys.inbox, keys.sender, keys.state),
-        (node, session, number, batch, urls, edges, votes, contents),
+        (node, session, number, batch, urls, edges, observed),
         parse,
     )
 
 
 def park_urls(keys: PartitionKeys, identity: Identity, host: str, batch: bytes, members: Sequence[bytes]) -> Call[str]:
-    """Move URLs of a host from its back queue to the inbox. The result is the entry's id; "" if a URL is gone."""
+    """Move URLs of a host from its back queue to the inbox. Return the entry's id; "" if a URL is gone."""
     return Call(
         "park_urls",
         (keys.owner, keys.state, keys.ready, keys.back, keys.inbox),
@@ -53,7 +52,7 @@ def park_urls(keys: PartitionKeys, identity: Identity, host: str, batch: bytes, 
 def set_aside_urls(
     keys: PartitionKeys, identity: Identity, connections: int, urls: Sequence[tuple[int, bytes]], now_ms: int = 0
 ) -> Call[list[str]]:
-    """Move taken URLs, rows (seq, batch of that URL), to the inbox. The result has each entry; "" if not taken."""
+    """Move taken URLs, rows (seq, batch of that URL), to the inbox. Return their entries' ids; "" if not taken."""
     flat = tuple(value for url in urls for value in url)
     return Call(
         "set_aside_urls",
@@ -65,7 +64,7 @@ def set_aside_urls(
 
 
 def note_rewind(keys: PartitionKeys, identity: Identity, readmitted: int, lost: bytes = b"") -> Call[bool]:
-    """Count URLs that are offered again, and have the URLs with the packed keys `lost` forgotten."""
+    """Count URLs that are offered again, and forget those with the packed keys `lost`."""
     args = (identity.node, identity.epoch, identity.generation, readmitted, lost)
     return Call("note_rewind", (keys.owner, keys.state, keys.inbox), args, owned(keys, bool), keys.partition)
 
@@ -73,7 +72,7 @@ def note_rewind(keys: PartitionKeys, identity: Identity, readmitted: int, lost: 
 def trim_partition(
     keys: PartitionKeys, identity: Identity, inbox_id: str, batch_number: int, state: dict[str, Value]
 ) -> Call[int]:
-    """Trim the inbox and the keys of batches that are durable, and publish the owner's counts."""
+    """Trim the inbox and the keys of durable batches, and publish the owner's counts."""
     flat = tuple(value for pair in state.items() for value in pair)
     return Call(
         "trim_partition",
@@ -85,5 +84,4 @@ def trim_partition(
 
 
 def advance_inbox(keys: PartitionKeys, inbox_id: str) -> Call[bool]:
-    """Raise the inbox's last id to at least `inbox_id`."""
     return Call("advance_inbox", (keys.inbox,), (inbox_id,), bool)

@@ -1,4 +1,4 @@
-"""Calls that look at a whole crawl: the sums of its partitions, and what nodes and operators have told."""
+"""Calls that read a whole crawl."""
 
 from __future__ import annotations
 
@@ -13,8 +13,6 @@ if TYPE_CHECKING:
 
 
 class DueHost(NamedTuple):
-    """The host of some partitions that is due first: when, and how its last tries failed."""
-
     host: str
     due_ms: int
     failures: int
@@ -22,17 +20,10 @@ class DueHost(NamedTuple):
 
 
 class PartitionSums(NamedTuple):
-    """The figures of some partitions, summed at `now_ms`, in the time of the crawls.
+    """The summed figures of some partitions.
 
-    Attributes:
-        sums: by the names of `crawl.survey.Survey`.
-        counts: the fields of the partitions' state, all numbers.
-        owners: each node that a partition names, and the number of partitions with a lease of it; 0 for one that has
-            none left.
-        rejected_in: partitions with inbox entries that could not be read.
-        first_with_work: the first partition that is not empty; None if all are.
-        next_due: the host due first; None if no host waits.
-        asked: the marks of the rules by which partitions withhold URLs; 0 if one of them does not say.
+    `sums` are by the names of `crawl.survey.Survey`. `owners` counts the partitions with a lease of each node. `asked`
+    are the marks of the rules by which partitions withhold URLs, 0 for an unknown one.
     """
 
     now_ms: int
@@ -46,7 +37,6 @@ class PartitionSums(NamedTuple):
 
 
 def sum_partitions(partitions: Sequence[PartitionKeys], now_ms: int = 0) -> Call[PartitionSums]:
-    """Sum the figures of partitions, which must be on the same server: on a cluster, of one."""
     numbers = [keys.partition for keys in partitions]
 
     def parse(reply: list[Any]) -> PartitionSums:
@@ -71,14 +61,7 @@ def sum_partitions(partitions: Sequence[PartitionKeys], now_ms: int = 0) -> Call
 
 
 class CrawlView(NamedTuple):
-    """What nodes and operators have told of a crawl.
-
-    Attributes:
-        now_ms: the time, in the time of the crawls.
-        reports: the last report of each live node, JSON, by its id.
-        record: the fields of the crawl record, without the list of suffixes. Empty if there is no such crawl.
-        control: the operator's orders.
-    """
+    """Nodes' JSON reports, the crawl record without the list of suffixes, and operators' orders."""
 
     now_ms: int
     reports: Mapping[str, str]
@@ -87,8 +70,6 @@ class CrawlView(NamedTuple):
 
 
 def look_crawl(keys: CrawlKeys, lease_ms: int, now_ms: int = 0) -> Call[CrawlView]:
-    """Read what nodes and operators have told; a node without a beat for `lease_ms` is left out."""
-
     def parse(reply: list[Any]) -> CrawlView:
         reports, record, control = (
             {name.decode("utf-8", "replace"): value for name, value in zip(words[::2], words[1::2], strict=True)}

@@ -16,24 +16,19 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """A successful claim: the new epoch and generation, and the state of the partition in Redis."""
-
     epoch: int
     admitted: int
     inbox_id: str
     returned: int
     committed: bool
     generation: int = field(default=0, compare=False)
-    deaths: Mapping[int, bytes] = field(default_factory=dict)  # of suspects, by sequence number
-    rest_ms: int = field(default=0, compare=False)  # until when hosts wait whose last fetches Redis may not know
+    deaths: Mapping[int, bytes] = field(default_factory=dict)  # by sequence number
+    rest_ms: int = field(default=0, compare=False)  # how long hosts wait whose last fetches Redis may not know
 
 
 @dataclass(frozen=True, slots=True)
 class Refusal:
-    """A refused claim: another node owns the partition.
-
-    Its lease lasts `left_ms` more. If that is 0, repeat the claim with what that node had in process.
-    """
+    """A refused claim. If `left_ms` is 0, repeat it with the requests that the owner had in process."""
 
     left_ms: int
     node: str
@@ -42,8 +37,6 @@ class Refusal:
 
 @dataclass(frozen=True, slots=True)
 class PartitionView:
-    """The state of a partition at `now_ms`, in the time of the crawls."""
-
     now_ms: int
     owned: bool
     node: str
@@ -55,29 +48,27 @@ class PartitionView:
     next_due_ms: int
     taken: int
     inbox_id: str
-    fields: dict[bytes, bytes]  # of its state, undecoded, because an owner looks every second and needs few of them
+    fields: dict[bytes, bytes]  # undecoded: an owner needs few of them
     hosts_snoozed: int = 0  # for a minute or more
     hosts_retired: int = 0
 
     @property
     def state(self) -> dict[str, str]:
-        """All fields of the partition's state."""
         return {
             name.decode("utf-8", "replace"): value.decode("utf-8", "replace") for name, value in self.fields.items()
         }
 
     @property
     def folded(self) -> str:
-        """The last inbox entry that a committed step has merged; "0-0" before the first."""
+        """The last inbox entry in a committed step; "0-0" before the first."""
         return self.fields.get(b"folded", b"0-0").decode()
 
     @property
     def is_begun(self) -> bool:
-        """Whether Redis has heard of a step of the partition. Before that, its inbox has all that ever came."""
+        """Whether Redis knows of a step of the partition; before that, its inbox is complete."""
         return bool(self.count("committed") or self.fields.get(b"trimmed") or self.count("manifest") > 1)
 
     def count(self, field: str) -> int:
-        """Return a counter of the partition's state; 0 if it was never raised."""
         return int(self.fields.get(field.encode(), 0))
 
 
@@ -99,8 +90,6 @@ def claim_partition(
     in_process: str = "*",
     server: str = "",
 ) -> Call[Claim | Refusal]:
-    """Become the owner, or find out who it is."""
-
     def parse(reply: list[Any]) -> Claim | Refusal:
         if reply[0] == 0:
             return Refusal(int(reply[1]), reply[2].decode(), reply[3].decode())
@@ -122,10 +111,7 @@ def claim_partition(
 def renew_leases(
     partitions: Sequence[PartitionKeys], node: str, epochs: Sequence[int], lease_ms: int, now_ms: int = 0
 ) -> Call[list[int]]:
-    """Renew the leases of a node's partitions. Return the places of those that it does not own, beginning with 0.
-
-    The partitions must be on the same server: on a cluster, it is one.
-    """
+    """Renew leases of partitions on one server; return the indices of those that the node does not own."""
     args = (now_ms, node, lease_ms, " ".join(map(str, epochs)))
     return Call("renew_leases", tuple(k.owner for k in partitions), args, lambda lost: [place - 1 for place in lost])
 
@@ -138,10 +124,9 @@ def look_partition(
     *,
     is_brief: bool = False,
 ) -> Call[PartitionView]:
-    """Read the state of the partition. If `identity` owns it, this also renews its lease.
+    """Read the state of the partition, and renew its lease if `identity` owns it.
 
-    A brief view takes Redis 20 us instead of 30. In it `hosts_...` and `taken` are 0, and `fields` has only those that
-    an owner needs every second.
+    In a brief view, which is faster, `hosts_...` and `taken` are 0.
     """
 
     def parse(reply: list[Any]) -> PartitionView:
@@ -173,6 +158,6 @@ def look_partition(
 
 
 def release_partition(keys: PartitionKeys, identity: Identity) -> Call[int]:
-    """Release the partition. Result: 1 released, 0 not ours, -1 URLs are still taken, -3 reconciled meanwhile."""
+    """Release the partition. Return 1: released, 0: not ours, -1: URLs are still taken, -3: reconciled meanwhile."""
     args = (identity.node, identity.epoch, identity.generation)
     return Call("release_partition", (keys.owner, keys.taken), args, int, keys.partition)

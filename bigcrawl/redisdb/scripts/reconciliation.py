@@ -16,13 +16,7 @@ if TYPE_CHECKING:
 class Reconciled(NamedTuple):
     """The reply of `reconcile_partition`.
 
-    Attributes:
-        given_back: taken URLs that went back to their queues, because the owner did not hold them.
-        taken_again: held URLs that were not taken in Redis.
-        removed: ended URLs that were taken or queued.
-        admitted: the number of the last admit batch.
-        ended: sequence numbers of the URLs whose end had been sent and was carried out.
-        queued: URLs in Redis that are not taken, by host; only with the last portion.
+    `ended` are sequence numbers of sent ends that were carried out. `queued` comes only with the last portion.
     """
 
     given_back: int
@@ -46,29 +40,17 @@ def reconcile_partition(
     rests: Mapping[str, int],
     *,
     outcomes: bytes = b"",
-    revisits: bytes = b"",
+    timed: bytes = b"",
     is_last: bool = True,
     server: str = "",
     now_ms: int = 0,
 ) -> Call[Reconciled]:
     """Make the taken URLs in Redis equal to those that the owner holds, and refuse its earlier calls.
 
-    Args:
-        keys: of the partition.
-        identity: the owner, in a generation that begins with this call.
-        portion: counted from 1; all portions have the same generation.
-        delay_ms: how long every host rests if Redis has forgotten; 0 if it has not.
-        held: (seq, host, order, member) of held URLs.
-        earlier: (seq,) of held URLs in earlier portions.
-        sent_ends: (seq,) of URLs whose end was sent, but may not have been carried out.
-        ended: (seq, host, order) of acknowledged URLs.
-        places: (host, order) at which a held or ended URL may be in a back queue.
-        rests: host -> ms from now that it must rest.
-        outcomes: what the inbox was told of URLs that left lately, see `exchange_urls`.
-        revisits: likewise.
-        is_last: whether there are no more portions.
-        server: run id of the server, which knows all fetches of the owner after this.
-        now_ms: the time, for tests.
+    All portions have the generation that begins with the first. Rows: `held` (seq, host, order, member), `earlier` held
+    URLs of earlier portions, `sent_ends` whose end may not have been carried out, `ended` (seq, host, order), `places`
+    (host, order) that a held or ended URL may have in a back queue. `delay_ms` is how long every host rests if Redis
+    has forgotten, `rests` how long each must rest.
     """
 
     def parse(reply: list[Any]) -> Reconciled:
@@ -83,7 +65,7 @@ def reconcile_partition(
         (keys.owner, keys.state, keys.ready, keys.busy, keys.taken, keys.back, keys.host, keys.inbox),
         (
             *(now_ms, identity.node, identity.epoch, identity.generation),
-            *(portion, int(is_last), delay_ms, *counts, server, outcomes, revisits, *flat),
+            *(portion, int(is_last), delay_ms, *counts, server, outcomes, timed, *flat),
         ),
         owned(keys, parse),
         keys.partition,

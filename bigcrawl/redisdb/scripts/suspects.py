@@ -1,4 +1,4 @@
-"""Calls for URLs that may have killed a node, and for the dead letters of those that did."""
+"""Calls for URLs that may have killed a node, and for dead letters."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 def try_suspect(keys: PartitionKeys, identity: Identity, seq: int, *, alone: bool = True) -> Call[bool]:
-    """Record that a suspect is tried alone, or no longer alone. The result is False if it is not taken."""
+    """Record whether a suspect is tried alone; False if it is not taken."""
     return Call(
         "try_suspect",
         (keys.owner, keys.taken, keys.deaths),
@@ -25,7 +25,6 @@ def try_suspect(keys: PartitionKeys, identity: Identity, seq: int, *, alone: boo
 
 
 def bury_url(keys: PartitionKeys, identity: Identity, key: int, letter: bytes, letters_max: int) -> Call[bool]:
-    """Store a dead letter. The result is False if there are too many."""
     return Call(
         "bury_url",
         (keys.owner, keys.state, keys.dead),
@@ -36,5 +35,4 @@ def bury_url(keys: PartitionKeys, identity: Identity, key: int, letter: bytes, l
 
 
 def unbury_urls(keys: PartitionKeys, url_keys: Sequence[int]) -> Call[int]:
-    """Delete dead letters. The result is how many there were."""
     return Call("unbury_urls", (keys.state, keys.dead), tuple(url_keys), int)

@@ -1,4 +1,4 @@
-"""Calls for what nodes count for the crawl's report."""
+"""Calls for the counts in the crawl's report."""
 
 from __future__ import annotations
 
@@ -13,12 +13,9 @@ if TYPE_CHECKING:
 
 
 class PutTallies(NamedTuple):
-    """The result of a call.
+    """The result of `put_tallies`.
 
-    Attributes:
-        is_listed: whether the node is among those that are alive or have died lately. If not, nothing was written.
-        is_lost: whether the node's earlier tallies are not there any more, so that nothing was written.
-        nodes: how many nodes have tallies there now.
+    Nothing is written if the node is neither alive nor recently dead, or if its earlier tallies are lost.
     """
 
     is_listed: bool
@@ -27,8 +24,6 @@ class PutTallies(NamedTuple):
 
 
 def put_tallies(keys: CrawlKeys, node: str, tallies: bytes, *, is_first: bool = False) -> Call[PutTallies]:
-    """Write what a node has counted since its start, replacing what it wrote before."""
-
     def parse(reply: int) -> PutTallies:
         return PutTallies(reply != -1, reply == 0, max(0, reply))
 
@@ -36,14 +31,6 @@ def put_tallies(keys: CrawlKeys, node: str, tallies: bytes, *, is_first: bool = 
 
 
 def fold_tallies(keys: CrawlKeys, gone: str, before: str, total: bytes, nodes: Mapping[str, str]) -> Call[int]:
-    """Replace the tallies of nodes that are gone by their sum. Result: 1; 0 if any is not as it was read.
-
-    Args:
-        keys: the crawl's.
-        gone: the field of the sum.
-        before: the SHA-1 of the sum as it was read, in hexadecimal; empty if there was none.
-        total: the new sum, with the tallies of these nodes.
-        nodes: the SHA-1 of the tallies of each, as they were read.
-    """
+    """Replace tallies of nodes that are gone by their sum. Return 0 if any does not match its SHA-1."""
     words = [word for row in nodes.items() for word in row]
     return Call("fold_tallies", (keys.tallies, keys.beats), (gone, before, total, *words), int)

@@ -1,4 +1,4 @@
-"""Digests that tell start requests of different spiders, and versions of a spider's code, apart."""
+"""Digests that distinguish the start requests of spiders, and versions of a spider's code."""
 
 from __future__ import annotations
 
@@ -20,18 +20,17 @@ logger = logging.getLogger(__name__)
 
 
 def start_digest(spider: Spider) -> str:
-    """Return a digest of what makes start requests differ: the spider's name and its arguments."""
     arguments = {
         name: value
         for name, value in vars(spider).items()
         if isinstance(value, str | int | float | bool | list | tuple) and not name.startswith("_")
     }
+    arguments.setdefault("start_urls", getattr(spider, "start_urls", []))
     text = json.dumps([spider.name, arguments], sort_keys=True, default=str)
     return hashlib.sha256(text.encode()).hexdigest()[:16]
 
 
 def code_digest(spider: Spider) -> str:
-    """Return a digest of the spider's module; empty if there is no source."""
     try:
         source = inspect.getsource(inspect.getmodule(type(spider)) or type(spider))
     except (OSError, TypeError):
@@ -45,7 +44,7 @@ async def warn_if_edited(client: RedisClient, crawl: str, spider: Spider) -> Non
     try:
         is_edited = bool(digest) and await has_other_code(client, crawl, spider.name, digest)
     except TransientStoreError:
-        return  # the node logs that Redis is away
+        return
     if is_edited:
         logger.warning(
             "the code of spider %(spider)s was edited since crawl %(name)s began: what was fetched does not pass "

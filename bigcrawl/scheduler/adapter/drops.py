@@ -1,12 +1,11 @@
-"""Counts what is not queued or not run, and reports once what the project itself does wrong."""
+"""Counts requests that are not queued or not run, and reports the project's mistakes once."""
 
 from __future__ import annotations
 
 import logging
 from typing import TYPE_CHECKING, Any
 
-from bigcrawl.scheduler.records.queued_url import TRAP_SHIFT
-from bigcrawl.url.shape import kinds_of
+from bigcrawl.scheduler.records.url_traits import stats_of
 
 if TYPE_CHECKING:
     from scrapy.crawler import Crawler
@@ -14,12 +13,10 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 REPORTS_MAX = 1_000  # key paths may be as many as pages
-_WITHOUT_EFFECT = frozenset({"download_slot", "autothrottle_dont_adjust_delay"})
+_WITHOUT_EFFECT = frozenset({"download_slot", "autothrottle_dont_adjust_delay", "priority_adjust"})
 
 
 class Drops:
-    """A crawler's counters, and what was reported already."""
-
     def __init__(self, crawler: Crawler, *, obeys_robots: bool) -> None:
         self._crawler = crawler
         self._obeys_robots = obeys_robots
@@ -29,7 +26,7 @@ class Drops:
         return f"<Drops reported={sorted(self._reported)}>"
 
     def count_dropped(self, reason: str, message: str, about: str = "", *, is_fault: bool = True) -> None:
-        """Count a request that is not queued. `about` names what is reported once, as an error if it is a fault."""
+        """Count a request that is not queued, and report each `about` once, as an error if it is a fault."""
         assert self._crawler.stats is not None
         self._crawler.stats.inc_value(f"bigcrawl/dropped/{reason}")
         if about and not is_fault:
@@ -39,16 +36,19 @@ class Drops:
         elif message:
             logger.debug("dropped: %(message)s", {"message": message})
 
+    def refuse_links(self, urls: int, message: str, about: str) -> None:
+        assert self._crawler.stats is not None
+        self._crawler.stats.inc_value("bigcrawl/dropped/not-storable", urls)
+        self.report_once(about, message)
+
     def count_undiscovered(self, urls: int) -> None:
-        """Count links that are not queued because discovery is off."""
         assert self._crawler.stats is not None
         self._crawler.stats.inc_value("bigcrawl/dropped/discovery-off", urls)
 
-    def count_shapes(self, flags: int, urls: int = 1) -> None:
-        """Count URLs that all have the same shape of a trap."""
+    def count_traits(self, flags: int, urls: int = 1) -> None:
         assert self._crawler.stats is not None
-        for kind in kinds_of(flags >> TRAP_SHIFT):
-            self._crawler.stats.inc_value(f"bigcrawl/traps/{kind}", urls)
+        for stat in stats_of(flags):
+            self._crawler.stats.inc_value(stat, urls)
 
     def heed_meta(self, meta: dict[str, Any]) -> None:
         """Report once that a key of Scrapy's meta has no effect here."""
@@ -59,7 +59,7 @@ class Drops:
                 self._warn_once(key, f"{key} in meta has no effect: docs/differences.md says what to set instead")
 
     def report_once(self, about: str, message: str) -> None:
-        """Log an error, but only once for each value of `about`; after `REPORTS_MAX` of them none."""
+        """Log an error once for each `about`, and none after `REPORTS_MAX`."""
         if self._is_news(about):
             logger.error("%(message)s (reported once; later ones are counted)", {"message": message})
 

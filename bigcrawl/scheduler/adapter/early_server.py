@@ -1,15 +1,20 @@
-"""Starts the embedded server while Scrapy still makes its components."""
+"""The crawl's embedded server: started while Scrapy makes its components, and left at exit.
+
+A process may end by an error or a second signal without closing its crawl. Before Scrapy has set its SIGTERM handler no
+server is started, because after a SIGTERM nothing would end it.
+"""
 
 from __future__ import annotations
 
 import atexit
+import signal
 from contextlib import suppress
 from threading import Thread
 from typing import TYPE_CHECKING
 from weakref import WeakKeyDictionary
 
 from bigcrawl.exceptions import BigcrawlError
-from bigcrawl.redisdb.embedded import EmbeddedServer
+from bigcrawl.redisdb.embedded import STOP_MS_MAX, EmbeddedServer
 
 if TYPE_CHECKING:
     from scrapy.crawler import Crawler
@@ -18,59 +23,50 @@ if TYPE_CHECKING:
 
 LOOK_S = 0.1
 
-_planned: WeakKeyDictionary[Crawler, EmbeddedServer] = WeakKeyDictionary()
-_begun: WeakKeyDictionary[Crawler, _Start] = WeakKeyDictionary()
+_planned: WeakKeyDictionary[Crawler, CrawlServer] = WeakKeyDictionary()
+_begun: WeakKeyDictionary[Crawler, CrawlServer] = WeakKeyDictionary()
 
 
-class _Start:
-    """A server's start in a thread. It ends with the process, unless somebody takes the server."""
+class CrawlServer(EmbeddedServer):
+    def __init__(self, crawl: CrawlConfig) -> None:
+        super().__init__(crawl.crawl_dir / "redis")
+        self._early: Thread | None = None
+        atexit.register(self.leave)
 
-    def __init__(self, server: EmbeddedServer) -> None:
-        self._server = server
-        self._thread = Thread(target=self._run, name="bigcrawl-server", daemon=True)
-        atexit.register(self._give_up)
-        self._thread.start()
+    def begin(self) -> None:
+        self._early = Thread(target=self._start_early, name="bigcrawl-server", daemon=True)
+        self._early.start()
 
-    def __repr__(self) -> str:
-        return f"<_Start {self._server!r}>"
-
-    def take(self) -> EmbeddedServer:
-        atexit.unregister(self._give_up)
-        return self._server
-
-    def _run(self) -> None:
+    def _start_early(self) -> None:
         with suppress(BigcrawlError):
-            self._server.start()
+            self.start()
 
-    def _give_up(self) -> None:
-        """Leave the server. Only a start that has begun can be interrupted, so this is done until the start is over."""
-        while self._thread.is_alive():
-            self._server.leave()
-            self._thread.join(LOOK_S)
-        self._server.leave()
-
-
-def server_of(crawl: CrawlConfig) -> EmbeddedServer:
-    """The use of the crawl's embedded server by this process, not begun yet."""
-    return EmbeddedServer(crawl.crawl_dir / "redis")
+    def leave(self, within_ms: int = STOP_MS_MAX) -> None:
+        while self._early is not None and self._early.is_alive():  # only a start that has begun can be interrupted
+            super().leave(within_ms)
+            self._early.join(LOOK_S)
+        super().leave(within_ms)
+        atexit.unregister(self.leave)
 
 
 def plan_server(crawler: Crawler, crawl: CrawlConfig) -> None:
-    """The crawler needs the server as soon as it has an engine."""
-    _planned[crawler] = server_of(crawl)
+    """Have the server begin as soon as the crawler has an engine."""
+    _planned[crawler] = CrawlServer(crawl)
 
 
 def begin_server(crawler: Crawler) -> None:
-    """Start the server in a thread, if one was planned. The start that waits for it meets its error again.
-
-    If the crawler never opens its scheduler, the server ends with the process.
-    """
     server = _planned.pop(crawler, None)
+    if server is not None and signal.getsignal(signal.SIGTERM) is not signal.SIG_DFL:
+        _begun[crawler] = server
+        server.begin()
+
+
+def begun_server(crawler: Crawler) -> CrawlServer | None:
+    """Transfer the server begun for the crawler, if any, to the caller, who leaves it."""
+    return _begun.pop(crawler, None)
+
+
+def end_server(crawler: Crawler) -> None:
+    server = begun_server(crawler)
     if server is not None:
-        _begun[crawler] = _Start(server)
-
-
-def begun_server(crawler: Crawler) -> EmbeddedServer | None:
-    """Hand over the server that was begun for the crawler; None if none was. The caller leaves it."""
-    start = _begun.pop(crawler, None)
-    return start.take() if start is not None else None
+        server.leave()

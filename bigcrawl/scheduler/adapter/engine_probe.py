@@ -6,6 +6,7 @@ ask the scheduler again now                engine._slot.nextcall         Scrapy'
 is the engine closing?                     engine._slot.closing          not engine.running
 can the spider be closed?                  engine._slot, scraper.slot    engine.running
 is the spider opening?                     engine._slot, scraper.slot    no
+was the crawler stopped?                   crawler._started              not crawler.crawling
 """
 
 from __future__ import annotations
@@ -74,10 +75,16 @@ class EngineProbe:
             return not engine.running
         return getattr(slot, "closing", None) is not None
 
+    def is_stopped(self) -> bool:
+        """Whether the crawl was stopped, maybe before the spider is open. An engine made by hand was not started."""
+        return not self._crawler.crawling and getattr(self._crawler, "_started", True)
+
     def is_over(self) -> bool:
-        """Whether no spider is open, opening or closing any more."""
+        """Whether no spider is open, opening or closing any more: closed, or its scheduler could not be made."""
         engine = self._engine()
-        return engine is None or engine.spider is None
+        if engine is None or engine.spider is None:
+            return True
+        return getattr(engine, "_slot", engine) is None and not self._crawler.crawling
 
     async def until_over(self) -> None:
         """Wait for that."""

@@ -1,4 +1,4 @@
-"""How a fetch without an answer is counted."""
+"""Classifies fetches without an answer."""
 
 from __future__ import annotations
 
@@ -9,19 +9,19 @@ from scrapy import exceptions as scrapy_errors
 from bigcrawl.scheduler.records.outcomes import ABORTED, OWN_ERROR
 
 UNDER_LEASE = "under_lease"
-"""The meta key of requests that were not handed out but also need the lease to be sent."""
+"""The meta key of requests that were not handed out but need the lease to be sent."""
 
 
 UNPACKING = "the body is not packed as its Content-Encoding says"
-"""The note of an error that a body raised which could not be unpacked."""
+"""The note of an error from a body that could not be unpacked."""
 
 
 class FetchAbortedError(scrapy_errors.IgnoreRequest):
-    """A fetch was given up because the node stops, or has no lease. Its URL goes back to its host's queue."""
+    """A fetch was given up because the node stops or has no lease. Its URL returns to its queue."""
 
 
 class UrlRefusedError(scrapy_errors.IgnoreRequest):
-    """The frontier does not fetch a URL, and its request has an errback that is told so."""
+    """Passed to the errback of a URL that the frontier does not fetch."""
 
     def __init__(self, url: str, reason: str) -> None:
         super().__init__(f"{url} is not fetched: {reason}")
@@ -42,8 +42,24 @@ _KINDS: tuple[tuple[type[BaseException], str], ...] = (
     (scrapy_errors.DownloadFailedError, "error:connection"),
 )
 
+# Twisted's, of Scrapy's own and other handlers. They are named because importing them would slow short crawls. The most
+# specific class counts.
+_TWISTED = {
+    "twisted.internet.error.ConnectBindError": OWN_ERROR,
+    "twisted.internet.error.ConnectError": "error:connection",
+    "twisted.internet.error.ConnectionClosed": "error:connection",
+    "twisted.internet.error.ConnectionRefusedError": "error:refused",
+    "twisted.internet.error.DNSLookupError": "error:dns",
+    "twisted.internet.error.TCPTimedOutError": "error:timeout",
+    "twisted.internet.error.TimeoutError": "error:timeout",
+    "twisted.internet.error.UnknownHostError": "error:dns",
+    "twisted.internet.defer.TimeoutError": "error:timeout",
+    "twisted.web._newclient.RequestTransmissionFailed": "error:connection",
+    "twisted.web._newclient.ResponseFailed": "error:connection",  # also around errors of OpenSSL
+    "twisted.web.error.SchemeNotSupported": "dropped:scheme",
+}
 
-# What Scrapy raises if robots.txt forbids a URL, or if its host or the robots.txt cannot be reached.
+
 _AS_SCRAPY: dict[str, tuple[type[Exception], str]] = {
     "forbidden": (scrapy_errors.IgnoreRequest, "Forbidden by robots.txt"),
     "unresolved": (scrapy_errors.CannotResolveHostError, "DNS has no address for its host"),
@@ -55,7 +71,6 @@ _AS_SCRAPY: dict[str, tuple[type[Exception], str]] = {
 
 
 def refusal_error(url: str, reason: str) -> Exception:
-    """Return the error for the errback of a URL that is not fetched."""
     if reason not in _AS_SCRAPY:
         return UrlRefusedError(url, reason)
     kind, text = _AS_SCRAPY[reason]
@@ -63,22 +78,24 @@ def refusal_error(url: str, reason: str) -> Exception:
 
 
 def refusal_outcome(reason: str) -> str:
-    """Return the counter for a URL that is not fetched. A failure of its host counts as in a fetch."""
+    """Return the counter for a URL that is not fetched. A host's failure counts as in a fetch."""
     return reason if reason.startswith("error:") else f"dropped:{reason}"
 
 
 def error_outcome(error: BaseException) -> str:
     """Return the counter for an error of the downloader.
 
-    It is `error:<kind>`, `aborted` for a fetch that was given up, or `dropped:<reason>` for one that was never made.
+    It is `error:<kind>`, `aborted` for a fetch given up, or `dropped:<reason>` for one never made.
     """
     if isinstance(error, UrlRefusedError):
         return refusal_outcome(error.reason)
     if UNPACKING in getattr(error, "__notes__", ()):
         return "error:dataloss"
-    return next((slug for kind, slug in _KINDS if isinstance(error, kind)), OWN_ERROR)
+    slug = next((slug for kind, slug in _KINDS if isinstance(error, kind)), "")
+    names = (f"{kind.__module__}.{kind.__qualname__}" for kind in type(error).__mro__)
+    return slug or next((_TWISTED[name] for name in names if name in _TWISTED), OWN_ERROR)
 
 
 def is_own(error: BaseException) -> bool:
-    """Whether an error says nothing of the host: it is that of a download handler, or of a middleware's code."""
+    """Return whether an error comes from a download handler or middleware, and not from the host."""
     return error_outcome(error) == OWN_ERROR and not isinstance(error, scrapy_errors.IgnoreRequest)

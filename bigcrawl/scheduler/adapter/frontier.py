@@ -1,6 +1,6 @@
-"""What Scrapy's components use of the frontier.
+"""The frontier as Scrapy's components see it.
 
-`scheduler.scheduler.Scheduler` implements it, and for stored pages `stored.scheduler.StoredScheduler`.
+Implemented by `scheduler.scheduler.Scheduler`, and for stored pages by `stored.scheduler.StoredScheduler`.
 """
 
 from __future__ import annotations
@@ -20,18 +20,7 @@ if TYPE_CHECKING:
 
 
 class Frontier(Protocol):
-    """A crawler's frontier.
-
-    Attributes:
-        config: the settings.
-        guard: says which addresses are closed.
-        started: the requests that were handed out. The downloader asks about them, and reports what became of them.
-        intake: takes a spider's links and requests.
-        flow: makes a spider wait.
-        start: says whether a spider is to make its start requests, and is told when they are done.
-        node: this process as a member of the crawl; None until it has joined, and always if pages are stored ones.
-        last_survey: the last survey of the whole crawl; None before the first.
-    """
+    """A crawler's frontier; `node` is None before joining, and for stored pages."""
 
     config: Config
     guard: AddressGuard
@@ -43,15 +32,12 @@ class Frontier(Protocol):
     last_survey: Survey | None
 
     @property
-    def is_resumed(self) -> bool:
-        """Whether the crawl existed before this process joined it."""
+    def is_resumed(self) -> bool: ...
 
     @property
-    def is_open(self) -> bool:
-        """Whether it takes and gives URLs: it has joined its crawl, or found its stored pages."""
+    def is_open(self) -> bool: ...
 
-    def pld_of(self, host: str) -> str:
-        """The pay-level domain of a host, once it is open."""
+    def pld_of(self, host: str) -> str: ...
 
     def fail(self, error: BigcrawlError) -> None:
-        """End the crawl because of an error that waiting does not solve: one line, and exit status 1."""
+        """End the crawl by a permanent error: one line, and exit status 1."""

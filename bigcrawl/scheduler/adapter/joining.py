@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from bigcrawl.exceptions import BigcrawlError, OwnershipLostError, TransientStoreError
 from bigcrawl.politeness.dns_shared import shared_dns
 from bigcrawl.redisdb.client import RedisClient
-from bigcrawl.scheduler.adapter.early_server import begun_server, server_of
+from bigcrawl.scheduler.adapter.early_server import CrawlServer, begun_server
+from bigcrawl.scheduler.adapter.engine_probe import EngineProbe
 from bigcrawl.scheduler.adapter.robots_fetch import RobotsFetch
-from bigcrawl.scheduler.crawl.deletion import delete_crawl
+from bigcrawl.scheduler.adapter.values.codec import PLAIN
 from bigcrawl.scheduler.node.assembly import Parts
 from bigcrawl.scheduler.node.node import Node
 
@@ -23,7 +23,8 @@ if TYPE_CHECKING:
 
     from bigcrawl.clock import Clock
     from bigcrawl.config import Config
-    from bigcrawl.scheduler.node.engine_side import EngineSide
+    from bigcrawl.scheduler.adapter.values.codec import Values
+    from bigcrawl.scheduler.handout.engine_side import EngineSide
 
 T = TypeVar("T")
 
@@ -43,18 +44,20 @@ class Joining:
 
     def __init__(self, crawler: Crawler, config: Config, clock: Clock) -> None:
         self._crawler = crawler
+        self._is_called_off = EngineProbe(crawler).is_stopped  # a signal came while the spider was being opened
         self._config = config
         self._clock = clock
         self._embedded = begun_server(crawler)
         self._client: RedisClient | None = None
+        self._values = PLAIN
         self._has_warned = False
         self.has_begun_crawl = False
 
     def __repr__(self) -> str:
         return f"<Joining of {self._config.crawl.name} by {self._client!r}>"
 
-    async def join(self, engine: EngineSide) -> Node | None:
-        """Start a node; the crawl begins anew if the settings say so.
+    async def join(self, engine: EngineSide, values: Values = PLAIN) -> Node | None:
+        """Start a node; the crawl begins anew if the settings say so. The values read what its requests hold.
 
         Troubles that pass by themselves are waited for: a Redis that restarts or cannot write, a full disk. An embedded
         server that dies meanwhile is started again. A start that is called off by a signal ends with None, or with a
@@ -63,11 +66,12 @@ class Joining:
         Raises:
             BigcrawlError: waiting does not help or took too long.
         """
+        self._values = values
         crawl = self._config.crawl
         if self._is_called_off():
             return None
-        if crawl.is_fresh and any(await delete_crawl(self._config)):
-            logger.info("crawl %(name)s begins anew: BIGCRAWL_FRESH", {"name": crawl.name})
+        if crawl.is_fresh:
+            await self._delete()
         now = asyncio.get_running_loop().time
         until = now() + self._config.frontier.start_wait_ms / 1000
         while True:
@@ -84,11 +88,15 @@ class Joining:
                 if self._is_called_off():
                     return None
 
+    async def _delete(self) -> None:
+        from bigcrawl.scheduler.crawl.deletion import delete_crawl
+
+        if any(await delete_crawl(self._config)):
+            logger.info("crawl %(name)s begins anew: BIGCRAWL_FRESH", {"name": self._config.crawl.name})
+
     async def _try(self, url: str, engine: EngineSide) -> Node:
-        if self._embedded is not None:
-            engine = replace(engine, revive_server=self._embedded.ensure_running)
         self._client = client = RedisClient(url)
-        fetch = RobotsFetch(self._crawler, self._config.politeness.connection_keys)
+        fetch = RobotsFetch(self._crawler, self._config.politeness.connection_keys, self._values)
         node = Node(Parts(self._config, client, shared_dns(), self._clock, fetch, engine))
         try:
             await self._unless_called_off(node.start())
@@ -114,10 +122,6 @@ class Joining:
                 return
             await asyncio.sleep(JOIN_LOOK_S)
 
-    def _is_called_off(self) -> bool:
-        """Whether a signal came while the spider was being opened; Scrapy looks at it only afterwards."""
-        return self._crawler.crawling is False
-
     async def _unless_called_off(self, work: Coroutine[Any, Any, T], give_up: Callable[[], object] | None = None) -> T:
         """Do the work; soon after the start was called off, give it up.
 
@@ -140,7 +144,7 @@ class Joining:
 
     async def _start_embedded(self) -> str | None:
         """Start the server and return its URL; None if the start was called off meanwhile, and it is stopped."""
-        self._embedded = server = self._embedded or server_of(self._config.crawl)
+        self._embedded = server = self._embedded or CrawlServer(self._config.crawl)
         try:
             return await self._unless_called_off(asyncio.to_thread(server.start), server.leave)
         except BigcrawlError:
@@ -148,6 +152,11 @@ class Joining:
                 raise
         await asyncio.to_thread(server.stop_if_unused)  # it may have begun to load
         return None
+
+    def revive_server(self) -> None:
+        """Start the embedded server again if it died. Any other is its operator's."""
+        if self._embedded is not None:
+            self._embedded.ensure_running()
 
     async def leave(self, left_ms: Callable[[], int]) -> None:
         """Close the connection, and the embedded server unless another crawl uses it. The node is closed already.

@@ -1,8 +1,8 @@
-"""Requests that this process keeps as they are, because they hold values that cannot be stored.
+"""Requests that this process keeps in memory because some of their values cannot be stored.
 
-The body of such a URL has the rest of its request, and a mark. The process that made the mark hands out the request
-itself; any other process has the stored one. That one serves if what it lacks came after the hand-out: a middleware or
-a handler added it, and can do so again. If the spider put it there, it is *needed*, and the request is lost.
+The URL's body has the rest of the request and a mark. Only the process that made the mark hands out the whole request.
+Elsewhere the stored rest suffices if middlewares or handlers, which run again, added the missing values. If the spider
+set one, it is *needed*, and the request is lost.
 """
 
 from __future__ import annotations
@@ -36,78 +36,80 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 REQUESTS_MAX: Final = 100_000
-"""Of either kind. The oldest makes room: URLs that were seen before never come back for theirs."""
-VALUE_BYTES: Final = 4_096  # of a value that may be left out of a request that has become too large
+"""The oldest makes room, because URLs already seen never come back for theirs."""
+LARGE_MAX: Final = 16
+VALUE_BYTES: Final = 4_096  # of a value that may be left out of a request that is too large
 
 
 class LiveRequests:
     """The requests that a crawler keeps.
 
-    Args:
-        spider: the crawler's.
-        values: packs their values.
-        stats: count what is kept and lost.
-        keeps: whether requests are kept whose spider put in what cannot be stored; they are refused otherwise.
+    `keeps` allows requests with unstorable values from the spider.
     """
 
-    def __init__(self, spider: Spider, values: Values, stats: StatsCollector, *, keeps: bool) -> None:
+    def __init__(
+        self,
+        spider: Spider,
+        values: Values,
+        stats: StatsCollector,
+        *,
+        keeps: bool,
+        instead_of: Callable[[str], str] = str,
+    ) -> None:
         self.spider = spider
+        self._instead_of = instead_of
         self._stats = stats
         self._keeps = keeps
         self._process = os.urandom(8)
         self._numbers = count()
         self._needed: BoundedDict[bytes, Request] = BoundedDict(REQUESTS_MAX)
         self._helpful: BoundedDict[bytes, Request] = BoundedDict(REQUESTS_MAX)
+        self._large: BoundedDict[bytes, Request] = BoundedDict(LARGE_MAX)
         self._given: dict[Request, bytes] = {}
         self.values = values
 
     def __repr__(self) -> str:
-        return f"<LiveRequests needed={len(self._needed)} helpful={len(self._helpful)} given={len(self._given)}>"
-
-    # --- to bytes
+        kept = f"needed={len(self._needed)} helpful={len(self._helpful)} large={len(self._large)}"
+        return f"<LiveRequests {kept} given={len(self._given)}>"
 
     def encode(self, request: Request, before: bytes | None = None, **how: Any) -> tuple[QueuedUrl, str]:
-        """Do what `encode_request` does, and keep a request that cannot be stored whole.
+        """Encode a request, and keep it if it cannot be stored whole.
 
-        Args:
-            request: any.
-            before: the body of the URL in process that it tries again, or is redirected from.
-            how: the other arguments of `encode_request`.
+        `before` is the body of the URL in process that it retries or is redirected from.
 
         Raises:
-            UrlError: as `encode_request`.
-            RequestNotStorableError: the same, of what the spider put in while such requests are not kept, and of
-                anything else than meta, cb_kwargs and callbacks.
+            RequestNotStorableError: a value from the spider is too large or not allowed by `keeps`.
         """
         try:
             return encode_request(request, self.spider, values=self.values, **how)
         except RequestNotStorableError as error:
-            if before is None and not self._keeps:
+            is_too_large = error.key_path == WHOLE
+            if before is None and (is_too_large or not self._keeps):
                 raise
             stored, was_needed = self._before(before)
-            rest = self._storable(request, stored, is_too_large=error.key_path == WHOLE)
-        mark = Mark(self._process + next(self._numbers).to_bytes(8), stored is None or was_needed)
+            rest = self._storable(request, stored, is_too_large=is_too_large)
+        mark = Mark(self._process + next(self._numbers).to_bytes(8), before is None or was_needed)
         encoded = encode_request(rest, self.spider, values=self.values, live=mark, **how)
-        (self._needed if mark.is_needed else self._helpful).remember(mark.token, request)
+        kept = self._large if is_too_large else self._needed if mark.is_needed else self._helpful
+        kept.remember(mark.token, request)
         self._stats.inc_value("bigcrawl/memory/kept")
         return encoded
 
     def _before(self, body: bytes | None) -> tuple[Request | None, bool]:
-        """Return the stored request of a body, and whether it lacks what is needed."""
         if body is None:
             return None, False
         try:
-            return decode_request(body, self.spider, values=self.values), False
+            return decode_request(body, self.spider, self._instead_of, values=self.values), False
         except LostRequestError as error:
             return error.request, True
 
     def _storable(self, request: Request, stored: Request | None, *, is_too_large: bool) -> Request:
-        """Return the request without what cannot be stored, or with what is stored in its place."""
-
         def is_storable(value: object, *, is_added: bool) -> bool:
-            if self.values.culprit({"": value}, "") is not None:
+            try:
+                size = len(self.values.packed(value))
+            except Exception:  # noqa: BLE001 - of the value itself, or of a function that the project names
                 return False
-            return not (is_added and is_too_large and len(self.values.packed(value)) > VALUE_BYTES)
+            return not (is_added and is_too_large and size > VALUE_BYTES)
 
         changed: dict[str, Any] = {}
         for name in ("meta", "cb_kwargs"):
@@ -119,43 +121,42 @@ class LiveRequests:
             }
         for name in ("callback", "errback"):
             function = getattr(request, name)
-            if function is not None and not is_method_of(self.spider, function):
+            if function is not None and not is_method_of(self.spider, function, self.values):
                 changed[name] = getattr(stored, name, None)
         rest: Request = request.replace(**changed)
         return rest
 
-    # --- from bytes
-
-    def decode(self, body: bytes, instead_of: Callable[[str], str] = str) -> Request:
-        """Do what `decode_request` does, and return the request itself if it is kept here.
+    def decode(self, body: bytes) -> Request:
+        """Decode a body; if its request is kept here, return a copy of that.
 
         Raises:
-            ValueError: as `decode_request`.
             LostRequestError: another process had it, or this one had no room left.
         """
         try:
-            return decode_request(body, self.spider, instead_of, values=self.values, kept=self._give)
+            return decode_request(body, self.spider, self._instead_of, values=self.values, kept=self._give)
         except LostRequestError:
             self._stats.inc_value("bigcrawl/memory/lost")
             raise
 
     def _give(self, token: bytes, depth: int) -> Request | None:
-        request = self._needed.get(token) or self._helpful.get(token)
-        if request is not None:
-            without_transient(request.meta)
-            request.meta.setdefault("depth", depth)
-            self._given[request] = token
+        places = (self._needed, self._helpful, self._large)
+        kept = next((place[token] for place in places if token in place), None)
+        if kept is None:
+            return None
+        request = kept.copy()  # the engine may still have the one that a middleware has returned
+        without_transient(request.meta)
+        request.meta.setdefault("depth", depth)
+        self._given[request] = token
         return request
 
     def end(self, request: Request, *, comes_back: bool) -> None:
-        """The engine is done with a request: forget it, unless its URL comes back as it is."""
+        """Forget a request that the engine is done with, unless its URL comes back."""
         token = self._given.pop(request, None)
         if token is not None and not comes_back:
-            self._needed.pop(token, None)
-            self._helpful.pop(token, None)
+            for kept in (self._needed, self._helpful, self._large):
+                kept.pop(token, None)
 
     def close(self) -> None:
-        """Log how many requests end with this process."""
         if self._needed:
             logger.warning(
                 "%(count)d requests were kept in memory, because they hold what cannot be stored, and end with this "

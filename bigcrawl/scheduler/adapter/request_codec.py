@@ -1,9 +1,10 @@
 """Turns requests and Links into bytes and back (steps 1 to 3 and 9): msgpack only, never pickle.
 
-A `QueuedUrl.body` is msgpack [url, depth, payload], and a fourth field if its page was visited before, which is not
-read here (`bigcrawl.scheduler.records.body`). The payload of a plain link is nil, or its priority if that is not
-0. Any other payload is what `Request.to_dict` returns beyond the defaults, with callbacks by name and values packed by
-`bigcrawl.scheduler.adapter.values.codec`. What the user gave is checked here, before any of it is sent.
+A `QueuedUrl.body` is msgpack [url, depth, payload], and a fourth field if its page was fetched before, which is not
+read here (`bigcrawl.scheduler.records.body`). The payload of a plain link is nil, its priority if that is not 0, or
+[priority, the page that it was found on]. Any other payload is what `Request.to_dict` returns beyond the defaults, with
+callbacks by name and values packed by `bigcrawl.scheduler.adapter.values.codec`. What the user gave is checked here,
+before any of it is sent.
 
 A *member* is how Redis holds an admitted URL: b"<seq>:" + msgpack [key, priority, flags, attempts, body].
 """
@@ -17,11 +18,11 @@ from scrapy import Request
 
 from bigcrawl.exceptions import RequestNotStorableError
 from bigcrawl.given import no_method, odd_name, whole_number
-from bigcrawl.revisiting.hints import CHANGEFREQS
+from bigcrawl.listings.changefreqs import CHANGEFREQS
 from bigcrawl.scheduler.adapter.values.codec import PLAIN, fields_of_request, request_of_fields
 from bigcrawl.scheduler.records.member import clamped
-from bigcrawl.scheduler.records.queued_url import LISTED_SHIFT, TRAP_SHIFT, UNCHECKED, QueuedUrl
-from bigcrawl.url.canonical import canonicalize, host_of
+from bigcrawl.scheduler.records.queued_url import LISTED_SHIFT, TRAITS_SHIFT, UNCHECKED, QueuedUrl
+from bigcrawl.url.canonical import canonicalize, host_of, refuse_credentials
 
 if TYPE_CHECKING:
     from collections.abc import Callable, MutableMapping
@@ -32,19 +33,25 @@ if TYPE_CHECKING:
     from bigcrawl.scheduler.adapter.values.codec import Values
     from bigcrawl.url.key import UrlKey
 
-    Marks = Callable[[str, int], int]
+    Traits = Callable[[str, int], int]
+    Payload = dict[str, Any] | list[Any] | int | None
     KeyOf = Callable[[str, str, bytes, bytes], UrlKey]
 
 
-# They are set when a request is sent. A stored request must not carry them to another host.
-VISIT = "bigcrawl_visit"
-"""The key of meta that says what a visit has found, for the spider that is given the page."""
+CHANGE = "bigcrawl_visit"
+"""The key of meta that says what has become of a page, for the spider that is given it."""
 
-_TRANSIENT_META = ("download_slot", "download_latency", VISIT)
+# They are set when a request is sent, and say nothing of the next one.
+_TRANSIENT_META = ("download_latency", CHANGE)
 ENTRY = "bigcrawl_entry"
 """The key of meta that says from which entry of a list, or of another crawl's queue, a request was made."""
 ONCE = "bigcrawl_once"
 """The key of meta by which a request is fetched once for each of its values, whatever was seen of its URL."""
+
+PARENT = "bigcrawl_parent"
+"""The key of meta that says on which page a link of a batch was found, if that is noted."""
+PARENT_BYTES_MAX = 1_024
+"""A longer one is not noted: it would be stored with each link of its page."""
 
 WHOLE = "the whole"
 """The key path of a request that is too large."""
@@ -83,7 +90,7 @@ def encode_request(
     key_of: KeyOf,
     checked: bool,
     url_bytes_max: int,
-    marks: Marks | None = None,
+    traits: Traits | None = None,
     jar: object = None,
     values: Values = PLAIN,
     live: Mark | None = None,
@@ -94,23 +101,24 @@ def encode_request(
     value under which it is fetched once. `live` names the request that this process keeps, if this is only the rest.
 
     Raises:
-        UrlError: it has no http(s) URL, or one that is too long.
+        UrlError: it has no http(s) URL, or one that is too long, or has a user or password.
         RequestNotStorableError: one of its values cannot be stored; names the key path.
     """
+    refuse_credentials(request.url)
     canonical = canonicalize(request.url, url_bytes_max)
     priority = _whole(request, "priority", request.priority)
     depth = _whole(request, "meta['depth']", (request._meta or {}).get("depth", 0))
-    payload = _payload(request, spider, priority)
+    payload = _payload(request, spider, priority, values)
     if live is not None:
         payload[_LIVE] = [*live]
     body = _packed_body(request.url, depth, payload, values)
     key = key_of(canonical, request.method, request.body, jar_bytes(jar))
-    flags = (0 if checked else UNCHECKED) | (marks(canonical, depth) << TRAP_SHIFT if marks else 0)
+    flags = (0 if checked else UNCHECKED) | (traits(canonical, depth) << TRAITS_SHIFT if traits else 0)
     return QueuedUrl(key, host_of(canonical), clamped(priority), flags, body), canonical
 
 
 def encode_stored(
-    fields: dict[str, Any], *, key_of: KeyOf, url_bytes_max: int, marks: Marks | None = None, entry: str = ""
+    fields: dict[str, Any], *, key_of: KeyOf, url_bytes_max: int, traits: Traits | None = None, entry: str = ""
 ) -> tuple[QueuedUrl, str]:
     """Return a request that another crawler stored as a queued URL that is checked, and its canonical URL.
 
@@ -118,7 +126,7 @@ def encode_stored(
         fields: what `Request.to_dict` returned there; of any other content.
         key_of: as in `encode_request`.
         url_bytes_max: the same.
-        marks: the same.
+        traits: the same.
         entry: identifies the request if it has `dont_filter`, so that it is queued whatever was seen, but once.
 
     Raises:
@@ -130,6 +138,7 @@ def encode_stored(
         if not isinstance(fields.get(name), kinds):
             kind = type(fields.get(name)).__name__
             raise RequestNotStorableError(str(url)[:200], name, f"is a {kind}: Scrapy stores another type")
+    refuse_credentials(str(url))
     canonical = canonicalize(str(url), url_bytes_max)
     method, data = str(fields.get("method") or "GET"), fields.get("body") or b""
     meta = dict(fields.get("meta") or {})
@@ -140,7 +149,7 @@ def encode_stored(
     whole = {**fields, "meta": meta, "method": method}
     body = _packed_body(str(url), depth if type(depth) is int else 0, _payload_of(whole, str(url), priority))
     key = key_of(canonical, method, data, jar_bytes(meta.get(ENTRY)))
-    flags = marks(canonical, depth if type(depth) is int else 0) << TRAP_SHIFT if marks else 0
+    flags = traits(canonical, depth if type(depth) is int else 0) << TRAITS_SHIFT if traits else 0
     return QueuedUrl(key, host_of(canonical), priority, flags, body), canonical
 
 
@@ -169,29 +178,31 @@ def jar_bytes(jar: object) -> bytes:
 
 
 def links_encoder(
-    links: Links, depth: int, marks: Marks | None = None, values: Values = PLAIN
+    links: Links, depth: int, traits: Traits | None = None, values: Values = PLAIN, parent: str = ""
 ) -> Callable[[UrlKey, str], QueuedUrl]:
-    """Return a function that turns keys and canonical URLs of a batch into queued URLs; `marks` says their shapes.
+    """Return a function that turns keys and canonical URLs of a batch into queued URLs; `traits` says their shapes.
+
+    They are noted as found on the page `parent`, unless that is empty.
 
     Raises:
         RequestNotStorableError: a value of the batch, such as one in its meta, cannot be stored. This is raised here,
             before any of its URLs is noted anywhere.
     """
-    after_url = links_tail(links, depth, values)
+    after_url = links_tail(links, depth, values, parent if len(parent.encode()) <= PARENT_BYTES_MAX else "")
     priority = clamped(links.priority)
     listed = CHANGEFREQS.index(links.changefreq) << LISTED_SHIFT
 
     def encode(key: UrlKey, url: str) -> QueuedUrl:
-        flags = listed | marks(url, depth) << TRAP_SHIFT if marks else listed
+        flags = listed | traits(url, depth) << TRAITS_SHIFT if traits else listed
         return _new_tuple(QueuedUrl, (key, host_of(url), priority, flags, with_url(url, after_url)))
 
     return encode
 
 
-def links_tail(links: Links, depth: int, values: Values = PLAIN) -> bytes:
+def links_tail(links: Links, depth: int, values: Values = PLAIN, parent: str = "") -> bytes:
     """Return the part that the bodies of a batch's URLs have in common: everything after the URL. Raises as above."""
     source = next(iter(links.urls), "(no URL)")
-    return tail_of(_packed_body(source, depth, _links_payload(links), values), source)
+    return tail_of(_packed_body(source, depth, _links_payload(links, parent), values), source)
 
 
 def tail_of(body: bytes, url: str) -> bytes:
@@ -205,7 +216,7 @@ def with_url(url: str, tail: bytes) -> bytes:
     return _LIST_OF_3 + packed_url + tail
 
 
-def decode_body(body: bytes, values: Values = PLAIN) -> tuple[str, int, dict[str, Any] | int | None]:
+def decode_body(body: bytes, values: Values = PLAIN) -> tuple[str, int, Payload]:
     """Return the url, depth and payload of a body."""
     url, depth, payload, *_ = values.unpacked(body)
     return url, depth, payload
@@ -233,8 +244,11 @@ def decode_request(
         ValueError: the spider no longer has a method with the callback's name, or the body is damaged.
     """
     url, depth, payload = decode_body(body, values)
-    if payload is None or isinstance(payload, int):
-        return Request(url, meta={"depth": depth, "verbatim_url": True}, priority=payload or 0)
+    if not isinstance(payload, dict):
+        meta: dict[str, Any] = {"depth": depth, "verbatim_url": True}
+        if isinstance(payload, list):
+            payload, meta[PARENT] = payload
+        return Request(url, meta=meta, priority=payload or 0)
     payload = dict(payload)
     token, is_needed = payload.pop(_LIVE, (b"", False))
     if token and kept is not None and (live := kept(token, depth)) is not None:
@@ -246,7 +260,7 @@ def decode_request(
     for name in ("callback", "errback"):
         if payload.get(name):
             payload[name] = instead_of(payload[name])
-    request = request_of_fields({**payload, "url": url, "meta": meta}, spider)
+    request = request_of_fields({**payload, "url": url, "meta": meta}, spider, values)
     if is_needed:
         raise LostRequestError(request)
     return request
@@ -258,12 +272,16 @@ def without_transient(meta: MutableMapping[str, Any]) -> None:
         meta.pop(name, None)
 
 
-def _packed_body(url: str, depth: int, payload: dict[str, Any] | int | None, values: Values = PLAIN) -> bytes:
+def _packed_body(url: str, depth: int, payload: Payload, values: Values = PLAIN) -> bytes:
     try:
         body = values.packed([url, depth, payload])
     except Exception as error:
         fields = payload if isinstance(payload, dict) else {"priority": payload}
-        path, reason, kind = values.culprit(fields, "") or ("request", str(error), type(error).__name__)
+        unknown = ("request", f"holds what raises {type(error).__name__}", type(error).__name__)
+        try:
+            path, reason, kind = values.culprit(fields, "") or unknown
+        except Exception:  # noqa: BLE001 - of the text of a key or of an error
+            path, reason, kind = unknown
         raise RequestNotStorableError(url, path, f"{reason}; {REMEDY}", kind) from error
     if len(body) > BODY_BYTES_MAX:
         bound = f"at most {BODY_BYTES_MAX} are allowed"
@@ -272,7 +290,7 @@ def _packed_body(url: str, depth: int, payload: dict[str, Any] | int | None, val
     return body
 
 
-def _links_payload(links: Links) -> dict[str, Any] | int | None:
+def _links_payload(links: Links, parent: str) -> Payload:
     payload: dict[str, Any] = {}
     if links.callback_name:
         payload["callback"] = links.callback_name
@@ -283,20 +301,23 @@ def _links_payload(links: Links) -> dict[str, Any] | int | None:
     if links.meta or payload:
         # Otherwise Scrapy would escape the canonical URL again, and fetch another one.
         payload["meta"] = {**(links.meta or {}), "verbatim_url": True}
+        payload["meta"].pop(PARENT, None)  # copied from the page's own
+    if payload and parent:
+        payload["meta"][PARENT] = parent
     if payload and links.priority:
         payload["priority"] = links.priority
     # A queue may lower a URL's priority. Its redirects, and requests from its callback, keep the spider's.
-    return payload or links.priority or None
+    return payload or ([links.priority, parent] if parent else links.priority or None)
 
 
-def _payload(request: Request, spider: Spider, priority: int) -> dict[str, Any]:
+def _payload(request: Request, spider: Spider, priority: int, values: Values) -> dict[str, Any]:
     """Return what the request holds beyond the defaults of a plain GET."""
     try:
-        whole = fields_of_request(request, spider)
+        whole = fields_of_request(request, spider, values)
     except TypeError as error:
         raise RequestNotStorableError(request.url, "its class", f"is {type(request)!r}: {error}") from error
     except ValueError as error:
-        raise _no_method(request, spider) from error
+        raise _no_method(request, spider, values) from error
     return _payload_of(whole, request.url, priority)
 
 
@@ -315,18 +336,25 @@ def _payload_of(whole: dict[str, Any], url: str, priority: int) -> dict[str, Any
     return payload
 
 
-def _no_method(request: Request, spider: Spider) -> RequestNotStorableError:
-    """Return the error for a callback or errback that only this process has."""
+def _no_method(request: Request, spider: Spider, values: Values) -> RequestNotStorableError:
+    """Return the error for a callback or errback that only this process has, or that no message may name."""
     for path in ("callback", "errback"):
         function = getattr(request, path)
-        if function is not None and not is_method_of(spider, function):
+        if function is not None and not is_method_of(spider, function, values):
             break
+    if getattr(function, "__self__", None) is spider and not values.may_call(function):
+        return RequestNotStorableError(request.url, path, not_listed(function))
     return RequestNotStorableError(request.url, path, no_method(path, function))
 
 
-def is_method_of(spider: Spider, function: Callable[..., Any]) -> bool:
+def is_method_of(spider: Spider, function: Callable[..., Any], values: Values = PLAIN) -> bool:
     """Whether another process finds a function as a method of its spider."""
-    return bool(getattr(spider, getattr(function, "__name__", ""), None) == function)
+    return bool(getattr(spider, getattr(function, "__name__", ""), None) == function) and values.may_call(function)
+
+
+def not_listed(function: object) -> str:
+    """Return what to set for a method that is from another package, worded to follow its name."""
+    return f"is {function!r}: BIGCRAWL_STORED_PACKAGES does not list {getattr(function, '__module__', 'its module')}"
 
 
 def _check_cookies(url: str, cookies: Any) -> None:

@@ -1,9 +1,10 @@
-"""Fetches robots.txt, and heads of URLs, through Scrapy's downloader, without the scheduler (step 10)."""
+"""Fetches robots.txt files and heads of URLs through Scrapy's downloader, without the scheduler (step 10)."""
 
 from __future__ import annotations
 
 import logging
-from typing import TYPE_CHECKING, Any
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from scrapy import Request
 from scrapy.http.request import NO_CALLBACK
@@ -11,10 +12,10 @@ from scrapy.http.request import NO_CALLBACK
 from bigcrawl.politeness.backoff_policy import is_failure
 from bigcrawl.scheduler.adapter.engine_probe import EngineProbe
 from bigcrawl.scheduler.adapter.fetch_errors import UNDER_LEASE, FetchAbortedError, error_outcome, is_own
-from bigcrawl.scheduler.adapter.values.codec import NOT_STORABLE, PLAIN
+from bigcrawl.scheduler.adapter.values.codec import PLAIN
 from bigcrawl.scheduler.gates.closed import Closed
 from bigcrawl.scheduler.gates.fetched import Fetched
-from bigcrawl.scheduler.records.body import look_at_meta
+from bigcrawl.scheduler.records.body import look_at_header, look_at_meta
 from bigcrawl.url.header import url_in
 
 if TYPE_CHECKING:
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
 
     from scrapy.crawler import Crawler
 
+    from bigcrawl.scheduler.adapter.values.codec import Values
     from bigcrawl.scheduler.records.passage import Space
 
 logger = logging.getLogger(__name__)
@@ -29,15 +31,14 @@ logger = logging.getLogger(__name__)
 # Half a file forbids less than the whole. A file that was cut for its size is complete enough.
 _NOT_WHOLE = frozenset({"truncated-time", "dataloss"})
 
-# The first 500 KiB count. The limit is higher because it also applies to the unpacked body. A longer file is broken
-# off, if the download handler can do that.
+# The first 500 KiB count. The limit is higher because it also applies to the unpacked body.
 _BYTES_MAX = 4 << 20
 
 HEAD = "HEAD"
 
-GIVEN_UP_MS = 1_000  # after this node gave up a robots.txt, its URL comes back so much later
+GIVEN_UP_MS = 1_000
 
-# No retry, no redirect, no cookies of pages, no offsite filter: one request, and whatever answer it gets.
+# No retry, redirect, page cookies or offsite filter: one request, and any answer to it.
 _META = {
     "dont_retry": True,
     "dont_redirect": True,
@@ -55,46 +56,78 @@ _META = {
 }
 
 
+# Scrapy moves a proxy's name and password from the URL in meta to this header.
+_CREDENTIALS = b"Proxy-Authorization"
+_AUTH_PROXY = "_auth_proxy"
+
+
+class Connection(NamedTuple):
+    meta: dict[str, Any]
+    headers: dict[bytes, list[bytes]]
+
+
+_ANY: Final = Connection({}, {})
+
+
+def connection_of(request: Request, keys: Iterable[str]) -> Connection:
+    """Return how a request connects by these meta keys. A proxy's credentials go to no other proxy."""
+    return _connection(request.meta, request.headers.getlist(_CREDENTIALS), keys)
+
+
+def _connection(meta: Mapping[str, Any], credentials: list[bytes], keys: Iterable[str]) -> Connection:
+    chosen = {key: meta[key] for key in keys if key in meta}
+    if not chosen.get("proxy"):
+        return Connection(chosen, {})
+    if _AUTH_PROXY in meta:
+        chosen[_AUTH_PROXY] = meta[_AUTH_PROXY]
+    return Connection(chosen, {_CREDENTIALS: credentials} if credentials else {})
+
+
 class RobotsFetch:
-    """A `Fetch` by a crawler's engine.
+    """A `Fetch` by a crawler's engine; `connection_keys` of meta decide how it connects."""
 
-    Args:
-        crawler: has the engine.
-        connection_keys: the keys of meta that decide how one connects.
-    """
-
-    def __init__(self, crawler: Crawler, connection_keys: Iterable[str] = ()) -> None:
+    def __init__(self, crawler: Crawler, connection_keys: Iterable[str] = (), values: Values = PLAIN) -> None:
         self._crawler = crawler
         self._probe = EngineProbe(crawler)
         self._connection_keys = tuple(connection_keys)
+        self._values = values
 
     async def __call__(self, url: str, method: str = "GET", gaps: tuple[Space, ...] = (), like: bytes = b"") -> Fetched:
-        """Fetch a URL once, by GET or HEAD, keeping gaps, as the request in the body `like` would connect.
-
-        The status is None if there was no answer.
+        """Fetch a URL once, keeping gaps, and connect like the request in the body `like`.
 
         Raises:
-            Closed: this node gave up the fetch, or failed by itself, which says nothing about the host.
+            Closed: this node gave up the fetch, or failed itself.
         """
-        return await self.fetch(url, method, {**self._connection_meta(like), UNDER_LEASE: gaps})
+        return await self.fetch(url, method, {UNDER_LEASE: gaps}, self._like(like))
 
-    async def fetch(self, url: str, method: str = "GET", more_meta: Mapping[str, object] | None = None) -> Fetched:
-        """Do the same with this meta besides."""
-        meta = {**_META, **(more_meta or {})}
+    async def fetch(
+        self,
+        url: str,
+        method: str = "GET",
+        more_meta: Mapping[str, object] | None = None,
+        connection: Connection = _ANY,
+    ) -> Fetched:
+        meta = {**connection.meta, **_META, **(more_meta or {})}
         if method == HEAD:
-            meta["download_maxsize"] = 0  # the size that it tells is of a body that does not come
-        request = Request(url, method=method, callback=NO_CALLBACK, meta=meta, priority=1000)
+            meta["download_maxsize"] = 0  # its length is of a body that does not come
+        headers = connection.headers
+        request = Request(url, method=method, callback=NO_CALLBACK, headers=headers, meta=meta, priority=1000)
         await self._probe.until_opened()
         try:
             response = await self._crawler.engine.download_async(request)
         except FetchAbortedError as error:
             raise Closed(retry_ms=GIVEN_UP_MS) from error
         except Exception as error:
+            if method != HEAD:
+                self._note_file(f"exception_count/{type(error)}")
             if is_own(error):
                 raise Closed(error=error) from error
             logger.debug("no answer for %(url)s: %(error)r", {"url": url, "error": error})
             outcome = error_outcome(error)
             return Fetched(None, failure=outcome if is_failure(outcome) else "")
+        location = url_in(response.headers.getlist(b"Location"), url) or ""
+        if method != HEAD and not (location and 300 <= response.status < 400):
+            self._note_file("response_count", f"response_status_count/{response.status}")
         if method != HEAD and not _NOT_WHOLE.isdisjoint(response.flags):
             logger.debug("%(url)s did not arrive complete", {"url": url})
             return Fetched(None)
@@ -106,7 +139,7 @@ class RobotsFetch:
         return Fetched(
             response.status,
             b"" if method == HEAD else response.body,
-            url_in(response.headers.getlist(b"Location"), url) or "",
+            location,
             cache_control,
             age,
             retry_after,
@@ -115,11 +148,21 @@ class RobotsFetch:
             content_length=length,
         )
 
-    def _connection_meta(self, body: bytes) -> dict[str, Any]:
+    def _note_file(self, *keys: str) -> None:
+        assert self._crawler.stats is not None
+        for key in ("request_count", *keys):
+            self._crawler.stats.inc_value(f"robotstxt/{key}")
+
+    def _like(self, body: bytes) -> Connection:
         if not body or not self._connection_keys:
-            return {}
+            return _ANY
         try:
-            meta = look_at_meta(body, self._connection_keys)
-            return {key: PLAIN.unpacked(value) for key, value in meta.items()}
-        except NOT_STORABLE:
-            return {}  # who decodes the whole reports the damage
+            packed = look_at_meta(body, (*self._connection_keys, _AUTH_PROXY))
+            credentials = look_at_header(body, _CREDENTIALS)
+        except ValueError:
+            return _ANY  # the full decoder reports the damage
+        meta = {}
+        for key, value in packed.items():
+            with suppress(Exception):  # of a function that the project names; the other keys still count
+                meta[key] = self._values.unpacked(value)
+        return _connection(meta, credentials, self._connection_keys)

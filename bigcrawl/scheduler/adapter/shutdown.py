@@ -36,6 +36,7 @@ class Shutdown:
 
     def __init__(self, crawler: Crawler, probe: EngineProbe, grace_ms: int, note_failure: Callable[[], None]) -> None:
         self._crawler = crawler
+        self._is_stopped = probe.is_stopped
         self._grace_ms = grace_ms
         self._note_failure = note_failure
         self._node: Node | None = None
@@ -141,7 +142,7 @@ class Shutdown:
     def left_ms(self) -> int:
         """How much time is left until a crawl that is stopped must be gone; all of it while nobody waits for that."""
         now = asyncio.get_running_loop().time()
-        if self._hurried_at is None and (self.has_failed or self._crawler.crawling is False):
+        if self._hurried_at is None and (self.has_failed or self._is_stopped()):
             self._hurried_at = now
         waited_ms = round((now - (self._hurried_at or now)) * 1000)
         return max(CLOSE_MS_MIN, CLOSE_MS - waited_ms)

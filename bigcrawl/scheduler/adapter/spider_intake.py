@@ -2,54 +2,78 @@
 
 from __future__ import annotations
 
+import hashlib
 import logging
 from collections import Counter
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 from weakref import WeakKeyDictionary, WeakSet
 
+from scrapy import Request
+
+from bigcrawl.bounded import BoundedDict
 from bigcrawl.exceptions import RequestNotStorableError
-from bigcrawl.revisiting.policies import NEVER
-from bigcrawl.scheduler.adapter.request_codec import ENTRY, ONCE, links_encoder
+from bigcrawl.scheduler.adapter.request_codec import ENTRY, ONCE, PARENT, links_encoder, not_listed
 from bigcrawl.scheduler.adapter.tries import Tries
-from bigcrawl.scheduler.node.link_graph import Ballot
-from bigcrawl.scheduler.records.votes import received_of
+from bigcrawl.scheduler.records.url_traits import traits_of
 from bigcrawl.url.canonical import UrlError, canonicalize, host_of
-from bigcrawl.url.shape import Shapes
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
-
-    from scrapy import Request
+    from collections.abc import Callable, Collection, Iterable, Mapping
 
     from bigcrawl.config import Config
     from bigcrawl.links import Links
     from bigcrawl.scheduler.adapter.drops import Drops
     from bigcrawl.scheduler.adapter.live_requests import LiveRequests
     from bigcrawl.scheduler.adapter.started_requests import StartedRequests
+    from bigcrawl.scheduler.handout.observers import PageLinks
     from bigcrawl.scheduler.node.node import Node
     from bigcrawl.url.key import UrlKey
 
 logger = logging.getLogger(__name__)
 
+WEB: Final = frozenset({"http", "https"})
+PASSED_ON_MAX: Final = 100_000
+"""So many URLs of other schemes are remembered, the last ones."""
+
+
+def check_methods(links: Links, live: LiveRequests) -> None:
+    """Raise RequestNotStorableError unless callback and errback are methods that a message may name."""
+    links.check_methods(live.spider)
+    for path, name in (("callback", links.callback_name), ("errback", links.errback_name)):
+        if name and not live.values.may_call(method := getattr(live.spider, name)):
+            raise RequestNotStorableError(next(iter(links.urls), "(no URL)"), path, not_listed(method))
+
 
 class SpiderIntake:
     """Takes a spider's links and requests, once the node has joined its crawl."""
 
-    def __init__(self, config: Config, started: StartedRequests, drops: Drops) -> None:
+    def __init__(
+        self, config: Config, started: StartedRequests, drops: Drops, apart: Callable[[Request], bytes] | None = None
+    ) -> None:
+        """`apart` returns what tells a request apart from others to its URL; see `tries.Apart`."""
+        self._apart = apart
         self._url_bytes_max = config.frontier.url_bytes_max
-        self._marks = Shapes(config.traps).marks if config.traps.share else None
+        self._traits = traits_of(config)
+        self._notes_parents = "parquet" in config.crawl.warc_indexes  # which has a column for them
         self._started = started
-        self._visits_again = config.revisits.rule != NEVER
-        self._tries = Tries(started, self._url_bytes_max, self._key_of, keeps_first=self._visits_again)
+        self._tries = Tries(started, self._url_bytes_max, self._key_of, apart)
         self._drops = drops
         self._start_requests: WeakSet[Request] = WeakSet()
         self._pages: WeakKeyDictionary[Request, str] = WeakKeyDictionary()  # the pages on which requests were found
+        self._schemes = config.frontier.handled_schemes
+        self.others_filtered = 0  # requests of other schemes that were not passed on
+        self.others_forbidden = 0  # requests beside the frontier that robots.txt forbids
+        self._passed_on: BoundedDict[bytes, None] = BoundedDict(PASSED_ON_MAX)
         self._node: Node | None = None
         self._live: LiveRequests | None = None
 
     def __repr__(self) -> str:
         return f"<SpiderIntake start_requests={len(self._start_requests)} {self._tries!r}>"
+
+    def note_forbidden(self) -> None:
+        """Count a request beside the frontier that robots.txt forbids."""
+        self.others_forbidden += 1
 
     def attach(self, node: Node, live: LiveRequests) -> None:
         """Pass the spider's URLs to this node, which has joined its crawl."""
@@ -69,12 +93,12 @@ class SpiderIntake:
         page: str = "",
         *,
         starts: bool = False,
-        ballot: Ballot | None = None,
+        noted_by: Iterable[PageLinks] = (),
     ) -> int:
         """Take a batch of canonical URLs; `page` is where they were found. Return how many were not sent lately.
 
-        `ballot` is the page's, if votes are counted. None is taken while discovery is off, unless they are where the
-        spider `starts`.
+        `noted_by` is what `links_of` returned for the page. No URL is taken while discovery is off, unless they are
+        where the spider `starts`.
         """
         node, live = self._node, self._live
         if node is None or live is None:
@@ -83,15 +107,15 @@ class SpiderIntake:
             self._drops.count_undiscovered(sum(1 for _ in urls))
             return 0
         if links.callback or links.errback:
-            links.check_methods(live.spider)
-        encode = links_encoder(links, depth, self._marks, live.values)
+            check_methods(links, live)
+        encode = links_encoder(links, depth, self._traits, live.values, page if self._notes_parents else "")
         if links.meta:
             self._drops.heed_meta(links.meta)
         urls = list(dict.fromkeys(urls))
         if page and node.link_graph is not None:
             node.link_graph.note(page, urls)
-        if ballot is not None:
-            ballot.add(urls, links.priority)
+        for noted in noted_by:
+            noted.add(urls, links.priority)
         offered = 0
         shapes: Counter[int] = Counter()
         keys = node.crawl.keys
@@ -106,8 +130,21 @@ class SpiderIntake:
             if queued.flags:
                 shapes[queued.flags] += 1
         for flags, alike in shapes.items():
-            self._drops.count_shapes(flags, alike)
+            self._drops.count_traits(flags, alike)
         return offered
+
+    def refuse_links(self, links: Links, urls: Collection[str], error: RequestNotStorableError) -> None:
+        """Count the URLs of a batch that cannot be stored, and call its errback for each."""
+        self._drops.refuse_links(len(urls), str(error), f"{error.key_path} {error.kind}")
+        errback = links.errback
+        if isinstance(errback, str):
+            errback = getattr(self._live.spider, errback, None) if self._live is not None else None
+        if not callable(errback):
+            return
+        for url in urls:
+            with suppress(ValueError, TypeError):  # no URL, or arguments without names
+                request = Request(url, errback=errback, meta=links.meta, cb_kwargs=links.cb_kwargs)
+                self._started.refuse(request, error)
 
     def note_modified(self, modified: Mapping[str, int], found_at: str) -> None:
         """Note when pages changed, by canonical URL, as the page at `found_at` says. Other sites' pages are ignored.
@@ -115,7 +152,7 @@ class SpiderIntake:
         Cost: 2 us a page.
         """
         node = self._node
-        if node is None or not self._visits_again or not found_at:
+        if node is None or not node.ownership.wants_modified or not found_at:
             return
         pld = node.crawl.pld_of(host_of(canonicalize(found_at)))
         own: list[tuple[int, int]] = []
@@ -123,7 +160,7 @@ class SpiderIntake:
             with suppress(ValueError, IndexError):  # not a URL, although the spider passed it as canonical
                 if node.crawl.pld_of(host_of(url)) == pld:
                     own.append((node.crawl.keys.of_url(url), int(at_s)))
-        node.ownership.listed.note(own)
+        node.ownership.note_modified(own)
 
     def enqueue(self, request: Request) -> bool:
         """Take a request from the engine, as `take_request` does. Raises nothing: one that cannot be taken is counted.
@@ -163,26 +200,31 @@ class SpiderIntake:
         is_start = request in self._start_requests
         self._start_requests.discard(request)
         meta = request._meta or {}
-        if meta:
-            self._drops.heed_meta(meta)
+        if not request.url.startswith("http") and self._is_handled(request, meta, is_start=is_start):
+            return self._pass_on(request, is_start=is_start, discovers=node.parts.control.discovers)
         held = self._tries.tried_again(request, meta)
         if held is not None:
             self._tries.try_again(held, request, live, node.handout)
             return True
         origin = self._tries.redirected_from(meta)
         is_redirect = origin is not None
+        before = origin or self._started.held_of(request)  # a middleware may return the very request that it was given
+        if meta and before is None:  # the meta of a fetch holds Scrapy's own slot
+            self._drops.heed_meta(meta)
         if not (is_start or is_redirect or node.parts.control.discovers):
             self._drops.count_undiscovered(1)
             return False
         checked = is_start or not request.dont_filter or is_redirect or meta.get(ONCE) is not None
         jar = self._jar_of(request, meta, is_start=is_start, is_redirect=is_redirect)
+        if self._apart is not None and (apart := self._apart(request)):
+            jar = [jar, apart]
         url, canonical = live.encode(
             request,
-            origin.fields.body if origin is not None else None,
+            before.fields.body if before is not None else None,
             key_of=node.crawl.keys.of_request,
             checked=checked,
             url_bytes_max=self._url_bytes_max,
-            marks=self._marks,
+            traits=self._traits,
             jar=jar,
         )
         is_plain = request.method == "GET" and not request.body and jar is None
@@ -192,7 +234,32 @@ class SpiderIntake:
             return False
         node.offer(url)
         if url.flags:
-            self._drops.count_shapes(url.flags)
+            self._drops.count_traits(url.flags)
+        return True
+
+    def _is_handled(self, request: Request, meta: dict[str, Any], *, is_start: bool) -> bool:
+        """Whether a request goes to the project's download handler of its scheme.
+
+        A page may name any local file: links do only if a setting names their scheme, or as retries of a start request.
+        """
+        scheme = request.url.partition(":")[0].lower()
+        if scheme == "data" or scheme in self._schemes:
+            return True
+        if is_start:
+            return scheme not in WEB and ENTRY not in meta  # a list may hold links of other crawlers
+        return bool(meta.get("retry_times")) and _digest(request.url) in self._passed_on
+
+    def _pass_on(self, request: Request, *, is_start: bool, discovers: bool) -> bool:
+        """Give the engine a request of another scheme: it has no host, queue or rules."""
+        if not (is_start or discovers):
+            self._drops.count_undiscovered(1)
+            return False
+        digest = _digest(request.url)
+        if not request.dont_filter and digest in self._passed_on:
+            self.others_filtered += 1
+            return False
+        self._passed_on.remember(digest, None)
+        self._started.pass_on(request)
         return True
 
     def _jar_of(self, request: Request, meta: dict[str, Any], *, is_start: bool, is_redirect: bool) -> object:
@@ -213,23 +280,23 @@ class SpiderIntake:
         """When this request is enqueued next, it is a start request, which is always checked against seen URLs."""
         self._start_requests.add(request)
 
-    def note_found(self, request: Request, page: str, ballot: Ballot | None = None) -> None:
+    def note_found(self, request: Request, page: str, noted_by: Collection[PageLinks] = ()) -> None:
         """A callback found this request on a page: when it is enqueued next, it is a link from there."""
+        if request._meta:
+            request._meta.pop(PARENT, None)  # copied from the page's own
         if self._node is not None and self._node.link_graph is not None:
             self._pages[request] = page
-        if ballot is not None and request.method == "GET" and not request.body and type(request.priority) is int:
+        if noted_by and request.method == "GET" and not request.body and type(request.priority) is int:
             with suppress(UrlError):  # who encodes the request tells of it
-                ballot.add((canonicalize(request.url, self._url_bytes_max),), request.priority)
+                urls = (canonicalize(request.url, self._url_bytes_max),)
+                for noted in noted_by:
+                    noted.add(urls, request.priority)
 
-    def open_ballot(self, request: Request | None) -> Ballot | None:
-        """The spider is given the page of a request: return where to note its links; None if votes are not counted."""
+    def links_of(self, request: Request | None) -> Collection[PageLinks]:
+        """The spider is given the page of a request: return what notes its links."""
         held = self._started.held_of(request)
-        if held is None or request is None or self._node is None or self._node.votes is None:
-            return None
-        hands_on = self._started.known_visit(request) is None
-        return Ballot(held.url, received_of(held.fields.flags), hands_on)
+        return () if held is None or self._node is None else self._node.observers.links_of(held)
 
-    def cast(self, ballot: Ballot | None) -> None:
-        """The spider is done with the page: its links count."""
-        if ballot is not None and self._node is not None and self._node.votes is not None:
-            self._node.votes.cast(ballot)
+
+def _digest(url: str) -> bytes:
+    return hashlib.sha1(url.encode(errors="surrogatepass"), usedforsecurity=False).digest()

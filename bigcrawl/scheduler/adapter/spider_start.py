@@ -1,4 +1,4 @@
-"""The start of a spider: which node runs its start requests, and when they, and sitemaps, are safe (steps 1 to 3)."""
+"""A spider's start: which node runs its start requests, and when they and sitemaps are safe (steps 1 to 3)."""
 
 from __future__ import annotations
 
@@ -23,16 +23,13 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 FLUSH_POLL_S = 0.05
-FLUSH_TRIES = 100  # five seconds; Redis may be away
+FLUSH_TRIES = 100
 START_RETRY_S = 1.0
-START_DONE = 2  # the answer to a claim of start requests that all are in the inboxes
+START_DONE = 2  # the reply to a claim if all start requests are in the inboxes
 
 
 class SpiderStart:
-    """Claims the start requests for this node, and tells the crawl when they are done. Waits for Redis, if it must."""
-
     def __init__(self, flow: SpiderFlow, shutdown: Shutdown) -> None:
-        """`flow` says what is in Redis, `shutdown` whether the spider is closing: then nothing waits any longer."""
         self._flow = flow
         self._shutdown = shutdown
         self._node: Node | None = None
@@ -42,14 +39,13 @@ class SpiderStart:
         return f"<SpiderStart of {self._spider!r}>"
 
     def attach(self, node: Node, spider: Spider) -> None:
-        """Start this spider, on a node that has joined its crawl."""
         self._node, self._spider = node, spider
 
     def tell_sitemaps(self, tell: Telling) -> None:
-        """Have `tell` called with the URL of each fetched robots.txt that names sitemaps, and with their URLs.
+        """Have `tell` called with each robots.txt that names sitemaps, and with their URLs.
 
-        What it queues is in Redis before the rules of that robots.txt are kept: then another node, or the next run,
-        fetches the file again and tells of it again.
+        The URLs it queues reach Redis before the rules are kept, so after a crash the file is fetched and reported
+        again.
         """
         if self._node is None:
             return
@@ -61,12 +57,12 @@ class SpiderStart:
                 tries_left -= 1
                 await asyncio.sleep(FLUSH_POLL_S)
 
-        self._node.parts.robots.tell_sitemaps_to(tell_and_flush)
+        self._node.parts.gates.robots.tell_sitemaps_to(tell_and_flush)
 
     async def claim(self) -> bool:
-        """Wait until this node may run the start requests (True), or another or an earlier one has done so (False).
+        """Wait until this node may run the start requests (True), or some node has run them (False).
 
-        A spider may say by `lacks_start_requests` that it cannot make them here. It need not, if the crawl has begun.
+        A spider with `lacks_start_requests` skips them if the crawl has begun.
         """
         digest = start_digest(self._spider) if self._spider is not None else ""
         while (node := self._node) is not None and not self._shutdown.is_closing():
@@ -84,7 +80,6 @@ class SpiderStart:
         return False
 
     async def end(self) -> None:
-        """All start requests were offered: tell the crawl once they are in the inboxes."""
         offered = self._flow.offered()
         while self._node is not None and not self._shutdown.is_closing():
             if self._flow.are_sent(offered):
@@ -96,7 +91,7 @@ class SpiderStart:
             await asyncio.sleep(FLUSH_POLL_S)
 
     async def give_up(self) -> None:
-        """The spider's `start` failed: leave its requests to the next run, and do not wait for them in this run."""
+        """Leave the requests of a failed `start` to the next run."""
         node = self._node
         while node is not None and node.starts.are_under_way and not self._shutdown.is_closing():
             try:

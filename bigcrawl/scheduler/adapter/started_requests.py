@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Final
 from weakref import WeakKeyDictionary
 
 from scrapy.http import TextResponse
+from scrapy.utils.httpobj import urlparse_cached
 
 from bigcrawl.politeness.backoff_policy import OVERLOADED, retry_after_ms
 from bigcrawl.scheduler.adapter.fetch_errors import (
@@ -18,7 +19,9 @@ from bigcrawl.scheduler.adapter.fetch_errors import (
 )
 from bigcrawl.scheduler.records.held import Stage
 from bigcrawl.scheduler.records.outcomes import ABORTED
+from bigcrawl.scheduler.records.unread import detail_of
 from bigcrawl.scheduler.rules.page_rules import number_of
+from bigcrawl.url.canonical import host_of
 
 if TYPE_CHECKING:
     from collections.abc import ItemsView
@@ -27,14 +30,16 @@ if TYPE_CHECKING:
     from scrapy.http import Response
 
     from bigcrawl.clock import Clock
-    from bigcrawl.revisiting.visit import Answer, Visit
     from bigcrawl.scheduler.adapter.engine_probe import EngineProbe
     from bigcrawl.scheduler.adapter.live_requests import LiveRequests
-    from bigcrawl.scheduler.handout.revisits import Visited
     from bigcrawl.scheduler.node.node import Node
     from bigcrawl.scheduler.records.held import HeldUrl
+    from bigcrawl.scheduler.records.passage import Space
 
 TURNS_US: Final = 500
+
+
+_NO_TRANSFER: tuple[Response | None, int, bool] = (None, 0, False)
 
 
 class StartedRequests:
@@ -46,9 +51,10 @@ class StartedRequests:
         self._retry_after_max_ms = retry_after_max_ms
         self._held: dict[Request, HeldUrl] = {}
         self._running: HeldUrl | None = None
+        self._transfer = _NO_TRANSFER
         self._node: Node | None = None
         self._live: LiveRequests | None = None
-        self._refused: deque[Request] = deque()
+        self._unqueued: deque[Request] = deque()
         self._refusals: WeakKeyDictionary[Request, Exception] = WeakKeyDictionary()
 
     def __repr__(self) -> str:
@@ -78,24 +84,35 @@ class StartedRequests:
             held = self._held.pop(request)
             node.handout.fetches.end(held)
             if self._live is not None:
-                self._live.end(request, comes_back=held.outcome == ABORTED or held.revisit is not None)
+                self._live.end(request, comes_back=held.outcome == ABORTED or held.comes_again)
 
-    # --- requests that were not taken
+    # --- requests that were not taken, or need no queue
+
+    def pass_on(self, request: Request) -> None:
+        """Give the engine a request of no host."""
+        self._unqueued.append(request if self._probe.has_ended(request) else request.copy())
 
     def refuse(self, request: Request, why: Exception) -> None:
         """A request was not taken. If it has an errback, the engine gets it, and the error as the only answer."""
-        if request.errback is not None:
-            self._refusals[request] = UrlRefusedError(request.url, str(why))
-            self._refused.append(request)
+        if request.errback is None or request in self._refusals:
+            return  # an errback that asks for the same request again would be called for ever
+        if self.is_handed_out(request):
+            request = request.copy()  # a middleware has returned it, and the engine still has it
+        try:
+            reason = str(why)
+        except Exception:  # noqa: BLE001 - of an exception of the project's
+            reason = type(why).__name__
+        self._refusals[request] = UrlRefusedError(request.url, reason)
+        self._unqueued.append(request)
 
-    def next_refused(self) -> Request | None:
-        """The next refused request for the engine, if there is one."""
-        return self._refused.popleft() if self._refused else None
+    def next_unqueued(self) -> Request | None:
+        """The next of these requests for the engine, if there is one."""
+        return self._unqueued.popleft() if self._unqueued else None
 
     @property
-    def has_refused(self) -> bool:
-        """Whether refused requests wait for the engine."""
-        return bool(self._refused)
+    def has_unqueued(self) -> bool:
+        """Whether such requests wait for the engine."""
+        return bool(self._unqueued)
 
     def is_refused(self, request: Request) -> bool:
         """Whether this request was not taken."""
@@ -127,12 +144,21 @@ class StartedRequests:
         held = self._held.get(request)
         if self._node is None or (held is None and not _is_under_lease(request)):
             return 0
-        if held is not None and not held.refusal:
+        if held is not None:
+            if held.refusal:
+                return 0
             left_us = (held.due_us or 1_000 * held.due_ms) - self._clock.monotonic_us()
             if left_us > 0:
                 return max(1, left_us - TURNS_US) if held.due_us else left_us
-        gaps = request.meta[UNDER_LEASE] if held is None else held.gaps
-        return 1_000 * self._node.handout.start_gaps.try_send(gaps)
+        return self._node.handout.try_send(self._gaps_of(request, held), held)
+
+    def _gaps_of(self, request: Request, held: HeldUrl | None) -> tuple[Space, ...]:
+        assert self._node is not None
+        gaps: tuple[Space, ...] = request.meta[UNDER_LEASE] if held is None else held.gaps
+        start_gaps = self._node.handout.start_gaps
+        if start_gaps.are_of_hosts:
+            gaps += start_gaps.of_host(host_of(request.url) if held is None else held.host)
+        return gaps
 
     def may_send(self, request: Request) -> bool:
         """Whether a request may be sent now; this is asked some microseconds before.
@@ -146,7 +172,11 @@ class StartedRequests:
         held = self._held.get(request)
         if node is None or (held is None and not _is_under_lease(request)):
             return True
-        return node.handout.lease.is_valid and (held is None or held.stage is not Stage.ENDED)
+        if not node.handout.lease.is_valid or (held is not None and held.stage is Stage.ENDED):
+            return False
+        if gaps := self._gaps_of(request, held):
+            node.handout.start_gaps.note_sent(gaps)  # its connection is there only now
+        return True
 
     def is_bound(self, request: Request) -> bool:
         """Whether a request must be given up when the lease is over."""
@@ -169,11 +199,6 @@ class StartedRequests:
         held = self._held.get(request)
         return held is not None and held.outcome.startswith("status:")
 
-    def known_visit(self, request: Request) -> Visit | None:
-        """What is known of a handed-out request's page from earlier visits; None if there were none."""
-        held, node = self._held.get(request), self._node
-        return None if held is None or node is None else node.handout.revisits.known_of(held)
-
     def download_ms_of(self, request: Request) -> int | None:
         """How long a handed-out request took, once it is answered; None for any other."""
         held = self._held.get(request)
@@ -181,38 +206,51 @@ class StartedRequests:
 
     # --- reports about a request
 
+    def note_connected(self, request: Request, took_ms: int) -> None:
+        """A new connection for a request, which may be one of a robots.txt, is open."""
+        if self._node is not None and (request in self._held or _is_under_lease(request)):
+            self._node.handout.crowd.note_connected(urlparse_cached(request).netloc, took_ms)
+
+    def ask_for_connection(self) -> bool:
+        """Return whether the next request had better open a new connection, to show whether the link is free."""
+        return self._node is not None and self._node.handout.crowd.ask_for_connection()
+
+    def note_head(self, request: Request) -> None:
+        """A server has begun to answer a request."""
+        if self._node is not None and request in self._held:
+            self._node.handout.crowd.note_head()
+
+    def note_transfer(self, response: Response, ended_us: int, *, is_kept: bool) -> None:
+        """All of this response had come then, on the boot clock, over a connection that is open or not.
+
+        The loop may have been busy since. Cost: 0.2 us.
+        """
+        self._transfer = response, ended_us, is_kept
+        if self._node is not None:
+            self._node.handout.crowd.note_transfer()
+
     def note_response(self, request: Request, response: Response, download_ms: int) -> None:
         """A handed-out request was answered."""
         held = self._held.get(request)
         if held is not None:
             took_ms = self._known_ms(download_ms)
-            held.note_download(f"status:{response.status}", took_ms or 0, len(response.body))
+            transferred, ended_us, is_kept = self._transfer
+            self._transfer = _NO_TRANSFER
+            is_kept = is_kept and transferred is response
+            held.note_download(f"status:{response.status}", took_ms or 0, len(response.body), is_kept=is_kept)
             if response.status in OVERLOADED:
-                held.note_retry_after(self._retry_after_ms(response))
-            self._note_answered(held, took_ms)
-            self._count_answer(response)
-            node = self._node
-            if node is None or node.same_content is None or response.status != 200 or not response.body:
-                return
-            # A page that is visited again has its own content, and says nothing about others.
-            if node.handout.revisits.known_of(held) is None:
-                rows = node.same_content.note(held.host, response.body)
-                if node.wildcards is not None and node.wildcards.has_verdicts:
-                    rows += node.wildcards.take(node.crawl.pld_of(held.host))
-                held.note_pld_rows(rows)
-
-    def _count_answer(self, response: Response) -> None:
-        if self._node is not None:
-            headers = response.headers  # their own look-up costs ten times as much
-            types, encodings = dict.get(headers, b"Content-Type"), dict.get(headers, b"Content-Encoding")
-            self._node.tallies.note_answer(
-                response.status, types[0] if types else None, encodings[0] if encodings else None, len(response.body)
-            )
+                held.note_answer(self._retry_after_ms(response))
+            self._note_answered(held, took_ms, ended_us if transferred is response else 0)
+            if self._node is not None:
+                observers, body = self._node.observers, response.body
+                observers.note_headers(response.status, response.headers, len(body))
+                if response.status == 200 and body:
+                    observers.note_answer(held, body)
 
     def note_unpacked(self, request: Request, response: Response, packed_bytes: int) -> None:
         """The body of an answer was unpacked from so many bytes. It counts if its request was handed out."""
         if self._node is not None and response.status == 200 and request in self._held:
-            self._node.tallies.note_unpacked(packed_bytes, len(response.body))
+            self._node.observers.note_unpacked(packed_bytes, len(response.body))
 
     def note_failure(self, request: Request, error: BaseException, download_ms: int) -> None:
         """A handed-out request got no answer."""
@@ -229,19 +267,14 @@ class StartedRequests:
         """A handed-out request has a response, perhaps from a middleware such as Scrapy's HTTP cache."""
         held = self._held.get(request)
         if held is not None and not held.outcome:
-            held.note_outcome(f"status:{response.status}")
+            held.note_download(f"status:{response.status}")
             self._note_answered(held)
 
     def note_too_large(self, request: Request) -> None:
         """The answer to a handed-out request is too large to be unpacked, and no spider sees it."""
         held = self._held.get(request)
         if held is not None:
-            held.note_outcome("error:too-large")
-
-    def note_visit(self, request: Request, answer: Answer) -> Visited | None:
-        """Plan the next visit of a handed-out request's page by this answer; None for any other request."""
-        held, node = self._held.get(request), self._node
-        return None if held is None or node is None else node.handout.revisits.note_answer(held, answer)
+            held.note_download("error:too-large")
 
     def note_payload(self, request: Request, body: bytes, sha1: bytes) -> None:
         """The body of a handed-out request's answer was stored, and has this SHA-1. Cost: 0.2 us."""
@@ -253,7 +286,13 @@ class StartedRequests:
         """A filter drops the page of a handed-out request, by this rule."""
         held = self._held.get(request)
         if held is not None:
-            held.note_filtered(number_of(rule))
+            held.note_detail(number_of(rule))
+
+    def note_unread_page(self, request: Request, reason: str) -> None:
+        """The page of a handed-out request is not read, or only in part; the first reason counts."""
+        held = self._held.get(request)
+        if held is not None and not held.detail:
+            held.note_detail(detail_of(reason))
 
     def note_running(self, request: Request | None) -> None:
         """The spider is given the page of a request, and may never return from it. Cost: 0.3 us."""
@@ -264,12 +303,12 @@ class StartedRequests:
                 self._node.handout.in_process.note_running(held)
 
     def note_page(self, response: Response) -> None:
-        """Note the page that the spider is about to get, without content encoding. Cost: as `PageContents.note`."""
+        """Note the page that the spider is about to get, without content encoding. Cost: that of its observers."""
         node = self._node
-        if node is not None and node.contents is not None and response.status == 200:
+        if node is not None and response.status == 200:
             held = self.held_of(response.request)
             if held is not None:
-                node.contents.note(held, response.body, is_text=isinstance(response, TextResponse))
+                node.observers.note_page(held, response.body, is_text=isinstance(response, TextResponse))
 
     def note_parsed(self, request: Request | None) -> None:
         """The spider has returned from the page of a request, and no item of it is in a pipeline. Cost: 0.3 us."""
@@ -282,11 +321,11 @@ class StartedRequests:
         node = self._node
         return download_ms if node is None or node.handout.lease.is_valid else None
 
-    def _note_answered(self, held: HeldUrl, took_ms: int | None = None) -> None:
-        """A fetch is over. `took_ms` is how long its answer took, if one has begun."""
+    def _note_answered(self, held: HeldUrl, took_ms: int | None = None, ended_us: int = 0) -> None:
+        """A fetch is over, since `ended_us` if that is known. `took_ms`: how long its answer took, if one has begun."""
         if self._node is not None:
             handout = self._node.handout
-            handout.fetches.note_answered(held)
+            handout.fetches.note_answered(held, ended_us)
             if took_ms is not None:
                 handout.crowd.note(held.host, took_ms)
 

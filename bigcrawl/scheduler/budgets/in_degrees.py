@@ -1,23 +1,13 @@
-"""The distribution of in-degrees over all PLDs in compact form; every node computes the same ranks from it (step 5).
+"""The distribution of in-degrees over all PLDs, from which every node computes the same ranks (step 5).
 
-The in-degree of a PLD is the number of other PLDs whose pages link to it. Each owner counts the PLDs of its partition
-in bins and publishes the counts. Their sum over all partitions gives every node the same ranks. A bin holds one
-in-degree below 64, and an eighth of an octave from there on, so 272 bins cover all of 32 bits:
-
-    bin    0 .. 63       in-degree 0 .. 63, exactly
-    bin   64 .. 71       64, 72, .. 120   and the 7 that follow each
-    bin   72 .. 79       128, 144, .. 240 and the 15 that follow each
-    ...                  up to 2^32 - 1, where in-degrees stop growing
-
-Owners publish the byte 1 (the format version) and msgpack of [bin, count, bin, count, ...] without empty bins: some
-hundred bytes for most partitions, 3.3 KB at most.
-
-Error: a rank is known to within the PLDs of one bin. Below 64, all PLDs of a bin have the same in-degree and share a
-rank. Above, a bin spans less than 12.5 % of its in-degree.
+Each owner counts the PLDs of its partition in bins and publishes the counts; nodes add them up (docs/budgets.md). There
+is a bin for each in-degree below 64, and eight for each octave above. The published form is the byte 1 (the format
+version) and msgpack of [bin, count, bin, count, ...] without empty bins.
 """
 
 from __future__ import annotations
 
+from collections import Counter
 from itertools import pairwise
 from typing import TYPE_CHECKING, Self
 
@@ -53,16 +43,15 @@ LOWEST = _lowest_of_bins()
 
 
 class CountsFormatError(BigcrawlError):
-    """The bytes are not counts that this version can read."""
+    pass
 
 
 def bins_of(in_degrees: InDegreeArray) -> npt.NDArray[np.intp]:
-    """Return the bin of each in-degree, in the shape and order given. Cost: 20 ns each."""
     return LOWEST.searchsorted(in_degrees.astype(np.int64), side="right") - 1
 
 
 class InDegreeCounts:
-    """The number of PLDs in each bin; immutable. PLDs of in-degree 0 are not counted, since no link leads to them."""
+    """The number of PLDs in each bin; immutable. PLDs of in-degree 0 are not counted."""
 
     __slots__ = ("_counts",)
 
@@ -73,13 +62,14 @@ class InDegreeCounts:
 
     @classmethod
     def of(cls, in_degrees: InDegreeArray) -> Self:
-        """Count PLDs by in-degree, given in any order. Counts of several parts can be added."""
         return cls(_binned(in_degrees))
 
     def __repr__(self) -> str:
         return f"<InDegreeCounts {self.total} PLDs>"
 
     def __eq__(self, other: object) -> bool:
+        if self is other:
+            return True
         return isinstance(other, InDegreeCounts) and bool(np.array_equal(self._counts, other._counts))
 
     def __hash__(self) -> int:
@@ -90,32 +80,20 @@ class InDegreeCounts:
 
     @property
     def total(self) -> int:
-        """How many PLDs another PLD links to."""
         return int(self._counts.sum())
 
     @property
     def links(self) -> int:
-        """How many links between PLDs there are: the sum of in-degrees, each as if it were the lowest of its bin."""
+        """The sum of in-degrees, each rounded down to the lowest of its bin."""
         return int(self._counts @ LOWEST[:-1])
 
     @property
     def by_bin(self) -> CountArray:
-        """The number of PLDs in each bin: int64, shape (BINS,), read-only."""
+        """int64, shape (BINS,), read-only."""
         return self._counts
 
     def moved(self, before: InDegreeArray, after: InDegreeArray) -> InDegreeCounts:
-        """Return the counts after the in-degrees of PLDs have changed.
-
-        Args:
-            before: shape (n,); 0 for a PLD that had none. A PLD may occur several times, for instance from 1 to 2
-                and from 2 to 3, as DRUM reports increments in a batch.
-            after: shape (n,); 0 for one that was forgotten.
-
-        Raises:
-            ContractError: more PLDs leave a bin than it holds.
-
-        Cost: 10 us and 40 ns a PLD, however many are counted.
-        """
+        """Return the counts after a change; 0 stands for a PLD that is not counted. A PLD may occur several times."""
         counts = self._counts + _binned(after) - _binned(before)
         if counts.min() < 0:
             at = int(counts.argmin())
@@ -125,7 +103,6 @@ class InDegreeCounts:
         return InDegreeCounts(counts)
 
     def to_bytes(self) -> bytes:
-        """Return the counts as an owner publishes them."""
         used = np.flatnonzero(self._counts)
         pairs = np.stack((used, self._counts[used]), axis=1)
         packed: bytes = msgpack.packb(pairs.ravel().tolist())
@@ -133,11 +110,6 @@ class InDegreeCounts:
 
     @classmethod
     def from_bytes(cls, data: bytes) -> Self:
-        """Read what `to_bytes` wrote.
-
-        Raises:
-            CountsFormatError: unknown version, damaged bytes, or numbers out of range.
-        """
         if not data or data[0] != COUNTS_VERSION:
             found = data[0] if data else "nothing"
             raise CountsFormatError(
@@ -163,27 +135,18 @@ EMPTY_COUNTS = InDegreeCounts(np.zeros(BINS, dtype=np.int64))
 
 
 def sum_published(published: Iterable[bytes]) -> tuple[InDegreeCounts, int]:
-    """Return the sum of all published counts, and how many could not be read.
-
-    Counts that are damaged or of a later version are skipped. Until their owner publishes again, ranks are slightly
-    too good; nothing stops. Cost: 50 us each.
-    """
     total = np.zeros(BINS, dtype=np.int64)
     unreadable = 0
-    for data in published:
+    for data, times in Counter(published).items():  # those of partitions without links are the same
         try:
-            total += InDegreeCounts.from_bytes(data).by_bin
+            total += times * InDegreeCounts.from_bytes(data).by_bin
         except CountsFormatError:
-            unreadable += 1
+            unreadable += times
     return InDegreeCounts(total), unreadable
 
 
 class Ranks:
-    """The rank of an in-degree among all PLDs; 1 is best. Never better than the counts prove.
-
-    Attributes:
-        total: how many PLDs were counted.
-    """
+    """The ranks of in-degrees among all PLDs; 1 is best. PLDs of equal in-degree share the rank of the last of them."""
 
     __slots__ = ("_above", "_counts", "total")
 
@@ -196,25 +159,13 @@ class Ranks:
         return f"<Ranks of {self.total} PLDs>"
 
     def worst(self, in_degrees: InDegreeArray) -> CountArray:
-        """Return the worst possible rank of a PLD of this in-degree, as if it were the last of its bin.
-
-        PLDs of one in-degree share the rank of the last of them. If all have in-degree 1, all rank last. A PLD of
-        in-degree 0 ranks with the last PLD that was counted.
-
-        Returns:
-            int64, shape as given, at least 1. The true rank r of a counted PLD is the number of PLDs with its in-degree
-            or a higher one; at the time of the counts, worst - (PLDs of the bin) < r <= worst.
-        """
+        """Return the worst possible ranks, as if each PLD were the last of its bin: int64, at least 1."""
         bins = bins_of(in_degrees)
         ranks: CountArray = np.maximum(self._above[bins] + self._counts[bins], 1)
         return ranks
 
     def likely(self, in_degrees: InDegreeArray) -> CountArray:
-        """Return the rank if the PLDs of each bin were spread evenly over it. Equals `worst` below 64.
-
-        Returns:
-            int64, shape as given; 1 <= likely <= `worst`. Never rises with the in-degree.
-        """
+        """Return the ranks if the PLDs of each bin were spread evenly over it: int64, at most `worst`."""
         bins = bins_of(in_degrees)
         width = LOWEST[bins + 1] - LOWEST[bins]
         left = LOWEST[bins + 1] - in_degrees  # in-degrees from here to the end of the bin: width .. 1
@@ -230,7 +181,6 @@ def _binned(in_degrees: InDegreeArray) -> CountArray:
 
 
 def _are_pairs(flat: list[int]) -> bool:
-    """Whether the list holds ascending, distinct bins, each followed by its count."""
     if not all(type(number) is int for number in flat):
         return False
     bins, counts = flat[::2], flat[1::2]

@@ -1,4 +1,4 @@
-"""By how much the budgets of PLDs are lowered (step 5): those of traps and of mirrors."""
+"""Lowers budgets of PLDs by features' divisors (step 5)."""
 
 from __future__ import annotations
 
@@ -10,21 +10,21 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from bigcrawl.drum.format import KeyArray
-    from bigcrawl.scheduler.budgets.mirrors import Mirrors
-    from bigcrawl.scheduler.budgets.traps import Traps
+    from bigcrawl.scheduler.budgets.allowances import Allowances
 
     DivisorArray = npt.NDArray[np.uint32]
 
 
-def divisors_of(traps: Traps, mirrors: Mirrors, plds: KeyArray) -> DivisorArray | None:
-    """Return the divisors of PLDs' budgets, the larger one for a PLD that is both; None if no budget is lowered."""
-    of_traps, of_mirrors = traps.divisors(plds), mirrors.divisors(plds)
-    if of_traps is None or of_mirrors is None:
-        return of_mirrors if of_traps is None else of_traps
-    return np.maximum(of_traps, of_mirrors)
-
-
 def divided(budgets: npt.NDArray[np.uint32], divisors: DivisorArray) -> npt.NDArray[np.uint32]:
-    """Return the divided budgets; those above 0 stay at least 1."""
     fewer: npt.NDArray[np.uint32] = np.minimum(budgets, np.maximum(budgets // divisors, 1))
     return fewer
+
+
+def lowered(allowed: Allowances, plds: KeyArray, divisors: DivisorArray | None) -> Allowances:
+    """Divide the budgets of URLs, except those of separate accounts and those set by hand."""
+    if divisors is None:
+        return allowed
+    is_free = allowed.accounts != plds
+    if allowed.by_hand is not None:
+        is_free |= allowed.by_hand
+    return allowed._replace(budgets=divided(allowed.budgets, np.where(is_free, 1, divisors).astype(np.uint32)))

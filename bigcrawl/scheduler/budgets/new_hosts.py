@@ -1,12 +1,9 @@
-"""Charges a PLD's budget for new hosts: each costs one fetch more, that of its robots.txt (step 5).
+"""Charges a PLD's budget for the robots.txt of new hosts (step 5, docs/budgets.md).
 
-Otherwise a link farm with a new subdomain for each link would be fetched twice for each URL of its budget. A URL on an
-unknown host therefore takes two places in the turns, the robots.txt before the page. The first `FREE_HOSTS` hosts of a
-PLD cost nothing, nor do its own name and www below it; an ordinary site has few hosts and keeps its whole budget. A
-host is known once its robots.txt has a place in a turn, so over-budget URLs pay when they pass. Accounts of rules set
-by hand pay nothing, since they count URLs.
-Source: IRLbot §4.3 (RobotsRequested). Differs: IRLbot sends a URL with a new host through the robots queue, and charges
-no budget for robots.txt or DNS.
+A new host's first URL takes two places in the turns, one of them for robots.txt. A host is known once its robots.txt
+has a place, so an over-budget URL is charged when it passes.
+
+Source: IRLbot §4.3 (RobotsRequested). Differs: IRLbot charges no budget for robots.txt.
 """
 
 from __future__ import annotations
@@ -25,34 +22,16 @@ if TYPE_CHECKING:
     from bigcrawl.scheduler.budgets.placement import IndexArray, RecordArray, Window
 
 FREE_HOSTS: Final = 16
-"""This many hosts of a PLD cost nothing beyond their URLs."""
 
 HOSTS_MAX: Final = 2**32 - 1
 
 
 class NewHosts(NamedTuple):
-    """The URLs of a batch that are the first on an unknown host.
-
-    Attributes:
-        first: bool, one for each URL.
-        hosts: uint64, the key of each URL's host.
-    """
-
     first: npt.NDArray[np.bool_]
     hosts: KeyArray
 
 
 def find_new_hosts(known: Bucket, hosts: KeyArray, may_cost: npt.NDArray[np.bool_]) -> NewHosts:
-    """Find the URLs that bring a new host.
-
-    Args:
-        known: the table of known hosts.
-        hosts: the key of each URL's host, in order.
-        may_cost: whether a URL's host may be charged.
-
-    Raises:
-        CorruptionError: a run is damaged.
-    """
     first = np.zeros(len(hosts), dtype=np.bool_)
     asked = np.flatnonzero(may_cost)
     if len(asked):
@@ -70,7 +49,7 @@ def place_with_hosts(
     *,
     reread: bool,
 ) -> tuple[Placed, KeyArray]:
-    """Like `place`, but new hosts cost their robots.txt. Also returns the keys of hosts now known, ascending."""
+    """Like `place`, with charges for new hosts; also return the keys of the hosts now known, ascending."""
     if not new.first.any():
         return place(whose, records, budgets, window, reread=reread), np.empty(0, dtype=np.uint64)
     firsts = whose[new.first]

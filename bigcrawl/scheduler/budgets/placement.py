@@ -1,20 +1,16 @@
-"""Places URLs in turns: BEAST's arithmetic, pure (step 5).
+"""Places URLs in turns: BEAST's arithmetic (step 5).
 
-Turns are numbered. In each turn a PLD x has a quota: its budget B times the partition's quantum m. A URL follows the
-previous one of its PLD: into the same turn while quota is left there, otherwise into the next, and never before the
-first open turn. Within a turn, the first B URLs of x are ordinary. The others are extra, in two tiers: up to 8 B, and
-beyond. A tier is fetched when all tiers below it are empty. So a large quantum delays no PLD's first B URLs, and does
-not delay its further ones for long. A URL that would come after the last turn of the window is over budget and waits in
-the over-budget queue (IRLbot's Q_F), which is re-read in generations:
+In each turn a PLD has a quota: its budget B times the partition's quantum m. A URL goes into the turn of the previous
+URL of its PLD while quota is left there, otherwise into the next. The first B URLs of a turn are ordinary. The others
+are extra, in two tiers: up to 8 B, and beyond. A tier is fetched only when all tiers below it are empty, so a large
+quantum does not delay other PLDs' first B URLs. A URL beyond the last turn of the window goes to the over-budget queue
+(IRLbot's Q_F). Its generation n receives URLs while n - 1 is re-read.
 
-    generation n        receives URLs that are over budget now
-    generation n - 1    is being re-read, at times
+URLs of one PLD and level must not overtake each other. So the PLD's record says where its last URLs went:
 
-URLs of one PLD and level must not overtake each other. The PLD's record therefore says where its last URLs went:
-
-    turn, used      the last turn with URLs of the PLD, and how many; above `TIER_SHIFT`, the tier of the last one there
-    mark            2 n: URLs of it wait in generation n, all of which arrived while n was current
-                    2 n + 1: others too, which failed when generation n - 1 was re-read
+    turn, used      the last turn with URLs of the PLD, and their number; above `TIER_SHIFT`, the last one's tier
+    mark            2 n: URLs wait in generation n, all of which arrived while n was current
+                    2 n + 1: also URLs that failed when generation n - 1 was re-read
 
     URL             mark                  goes
     arriving        of n, or of a         to n's arrived; mark 2 n, if it is less
@@ -23,8 +19,8 @@ URLs of one PLD and level must not overtake each other. The PLD's record therefo
     re-read         2 n + 1               to n's failed
     re-read         less                  to turns; from the first beyond them on, to n's failed, mark 2 n + 1
 
-The mark of a generation that has been re-read completely no longer means anything. The over-budget queue reads failed
-URLs before arrived ones, because they arrived earlier.
+Once a generation has been re-read completely, its marks have no effect.
+
 Source: IRLbot §6.2. Differs: URLs that have passed keep their place, and a PLD's URLs their order.
 """
 
@@ -42,32 +38,28 @@ if TYPE_CHECKING:
     NumberArray = npt.NDArray[np.int64]
 
 RECORD = np.dtype([("in_degree", "<u4"), ("turn", "<u4"), ("used", "<u4"), ("mark", "<u4"), ("hosts", "<u4")])
-"""The record of a PLD in its table. Placement does not use in-degree and hosts. All zero equals no record."""
+"""The record of a PLD in its table; all zero equals no record."""
 
 OVER_BUDGET = -1
-"""Takes the place of a turn: the over-budget queue."""
 
 TIER_STARTS = (1, 8)
-"""How many budgets of a turn precede each tier after the first."""
+"""Budgets of a turn before each tier after the first."""
 
 TIERS = len(TIER_STARTS) + 1
 
 TIER_SHIFT = 30
-"""The tier is stored in `used` from this bit. Later URLs of the turn get no lower tier, even if the budget changes."""
+"""The tier is stored in `used` from this bit. It never falls within a turn, even if the budget changes."""
 
 QUOTA_MAX = (1 << TIER_SHIFT) - 1
-"""The most URLs of one PLD in one turn that `used` can count."""
+"""The most URLs of a PLD in a turn that `used` can count."""
 
 
 class Window(NamedTuple):
-    """Where URLs may be placed now.
+    """Where URLs may be placed now: the turns `first` to `last`, or generation n.
 
     Attributes:
-        first: the first turn that takes URLs.
-        last: the last one; first <= last.
-        generation: n, the one that takes over-budget URLs; at least 1.
         is_rereading: whether generation n - 1 is being re-read.
-        quantum: m, how many budgets make a PLD's quota in a turn; at least 1.
+        quantum: m.
     """
 
     first: int
@@ -78,14 +70,6 @@ class Window(NamedTuple):
 
 
 class Placed(NamedTuple):
-    """Where URLs were placed, and the updated records of their PLDs.
-
-    Attributes:
-        turns: the turn of each URL, or `OVER_BUDGET`.
-        tiers: the tier of each URL in its turn; 0 is ordinary, higher ones are extra.
-        records: one for each PLD, in the order of the records given.
-    """
-
     turns: NumberArray
     tiers: NumberArray
     records: RecordArray
@@ -94,16 +78,9 @@ class Placed(NamedTuple):
 def place(
     whose: IndexArray, records: RecordArray, budgets: npt.NDArray[np.integer], window: Window, *, reread: bool
 ) -> Placed:
-    """Place URLs in turns.
+    """Place URLs in turns; `whose` is the index of each URL's PLD in `records` and `budgets`.
 
-    Args:
-        whose: for each URL, in order, the index of its PLD in `records` and `budgets`.
-        records: one for each PLD; not changed.
-        budgets: B of each PLD, up to `QUOTA_MAX`; with 0, all its URLs are over budget.
-        window: where they may go.
-        reread: whether they come from the over-budget queue, rather than arriving.
-
-    Cost: some 40 array operations; 80 us for few URLs, 0.15 us each for many.
+    With budget 0, all URLs of a PLD are over budget.
     """
     first, last, generation, is_rereading, quantum = window
     mark = records["mark"].astype(np.int64)
@@ -135,7 +112,6 @@ def place(
 
 
 def _tiers(nth: NumberArray, budget: NumberArray, least: NumberArray) -> NumberArray:
-    """Return the tier of a PLD's nth URL in a turn, counted from 0; at least that of the URLs before it."""
     tiers = least.copy()
     for tier, budgets in enumerate(TIER_STARTS, 1):
         tiers[nth >= budgets * budget] = tier
@@ -143,7 +119,7 @@ def _tiers(nth: NumberArray, budget: NumberArray, least: NumberArray) -> NumberA
 
 
 def ordinals(whose: IndexArray, plds: int) -> IndexArray:
-    """Return, for each URL, how many of the same PLD precede it."""
+    """Return, for each URL, the number of earlier URLs of its PLD."""
     order = whose.argsort(kind="stable")
     counts = np.bincount(whose, minlength=plds)
     starts = (counts.cumsum() - counts).repeat(counts)

@@ -1,15 +1,4 @@
-"""Budget policies: how many URLs of a pay-level domain (PLD) pass in a turn, by its in-degree (step 5).
-
-A policy has one method, `budgets`, a function of in-degrees alone: without clock or state, and the same on every node
-with the same counts. New counts make a new policy. To add a policy, write a class here that is constructed from the
-settings and the counts, and add it to `POLICIES`.
-
-    star           IRLbot's: BIGCRAWL_BUDGET for all, more by rank for the PLDs with the most in-links
-    fixed          BIGCRAWL_BUDGET for all
-    proportional   BIGCRAWL_BUDGET times the in-degree, up to BIGCRAWL_BUDGET_MAX
-    inverse        BIGCRAWL_BUDGET_MAX divided by the in-degree, down to BIGCRAWL_BUDGET
-    popular-only   as star for the first BIGCRAWL_BUDGET_TOP ranks, 0 for the rest
-    none           no budgets
+"""Budget policies: how many URLs of a PLD pass in a turn, by its in-degree (step 5, docs/budgets.md).
 
 Sources: IRLbot §5.2 (policies), §6.1 (delays), §7.2 (star's numbers). Differs: the size of the top in a young crawl,
 docs/decisions/0016.
@@ -40,36 +29,27 @@ if TYPE_CHECKING:
 
 NO_POLICY = "none"
 
-# At most one in this many known PLDs belongs to the top. IRLbot's top 10,000 were one in 9,000 of its PLD graph, so
-# this bound matters only below a million PLDs, where otherwise all of a small crawl would belong to its top.
+# At most one in this many known PLDs is in the top; otherwise all PLDs of a small crawl would be. IRLbot's top 10,000
+# were one in 9,000.
 _KNOWN_A_TOP = 100
 
 
 class BudgetPolicy(Protocol):
-    """The source of budgets for the fold."""
-
     def budgets(self, plds: KeyArray, in_degrees: InDegreeArray) -> BudgetArray:
-        """Return how many URLs of each PLD pass in a turn.
+        """Return how many URLs of each PLD pass in a turn: uint32, shape (n,), at most `BUDGET_LARGEST`.
 
         Args:
             plds: keys of PLDs (`pld_key`), uint64, shape (n,), n >= 0; may repeat.
-            in_degrees: of each, uint32, shape (n,); 0 if no other PLD is known to link to it.
-
-        Returns:
-            uint32, shape (n,), at most `BUDGET_LARGEST`. With 0, a PLD's URLs are withheld for now and checked again.
+            in_degrees: uint32, shape (n,); 0 if no other PLD is known to link to it.
         """
         ...
 
 
 class Star:
-    """IRLbot's STAR: over the top ranks, budgets rise linearly from the base to the first rank's maximum.
+    """IRLbot's STAR: over the top ranks, budgets rise linearly from the base to the maximum for rank 1.
 
-    A PLD belongs to the top if it ranks among the first `top` whatever the error of the counts, and among the best
-    hundredth of the known PLDs. No budget exceeds the base times the in-degree, so k PLDs that link to one gain it no
-    more than they have themselves. All PLDs of one in-degree share the rank of the last of them, so nothing belongs to
-    the top of a crawl in which nothing stands out.
-
-    Cost: 20 us, and 0.05 us a PLD.
+    No budget exceeds the base times the in-degree, so k PLDs that link to another gain it no more than their own
+    budgets.
     """
 
     def __init__(self, config: BudgetConfig, counts: InDegreeCounts) -> None:
@@ -82,7 +62,6 @@ class Star:
         return f"<Star top={self._top} of {self._ranks.total} PLDs>"
 
     def budgets(self, plds: KeyArray, in_degrees: InDegreeArray) -> BudgetArray:
-        """Like `BudgetPolicy.budgets`. Between base and maximum; never falls as the in-degree rises."""
         return self._risen(in_degrees, self._ranks.worst(in_degrees))
 
     def _risen(self, in_degrees: InDegreeArray, worst: CountArray) -> BudgetArray:
@@ -93,68 +72,50 @@ class Star:
 
 
 class Fixed:
-    """The same budget for all PLDs."""
-
     def __init__(self, config: BudgetConfig, counts: InDegreeCounts) -> None:
         self._base = config.base
 
     def budgets(self, plds: KeyArray, in_degrees: InDegreeArray) -> BudgetArray:
-        """Like `BudgetPolicy.budgets`."""
         return np.full(in_degrees.shape, self._base, dtype=np.uint32)
 
 
 class Proportional:
-    """Proportional to the in-degree, from base to maximum."""
-
     def __init__(self, config: BudgetConfig, counts: InDegreeCounts) -> None:
         _refuse_maximum_below_base(config)
         self._base, self._maximum = config.base, config.maximum
 
     def budgets(self, plds: KeyArray, in_degrees: InDegreeArray) -> BudgetArray:
-        """Like `BudgetPolicy.budgets`. Never falls as the in-degree rises."""
         return np.clip(in_degrees.astype(np.int64) * self._base, self._base, self._maximum).astype(np.uint32)
 
 
 class Inverse:
-    """Inversely proportional to the in-degree, from maximum to base: favours PLDs that few others link to."""
-
     def __init__(self, config: BudgetConfig, counts: InDegreeCounts) -> None:
         _refuse_maximum_below_base(config)
         self._base, self._maximum = config.base, config.maximum
 
     def budgets(self, plds: KeyArray, in_degrees: InDegreeArray) -> BudgetArray:
-        """Like `BudgetPolicy.budgets`. Never rises as the in-degree rises."""
         shared = self._maximum // np.maximum(in_degrees.astype(np.int64), 1)
         found: BudgetArray = np.maximum(shared, self._base).astype(np.uint32)
         return found
 
 
 class PopularOnly(Star):
-    """STAR's budgets for the first `top` ranks; 0 for all other PLDs until they reach those ranks.
-
-    While fewer than `top` PLDs are known, all of them qualify.
-    """
-
     def __init__(self, config: BudgetConfig, counts: InDegreeCounts) -> None:
         super().__init__(config, counts)
         self._popular = config.top
 
     def budgets(self, plds: KeyArray, in_degrees: InDegreeArray) -> BudgetArray:
-        """Like `BudgetPolicy.budgets`. Never falls as the in-degree rises."""
         worst = self._ranks.worst(in_degrees)
         return np.where(worst <= self._popular, self._risen(in_degrees, worst), 0).astype(np.uint32)
 
 
 class Unlimited:
-    """`BUDGET_LARGEST` for all; used under rules set by hand when there is no other policy."""
-
     def budgets(self, plds: KeyArray, in_degrees: InDegreeArray) -> BudgetArray:
-        """Like `BudgetPolicy.budgets`."""
         return np.full(in_degrees.shape, BUDGET_LARGEST, dtype=np.uint32)
 
 
 PolicyFactory = Callable[[BudgetConfig, InDegreeCounts], BudgetPolicy]
-"""Makes a policy, including a user's, from the settings and the counts of the whole crawl; these start empty."""
+"""Makes a policy, perhaps a user's, from the settings and the counts of the whole crawl, which are empty at first."""
 
 POLICIES: Final[dict[str, PolicyFactory]] = {
     "star": Star,
@@ -166,15 +127,6 @@ POLICIES: Final[dict[str, PolicyFactory]] = {
 
 
 def make_policy(config: BudgetConfig, counts: InDegreeCounts) -> BudgetPolicy | None:
-    """Return the policy that the settings name; None for "none".
-
-    Args:
-        config: its policy is a name in `POLICIES`, "none", or the import path of a `PolicyFactory`.
-        counts: in-degrees of the whole crawl, as far as known.
-
-    Raises:
-        ConfigError: the policy is unknown, fails to construct, or returns invalid budgets.
-    """
     name = config.policy
     if name == NO_POLICY:
         return None
@@ -192,8 +144,6 @@ def make_policy(config: BudgetConfig, counts: InDegreeCounts) -> BudgetPolicy | 
 
 
 class _Checked:
-    """A user's policy, with its results checked against the contract."""
-
     def __init__(self, name: str, factory: Callable[..., Any], config: BudgetConfig, counts: InDegreeCounts) -> None:
         self._name = name
         try:
@@ -209,11 +159,6 @@ class _Checked:
         return f"<{self._name}: {self._policy!r}>"
 
     def budgets(self, plds: KeyArray, in_degrees: InDegreeArray) -> BudgetArray:
-        """Like `BudgetPolicy.budgets`; a result above `BUDGET_LARGEST` is lowered to it.
-
-        Raises:
-            ConfigError: the policy failed, or did not return one non-negative whole number for each PLD.
-        """
         try:
             found = np.asarray(self._policy.budgets(plds, in_degrees))
         except Exception as error:

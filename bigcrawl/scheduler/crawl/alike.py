@@ -1,12 +1,8 @@
-"""What must be the same on all nodes of a crawl, settings and release: a promise holds only if every node keeps it.
+"""Settings and the release that must be the same on all nodes of a crawl.
 
-A node's heartbeat carries those of its settings that are not the defaults, and its version. A node that differs from a
-live node that joined earlier does not start, or stops when it finds out. Two nodes that start at once see each other a
-second later.
-
-Nodes of one minor release read each other's messages, scripts and files; those of two may not. A node from before
-heartbeats carried a version is one of the release 0.1, the only one there was. The version has a field of its own,
-because those nodes would take it for a setting that they lack.
+Heartbeats carry the version and the non-default settings. A node that differs from a live node that joined earlier does
+not start, or stops once it finds out. Two nodes that start together see each other a second later. A report without a
+version is of release 0.1. Only nodes of one minor release are sure to read each other's messages, scripts and files.
 """
 
 from __future__ import annotations
@@ -20,21 +16,22 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
 FIELD = "settings"
-"""Field of a report: name to value of each such setting that is not the default."""
+"""In a report: the settings that must agree and are not the defaults."""
 
 SPIDER = "the spider"
-"""Among the settings: the name of the spider, which alone can run the crawl's stored requests."""
+"""Among the settings: the spider's name. Only this spider can run the crawl's stored requests."""
+
+ARGUMENTS = "arguments"
+"""In a report: the spider's arguments that must not change in a crawl, if known."""
 
 VERSION = "version"
-"""Field of a report: the version of its node's bigcrawl."""
-
 FIRST_RELEASE = "0.1"
 
 SINCE = "since"
-"""Field of a report: when its node joined, ms since 1970 on the crawls' clock."""
+"""In a report: when its node joined, in ms on the crawl's clock."""
 
 BEATS = "beats"
-"""Field of a report: how many heartbeats its node has sent."""
+"""In a report: the number of its node's heartbeats."""
 
 
 def release_of(version: str) -> str:
@@ -45,10 +42,7 @@ def release_of(version: str) -> str:
 def refusal(node: str, theirs: Mapping[str, Any], ours: Mapping[str, Any]) -> ConfigError | None:
     """Return the error that stops this node because it differs from another; None if they agree.
 
-    Args:
-        node: the other node.
-        theirs: its report. One without settings is of a node that has not begun, and agrees.
-        ours: the fields `VERSION` and `FIELD` of this node's reports.
+    A report without settings is of a node that has not begun, and agrees with all.
     """
     if FIELD not in theirs:
         return None
@@ -59,10 +53,15 @@ def refusal(node: str, theirs: Mapping[str, Any], ours: Mapping[str, Any]) -> Co
             f"work together; install {release_of(other)} here, or stop all nodes and start them with {version}"
         )
     spider, other_spider = ours[FIELD].get(SPIDER), theirs[FIELD].get(SPIDER)
-    if spider and other_spider and spider != other_spider:  # its settings may differ for this reason only
+    if spider and other_spider and spider != other_spider:  # then its settings may differ as well
         return ConfigError(
             f"{SPIDER} is {spider} here and {other_spider} at node {node}, which is crawling: one spider runs a crawl; "
             f"give {spider} a BIGCRAWL_CRAWL of its own"
+        )
+    if has_others(ours.get(ARGUMENTS), theirs.get(ARGUMENTS)):
+        return ConfigError(
+            f"{changed(ours[ARGUMENTS], theirs[ARGUMENTS])} at node {node}, which is crawling: {OWN_CRAWL}, or the "
+            "same arguments"
         )
     if different := _difference(ours[FIELD], theirs[FIELD]):
         return ConfigError(
@@ -72,8 +71,20 @@ def refusal(node: str, theirs: Mapping[str, Any], ours: Mapping[str, Any]) -> Co
     return None
 
 
+OWN_CRAWL = "give this run a BIGCRAWL_CRAWL of its own"
+
+
+def has_others(ours: Mapping[str, str] | None, theirs: Mapping[str, str] | None) -> bool:
+    return ours is not None and theirs is not None and ours != theirs
+
+
+def changed(ours: Mapping[str, str], theirs: Mapping[str, str]) -> str:
+    name = min(name for name in {*ours, *theirs} if ours.get(name) != theirs.get(name))
+    here, there = (f"{given[name][:80]!r}" if name in given else "not given" for given in (ours, theirs))
+    return f"the spider's argument {name} is {here} here and {there}"
+
+
 def _difference(ours: Mapping[str, str], theirs: Mapping[str, str]) -> str:
-    """Describe the first setting in which two nodes differ, with both values; "" if they agree."""
     for name in sorted({*ours, *theirs}):
         if ours.get(name) != theirs.get(name):
             default = f"{BY_NAME[name].default}, the default" if name in BY_NAME else "unset"
@@ -82,5 +93,4 @@ def _difference(ours: Mapping[str, str], theirs: Mapping[str, str]) -> str:
 
 
 def joined_before(theirs: Mapping[str, Any], their_node: str, ours: Mapping[str, Any], our_node: str) -> bool:
-    """Whether the node of report `theirs` joined before that of report `ours`."""
     return (theirs.get(SINCE, 0), their_node) < (ours.get(SINCE, 0), our_node)

@@ -1,64 +1,68 @@
-"""Which partitions have got something from others than their owners: a node need not look at all of its own.
+"""Notifies owners of entries that other nodes put into their partitions.
 
-Whoever puts something into a partition of another node says so, in a short stream of the crawl. Owners read it with
-each beat. What is not told, because a process died or Redis refused it, is found by the owner's next slow look.
+Owners read a short stream of notices with each beat. An owner's slow look finds entries whose notice was lost.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+from bigcrawl.exceptions import BigcrawlError
 from bigcrawl.redisdb.keys import CrawlKeys
 from bigcrawl.scheduler.crawl.assignment import read_ranges, write_ranges
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sequence
 
     from bigcrawl.redisdb.client import RedisClient
+    from bigcrawl.redisdb.scripts import Value
 
 PARTITIONS = b"p"
-"""The field with the numbers of partitions, such as `0-3,7`."""
+"""The partitions' numbers, such as `0-3,7`."""
 
-KEPT = 200  # entries: twenty nodes make a hundred in two seconds
+KEPT = 200  # twenty nodes make a hundred in two seconds
 
 
 class Arrivals:
-    """What this process tells of other nodes' partitions, and hears of its own."""
-
     def __init__(self, client: RedisClient, crawl: str) -> None:
         self._client = client
         self._key = CrawlKeys(crawl).arrivals
         self._untold: set[int] = set()
-        self._heard = "0-0"  # the last entry
+        self._heard = ""
 
     def __repr__(self) -> str:
         return f"<Arrivals untold={len(self._untold)} heard={self._heard}>"
 
     def note(self, partition: int) -> None:
-        """Something was put into the partition."""
         self._untold.add(partition)
 
     async def tell(self, partitions: Iterable[int] = ()) -> None:
-        """Tell the owners of these partitions, and of those that were noted. A Redis that is full refuses it.
-
-        Raises:
-            TransientStoreError: Redis is away; the owners may not have been told.
-        """
-        self._untold.update(partitions)
-        if self._untold:
-            row = ("XADD", self._key, "MAXLEN", "~", KEPT, "*", PARTITIONS, write_ranges(self._untold))
-            self._untold = set()
-            await self._client.commands_each([row])
+        """Notify the owners of these and the noted partitions. A refused notice is sent again next time."""
+        told = self._untold.union(partitions)
+        if not told:
+            return
+        self._untold = set()
+        is_taken = False
+        try:
+            row = ("XADD", self._key, "MAXLEN", "~", KEPT, "*", PARTITIONS, write_ranges(told))
+            [reply] = await self._client.commands_each([row])
+            is_taken = not isinstance(reply, BigcrawlError)
+        finally:
+            if not is_taken:
+                self._untold |= told
 
     async def hear(self) -> set[int] | None:
-        """Return the partitions that were told of since the last time; None if some may have been missed.
+        """Return the partitions with new notices; None if some may have been missed."""
+        return self.read(await self._client.command(*self.command))
 
-        Raises:
-            TransientStoreError: Redis is away.
-        """
-        rows = await self._client.command("XRANGE", self._key, f"({self._heard}", "+", "COUNT", KEPT)
-        if rows:
-            self._heard = rows[-1][0].decode()
-        if len(rows) >= KEPT:
+    @property
+    def command(self) -> tuple[Value, ...]:
+        return "XRANGE", self._key, self._heard or "-", "+"
+
+    def read(self, rows: Sequence[Any]) -> set[int] | None:
+        heard, self._heard = self._heard, rows[-1][0].decode() if rows else ""
+        if rows and rows[0][0].decode() == heard:
+            rows = rows[1:]
+        elif heard or len(rows) >= KEPT:  # some may have been removed or lost
             return None
         return {partition for _, fields in rows for partition in read_ranges(fields[1].decode())}

@@ -1,9 +1,8 @@
-"""The crawl record: what determines a URL's key and place, fixed for the life of the crawl.
+"""The crawl record determines a URL's key and partition, and never changes during the crawl.
 
-It is stored in Redis and, with the same random id, in the crawl's state directory. A node whose settings contradict it
-does not start, and says which one does. The id shows whether a directory and a Redis belong to the same crawl. A second
-id is the directory's own: all nodes of a crawl must use the one directory in which it was begun, unless it has a store
-(`stored_record`).
+Redis and the state directory store it with the same random id. A second id belongs to the directory: without a store,
+all nodes must use the directory in which the crawl was begun. A node whose settings contradict the record does not
+start.
 """
 
 from __future__ import annotations
@@ -43,15 +42,13 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 RECORD_FILE = "crawl.json"
-_MADE_ONCE = ("suffixes", "hash_seed", "id")  # made by the first node and used by all
+_MADE_ONCE = ("suffixes", "hash_seed", "id")
 FILE_WAIT_S = 2.0  # a shared mount may show another machine's new file late
 _SETTING = {"partitions": "BIGCRAWL_PARTITIONS", "private_suffixes": "BIGCRAWL_PRIVATE_SUFFIXES"}
 
 
 @dataclass(frozen=True, slots=True)
 class CrawlRecord:
-    """The opened record: the crawl's id, its keys, the public-suffix list of all nodes, and whether it is new."""
-
     crawl_id: str
     keys: Keys
     suffixes: PublicSuffixes
@@ -61,18 +58,12 @@ class CrawlRecord:
 async def open_record(
     client: RedisClient, config: CrawlConfig, objects: Objects | None = None, *, is_joined: bool = False
 ) -> CrawlRecord:
-    """Read the crawl's record, or write it for a new crawl, and compare it with this node's settings.
+    """Read or create the crawl's record, and compare it with this node's settings.
 
-    Args:
-        client: of the crawl's Redis.
-        config: of the node.
-        objects: the store of the crawl, if it has one.
-        is_joined: whether this node has joined the crawl before, so that its state directory is there.
+    With `is_joined`, the state directory must exist.
 
     Raises:
-        ConfigError: the crawl is another spider's; partition count, format, store or state directory differ; or Redis
-            has lost the crawl.
-        TransientStoreError: Redis, the store or the disk is unreachable, or full.
+        ConfigError: spider, partition count, format, store or directory differ, or Redis has lost the crawl.
     """
     key = CrawlKeys(config.name).crawl
     if is_joined and not (config.crawl_dir / RECORD_FILE).exists():
@@ -82,7 +73,7 @@ async def open_record(
         try:
             return await _open(client, config, objects, stored)
         except UnknownToRedisError:
-            # Another node may have begun the crawl after Redis was asked, and before the disk or the store was.
+            # Another node may have begun the crawl meanwhile.
             stored = await _read_redis(client, key)
             if "id" not in stored:
                 raise
@@ -92,15 +83,14 @@ async def open_record(
 async def _open(
     client: RedisClient, config: CrawlConfig, objects: Objects | None, stored: dict[str, bytes]
 ) -> CrawlRecord:
-    """Open the record, given the fields that Redis has of it."""
     key = CrawlKeys(config.name).crawl
-    require_spider(config.name, config.spider, stored)  # before its settings, which may differ for this reason only
+    require_spider(config, stored)  # first, because another spider's settings may differ as well
     wanted = _fixed_fields(config)
     path = config.crawl_dir / RECORD_FILE
     local = _read_file(path)
     is_new = "id" not in stored
     kept = await find_stored(objects, config.name, stored)
-    if not stored.keys() >= {*wanted, *_MADE_ONCE}:  # a new crawl, or part of what a node wrote was lost
+    if not stored.keys() >= {*wanted, *_MADE_ONCE}:
         if local is not None and "id" not in stored:
             await _require_unused(local, wanted, config)
         stored = await _create(client, key, wanted, config, local or kept or {})
@@ -134,22 +124,14 @@ async def _open(
 
 
 async def has_other_code(client: RedisClient, name: str, spider: str, digest: str) -> bool:
-    """Whether a spider's code differs from when crawl `name` first ran it. The first call records the code.
-
-    Raises:
-        TransientStoreError: Redis is unreachable.
-    """
+    """Return whether a spider's code differs from its first run in this crawl, which records the code."""
     key, field = CrawlKeys(name).crawl, f"code:{spider}"
     _, noted = await client.commands([("HSETNX", key, field, digest), ("HGET", key, field)])
     return bool(noted != digest.encode())
 
 
 def keys_of(hash_seed: bytes, name: str) -> Keys:
-    """Return the keys of crawl `name`, made from the field `hash_seed` of its record.
-
-    Raises:
-        ConfigError: another version of bigcrawl wrote the record.
-    """
+    """Return the keys of a crawl, from the field `hash_seed` of its record."""
     text = hash_seed.decode("ascii", "replace")
     if text == str(HASH_SEED):
         return Keys(b"")
@@ -169,7 +151,7 @@ def _fixed_fields(config: CrawlConfig) -> dict[str, str]:
 
 
 async def _require_unused(local: dict[str, str], wanted: dict[str, str], config: CrawlConfig) -> None:
-    """Allow a crawl that Redis has lost to begin anew, but only if no page of it has been fetched yet."""
+    """Allow a crawl that Redis has lost to begin again, but only if it has fetched no page."""
     _compare(wanted, {name: value for name, value in local.items() if name != "id"}, config)
     directories = list(config.crawl_dir.glob("p[0-9]*"))
     if not await asyncio.to_thread(lambda: all(map(is_unused, directories))):
@@ -183,11 +165,10 @@ async def _require_unused(local: dict[str, str], wanted: dict[str, str], config:
 
 
 def keys_in(crawl_dir: Path) -> Keys:
-    """Return the keys of the crawl in a directory, without asking Redis.
+    """Return the keys of the crawl in a directory, without Redis.
 
     Raises:
         ConfigError: there is no crawl, or another version of bigcrawl began it.
-        CorruptionError: the record is damaged.
     """
     record = _read_file(crawl_dir / RECORD_FILE)
     if record is None:
@@ -198,9 +179,9 @@ def keys_in(crawl_dir: Path) -> Keys:
 async def _create(
     client: RedisClient, key: str, wanted: dict[str, str], config: CrawlConfig, local: dict[str, str]
 ) -> dict[str, bytes]:
-    """Write the record's missing fields. Nodes that start together all use the id and secret that arrive first.
+    """Write the record's missing fields. Nodes that start together use the id and secret that arrive first.
 
-    A crawl that has a directory keeps the id and secret in its file, because keys made with them may be on disk.
+    An existing file provides both, because keys made with the secret may be on disk.
     """
     suffixes = isal_zlib.compress(PublicSuffixes.bundled(private=config.private_suffixes).text, 3)
     rows: list[tuple[str | bytes, ...]] = [("HSETNX", key, "suffixes", suffixes)]
@@ -212,7 +193,6 @@ async def _create(
 
 
 def new_secret() -> bytes:
-    """Return a new secret for the keys of a crawl."""
     return secrets.token_bytes(SECRET_BYTES)
 
 
@@ -222,8 +202,8 @@ async def _read_redis(client: RedisClient, key: str) -> dict[str, bytes]:
 
 
 async def _is_the_directory(client: RedisClient, key: str, local: dict[str, str]) -> bool:
-    """Whether the crawl was begun in the directory of this record. The first node of a crawl says that it was."""
-    directory = local.get("directory", local["id"])  # a crawl begun by an earlier version has no id for it
+    """Return whether the crawl was begun in this record's directory. The first node decides."""
+    directory = local.get("directory", local["id"])
     _, noted = await client.commands([("HSETNX", key, "directory", directory), ("HGET", key, "directory")])
     return bool(noted == directory.encode())
 
@@ -234,7 +214,7 @@ async def _is_committed(client: RedisClient, config: CrawlConfig) -> bool:
 
 
 async def _file_of_another_node(path: Path, config: CrawlConfig) -> dict[str, str]:
-    """Wait for the file, which was written before anything was committed: a crawl never opens an empty directory."""
+    """Wait for the file, so that a crawl never opens an empty directory."""
     wait_until = time.monotonic() + FILE_WAIT_S
     while (found := _read_file(path)) is None:
         if time.monotonic() >= wait_until:
@@ -274,7 +254,7 @@ def _read_file(path: Path) -> dict[str, str] | None:
 
 
 def _make_file(path: Path, record: dict[str, str]) -> dict[str, str]:
-    """Write the record, and return it. If another node was faster in the same directory, return what that wrote."""
+    """Write the record and return it, or return the record of a faster node."""
     try:
         make_private_directory(path.parent)
         temporary = path.with_suffix(f".{name_part()}.tmp")

@@ -1,7 +1,4 @@
-"""Deletes a crawl: its state directory, its objects in the store, and its keys if it uses the user's own Redis.
-
-Pages and feeds remain.
-"""
+"""Deletes a crawl's state: directory, objects in the store, keys in the user's Redis. Pages and feeds remain."""
 
 from __future__ import annotations
 
@@ -30,28 +27,16 @@ SCAN_COUNT = 1_000
 
 
 class Deleted(NamedTuple):
-    """What was deleted.
-
-    Attributes:
-        directory: whether there was a state directory.
-        keys: how many keys there were in the user's own Redis.
-        objects: how many objects there were in the store.
-    """
-
     directory: bool
     keys: int
     objects: int = 0
 
 
 async def delete_crawl(config: Config) -> Deleted:
-    """Delete all state of a crawl. Does nothing if there is none.
-
-    Cost: a SCAN of the whole Redis if it is the user's own.
+    """Delete all state of a crawl, if there is any. It scans the user's whole Redis.
 
     Raises:
-        ConfigError: nodes of it are alive, or its Redis and its directory belong to different crawls. Nothing was
-            deleted.
-        TransientStoreError: Redis or the store is unreachable.
+        ConfigError: nodes are alive, or Redis and directory belong to different crawls. Nothing was deleted.
     """
     crawl = config.crawl
     directory = crawl.crawl_dir
@@ -94,7 +79,6 @@ async def _delete_keys(client: RedisClient, config: Config, membership: Membersh
 
 
 def _id_in(directory: Path) -> str:
-    """Return the id of the crawl in a directory; empty if there is none or it cannot be read."""
     try:
         return str(read_json((directory / RECORD_FILE).read_text())["id"])
     except (OSError, ValueError, LookupError, TypeError):

@@ -1,7 +1,6 @@
-"""Fingerprints of the requests that another crawler had met before its crawl was imported.
+"""Fingerprints of the requests that another crawler met before its crawl was imported.
 
-They lie in one Redis hash, bucket -> prefixes of eight bytes, ascending. It has some nine bytes for each fingerprint
-and does not grow. A URL that is found again is looked up once, when it is taken (`fetched_elsewhere`).
+One Redis hash maps buckets to ascending prefixes of eight bytes, some nine bytes per fingerprint in all.
 """
 
 from __future__ import annotations
@@ -21,9 +20,9 @@ if TYPE_CHECKING:
     from bigcrawl.redisdb.client import RedisClient
 
 FINGERPRINTS: Final = "fingerprints"
-"""The field of the control hash that names how they are made, see `bigcrawl.url.scrapy_fingerprint`."""
+"""The field of the control hash that names their scheme, see `bigcrawl.url.scrapy_fingerprint`."""
 
-_BUCKET_BITS: Final = 17  # of a million fingerprints, a bucket has eight; of a hundred millions, 6 KB
+_BUCKET_BITS: Final = 17  # 8 of a million fingerprints in a bucket, or 6 KB of a hundred million
 _SHIFT: Final = np.uint64(64 - _BUCKET_BITS)
 _IN_BUCKET: Final = np.uint64((1 << 64 - _BUCKET_BITS) - 1)
 _BIG_ENDIAN: Final = np.dtype(">u8")
@@ -31,8 +30,6 @@ _BUCKETS_AT_ONCE: Final = 1_000
 
 
 class Fingerprints:
-    """Those of one crawl. All methods raise TransientStoreError if Redis does not answer."""
-
     def __init__(self, client: RedisClient, crawl: str) -> None:
         self._client = client
         self._key = CrawlKeys(crawl).fingerprints
@@ -41,16 +38,15 @@ class Fingerprints:
         return f"<Fingerprints {self._key}>"
 
     async def have(self, prints: Sequence[int]) -> list[bool]:
-        """Return for each fingerprint whether it is there. Cost: one round trip; 2 us and a bucket's bytes each."""
         asked = np.array(prints, dtype=np.uint64)
         buckets = (asked >> _SHIFT).tolist()
         rows = await self._client.command("HMGET", self._key, *map(str, buckets))
         return [_holds(row, one) for row, one in zip(rows, asked, strict=True)]
 
     async def change(self, added: npt.NDArray[np.uint64], removed: npt.NDArray[np.uint64]) -> int:
-        """Add fingerprints, then remove others. Return how many of the buckets' fingerprints there are now.
+        """Add fingerprints, then remove others. Return the changed buckets' new total.
 
-        It may be repeated, and may stop anywhere: a bucket is written as a whole.
+        It may stop anywhere and be repeated, because each bucket is written whole.
         """
         added, removed = np.unique(added), np.unique(removed)
         buckets = np.unique(np.concatenate([added, removed]) >> _SHIFT)
@@ -69,11 +65,7 @@ class Fingerprints:
 
 
 async def forget_urls(client: RedisClient, crawl: str, urls: Sequence[str]) -> None:
-    """Let URLs count as not fetched elsewhere, if the crawl was imported.
-
-    Raises:
-        TransientStoreError: Redis does not answer.
-    """
+    """Remove URLs from an imported crawl's fingerprints."""
     scheme = await client.command("HGET", CrawlKeys(crawl).control, FINGERPRINTS)
     if scheme is not None and scheme.decode("ascii", "replace") in SCHEMES:
         prints = np.array([fingerprint_of(scheme.decode(), url) for url in urls], dtype=np.uint64)
@@ -91,7 +83,7 @@ def _holds(row: bytes | None, one: np.uint64) -> bool:
 
 
 def _split(prints: npt.NDArray[np.uint64], buckets: npt.NDArray[np.uint64]) -> list[npt.NDArray[np.uint64]]:
-    """The parts of ascending prints that belong to buckets, which are ascending too. Cost: a search for each bucket."""
+    """Return the part of ascending prints in each of ascending buckets."""
     firsts = np.searchsorted(prints, buckets << _SHIFT)
     lasts = np.searchsorted(prints, (buckets << _SHIFT) | _IN_BUCKET, side="right")
     return [prints[first:behind] for first, behind in zip(firsts, lasts, strict=True)]

@@ -1,10 +1,7 @@
-"""The history of a crawl: its figures over time, as Redis keeps them, and how they are read.
+"""The history of a crawl: its figures over time, in Redis.
 
-`COLUMNS` is THE table of what a sample holds. `crawl.samples` takes the samples.
-
-The hash `history` maps the number of a sample, its time divided by `EVERY_MS`, to msgpack
-`[VERSION, ms since the epoch, value of each column, ...]`. Columns are only ever added behind the others. So an old row
-is shorter, and the values that it lacks are None.
+The hash `history` maps the number of a sample, its time divided by `EVERY_MS`, to msgpack `[VERSION, ms since the
+epoch, value of each column, ...]`. New columns are appended, so the values that an older row lacks are None.
 """
 
 from __future__ import annotations
@@ -24,56 +21,35 @@ if TYPE_CHECKING:
     from bigcrawl.scheduler.crawl.survey import Survey
 
 EVERY_MS: Final = 10_000
-"""Between two samples, unless they have been thinned."""
-
 VERSION: Final = 1
-"""Of the format of a row; rows of another version are not shown."""
+"""Rows of another version are not shown."""
 
 TIME_S: Final = "time_s"
-"""The column of the times, which is not in `COLUMNS`: Unix seconds, a float."""
+"""The column of the times, which is not in `COLUMNS`."""
 
 
 @dataclass(frozen=True, slots=True)
 class Sample:
-    """What the columns are taken from.
-
-    Attributes:
-        seen: the sums over all partitions.
-        reports: the last report of each live node, by the node's id.
-    """
-
     seen: Survey
     reports: Mapping[str, Mapping[str, Any]]
 
     def count(self, name: str) -> int:
-        """The sum of a counter of the partitions' state."""
         return self.seen.counts[name]
 
     def counts_below(self, prefix: str) -> int:
-        """The sum of all counters that begin like this."""
         return sum(count for name, count in self.seen.counts.items() if name.startswith(prefix))
 
     def reported(self, field: str) -> int:
-        """The sum of a figure that nodes report."""
         return sum(report.get(field, 0) for report in self.reports.values())
 
     @property
     def started(self) -> int:
-        """Requests that Scrapy's engine has, of all nodes."""
         return sum(report.get("stages", {}).get("started", 0) for report in self.reports.values())
 
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """One figure of a sample.
-
-    Attributes:
-        name: of the column.
-        kind: a `counter` only grows, over all nodes and runs of the crawl; a `gauge` goes up and down.
-        unit: of the figure.
-        meaning: what is counted.
-        take: returns the figure.
-    """
+    """One figure of a sample. A `counter` only grows over the crawl; a `gauge` goes up and down."""
 
     name: str
     kind: str
@@ -82,7 +58,7 @@ class Column:
     take: Callable[[Sample], int]
 
 
-# Add a column at the end: the order is that of the values in a row.
+# Add columns at the end: a row has their values in this order.
 COLUMNS: Final[tuple[Column, ...]] = (
     Column("pages", "counter", "URLs", "Ended with an answer.", lambda of: of.seen.pages),
     Column(
@@ -148,21 +124,17 @@ COLUMNS: Final[tuple[Column, ...]] = (
 
 
 def packed(sample: Sample, time_ms: int) -> bytes:
-    """Return a row: 60 to 150 bytes. Cost: 50 us."""
     row: bytes = msgpack.packb([VERSION, time_ms, *(column.take(sample) for column in COLUMNS)])
     return row
 
 
 async def read_history(client: RedisClient, crawl: str) -> dict[str, list[float | None]]:
-    """Read the crawl's samples, column by column.
+    """Read the crawl's samples, column by column: some 300 kB and 5 ms at most.
 
     Returns:
-        `time_s` (Unix seconds, ascending) and a list of the same length for each name in `COLUMNS`, whose kind and unit
-        are there. None stands for a value that was not sampled yet when the row was written. All lists are empty if
-        there is no sample. Samples are `EVERY_MS` apart in the last hour, farther apart before, and there are none of
-        times in which no node ran.
-
-    Cost: one HGETALL of at most `samples.ROWS_MAX` rows, some 300 kB, and 5 ms of this process.
+        `time_s` (Unix seconds, ascending) and a list of the same length for each name in `COLUMNS`. None stands for a
+        value that was not sampled then. Samples are `EVERY_MS` apart in the last hour and farther apart before; there
+        are none for times in which no node ran.
 
     Raises:
         TransientStoreError: Redis does not answer.
@@ -172,7 +144,7 @@ async def read_history(client: RedisClient, crawl: str) -> dict[str, list[float 
 
 
 def columns_of(rows: list[bytes]) -> dict[str, list[float | None]]:
-    """Return rows, in any order, as `read_history` does. Rows that cannot be read are left out."""
+    """Return rows, in any order, as `read_history` does. Unreadable rows are left out."""
     decoded = sorted(filter(None, map(_decoded, rows)), key=lambda row: row[1])
     columns: dict[str, list[float | None]] = {TIME_S: [row[1] / 1000 for row in decoded]}
     for at, column in enumerate(COLUMNS, 2):

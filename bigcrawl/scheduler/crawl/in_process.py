@@ -1,19 +1,17 @@
 """A node's record of its URLs in process, in a file that survives the node's death (steps 11 to 14).
 
-A URL is in process from the moment Scrapy's engine gets its request until the engine is done with it: fetched, parsed,
-its items piped. The file is the node's lock file, mapped into memory. A node that proves the death by the lock reads
-there which of the URLs taken in Redis had been started, and on which of those the project's code worked. A clean stop
-empties it.
+A URL is in process while Scrapy's engine has its request, including parsing and item pipelines. The record is the
+node's lock file, mapped into memory. After a death, another node reads there which URLs had been started, and on which
+the project's code was at work. A clean stop empties it.
 
     0    32 bytes  the line `MAGIC`, then zeros
     32   u64 each  a slot: 0, or 2^63 if the project's code is at work on it + (partition + 1) * 2^40 + sequence number;
                    in native byte order
 
-The project's code is at work on the pages that the spider was given and is not done with, and before these on one:
-the latest that arrived, which passes the downloader middlewares. The others that have arrived wait for their turn.
-Whatever kills a node that has many of them is none of these.
+The project's code is at work on unfinished pages in the spider and on the latest response, in the downloader
+middlewares. Other responses wait, so they cannot have killed the node.
 
-Nothing is forced to disk. The kernel keeps what a dead process wrote; after a power failure the record counts as
+Nothing is forced to disk: the kernel keeps a dead process's writes, and after a power failure the record counts as
 unknown.
 """
 
@@ -34,10 +32,10 @@ logger = logging.getLogger(__name__)
 
 MAGIC = b"bigcrawl in process 1\n"
 UNKNOWN = "*"
-"""Used if nothing can be learned about what a node had in process."""
+"""Stands for an unreadable record."""
 
 UNRECORDED = -1
-"""The slot of a URL in process that found no free slot; 0 means not in process."""
+"""The slot of a URL that found no free one."""
 
 _HEADER_BYTES, _SLOT_BYTES = 32, 8
 _FIRST = _HEADER_BYTES // _SLOT_BYTES
@@ -47,25 +45,23 @@ _SEQ_MASK = (1 << _PARTITION_SHIFT) - 1
 
 
 class InProcess:
-    """The URLs in process on this node. Each call costs some 0.2 us."""
-
     def __init__(self, urls_max: int) -> None:
         # Twice as many: a URL that another node owns now may still be in process here.
         self._slots = 2 * urls_max
         self._free: list[int] = []
         self._map: mmap.mmap | None = None
         self._view: memoryview | None = None
-        self._arrived: HeldUrl | None = None  # the latest, until the spider has it
-        self._count = 0
+        self._arrived: HeldUrl | None = None  # the latest response, until the spider has it
+        self._slot_of: dict[HeldUrl, int] = {}
 
     def __repr__(self) -> str:
-        return f"<InProcess {self._count}>"
+        return f"<InProcess {len(self._slot_of)}>"
 
     def __len__(self) -> int:
-        return self._count
+        return len(self._slot_of)
 
     def open(self, fd: int) -> None:
-        """Begin to record into a file. If it has no room or cannot be mapped, it stays empty and counts as unknown."""
+        """Begin to record. A file that cannot be written or mapped stays empty and counts as unknown."""
         try:
             # Written, not only extended: a page that could not be allocated later would cause a SIGBUS.
             with os.fdopen(fd, "wb", closefd=False) as file:
@@ -79,44 +75,41 @@ class InProcess:
         self._free = list(range(_FIRST, _FIRST + self._slots))
 
     def start(self, held: HeldUrl) -> None:
-        """Record that the engine has the URL's request."""
-        self._count += 1
         slot = self._free.pop() if self._view is not None and self._free else UNRECORDED
-        held.enter_process(slot)
+        self._slot_of[held] = slot
         if self._view is not None and slot > 0:
             self._view[slot] = (held.partition + 1) << _PARTITION_SHIFT | held.seq
 
     def note_answered(self, held: HeldUrl) -> None:
-        """Record that the URL was answered or failed, and the project's code is at work on it until another one is."""
+        """Record an answer or a failure: the project's code works on the URL until the next one."""
         if self._arrived is not None:
             self.note_parsed(self._arrived)
         self._arrived = held
         self._mark(held)
 
     def note_running(self, held: HeldUrl) -> None:
-        """Record that the spider has the URL's page, and is at work on it whatever arrives meanwhile."""
+        """Record that the spider works on the URL's page, whatever arrives meanwhile."""
         if self._arrived is held:
             self._arrived = None
         self._mark(held)
 
     def note_parsed(self, held: HeldUrl) -> None:
-        """Record that the project's code has done its work on the URL, although the engine still has it."""
-        if self._view is not None and held.slot > 0:
-            self._view[held.slot] &= ~_AT_WORK
+        """Record that the project's code is done with the URL, although the engine still has it."""
+        if self._view is not None and (slot := self._slot_of.get(held, 0)) > 0:
+            self._view[slot] &= ~_AT_WORK
 
     def end(self, held: HeldUrl) -> bool:
-        """Record that the engine is done with the URL. False if it was never in process."""
-        if not held.slot:
+        """Return False if the URL was never in process."""
+        slot = self._slot_of.pop(held, 0)
+        if not slot:
             return False
-        self._count -= 1
-        if self._view is not None and held.slot > 0:
-            self._view[held.slot] = 0
-            self._free.append(held.slot)
-        held.leave_process()
+        if self._view is not None and slot > 0:
+            self._view[slot] = 0
+            self._free.append(slot)
         return True
 
     def forget(self) -> None:
-        """Clear the record because the node stops: whatever ends it now, no URL is to blame."""
+        """Clear the record at a clean stop: no URL is to blame for a later end of the process."""
         if self._view is None or self._map is None:
             return
         for slot in range(_FIRST, _FIRST + self._slots):
@@ -126,12 +119,11 @@ class InProcess:
         self._map.close()
 
     def _mark(self, held: HeldUrl) -> None:
-        if self._view is not None and held.slot > 0:
-            self._view[held.slot] |= _AT_WORK
+        if self._view is not None and (slot := self._slot_of.get(held, 0)) > 0:
+            self._view[slot] |= _AT_WORK
 
 
 def read_in_process(path: Path) -> dict[int, str] | None:
-    """Return, by partition, what a lock file's node had in process, as `claim_partition` wants it; None: unknown."""
     try:
         data = path.read_bytes()
     except OSError:

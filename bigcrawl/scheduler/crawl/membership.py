@@ -19,19 +19,20 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
 from bigcrawl import __version__
 from bigcrawl.clock import boot_id
+from bigcrawl.exceptions import BigcrawlError
 from bigcrawl.politeness.robots_policy import agent_token
 from bigcrawl.private_files import FILE_MODE, disk_error, gone, make_private, make_private_directory
 from bigcrawl.redisdb import scripts
 from bigcrawl.redisdb.keys import CrawlKeys
 from bigcrawl.redisdb.reply_errors import RedisRefusedError
-from bigcrawl.scheduler.crawl.alike import BEATS, FIELD, SINCE, SPIDER, VERSION, joined_before, refusal
+from bigcrawl.scheduler.crawl.alike import ARGUMENTS, BEATS, FIELD, SINCE, SPIDER, VERSION, joined_before, refusal
 from bigcrawl.scheduler.crawl.assignment import LiveNode, assign, read_ranges, write_ranges
 from bigcrawl.scheduler.crawl.in_process import UNKNOWN, read_in_process
 from bigcrawl.scheduler.crawl.measured_capacity import MeasuredCapacity
 from bigcrawl.scheduler.crawl.node_reports import read_report
 
 if TYPE_CHECKING:
-    from collections.abc import Collection
+    from collections.abc import Collection, Sequence
     from pathlib import Path
 
     from bigcrawl.config import Config
@@ -63,8 +64,9 @@ class Membership:
         self._name = node
         self._capacity = MeasuredCapacity(config.crawl.capacity)
         self._moves_by_load = config.crawl.capacity_measured
-        self._assigned: list[str] = []
+        self._mine: frozenset[int] = frozenset()  # the partitions assigned to this node
         self._assigned_by: dict[str, tuple[Any, ...]] = {}  # the fields of `_place`, by node
+        self._ranges: tuple[Collection[int], str] = (frozenset(), "")  # what it owns, and that as a text
         self._in_process = in_process
         self.node = node
         self.token = f"{boot_id()}:{node}"
@@ -73,7 +75,9 @@ class Membership:
         alike = {**config.alike, "USER_AGENT": agent_token(config.politeness.agent)}
         if config.crawl.spider:  # stored requests name its methods
             alike[SPIDER] = config.crawl.spider
-        self._alike = {FIELD: alike, VERSION: __version__}
+        self._alike: dict[str, Any] = {FIELD: alike, VERSION: __version__}
+        if config.crawl.arguments is not None:
+            self._alike[ARGUMENTS] = dict(config.crawl.arguments)
         self._report: dict[str, Any] = {}  # the last one
         self._beats = 0
         self._since_ms = 0
@@ -165,8 +169,13 @@ class Membership:
             self._slot_fd = None
 
     async def beat(
-        self, client: RedisClient, report: dict[str, Any], owned: Collection[int] = (), late_ms: float = 0
-    ) -> None:
+        self,
+        client: RedisClient,
+        report: dict[str, Any],
+        owned: Collection[int] = (),
+        late_ms: float = 0,
+        beside: Sequence[scripts.Call[Any]] = (),
+    ) -> list[Any]:
         """Say that this node lives and what it owns, and learn which others do, but for those that are provably dead.
 
         Args:
@@ -174,6 +183,10 @@ class Membership:
             report: for people who look at the crawl.
             owned: the partitions of this node.
             late_ms: how long its hosts wait after they are due; by this partitions move, if the settings say so.
+            beside: further calls, in the same round trip.
+
+        Returns:
+            The replies to these, or their errors.
 
         Raises:
             ConfigError: a node that joined earlier has different settings, or is of another release.
@@ -183,7 +196,10 @@ class Membership:
         self._since_ms = self._since_ms or client.now_ms()
         report = {**report, _LATE: round(late_ms)}
         self._report = {**report, **self._place(owned), **self._alike, SINCE: self._since_ms, BEATS: self._beats}
-        self.reports = await self._living(client, json.dumps(self._report))
+        texts, *replies = await client.run_each([self._call(json.dumps(self._report)), *beside])
+        if isinstance(texts, BigcrawlError):
+            raise texts
+        self.reports = await self._living(client, texts)
         self._note_heard(client.now_ms())
         if self._moves_by_load:
             others = [each.get(_LATE, 0) for node, each in self.reports.items() if node != self.node]
@@ -191,6 +207,7 @@ class Membership:
         for node, error in self._refusals(self.reports).items():
             if joined_before(self.reports[node], node, self._report, self.node):
                 raise error
+        return replies
 
     def _note_heard(self, now_ms: int) -> None:
         if self._heard_ms and now_ms - self._heard_ms >= self._lease_ms / 2:
@@ -211,7 +228,7 @@ class Membership:
             ConfigError, TransientStoreError: as `beat`.
         """
         seen: dict[str, int] = {}
-        while refusals := self._refusals(reports := await self._living(client, "", leave=True)):
+        while refusals := self._refusals(reports := await self._others(client)):
             for node, error in refusals.items():
                 beats = reports[node].get(BEATS, 0)
                 if seen.setdefault(node, beats) != beats:
@@ -224,7 +241,7 @@ class Membership:
         Raises:
             TransientStoreError: Redis is unreachable.
         """
-        return set(await self._living(client, "", leave=True))
+        return set(await self._others(client))
 
     def is_any_locked(self) -> bool:
         """Whether a node that uses this directory is alive, whatever Redis says."""
@@ -240,11 +257,18 @@ class Membership:
         found = {node: refusal(node, report, self._alike) for node, report in others.items()}
         return {node: error for node, error in found.items() if error is not None}
 
-    async def _living(self, client: RedisClient, report: str, *, leave: bool = False) -> dict[str, dict[str, Any]]:
-        call = scripts.beat_node(self._keys, self.node, report, self._lease_ms, leave=leave)
-        [texts] = await client.run([call])
+    def _call(self, report: str, *, leave: bool = False) -> scripts.Call[dict[str, str]]:
+        return scripts.beat_node(self._keys, self.node, report, self._lease_ms, leave=leave)
+
+    async def _others(self, client: RedisClient) -> dict[str, dict[str, Any]]:
+        [texts] = await client.run([self._call("", leave=True)])
+        return await self._living(client, texts)
+
+    async def _living(self, client: RedisClient, texts: dict[str, str]) -> dict[str, dict[str, Any]]:
         reports = {node: _report_of(node, text) for node, text in texts.items()}
         others = {node: report.get("token", "") for node, report in reports.items() if node != self.node}
+        if not others:
+            return reports
         # In a thread, so that a hanging disk does not stop the loop.
         dead = await asyncio.to_thread(lambda: [node for node, token in others.items() if self.is_dead(token)])
         for node in dead:
@@ -272,16 +296,19 @@ class Membership:
 
     def _place(self, owned: Collection[int]) -> dict[str, Any]:
         """Return the fields of this node's report by which partitions are assigned."""
-        return {"name": self._name, "capacity": round(self._capacity.value, 4), "owned": write_ranges(owned)}
+        if self._ranges[0] != owned:
+            self._ranges = frozenset(owned), write_ranges(owned)
+        return {"name": self._name, "capacity": round(self._capacity.value, 4), "owned": self._ranges[1]}
 
-    def wanted(self, owned: Collection[int]) -> set[int]:
+    def wanted(self, owned: Collection[int]) -> frozenset[int]:
         """Return the partitions that this node should own, given those it owns and the reports of the nodes alive."""
         reports = {**self.reports, self.node: self._place(owned)}
         places = {node: tuple(map(report.get, _PLACE)) for node, report in reports.items()}
         if places != self._assigned_by:
             members = {node: _member_of(node, report, self._partitions) for node, report in reports.items()}
-            self._assigned, self._assigned_by = assign(self._partitions, members), places
-        return {partition for partition, owner in enumerate(self._assigned) if owner == self.node}
+            owners = enumerate(assign(self._partitions, members))
+            self._mine, self._assigned_by = frozenset(at for at, owner in owners if owner == self.node), places
+        return self._mine
 
     def is_dead(self, token: str) -> bool:
         """Whether the node of this token is provably dead: same boot, same directory, its lock free."""

@@ -1,10 +1,10 @@
-"""Partitions whose files are nowhere left: a node sets them apart, and the others go on.
+"""Sets partitions with lost files apart, while the others continue.
 
     claimed, no files -> logged, marked in Redis, released -> looked for, now and then -> there -> claimed
 
-The mark is the field `missing` of the partition's state; its next owner removes it. The partition is claimed by a node
-that has its files on disk, or finds them in the store. Until then its URLs wait in Redis and in its inbox, so the crawl
-cannot finish. A node with BIGCRAWL_LOST_PARTITIONS=refetch does not wait, and one with "stop" ends.
+The mark is the field `missing` of the partition's state; its next owner removes it. A node claims the partition when it
+finds the files on its disk or in the store. Until then the crawl cannot finish. With BIGCRAWL_LOST_PARTITIONS=refetch a
+node does not wait; with "stop" it ends.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 MARK = "missing"
-LOOK_MS = 60_000  # between two looks for the files; each asks disk and store, and reads nothing
+LOOK_MS = 60_000
 REFETCH, STOP = "refetch", "stop"
 
 
@@ -34,15 +34,6 @@ class LostFilesError(ConfigError):
 
 
 class MissingPartitions:
-    """The partitions that this node does not claim, because their files are nowhere.
-
-    Args:
-        config: of the node.
-        client: of the crawl's Redis.
-        clock: of the node.
-        are_there: returns those of some partitions that have files here or in the store.
-    """
-
     def __init__(
         self,
         config: Config,
@@ -55,18 +46,14 @@ class MissingPartitions:
         self._client = client
         self._clock = clock
         self._are_there = are_there
-        self._looks: dict[int, int] = {}  # when to look for the files of each, monotonic ms
+        self._looks: dict[int, int] = {}
         self._said: set[int] = set()
 
     def __repr__(self) -> str:
         return f"<MissingPartitions {sorted(self._looks)}>"
 
     def note(self, partition: int, error: LostFilesError) -> None:
-        """Set a partition apart that has no files; the log says so once.
-
-        Raises:
-            LostFilesError: the settings say that this node shall end.
-        """
+        """Set a partition without files apart, or raise the error if the settings say so."""
         if self._policy == STOP:
             raise error
         self._looks[partition] = self._clock.monotonic_ms() + LOOK_MS
@@ -78,11 +65,7 @@ class MissingPartitions:
             )
 
     async def find_present(self, partitions: Sequence[int]) -> list[int]:
-        """Return the partitions that may be claimed: none has set them apart, or their files are there by now.
-
-        Raises:
-            TransientStoreError: Redis, the disk or the store failed.
-        """
+        """Return the partitions that may be claimed: not set apart, or with files again."""
         if self._policy == REFETCH:
             return list(partitions)
         new = [partition for partition in partitions if partition not in self._looks]

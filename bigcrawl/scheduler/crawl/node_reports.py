@@ -1,4 +1,4 @@
-"""What nodes say of themselves in Redis, read field by field: one that is damaged must not end the others."""
+"""Reads nodes' reports from Redis, and checks each field: a damaged report must not end other nodes."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ import re
 from typing import Any, Final
 
 from bigcrawl.json_text import read_json
-from bigcrawl.scheduler.crawl.alike import BEATS, FIELD, SINCE, VERSION
+from bigcrawl.scheduler.crawl.alike import ARGUMENTS, BEATS, FIELD, SINCE, VERSION
 
 _TEXTS: Final = ("token", "name", "owned", "trouble", VERSION)
-_TABLES: Final = ("stages", FIELD)
+_TABLES: Final = ("stages", FIELD, ARGUMENTS)
 _NUMBERS: Final = (
     *("held", "fetches_max", "outbox", "pages", "rate", "partitions", "visits_late_s", "late_ms", "capacity"),
     *(SINCE, BEATS),
@@ -20,11 +20,7 @@ _LARGEST: Final = 1 << 53
 
 
 def read_report(text: str | bytes) -> dict[str, Any]:
-    """Return a node's report; one without fields if it has said nothing yet.
-
-    Raises:
-        ValueError: it is none, or a field of it is no such field.
-    """
+    """Return a node's report, empty before its first one, or raise ValueError."""
     report = read_json(text or "{}")
     if not isinstance(report, dict):
         raise ValueError("it is no object")  # noqa: TRY004 - of the text
@@ -35,7 +31,7 @@ def read_report(text: str | bytes) -> dict[str, Any]:
 
 
 def read_or_nothing(text: str | bytes) -> dict[str, Any]:
-    """The same for who only shows it: a report that cannot be read has no fields."""
+    """Return a node's report for display; an unreadable one is empty."""
     try:
         return read_report(text)
     except ValueError:

@@ -1,12 +1,11 @@
-"""The crawl record in the store: shows that store, Redis and directory belong to the same crawl.
+"""The crawl record in the store shows that store, Redis and directory belong to the same crawl.
 
-It is `<crawl>/crawl.json`. It is written before any point, and deleted after all of them. The field `store` of the
-record in Redis says that the crawl has a store: a node without one would start from an old copy on its own disk.
+The object `<crawl>/crawl.json` is written before any point and deleted after all of them. Redis's field `store` keeps a
+node without a store from starting with an old copy on its disk.
 
-One URL may name several stores: `file:///data` is a directory of its own on each machine that mounts nothing there. So
-the store has an id, which is the name of an object, `<crawl>/store-<id>`. The first node puts one and names it in
-Redis, in that order. All others find the named object in their store, or do not start. An object that Redis does not
-name is left by a node that was killed in between, and says nothing.
+One URL may name several stores: `file:///data` is local where nothing is mounted. So the first node puts an object
+`<crawl>/store-<id>` and then names it in Redis. Other nodes start only if their store has it. An unnamed one comes from
+a node killed in between.
 """
 
 from __future__ import annotations
@@ -36,22 +35,14 @@ _LOOK_S = 0.1
 _DELETED_AT_ONCE = 16
 
 
-class UnknownToRedisError(ConfigError):
-    """The disk or the store holds a crawl that Redis did not know when it was asked."""
+class UnknownToRedisError(ConfigError): ...
 
 
 async def find_stored(objects: Objects | None, crawl: str, in_redis: Mapping[str, bytes]) -> dict[str, str] | None:
-    """Return the crawl record in the store; None if there is none.
-
-    Args:
-        objects: the store; None if this node has none.
-        crawl: the name of the crawl.
-        in_redis: the crawl record in Redis; without an id if there is none.
+    """Return the crawl record in the store, if there is one. `in_redis` has no id for a new crawl.
 
     Raises:
-        ConfigError: Redis knows the crawl and the store does not, or the other way round.
-        CorruptionError: the record is damaged.
-        TransientStoreError: the store is unreachable.
+        ConfigError: only one of Redis and the store knows the crawl.
     """
     if objects is None:
         if _FIELD in in_redis:
@@ -82,27 +73,18 @@ async def keep_in_store(
     kept: Mapping[str, str] | None,
     record: Mapping[str, str],
 ) -> None:
-    """Write the crawl record into the store, unless it is there, and tell Redis of the store.
+    """Write the crawl record into the store, unless it is there, and record the store in Redis.
 
-    A node that is refused has written nothing that stays.
-
-    Args:
-        objects: the store.
-        crawl: the name of the crawl.
-        client: of the crawl's Redis.
-        key: of the crawl record in Redis.
-        kept: the record in the store; None if there is none.
-        record: what it must say.
+    A refused node leaves nothing behind. The call may be repeated.
 
     Raises:
-        ConfigError: the store holds another crawl of this name, or is not the one in which the crawl was begun.
-        TransientStoreError: Redis or the store is unreachable. The call may be repeated.
+        ConfigError: the store holds another crawl of this name, or is not the crawl's store.
     """
     _require_same(kept or record, record, objects, crawl)
     await _require_the_store(objects, crawl, client, key)
     if kept is None:
         await asyncio.to_thread(objects.put, _name(crawl), json.dumps(dict(record)).encode())
-        # Read again, because a node of another Redis may have written it at the same time.
+        # A node of another Redis may have written it at the same time.
         again = await asyncio.to_thread(objects.get, _name(crawl))
         _require_same(_decoded(again or b"", objects, crawl), record, objects, crawl)
     await client.command("HSETNX", key, _FIELD, objects.url)
@@ -117,9 +99,9 @@ def _require_same(kept: Mapping[str, str], record: Mapping[str, str], objects: O
 
 
 async def _require_the_store(objects: Objects, crawl: str, client: RedisClient, key: str) -> None:
-    """Require, now and in later calls, that this is the store whose id Redis has. The first node gives it one.
+    """Require, now and in later calls, that this store has the id in Redis. The first node sets the id.
 
-    If the reply that tells who was first is lost, the next call finds this node's own id in Redis.
+    After a lost reply the next call finds this node's own id in Redis.
     """
     named = await client.command("HGET", key, _ID_FIELD)
     if named is None:
@@ -137,7 +119,7 @@ async def _require_the_store(objects: Objects, crawl: str, client: RedisClient, 
 
 
 async def _is_seen(objects: Objects, name: str) -> bool:
-    """Whether an object that was put before is in the store, or is shown within a bounded time."""
+    """Return whether an earlier object is in the store, or appears within a bounded time."""
     until = time.monotonic() + SEEN_S
     while await asyncio.to_thread(objects.get, name) is None:
         if time.monotonic() >= until:
@@ -147,16 +129,11 @@ async def _is_seen(objects: Objects, name: str) -> bool:
 
 
 def _has_points(objects: Objects, crawl: str) -> bool:
-    """Whether the store has more of a crawl than who it is."""
     return any(name != _name(crawl) and not name.startswith(_id_name(crawl, "")) for name in objects.list(crawl))
 
 
 def delete_stored(objects: Objects, crawl: str) -> int:
-    """Delete all objects of a crawl, its record last. Return how many there were.
-
-    Raises:
-        TransientStoreError: the store failed. The call may be repeated.
-    """
+    """Delete all objects of a crawl, its record last, and return their number. The call may be repeated."""
     names = list(objects.list(crawl))
     record = _name(crawl)
     with ThreadPoolExecutor(_DELETED_AT_ONCE) as workers:

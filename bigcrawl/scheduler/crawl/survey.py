@@ -1,9 +1,8 @@
 """The state of the whole crawl in figures, and whether it is finished.
 
 The crawl is finished when two passes over all partitions find everything empty, no start requests under way, and every
-monotonic counter unchanged between them. URLs that are withheld count as nothing if the rules in force withhold them.
-Links of a page are in the inboxes before the page is acknowledged. So when nothing is taken, no URL is outside of what
-the passes see.
+monotonic counter unchanged between them. Withheld URLs do not count if the rules in force withhold them. A page's links
+are in the inboxes before the page is acknowledged, so when nothing is taken, the passes see every URL.
 """
 
 from __future__ import annotations
@@ -24,20 +23,17 @@ if TYPE_CHECKING:
     from bigcrawl.redisdb.scripts import DueHost, PartitionSums
 
 METHODS: Final = "unrunnable_methods"
-"""The field of a partition's state with what its unrunnable URLs wait for: `parse_item=28 ?=2`."""
+"""In a partition's state: the methods for which its unrunnable URLs wait, `parse_item=28 ?=2`."""
 
 AT_ONCE: Final = 128
-"""Partitions in one command, for which Redis does nothing else for some milliseconds."""
 
 
 @dataclass(slots=True)
 class Survey:
-    """Sums over all partitions: hosts and URLs by state."""
-
     partitions: int
     owned: int = 0
     owners: Counter[str] = field(default_factory=Counter)
-    named: set[str] = field(default_factory=set)  # nodes named by a partition, alive or dead
+    named: set[str] = field(default_factory=set)
     hosts_ready: int = 0
     hosts_waiting: int = 0
     hosts_busy: int = 0
@@ -49,15 +45,15 @@ class Survey:
     urls_taken: int = 0
     urls_damaged: int = 0
     urls_missing: int = 0
-    urls_uncounted: int = 0  # seen, and in no place; 0, unless there is a mistake in bigcrawl
+    urls_uncounted: int = 0  # seen, and in no place; nonzero only through a defect in bigcrawl
     inboxes_unfolded: int = 0  # of partitions without URLs in back queues
-    rejected_in: list[int] = field(default_factory=list)  # partitions with inbox entries that could not be read
-    batches_pending: int = 0  # partitions whose last admit batch Redis has not taken yet
-    rows_untold: int = 0  # about near copies, found in one partition and not yet sent to another
+    rejected_in: list[int] = field(default_factory=list)
+    batches_pending: int = 0
+    rows_untold: int = 0  # about near copies
     counts: Counter[str] = field(default_factory=Counter)
-    unrunnable: Counter[str] = field(default_factory=Counter)  # URLs that no spider could run, by what is missing
-    first_with_work: int | None = None  # the first partition that is not empty
-    next_due: DueHost | None = None  # the host that is due first
+    unrunnable: Counter[str] = field(default_factory=Counter)  # by missing method
+    first_with_work: int | None = None
+    next_due: DueHost | None = None
     asked: set[int] = field(default_factory=set)  # marks of the rules by which partitions withhold URLs
 
     @property
@@ -67,19 +63,18 @@ class Survey:
 
     @property
     def waiting(self) -> int:
-        """URLs discovered or admitted, and not taken."""
         return self.urls_inbox + self.urls_disk + self.urls_queued
 
     @property
     def is_empty(self) -> bool:
-        """Whether nothing waits and nothing is taken; partitions with damaged or missing files do not count."""
+        """Whether no URL waits or is taken, apart from damaged and missing partitions."""
         hosts = self.hosts_ready + self.hosts_waiting + self.hosts_busy
         urls = self.urls_disk or self.urls_queued or self.urls_taken or self.inboxes_unfolded or self.batches_pending
         return not (urls or hosts or self.rows_untold)
 
     @property
     def holdup(self) -> str:
-        """What keeps the crawl from finishing although nothing is left to do; empty if nothing does."""
+        """The reason why a crawl without work cannot finish, if any."""
         if self.counts["damaged"]:
             return (
                 "all URLs that are left wait in damaged partitions: use `scrapy frontier repair`, or restore the files "
@@ -101,7 +96,7 @@ class Survey:
 
     @property
     def waits_for_code(self) -> str:
-        """Which URLs wait for a spider that can run them, and the remedy; empty if none does."""
+        """The URLs that wait for a spider that can run them, and the remedy."""
         if not (urls := self.counts["unrunnable"]):
             return ""
         methods = [(name, urls) for name, urls in self.unrunnable.most_common() if name != DAMAGED]
@@ -115,19 +110,14 @@ class Survey:
 
     @property
     def progress(self) -> tuple[int, ...]:
-        """The monotonic counters."""
         return tuple(self.counts[name] for name in ("appended_urls", "admitted", "ended", "folded_urls"))
 
 
 async def survey(client: RedisClient, crawl: str, partitions: int) -> Survey:
-    """Sum the figures of all partitions. Changes nothing.
+    """Sum the figures of all partitions.
 
-    Cost: one command and round trip per `AT_ONCE` partitions, so that Redis answers others in between; in a cluster a
-    command for each, and another one while URLs are unrunnable. Redis needs 30 to 80 us of CPU for each partition,
-    however many hosts and URLs it has.
-
-    Raises:
-        TransientStoreError: Redis does not answer.
+    Cost: a round trip per `AT_ONCE` partitions, so that Redis serves others in between; in a cluster a command for
+    each. Redis needs 30 to 80 us of CPU for each partition.
     """
     keys = [partition_keys(crawl, partition) for partition in range(partitions)]
     seen = await _summed(client, keys)
@@ -167,7 +157,7 @@ def _add(seen: Survey, sums: PartitionSums) -> None:
 
 
 class FinishCheck:
-    """Watches for the two passes. Call `look` when this node is idle."""
+    """Makes the two passes, while this node is idle."""
 
     def __init__(
         self,
@@ -177,10 +167,7 @@ class FinishCheck:
         rules_mark: Callable[[], int] = int,
         can_run: Callable[[str], bool] = lambda _: False,
     ) -> None:
-        """`rules_mark` returns the mark of the rules in force, see `CrawlBudgets.mark`.
-
-        `can_run` returns whether this node's spider can run requests with a method.
-        """
+        """`rules_mark` returns the mark of the rules in force, `can_run` whether the spider has a method."""
         self._rules_mark = rules_mark
         self._can_run = can_run
         self._client = client
@@ -188,36 +175,33 @@ class FinishCheck:
         self._partitions = partitions
         self._key = CrawlKeys(crawl).crawl
         self._before: tuple[int, ...] | None = None
-        self._had_work: int | None = None  # a partition that was not empty at the last look
-        self.stuck_looks = 0  # consecutive looks that found nothing left but a hold-up
-        self.holdup = ""  # the hold-up that the last of them found
+        self._had_work: int | None = None
+        self.stuck_looks = 0  # consecutive looks that found only a hold-up
+        self.holdup = ""
 
     @property
     def is_near(self) -> bool:
-        """Whether the last pass has found that all is done, and another one that agrees is still to be made."""
         return self._before is not None
 
     @property
     def has_found_work(self) -> bool:
-        """Whether the last look found a partition that was not empty."""
         return self._had_work is not None
 
     async def is_announced(self, seen: Survey) -> bool:
-        """Whether a node has announced the end of the crawl as it stands now, by the rules in force."""
+        """Return whether a node has announced the end for the crawl's present state and rules."""
         if self._is_unasked(seen):
             return False
         announced = await self._client.command("HGET", self._key, "finished")
         return bool(announced == self._announcement(seen))
 
     async def take_back(self) -> None:
-        """Retract the announcement, because there are URLs again."""
         self._before = None
         await self._client.command("HDEL", self._key, "finished")
 
     async def look(self) -> bool:
-        """Make one pass. If two in a row agree that all is done, announce the end to all nodes, and return True.
+        """Make one pass. If two in a row agree that all is done, announce the end and return True.
 
-        Cost: that of a survey, or of two calls as long as the partition that was not empty the last time still is not.
+        While the partition that last had work still has some, only that one is read.
         """
         if self._had_work is not None and not await self._is_empty(self._had_work):
             await self.take_back()
@@ -234,7 +218,7 @@ class FinishCheck:
         self.holdup = seen.holdup
         if seen.holdup:
             await self.take_back()
-            # Another node holds what this one can run: that node ends, and this one takes over its partitions.
+            # Another node holds URLs that this one can run: that node ends, and this one takes over its partitions.
             is_heir = any(self._can_run(method) for method, urls in seen.unrunnable.items() if urls)
             self.stuck_looks = 0 if is_heir else self.stuck_looks + 1
             return False
@@ -252,11 +236,10 @@ class FinishCheck:
         return sums.first_with_work is None
 
     def _announcement(self, seen: Survey) -> bytes:
-        """Return the announcement of a finished crawl: its progress."""
         return b" ".join(b"%d" % count for count in seen.progress)
 
     def _is_unasked(self, seen: Survey) -> bool:
-        """Whether a partition withholds URLs by other rules than those in force; its next step asks by these."""
+        """Return whether a partition withholds URLs by outdated rules, which its next step replaces."""
         return bool(seen.asked - {self._rules_mark()})
 
     async def _starts_under_way(self) -> bool:

@@ -1,1 +1,1 @@
-"""May a taken URL be fetched, and when? (step 10): `gatekeeper` asks the other modules in turn."""
+"""Whether a taken URL may be fetched, and when (step 10); `gatekeeper` asks the other modules in turn."""

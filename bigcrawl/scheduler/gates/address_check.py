@@ -1,7 +1,7 @@
-"""Finds the address of a host, and checks that it may be asked (step 10): for pages and for robots.txt alike.
+"""Finds the address of a host and checks it (step 10), for pages and robots.txt alike.
 
-A name is looked up, and an address in a closed range is refused. If a proxy resolves names, the address is empty. Only
-a crawl that says whose it is asks public addresses.
+Closed ranges are refused. The address is empty if a proxy resolves names. A crawl without a contact asks no public
+address.
 """
 
 from __future__ import annotations
@@ -26,10 +26,10 @@ if TYPE_CHECKING:
 
 
 FAILED_LOOKUPS_KEPT = 10_000
-LOOKUP_RETRY_MS = 2_000  # after that long, a URL comes back whose name is still being looked up
-LOOKUPS_UNDER_WAY_MAX = 5_000  # on one node; further hosts wait
-LOOKUP_WAIT_MS_MAX = 600_000  # a URL whose turn comes later asks again after that long
-NO_SUCH_NAME = frozenset({"not-found", "malformed-name"})  # DNS itself says so; nothing has failed
+LOOKUP_RETRY_MS = 2_000  # while a name is being looked up
+LOOKUPS_UNDER_WAY_MAX = 5_000
+LOOKUP_WAIT_MS_MAX = 600_000
+NO_SUCH_NAME = frozenset({"not-found", "malformed-name"})  # DNS has answered, so nothing has failed
 UNIDENTIFIED_MS = 10_000  # the crawl ends meanwhile, and the URL waits for the next run
 UNIDENTIFIED = (
     "public addresses are not crawled namelessly: set BIGCRAWL_CONTACT, or USER_AGENT, to a web page or a mail address "
@@ -38,8 +38,6 @@ UNIDENTIFIED = (
 
 
 class AddressCheck:
-    """Finds a host's address, and refuses closed ones."""
-
     def __init__(
         self,
         policy: PolitenessConfig,
@@ -49,16 +47,7 @@ class AddressCheck:
         resolves_here: Callable[[str], bool],
         on_unidentified: Callable[[ConfigError], None],
     ) -> None:
-        """Make the check.
-
-        Args:
-            policy: which addresses are open, and whose crawl it is.
-            dns: what names resolve to.
-            lookups: shares look-ups among PLDs.
-            aside: the blacklist.
-            resolves_here: returns whether this node resolves a host's name, rather than a proxy.
-            on_unidentified: called when a crawl without a contact was about to ask a public address.
-        """
+        """`on_unidentified` is called when a crawl without a contact was about to ask a public address."""
         self._guard = AddressGuard(policy.allow_private_addresses, policy.allow_addresses)
         self._has_contact = bool(policy.contact)
         self._dns = dns
@@ -67,17 +56,15 @@ class AddressCheck:
         self._resolves_here = resolves_here
         self._on_unidentified = on_unidentified
         self._failed_lookups: BoundedDict[str, int] = BoundedDict(FAILED_LOOKUPS_KEPT)
-        """How many look-ups of a host had failed in a row when one of its URLs last asked."""
 
     def __repr__(self) -> str:
         return f"<AddressCheck failed_lookups={len(self._failed_lookups)}>"
 
     def proxy_resolves(self, host: str) -> bool:
-        """Whether a proxy resolves the host. An address needs no resolving, and is always checked here."""
         return not self._resolves_here(host) and literal_address(host) is None
 
     def known(self, host: str) -> str | None:
-        """The address to connect to; empty if a proxy finds it, None if it must be looked up. No I/O.
+        """Return the address to connect to; empty if a proxy finds it, None if unknown. No I/O.
 
         Raises:
             Closed: the address is refused.
@@ -92,7 +79,7 @@ class AddressCheck:
         """Look up and check the host's addresses. Return the one to connect to; empty if a proxy finds it.
 
         Raises:
-            Closed: the address is refused or blacklisted, there is none, or it is not yet the host's turn.
+            Closed: the address is refused, blacklisted or missing, or the host's turn is later.
         """
         if self._aside.blacklist.of_host(host):
             raise Closed(is_aside=True)
@@ -108,7 +95,7 @@ class AddressCheck:
         return self._checked(found)
 
     async def _take_turn(self, host: str) -> None:
-        """Wait for the host's turn to be looked up, unless its addresses are known or being looked up already."""
+        """Wait for the host's turn, unless its addresses are known or being looked up."""
         if self._dns.knows(host) or self._dns.asking_ms(host) is not None:
             return
         if self._dns.under_way >= LOOKUPS_UNDER_WAY_MAX:
@@ -117,9 +104,9 @@ class AddressCheck:
             raise Closed(retry_ms=min(wait_ms, LOOKUP_WAIT_MS_MAX))
 
     async def _looked_up(self, host: str) -> list[str]:
-        """The host's addresses. The wait is short; the look-up goes on without the URL that asked for it.
+        """Return the host's addresses. The wait is short, and the look-up continues without the URL.
 
-        Otherwise hosts with silent name servers would fill the node, for ten seconds each.
+        Otherwise hosts with silent name servers would fill the node.
         """
         if (self._dns.asking_ms(host) or 0) >= WAIT_MS_MAX:
             raise Closed(retry_ms=LOOKUP_RETRY_MS)
@@ -130,7 +117,7 @@ class AddressCheck:
             raise Closed(retry_ms=LOOKUP_RETRY_MS) from None
 
     def _after_failed_lookup(self, host: str, error: DnsError) -> Closed:
-        """End the URL if DNS says that there is no such name. If DNS is silent, the host has failed, once."""
+        """End the URL if DNS denies the name. A silent DNS counts as one failure of the host."""
         if error.reason in NO_SUCH_NAME:
             return Closed(reason="unresolved")
         is_news = self._failed_lookups.get(host, 0) != error.failures
@@ -147,7 +134,6 @@ class AddressCheck:
         return found[0]
 
     def _identify(self) -> None:
-        """Ask neither a public address nor a proxy, which may ask one, for a crawl that does not say whose it is."""
         if not self._has_contact:
             self._on_unidentified(ConfigError(UNIDENTIFIED))
             raise Closed(retry_ms=UNIDENTIFIED_MS)

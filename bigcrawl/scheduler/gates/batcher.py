@@ -1,8 +1,6 @@
-"""Questions of many tasks, asked in batches.
+"""Batches the questions of many tasks: thirty cost as much as one.
 
-A round trip, or a turn of a thread, costs the same for one question as for thirty. A question that comes while a batch
-is under way waits for its end, and goes with all others that have come meanwhile. When none is under way it goes at
-once.
+Questions during a batch form the next one.
 """
 
 from __future__ import annotations
@@ -20,10 +18,8 @@ TOGETHER_MAX: Final = 512
 
 
 class Batcher(Generic[Question, Answer]):
-    """Asks the questions of many tasks."""
-
     def __init__(self, ask_all: Callable[[list[Question]], Awaitable[Sequence[Answer | Exception]]]) -> None:
-        """`ask_all` answers questions, in their order. An answer that is an exception is raised by that `ask`."""
+        """`ask_all` answers questions in order. An answer that is an exception is raised by its `ask`."""
         self._ask_all = ask_all
         self._waiting: list[tuple[Question, asyncio.Future[Answer]]] = []
         self._asker: asyncio.Task[None] | None = None
@@ -32,7 +28,6 @@ class Batcher(Generic[Question, Answer]):
         return f"<Batcher waiting={len(self._waiting)}>"
 
     async def ask(self, question: Question) -> Answer:
-        """Return the answer. An error of the whole batch is raised for each of its questions."""
         loop = asyncio.get_running_loop()
         answer: asyncio.Future[Answer] = loop.create_future()
         self._waiting.append((question, answer))
@@ -55,7 +50,7 @@ class Batcher(Generic[Question, Answer]):
                 raise
             for (_, answer), found in zip(asked, answers, strict=True):
                 if answer.done():
-                    continue  # the caller was cancelled
+                    continue
                 if isinstance(found, Exception):
                     answer.set_exception(found)
                 else:

@@ -1,19 +1,15 @@
-"""What a gate answers to a URL that may not pass now (step 10)."""
+"""The answer of a gate to a URL that cannot pass now (step 10)."""
 
 from __future__ import annotations
 
-WAIT_MS_MAX = 1_000  # a URL that must wait longer, for a start, a turn or a name, goes back to its queue
+WAIT_MS_MAX = 1_000
 
 
 class Closed(Exception):  # noqa: N818 - an answer, not an error
-    """The URL may not pass: never (`reason`, `error`), for `retry_ms`, or while the blacklist covers it (`is_aside`).
+    """The URL cannot pass: never (`reason`, `error`), for `retry_ms`, or while the blacklist covers it (`is_aside`).
 
-    With both a reason and `is_aside`, a seed waits for other settings, and any other URL ends.
-
-    Attributes:
-        failure: which part of its host has failed; empty if none.
-        about: what is wrong with its address, for the log.
-        error: why it could not be asked for, if that says nothing of its host; it fails with this very exception.
+    With both a reason and `is_aside`, a seed waits for other settings, and any other URL ends. `failure` is the part of
+    its host that failed. `error` says nothing of the host; the URL fails with it.
     """
 
     def __init__(

@@ -1,8 +1,7 @@
-"""How long hosts rest, and servers are left alone, as budgets grow (steps 10 and 12).
+"""Delays of hosts and servers that shrink as budgets grow (steps 10 and 12).
 
-If a host with a large budget rested as long as any other, its URLs would come into memory faster than they leave. So
-its delay shrinks as its budget grows, down to a floor. A server's delay shrinks with the mean budget of the PLDs that
-were met on it; each counts once, however many hosts it has there. By default there are no floors, and nothing is
+With one delay for all, URLs of hosts with large budgets would enter memory faster than they leave. So delays shrink
+down to a floor, a server's by the mean budget of the PLDs met on it. By default floors are unset, and nothing is
 scaled. A delay from robots.txt is never scaled. Delays set by hand override both. Source: IRLbot §6.1.
 """
 
@@ -20,22 +19,20 @@ if TYPE_CHECKING:
     from bigcrawl.config import Config
 
 HOSTS_KEPT = 100_000
-"""Hosts whose budgets a node remembers, some 10 MB. A forgotten host rests for the whole delay."""
+"""Some 10 MB. A forgotten host rests for the whole delay."""
 
 SERVERS_KEPT = 10_000
-PLDS_OF_A_SERVER = 64  # those met last; their mean is good enough
+PLDS_OF_A_SERVER = 64  # the last ones met give a good enough mean
 
 
 class Paces:
-    """The delays of hosts and servers, by their budgets as far as they are known."""
-
     def __init__(self, config: Config, pld_of: Callable[[str], str] = str) -> None:
         self._pld_of = pld_of
         self._policy = config.politeness
         self._base = config.budget.base
         self._budgets: BoundedDict[str, int] = BoundedDict(HOSTS_KEPT)
         self._met: BoundedDict[str, BoundedDict[str, int]] = BoundedDict(SERVERS_KEPT)
-        self.delays = DelayBook({}, str)  # set by hand
+        self.delays = DelayBook({}, str)
         self.are_scaled = (
             self._policy.host_delay_min_ms < self._policy.host_delay_ms
             or self._policy.server_delay_min_ms < self._policy.server_delay_ms
@@ -47,11 +44,9 @@ class Paces:
 
     @property
     def differ(self) -> bool:
-        """Whether hosts rest for different times."""
         return self.are_scaled or len(self.delays) > 0
 
     def set_by_hand(self, delays: DelayBook) -> None:
-        """Use these delays from now on."""
         self.delays = delays
 
     def note(self, budgets: Mapping[str, int]) -> None:
@@ -60,7 +55,7 @@ class Paces:
             self._budgets.remember(host, budget)
 
     def host_delay_ms(self, host: str) -> int:
-        """The shortest rest of a host. Its robots.txt may ask for more."""
+        """Return the shortest rest of a host; robots.txt may ask for more."""
         policy = self._policy
         if len(self.delays) and (by_hand_ms := self.delays.of_host(host).delay_ms) is not None:
             return by_hand_ms
@@ -69,7 +64,7 @@ class Paces:
         )
 
     def meet(self, address: str, host: str) -> int:
-        """Note that a host was met on a server. Return the gap before a fetch of it there, in ms."""
+        """Record a host of a server. Return the gap before its fetch there."""
         policy = self._policy
         if policy.server_delay_min_ms >= policy.server_delay_ms:
             return policy.server_delay_ms

@@ -1,8 +1,7 @@
-"""DNS answers that the nodes of a crawl share through Redis (step 10): what one has looked up, the others use.
+"""DNS answers that the nodes of a crawl share through Redis (step 10).
 
-Redis keeps answers in a fixed number of cells. The hash of a name says which cell is its own; an answer replaces that
-of another name in the same cell, and Redis drops it at the end of its TTL. So the space is bounded and nobody counts.
-Questions and new answers travel together: all that come up in one turn of the event loop, or during a round trip.
+The hash of a name selects one of a fixed number of cells, where an answer replaces the previous one until its TTL ends.
+Questions and new answers share round trips.
 """
 
 from __future__ import annotations
@@ -26,13 +25,11 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 FORMAT = "1"
-PATIENCE_S = 1.0  # after that long the name is looked up here
-UNSENT_MAX = 10_000  # answers that wait for Redis; further ones are not shared
+PATIENCE_S = 1.0
+UNSENT_MAX = 10_000  # further ones are not shared
 
 
 class SharedAnswers:
-    """The `AnswerStore` that the nodes of a crawl share."""
-
     def __init__(self, client: RedisClient, keys: CrawlKeys, cells: int) -> None:
         """Share up to `cells` answers; the number is the same on all nodes."""
         self._client = client
@@ -42,13 +39,12 @@ class SharedAnswers:
         self._unsent: dict[str, DnsAnswer] = {}
         self._talk: asyncio.Task[None] | None = None
         self.found = 0
-        """How many questions Redis has answered."""
 
     def __repr__(self) -> str:
         return f"<SharedAnswers asked={len(self._asked)} unsent={len(self._unsent)} found={self.found}>"
 
     async def get(self, host: str) -> DnsAnswer | None:
-        """The answer that another node has shared, if there is one; raises nothing."""
+        """Return the answer that another node has shared, if any; raise nothing."""
         asked = self._asked.get(host)
         if asked is None:
             asked = self._asked[host] = asyncio.get_running_loop().create_future()
@@ -65,7 +61,6 @@ class SharedAnswers:
             self._begin()
 
     async def close(self) -> None:
-        """Stop. Questions under way are answered with None."""
         if self._talk is not None:
             self._talk.cancel()
             await asyncio.gather(self._talk, return_exceptions=True)
@@ -78,7 +73,7 @@ class SharedAnswers:
 
     async def _run(self) -> None:
         while self._asked or self._unsent:
-            await asyncio.sleep(0)  # more may come up in the same turn of the loop
+            await asyncio.sleep(0)
             asked, self._asked = self._asked, {}
             shared, self._unsent = self._unsent, {}
             found: dict[str, DnsAnswer] = {}
@@ -111,7 +106,7 @@ class SharedAnswers:
 
 
 def _read(host: str, packed: Any, left_ms: int) -> DnsAnswer | None:
-    """The answer in a cell; None if it is empty, cannot be read, or holds another host's."""
+    """Return the answer in a cell; None if it is empty, unreadable or another host's."""
     if not isinstance(packed, bytes) or left_ms <= 0:
         return None
     try:

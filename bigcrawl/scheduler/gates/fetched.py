@@ -1,5 +1,3 @@
-"""A fetch of robots.txt, or of a URL's head, and what came of it (step 10)."""
-
 from __future__ import annotations
 
 from dataclasses import dataclass
@@ -13,12 +11,12 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Fetched:
-    """What came of one fetch; the status is None if there was no answer."""
+    """The status is None without an answer."""
 
     status: int | None
     body: bytes = b""
     location: str = ""
-    """Where it leads, as a canonical URL; empty: nowhere."""
+    """A redirect's target as a canonical URL; empty without one."""
 
     cache_control: str = ""
     age: str = ""
@@ -30,10 +28,10 @@ class Fetched:
 
 
 class Fetch(Protocol):
-    """Fetches one URL through Scrapy's downloader, and keeps `gaps`. It follows no redirects and does not retry.
+    """Fetches one URL through Scrapy's downloader, keeping `gaps`, without redirects or retries.
 
-    It connects as the request in the body `like` would. It raises only `Closed`: this node may not fetch, had to give
-    up, or fails by itself.
+    It connects like the request in the body `like`. It raises only `Closed`: this node must not fetch, gave up, or
+    failed itself.
     """
 
     async def __call__(
@@ -42,7 +40,7 @@ class Fetch(Protocol):
 
 
 def asked_rest_ms(fetched: Fetched, now_ms: int, longest_ms: int) -> int:
-    """How long the server asks to be left alone, at most `longest_ms`; 0 if it does not ask."""
+    """Return the rest that the server asks for, at most `longest_ms`; 0 for none."""
     if fetched.status not in OVERLOADED or not fetched.retry_after or not longest_ms:
         return 0
     return retry_after_ms(fetched.retry_after, fetched.date, now_ms, longest_ms)

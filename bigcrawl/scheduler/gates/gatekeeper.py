@@ -1,17 +1,17 @@
-"""May this URL be fetched, and when? (step 10): the questions about a taken URL, in their order.
+"""Decides whether and when a taken URL may be fetched (step 10), by these checks.
 
-    0 blacklist  covered: the URL goes back to disk for as long as it is; at 3 the same for a covered address
-      elsewhere  fetched by the crawler from which the crawl was imported: the URL ends
-    1 rules      unknown: robots.txt is fetched in the URL's place, and the URL returns to its queue
-    2 allowed?   forbidden: the URL ends, is counted, and its host's URLs in Redis are swept
-      head       to be asked for: a HEAD is sent in the URL's place, and the URL returns to its queue, or ends
-    3 address    refused, or no such name: the URL ends, and its host's URLs in Redis too; unknown: tried again later;
-                 another crawl has the host: the URL returns
-    4 gates      its spaces and its server grant a start; if that is far ahead, the URL returns until then
-    5 due        it waits here, at most a second, so that a host that must wait holds no fetch slot; if no gate has
-                 granted its start, the last `EARLY_MS` in the downloader, so that the way there costs its host nothing
+0 blacklist  covered: the URL goes back to disk for as long as it is; at 3 the same for a covered address
+  elsewhere  fetched by the crawler from which the crawl was imported: the URL ends
+1 rules      unknown: robots.txt is fetched in the URL's place, and the URL returns to its queue
+2 allowed?   forbidden: the URL ends, is counted, and its host's URLs in Redis are swept
+  head       to be asked for: a HEAD is sent in the URL's place, and the URL returns to its queue, or ends
+3 address    refused, or no such name: the URL ends, and its host's URLs in Redis too; unknown: tried again later;
+             another crawl has the host: the URL returns
+4 gates      its spaces and its server grant a start; if that is far ahead, the URL returns until then
+5 due        it waits here, at most a second, so that a host that must wait holds no fetch slot; if no gate has
+             granted its start, the last `EARLY_MS` in the downloader, so that the way there costs its host nothing
 
-Most URLs need to wait for none of these: then a decision is a few dictionary look-ups.
+Most URLs wait for none of these.
 """
 
 from __future__ import annotations
@@ -29,14 +29,10 @@ from bigcrawl.scheduler.records.outcomes import OWN_ERROR
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Coroutine
 
-    from bigcrawl.clock import Clock
     from bigcrawl.scheduler.crawl.fetched_elsewhere import FetchedElsewhere
-    from bigcrawl.scheduler.gates.address_check import AddressCheck
-    from bigcrawl.scheduler.gates.passages import Passages
     from bigcrawl.scheduler.gates.robots import Robots
     from bigcrawl.scheduler.gates.robots_rules import KnownRules
-    from bigcrawl.scheduler.gates.robots_starts import HeadFirst
-    from bigcrawl.scheduler.gates.shared_hosts import SharedHosts
+    from bigcrawl.scheduler.gates.starts import HeadFirst, Starts
     from bigcrawl.scheduler.gates.ways_out import Outlet, SetsAside, Sweeps
     from bigcrawl.scheduler.records.held import HeldUrl
 
@@ -44,53 +40,46 @@ logger = logging.getLogger(__name__)
 
 EARLY_MS = 5
 STORE_RETRY_MS = 1_000
-FAILURES_MAX = 3  # of deciding about a URL, by errors that nobody foresaw
+FAILURES_MAX = 3
 FAILURES_KEPT = 1_000
 
 
 class Gatekeeper:
-    """Asks these questions. Each URL goes to one of the outlet's methods, now or later, or is set aside."""
+    """Makes the checks. Each URL goes to a method of the outlet, now or later, or is set aside."""
 
     def __init__(
         self,
+        starts: Starts,
         robots: Robots,
-        addresses: AddressCheck,
-        passages: Passages,
-        clock: Clock,
-        outlet: Outlet,
-        sweeper: Sweeps,
-        before_robots: Callable[[], Awaitable[None]],
-        aside: SetsAside,
-        shared_hosts: SharedHosts,
-        elsewhere: FetchedElsewhere,
         heads: HeadFirst,
+        elsewhere: FetchedElsewhere,
+        outlet: Outlet,
+        aside: SetsAside,
+        sweeper: Sweeps,
     ) -> None:
-        """Take those that answer, and the ways out. `before_robots` waits until a robots.txt may be fetched."""
-        self._aside = aside
-        self._shared_hosts = shared_hosts
-        self._elsewhere = elsewhere
-        self._heads = heads
+        self._starts = starts
+        self._known_address = starts.known_address
+        self._clock = starts.clock
         self._robots = robots
-        self._before_robots = before_robots
-        self._addresses = addresses
-        self._passages = passages
-        self._clock = clock
+        self._heads = heads
+        self._elsewhere = elsewhere
         self._outlet = outlet
+        self._aside = aside
         self._sweeper = sweeper
         self._tasks: set[asyncio.Task[None]] = set()
         self._has_warned = False
-        self._failures: dict[int, int] = {}  # by the URL's key
+        self._failures: dict[int, int] = {}
+        self.forbidden = 0
 
     def __repr__(self) -> str:
         return f"<Gatekeeper tasks={len(self._tasks)}>"
 
     @property
     def waiting(self) -> int:
-        """URLs that are not decided yet, or wait until they are due."""
         return len(self._tasks)
 
     def offer(self, held: HeldUrl) -> None:
-        """Decide about a URL that was just taken from its back queue; raises nothing."""
+        """Decide about a newly taken URL; raise nothing."""
         try:
             self._offer(held)
         except Exception:
@@ -121,14 +110,6 @@ class Gatekeeper:
         held.note_address(address)
         self._pace(held)
 
-    def _known_address(self, host: str) -> str | None:
-        """The host's address if its fetch needs no answer from outside this process, else None. Raises as `known`."""
-        if self._shared_hosts.are_kept or self._passages.spaces.are_kept:
-            return None
-        if self._passages.servers_have_gates and not self._addresses.proxy_resolves(host):
-            return None
-        return self._addresses.known(host)
-
     async def close(self) -> None:
         """Stop all decisions. Their URLs stay taken until the node returns them."""
         tasks = list(self._tasks)
@@ -142,11 +123,8 @@ class Gatekeeper:
             return
         known = self._robots.known(held.authority) or await self._robots.stored(held)
         if known is None:
-            await self._before_robots()
-            await self._hold_host(held)
-            if held.stage is not Stage.WAITING:
-                return  # it was given back meanwhile, because the node stops
-            held.begin_robots_fetch()
+            if not await self._starts.begin_instead(held):
+                return
             rest_ms = await self._robots.fetch(held)
             held.note_host_report(self._robots.host_report(held.authority))
             if held.has_errback and held.robots_failure:
@@ -158,21 +136,12 @@ class Gatekeeper:
         elif self._heads.is_due(held):
             await self._ask_head(held)
         else:
-            held.note_address(await self._addresses.find(held.host))
-            await self._hold_host(held)
-            lines, grant = self._passages.lines(held.address, held.host, held.url), f"{held.partition}:{held.seq}"
-            passage = await self._passages.passage(lines, held.due_ms, grant, held.passage)
-            held.grant_start(passage, lines.gaps)
-            await asyncio.sleep(max(0, held.due_ms - self._clock.monotonic_ms()) / 1000)
+            await self._starts.grant(held)
             self._outlet.admit(held)
 
     async def _ask_head(self, held: HeldUrl) -> None:
-        """Ask the URL by HEAD. It ends, or returns to its queue and is fetched in its next turn."""
-        await self._before_robots()
-        await self._hold_host(held)
-        if held.stage is not Stage.WAITING:
-            return  # it was given back meanwhile, because the node stops
-        held.begin_robots_fetch()
+        if not await self._starts.begin_instead(held):
+            return
         rule = await self._heads.ask(held)
         rest_ms = max(self._robots.rest_ms(held.authority), held.retry_after_ms)
         held.note_asked(rest_ms)
@@ -181,25 +150,21 @@ class Gatekeeper:
         else:
             self._outlet.give_back(held, rest_ms, "heads")
 
-    async def _hold_host(self, held: HeldUrl) -> None:
-        """If there are other crawls, hold the host for this fetch, but not before it is due."""
-        if self._shared_hosts.are_kept:
-            await asyncio.sleep(max(0, held.due_ms - self._clock.monotonic_ms()) / 1000)
-            await self._shared_hosts.hold(held)
-
     def _end_if_forbidden(self, held: HeldUrl, known: KnownRules) -> bool:
-        """End a URL that the rules forbid, and sweep its host. Return whether it has ended."""
+        """End a forbidden URL and sweep its host. Return whether it has ended."""
         if known.rules.is_allowed(held.url):
-            held.note_crawl_delay(known.rules.crawl_delay_ms)
+            if held.crawl_delay_ms != known.rules.crawl_delay_ms:
+                held.note_crawl_delay(known.rules.crawl_delay_ms)
             return False
         if known.reason == "unreachable":
             self._end_all(held, "unreachable")
         else:
+            self.forbidden += 1
             self._end_all(held, "forbidden", known.rules.forbidding_line(held.url))
         return True
 
     def _end_all(self, held: HeldUrl, reason: str, rule: str = "") -> None:
-        """End the URL, and those of its host's URLs in Redis that end for the same reason."""
+        """End the URL, and its host's URLs in Redis that share the reason."""
         self._outlet.give_up(held, reason, rule)
         if self._sweeper.is_due(held.host):
             self._start(self._sweeper.sweep(held.partition, held.host, reason))
@@ -215,14 +180,13 @@ class Gatekeeper:
             self._aside.put(held)
         elif closed.reason:
             self._end_all(held, closed.reason)
-        elif closed.failure and held.has_errback:  # only a look-up can fail here
+        elif closed.failure and held.has_errback:
             self._outlet.fail(held, "error:dns")
         else:
             held.note_host_report(closed.failure)
             self._give_back_asked(held, closed.retry_ms)
 
     def _warn_closed(self, held: HeldUrl, closed: Closed) -> None:
-        """Log the first as a warning, later ones at DEBUG."""
         logger.log(
             logging.DEBUG if self._has_warned else logging.WARNING,
             "the seed %(url)s is not fetched: %(about)s. It waits until BIGCRAWL_ALLOW_PRIVATE_ADDRESSES = True opens "
@@ -262,7 +226,7 @@ class Gatekeeper:
             self._note_failure(held)
 
     def _note_failure(self, held: HeldUrl) -> None:
-        """Give back a URL that could not be decided because of an error; after some, set it aside."""
+        """Give back a URL after an unexpected error; after some, set it aside."""
         failures = self._failures.pop(held.fields.key, 0) + 1
         if failures >= FAILURES_MAX and held.stage is Stage.WAITING:
             self._aside.put_unrunnable(held, f"deciding about it failed {failures} times")

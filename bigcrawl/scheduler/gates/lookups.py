@@ -1,6 +1,6 @@
 """Shares the node's DNS look-ups among PLDs by their budgets (step 10). Source: IRLbot §1.2 b.
 
-A PLD's budget is in its partition's files. It is read only when the PLD has used up the share that every PLD has.
+A budget is on disk, so it is read only when a PLD has used up the share that every PLD has.
 """
 
 from __future__ import annotations
@@ -16,19 +16,16 @@ if TYPE_CHECKING:
 
     from bigcrawl.clock import Clock
     from bigcrawl.config import Config
-    from bigcrawl.scheduler.budgets.wildcard_dns import WildcardDns
 
 
 class Lookups:
-    """The turns of pay-level domains to be looked up. Without budgets there is no limit."""
-
     def __init__(
         self,
         config: Config,
         clock: Clock,
         pld_of: Callable[[str], str],
         budget_of: Callable[[str], Awaitable[int]],
-        wildcards: WildcardDns | None = None,
+        note_look_up: Callable[[str], None] | None = None,
     ) -> None:
         names = 0 if config.budget.policy == NO_POLICY else config.dns.pld_names
         self._pace = LookupPace(names) if names else None
@@ -36,17 +33,17 @@ class Lookups:
         self._clock = clock
         self._pld_of = pld_of
         self._budget_of = budget_of
-        self._wildcards = wildcards
+        self._note_look_up = note_look_up
 
     def __repr__(self) -> str:
         return f"<Lookups {self._pace!r}>"
 
     async def take_turn(self, host: str) -> int:
-        """Count a look-up of the host and return 0 if its PLD may have one now; else how many ms it must wait."""
+        """Count a look-up and return 0 if the PLD may have one now; else the wait in ms."""
         pld = self._pld_of(host)
         wait_ms = await self._take_turn(pld, host)
-        if not wait_ms and self._wildcards is not None:
-            self._wildcards.note(pld)
+        if not wait_ms and self._note_look_up is not None:
+            self._note_look_up(pld)
         return wait_ms
 
     async def _take_turn(self, pld: str, host: str) -> int:

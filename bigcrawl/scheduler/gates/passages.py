@@ -1,8 +1,7 @@
-"""When a fetch may pass its gates (step 10): for pages and for robots.txt alike.
+"""When a fetch may pass its gates (step 10), for pages and robots.txt alike.
 
-A fetch passes the gates of the spaces that its host shares with others, then the gate of its server (`start_gates`).
-There is no server's gate if a proxy resolves the host's name. A fetch that is sent away until its turn keeps the starts
-that other gates have granted it.
+First come the gates of its host's spaces, then its server's (`start_gates`), unless a proxy resolves the name. A fetch
+sent away until its turn keeps the starts that other gates granted.
 """
 
 from __future__ import annotations
@@ -31,13 +30,6 @@ TURNS_KEPT = 100_000
 
 
 class Passages:
-    """Asks the gates, and keeps what they have granted to fetches that must come back.
-
-    Attributes:
-        spaces: the spaces that hosts share.
-        servers_have_gates: whether the settings give servers gates at all.
-    """
-
     def __init__(
         self,
         node: str,
@@ -48,23 +40,12 @@ class Passages:
         crawl: str,
         kept_ms: Callable[[], int] = lambda: 0,
     ) -> None:
-        """Make the passages.
-
-        Args:
-            node: the name of this node, unique among the nodes of all crawls.
-            client: of the crawl's Redis.
-            clock: the node's.
-            paces: the gaps between fetches.
-            spaces: the spaces that hosts share.
-            crawl: the name of the crawl that these spaces belong to.
-            kept_ms: returns the longest delay of other crawls.
-        """
+        """`kept_ms` returns the longest delay of other crawls."""
         self._clock = clock
         self._paces = paces
         self._keys = CrawlKeys(crawl)
         self._gates = Gates(node, client, clock, kept_ms)
         self._turns: BoundedDict[str, Start] = BoundedDict(TURNS_KEPT)
-        """By grant: the last start of each fetch that a gate has sent away."""
         self.spaces = spaces
         self.servers_have_gates = paces.servers_have_gaps
 
@@ -72,37 +53,32 @@ class Passages:
         return f"<Passages turns={len(self._turns)}>"
 
     def lines(self, address: str, host: str, url: str) -> Lines:
-        """The gates before a fetch of a URL: those of its spaces, and its server's unless the address is empty."""
+        """Return the gates of the URL's spaces, and its server's unless the address is empty."""
         spaces = self.spaces.of(host, url) if self.spaces.are_kept else ()
         gap_ms = self._paces.meet(server_of(address), host) if address else 0
         return Lines(Line(self._keys.space, spaces), of_server(address, gap_ms))
 
     async def passage(self, lines: Lines, due_ms: int, grant: str, before: Passage = UNASKED) -> Passage:
-        """Wait for a grant if it is near, and return when the fetch may start, which is soon.
+        """Wait for a near grant, and return when the fetch may start.
 
-        Args:
-            lines: the gates.
-            due_ms: when the host may be fetched, on the monotonic clock.
-            grant: a name for the fetch; one that is sent away comes back under the same name.
-            before: the starts that this fetch has missed, if any.
+        A fetch that is sent away must come back under the same `grant`. `before` has the starts that it missed.
 
         Raises:
-            Closed: its turn is far ahead; says how long.
-            TransientStoreError: Redis is away.
+            Closed: its turn is far ahead.
         """
         name = f"{grant} in its spaces"
         with self._kept(grant, before.of_server):
             in_spaces = await self._start(lines.of_spaces, due_ms, name, before.of_spaces)
         with self._kept(name, in_spaces):
             at_server = await self._start(lines.of_server, in_spaces.at_ms, grant, before.of_server)
-        if at_server.at_ms > in_spaces.until_ms:  # it would be late there: ask for another start
+        if at_server.at_ms > in_spaces.until_ms:  # too late for the spaces' start: ask for another
             with self._kept(grant, at_server):
                 in_spaces = await self._start(lines.of_spaces, at_server.at_ms, name, in_spaces)
         return Passage(in_spaces, at_server)
 
     @contextmanager
     def _kept(self, grant: str, start: Start) -> Iterator[None]:
-        """If the fetch is sent away, keep this start, which other gates have granted, until it comes back."""
+        """Keep a granted start of a fetch that is sent away."""
         try:
             yield
         except Closed:

@@ -1,7 +1,7 @@
-"""Which names a proxy resolves: all of them if a setting says so, or those that the environment sends through one.
+"""Finds the names that a proxy resolves: all by a setting, or some by the environment.
 
-Scrapy's HttpProxyMiddleware obeys `http_proxy`, `https_proxy` and `no_proxy`. A proxy resolves a host's name only if
-both schemes go through one. The address of a host that is asked directly, even for one scheme only, must be known here.
+Scrapy's HttpProxyMiddleware obeys `http_proxy`, `https_proxy` and `no_proxy`. A name is a proxy's only if both schemes
+use one; otherwise its address must be known here.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def local_names(config: DnsConfig) -> Callable[[str], bool]:
-    """Return a function that says whether this node resolves a host's name."""
+    """Return a predicate for the hosts whose names this node resolves."""
     if config.is_proxys:
         return _none
     is_set = config.obeys_environment and {"http", "https"} <= getproxies().keys()

@@ -1,7 +1,7 @@
 """Robots rules of authorities: fetched before a host's first page, and kept for all nodes (step 10).
 
-A robots.txt is fetched in the place of a taken URL, which goes back to its queue for the host's delay. So this fetch is
-as polite as that of a page: the host is busy meanwhile, and nobody else asks for the same file.
+A robots.txt is fetched in place of a taken URL, which returns to its queue for the host's delay. So this fetch is as
+polite as a page's, and no other node asks for the same file meanwhile.
 
     known, not expired   -> used
     in the host record   -> used: another node or an earlier run has fetched it
@@ -14,8 +14,6 @@ as polite as that of a page: the host is busy meanwhile, and nobody else asks fo
                                like any other, and its URLs wait
         the same, host well    only this authority is out of reach (https where there is only http): after `ALONE_MAX`
                                more tries its URLs end as unreachable
-
-`robots_redirects` fetches the file; `robots_rules` remembers rules in memory, `robots_store` on disk.
 """
 
 from __future__ import annotations
@@ -55,28 +53,25 @@ if TYPE_CHECKING:
     from bigcrawl.scheduler.gates.delays import Paces
     from bigcrawl.scheduler.gates.robots_redirects import RobotsRedirects
     from bigcrawl.scheduler.gates.robots_rules import KnownRules
-    from bigcrawl.scheduler.gates.robots_starts import RobotsStarts
+    from bigcrawl.scheduler.gates.starts import Starts
     from bigcrawl.scheduler.records.held import HeldUrl
 
 
-STALE_MS = 7 * 86_400_000  # the host record keeps rules so much longer, in case the server fails then
-ALONE_MAX = 2  # failures in a row while its host is well, before an authority counts as out of reach
+STALE_MS = 7 * 86_400_000
+ALONE_MAX = 2
 
 
 class Robots:
-    """The robots rules of a node, and where it gets them."""
-
     def __init__(
         self,
         config: Config,
         client: RedisClient,
         clock: Clock,
-        starts: RobotsStarts,
+        starts: Starts,
         redirects: RobotsRedirects,
         paces: Paces,
         host_fails: Callable[[str], bool],
     ) -> None:
-        """`redirects` fetches the files; `host_fails` says whether a host failed when it was last asked."""
         self._crawl = config.crawl.name
         self._policy = config.politeness
         self._records_max = max(8, config.frontier.host_records // config.crawl.partitions)
@@ -94,39 +89,40 @@ class Robots:
         self._rules = RememberedRules(clock)
         self._under_way: set[str] = set()
         self._tell_sitemaps: Callable[[str, list[str]], Awaitable[None]] = _to_nobody
+        self._tell_read: Callable[[HeldUrl, bytes], Awaitable[None]] = _to_nobody
 
     def __repr__(self) -> str:
         return f"<Robots rules={len(self._rules)} under_way={len(self._under_way)} fetched={self.fetched}>"
 
     @property
     def fetched(self) -> int:
-        """Fetches so far; each redirect counts."""
         return self._redirects.fetched
 
     @property
     def answered(self) -> int:
-        """Those of them that got an answer."""
         return self._redirects.answered
 
     @property
     def fetch_times(self) -> Histogram:
-        """How long they took."""
         return self._redirects.times
 
     def tell_sitemaps_to(self, tell: Callable[[str, list[str]], Awaitable[None]]) -> None:
-        """Have `tell` called with the URL of a robots.txt and the URLs of its sitemaps, before its rules are kept."""
+        """Have `tell` called with a robots.txt URL and its sitemaps' URLs, before the rules are kept."""
         self._tell_sitemaps = tell
 
+    def tell_read_to(self, tell: Callable[[HeldUrl, bytes], Awaitable[None]]) -> None:
+        """Have `tell` called with each answer's body, and the URL for which it was asked."""
+        self._tell_read = tell
+
     def known(self, authority: str) -> KnownRules | None:
-        """The rules if they are in memory and have not expired; no I/O."""
         if not self._policy.obey_robots:
             return IGNORED
         return self._rules.unexpired(authority)
 
     async def stored(self, held: HeldUrl) -> KnownRules | None:
-        """Rules that another node or an earlier run left in the host record; expired ones are kept as a last copy."""
+        """Return rules from the host record or the shelf. Expired ones are kept as a last copy."""
         if held.authority in self._rules:
-            return None  # they are in memory and expired: the host record has nothing newer
+            return None  # the host record has nothing newer
         key = partition_keys(self._crawl, held.partition).host + held.host
         value = await self._records.ask(("HGET", key, _field(held.authority)))
         try:
@@ -140,14 +136,10 @@ class Robots:
         return known if left_ms > 0 else None
 
     async def fetch(self, held: HeldUrl) -> int:
-        """Fetch and keep the rules of the held URL's authority; its host is busy with that URL.
-
-        Returns:
-            How long the host must rest now, in ms.
+        """Fetch and keep the rules of the URL's authority. Return its host's rest in ms.
 
         Raises:
             Closed: the address is refused or unknown, or the server's gate opens later.
-            TransientStoreError: Redis is away.
         """
         if held.authority in self._under_way:
             return self._policy.host_delay_ms
@@ -163,7 +155,8 @@ class Robots:
         if held.stage is Stage.ENDED:
             raise Closed(retry_ms=0)  # another node has its host by now
         fetched = await self._redirects.fetch(url, held.host, gaps, held.fields.body)
-        held.note_retry_after(asked_rest_ms(fetched, self._clock.now_ms(), self._policy.retry_after_max_ms))
+        if fetched.status is not None:
+            await self._tell_read(held, fetched.body)
         earlier = self._rules.get(held.authority)
         attempts = (earlier.attempts if earlier else 0) + 1
         least_ms = self._policy.robots_kept_min_ms
@@ -175,8 +168,9 @@ class Robots:
             jitter=random.random(),
             expires_in_ms=kept_ms(fetched.cache_control, fetched.age, least_ms=least_ms),
         )
+        asked_ms = asked_rest_ms(fetched, self._clock.now_ms(), self._policy.retry_after_max_ms)
+        held.note_answer(asked_ms, fetched.failure if verdict.reason == "unreachable" else "")
         if verdict.reason == "unreachable":
-            held.note_robots_failure(fetched.failure)
             if earlier is None or earlier.reason == "unreachable":
                 return self._keep_unreachable(held, verdict, earlier, attempts)
             verdict = Verdict(earlier.rules, verdict.expires_in_ms, earlier.reason)
@@ -194,7 +188,7 @@ class Robots:
             await self._tell_sitemaps(robots, list(dict.fromkeys(url for url in urls if url is not None)))
 
     def _keep_unreachable(self, held: HeldUrl, verdict: Verdict, earlier: KnownRules | None, attempts: int) -> int:
-        """Let the host back off, with all its URLs. If only this authority fails, close it for a while instead."""
+        """Let the host back off. If only this authority fails, close it alone for a while."""
         is_alone = earlier is not None and not self._host_fails(held.host)
         alone = earlier.alone + 1 if earlier is not None and is_alone else 0
         closed_ms = verdict.expires_in_ms if alone >= ALONE_MAX else 0
@@ -202,12 +196,11 @@ class Robots:
         return self._policy.host_delay_ms
 
     def host_report(self, authority: str) -> str:
-        """What the last fetch of the authority's rules says of its host: that it answers, or why it failed."""
         known = self._rules.get(authority)
         return "" if known is None else "robots" if known.attempts else ANSWERS
 
     def rest_ms(self, authority: str) -> int:
-        """How long the authority's host rests after a fetch, by its rules if they are known here."""
+        """Return the host's rest after a fetch, by the authority's rules if known."""
         known = self._rules.get(authority)
         return self._rest_ms(known.rules) if known else self._policy.host_delay_ms
 
@@ -236,14 +229,12 @@ class Robots:
         await self._shelf.put(held.partition, held.authority, record)
 
     async def close(self) -> None:
-        """Write rules to disk, for the next run."""
         await self._shelf.close()
 
 
-async def _to_nobody(robots_url: str, sitemaps: list[str]) -> None:
-    """Sitemaps are reported to nobody before `tell_sitemaps_to`."""
+async def _to_nobody(*_: object) -> None: ...
 
 
 def _field(authority: str) -> str:
-    """The host record's field: rules differ by scheme and port."""
+    """Rules differ by scheme and port."""
     return f"robots:{authority}"

@@ -1,6 +1,6 @@
-"""Fetches of robots.txt and of what it redirects to (step 10).
+"""Fetches robots.txt files and their redirects (step 10).
 
-A redirect to another host borrows that host, so that its delay and its one connection are kept there too.
+A redirect to another host borrows that host in Redis, which keeps its delay and its single connection.
 """
 
 from __future__ import annotations
@@ -21,62 +21,41 @@ from bigcrawl.url.canonical import host_of
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from bigcrawl.clock import Clock
-    from bigcrawl.config import Config
-    from bigcrawl.redisdb.client import RedisClient
     from bigcrawl.redisdb.keys import PartitionKeys
+    from bigcrawl.scheduler.crawl.joined_crawl import JoinedCrawl
     from bigcrawl.scheduler.gates.fetched import Fetch
-    from bigcrawl.scheduler.gates.robots_starts import RobotsStarts
-    from bigcrawl.scheduler.gates.shared_hosts import SharedHosts
+    from bigcrawl.scheduler.gates.starts import Starts
     from bigcrawl.scheduler.gates.ways_out import NotesFetches
     from bigcrawl.scheduler.records.passage import Space
-    from bigcrawl.tallies.tallies import Tallies
 
 BORROW_TRIES_MAX = 30
 BORROW_WAIT_MS_MAX = 2_000
-BORROW_GATES_MS_MAX = 5_000  # a host whose server grants no start within that time is returned
-BORROW_AHEAD_MS_MAX = 10_000  # while a host is borrowed, nobody waits for a start that is further ahead
+BORROW_GATES_MS_MAX = 5_000
+BORROW_AHEAD_MS_MAX = 10_000  # starts further ahead are not awaited while a host is borrowed
 
 
 class RobotsRedirects:
-    """Fetches a robots.txt, and follows redirects.
-
-    Attributes:
-        fetched: fetches so far; each redirect counts.
-        answered: those that got an answer, of whatever status.
-        times: how long they took.
-    """
-
     def __init__(
         self,
-        config: Config,
-        client: RedisClient,
-        clock: Clock,
-        starts: RobotsStarts,
+        crawl: JoinedCrawl,
+        starts: Starts,
         fetch: Fetch,
-        partition_of_host: Callable[[str], int],
-        shared_hosts: SharedHosts,
         gaps: NotesFetches,
-        tallies: Tallies,
-        note_arrival: Callable[[int], None],
+        note_answer: Callable[[int | None, int], None],
     ) -> None:
-        """Fetch with `fetch`, after `starts`.
-
-        `gaps` is told of each fetch at its host, `tallies` of each answer, `note_arrival` of partitions whose owners
-        do not know that a host came back to them.
-        """
-        self._crawl = config.crawl.name
-        self._node = config.crawl.node
-        self._policy = config.politeness
-        self._client = client
-        self._clock = clock
+        """`note_answer` takes each status, None without an answer, and the size of the body."""
+        self._crawl = crawl.config.crawl.name
+        self._node = crawl.config.crawl.node
+        self._policy = crawl.config.politeness
+        self._client = crawl.client
+        self._clock = crawl.clock
         self._starts = starts
         self._fetch = fetch
-        self._partition_of_host = partition_of_host
-        self._shared_hosts = shared_hosts
+        self._partition_of_host = crawl.partition_of_host
+        self._shared_hosts = starts.shared_hosts
         self._gaps = gaps
-        self._tallies = tallies
-        self._note_arrival = note_arrival
+        self._note_answer = note_answer
+        self._arrivals = crawl.arrivals
         self.fetched = 0
         self.answered = 0
         self.times = Histogram()
@@ -85,12 +64,7 @@ class RobotsRedirects:
         return f"<RobotsRedirects fetched={self.fetched}>"
 
     async def fetch(self, url: str, host: str, gaps: tuple[Space, ...], like: bytes = b"") -> Fetched:
-        """Fetch a URL of a host that this node holds and may ask, and what it redirects to, as `Fetch` says.
-
-        Raises:
-            Closed: this node may not fetch, or a gate of the host opens later, or the fetch failed by itself.
-            TransientStoreError: Redis is away.
-        """
+        """Fetch a URL of a held host, and its redirects, as `Fetch` says."""
         for hop in range(REDIRECTS_MAX + 1):
             fetched = await self._ask(url, gaps, like)
             target = _target_of(fetched)
@@ -110,13 +84,13 @@ class RobotsRedirects:
         self.fetched += 1
         with self._gaps.fetching(host_of(url)):
             fetched = await self._fetch(url, "GET", gaps, like)
-        self._tallies.note_robots(fetched.status, len(fetched.body))
+        self._note_answer(fetched.status, len(fetched.body))
         self.answered += fetched.status is not None
         self.times.note(self._clock.monotonic_ms() - since_ms)
         return fetched
 
     async def _wait_for_hop(self, host: str, url: str) -> tuple[Space, ...] | None:
-        """Wait until the host may be asked again. Return the gaps to keep; None if its server grants no start soon."""
+        """Wait until the host may be asked again. Return the gaps; None if no start is near."""
         await asyncio.sleep(self._policy.host_delay_ms / 1000)
         try:
             return await self._starts.wait(host, self._clock.monotonic_ms(), url)
@@ -127,10 +101,6 @@ class RobotsRedirects:
             return await self._starts.wait(host, self._clock.monotonic_ms(), url)
 
     async def _follow_elsewhere(self, url: str, hops: int, like: bytes) -> Fetched:
-        """Follow redirects to other hosts, at most `hops` of them.
-
-        Each host is reserved in Redis for this one fetch, so that its delay is kept.
-        """
         for _ in range(hops + 1):
             fetched = await self._fetch_borrowed(url, like)
             target = _target_of(fetched)
@@ -144,7 +114,7 @@ class RobotsRedirects:
         keys = partition_keys(self._crawl, self._partition_of_host(host))
         ticket = f"{self._node}:{uuid.uuid4().hex}"  # two authorities may redirect to the same file
         if not await self._borrow(keys, host, ticket):
-            return Fetched(None)  # busy all the time, or resting for long
+            return Fetched(None)
         rest_ms = self._policy.host_delay_ms
         is_held = False
         try:
@@ -166,10 +136,9 @@ class RobotsRedirects:
             if is_held:
                 self._shared_hosts.leave_host(host, rest_ms)
             await self._client.run([scripts.return_host(keys, host, ticket, rest_ms)])
-            self._note_arrival(keys.partition)
+            self._arrivals.note(keys.partition)
 
     async def _borrow(self, keys: PartitionKeys, host: str, ticket: str) -> bool:
-        """Wait for the host until it is due. False if it cannot be had."""
         deadline_ms = self._policy.fetch_deadline_ms + BORROW_GATES_MS_MAX
         call = scripts.borrow_host(keys, host, ticket, BORROW_AHEAD_MS_MAX, deadline_ms)
         for _ in range(BORROW_TRIES_MAX):
@@ -182,6 +151,5 @@ class RobotsRedirects:
 
 
 def _target_of(fetched: Fetched) -> str:
-    """Return where a redirect leads; empty if this is no redirect, or its target cannot be fetched."""
     is_redirect = fetched.status is not None and 300 <= fetched.status < 400
     return fetched.location if is_redirect else ""

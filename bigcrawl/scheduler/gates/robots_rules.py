@@ -1,6 +1,6 @@
-"""Robots rules that a node keeps in memory (step 10). Their size is bounded; the least recently used go first.
+"""Robots rules in memory (step 10), bounded; the least recently used go first.
 
-Many sites use the robots.txt that came with their software, so equal rules share one object.
+Many sites use the robots.txt of their software, so equal rules share one object.
 """
 
 from __future__ import annotations
@@ -16,19 +16,19 @@ if TYPE_CHECKING:
     from bigcrawl.politeness.robots_policy import Verdict
 
 RULES_BYTES_MAX: Final = 48 << 20
-"""The approximate limit on memory: enough for 100,000 hosts that share a few files, or 20,000 with a file each."""
+"""100,000 hosts that share a few files, or 20,000 with a file each."""
 
-ENTRY_BYTES, LINE_BYTES, CHAR_BYTES = 400, 250, 4  # for each authority, and for each line and character of rules
+ENTRY_BYTES, LINE_BYTES, CHAR_BYTES = 400, 250, 4
 
 
 @dataclass(frozen=True, slots=True)
 class KnownRules:
-    """Rules of an authority, until they expire on the monotonic clock; then they are its last good copy.
+    """Rules of an authority until they expire (monotonic); then they are its last good copy.
 
     Attributes:
-        reason: why these rules; those for "unreachable" are no copy of a file.
+        reason: those for "unreachable" are no copy of a file.
         attempts: fetches in a row without an answer.
-        alone: how many of the last of these failed while the host did not.
+        alone: the last of these during which the host did not fail.
     """
 
     rules: RobotsRules
@@ -42,13 +42,11 @@ IGNORED: Final = KnownRules(RobotsRules.allow_all(), 1 << 62, "ignored")
 
 
 class RememberedRules:
-    """Rules by authority, including expired ones, which are the last good copies."""
-
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
         self._known: OrderedDict[str, KnownRules] = OrderedDict()
-        self._size = 0  # of `_known`
-        self._users: dict[RobotsRules, tuple[RobotsRules, int]] = {}  # by rules: one object, and its users
+        self._size = 0
+        self._users: dict[RobotsRules, tuple[RobotsRules, int]] = {}  # by rules: the shared object, and its users
 
     def __repr__(self) -> str:
         return f"<RememberedRules {len(self._known)}>"
@@ -60,11 +58,10 @@ class RememberedRules:
         return authority in self._known
 
     def get(self, authority: str) -> KnownRules | None:
-        """An authority's rules, expired or not."""
         return self._known.get(authority)
 
     def unexpired(self, authority: str) -> KnownRules | None:
-        """An authority's rules if they have not expired. They count as used."""
+        """Return unexpired rules and count them as used."""
         known = self._known.get(authority)
         if known is None or known.expires_ms <= self._clock.monotonic_ms():
             return None
@@ -72,7 +69,6 @@ class RememberedRules:
         return known
 
     def keep(self, authority: str, verdict: Verdict, attempts: int = 0, alone: int = 0) -> KnownRules:
-        """Keep a verdict instead of the one before, with the counts of `KnownRules`."""
         expires_ms = self._clock.monotonic_ms() + verdict.expires_in_ms
         known = KnownRules(self._shared(verdict.rules), expires_ms, verdict.reason, attempts, alone)
         if before := self._known.pop(authority, None):
@@ -83,7 +79,6 @@ class RememberedRules:
         return known
 
     def _shared(self, rules: RobotsRules) -> RobotsRules:
-        """Return the object that all equal rules share."""
         alike, users = self._users.get(rules, (rules, 0))
         self._users[alike] = alike, users + 1
         self._size += ENTRY_BYTES + (0 if users else _size_of(alike))

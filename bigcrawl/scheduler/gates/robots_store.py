@@ -1,9 +1,7 @@
-"""Robots rules that Redis has no room for (step 10): an SQLite file in the directory of each partition.
+"""Robots rules for which Redis has no room (step 10): an SQLite file in each partition's directory.
 
-A shelf is a second copy of the rules in host records, by authority and in the same form. It is read when Redis has no
-rules, and saves the site another fetch of its robots.txt. Nothing depends on it: rules that a dead node has not written
-are fetched again, a damaged file is deleted, and if the disk fails the crawl goes on without the shelf. Rules that
-could not be written wait for the next time, however long the disk or another node keeps the file.
+Nothing depends on this second copy: lost rules are fetched again, a damaged file is deleted, and a failed disk leaves
+the crawl without it. Unwritten rules wait for the next write.
 
 Source: IRLbot §4.3 (RobotsCache, on disk). Differs: one host is looked up at a time, when its rules are needed.
 """
@@ -28,10 +26,10 @@ logger = logging.getLogger(__name__)
 
 FILE: Final = "robots.sqlite"
 WAITING_MAX: Final = 1_024
-"""Rules that wait to be written together, some 300 KB. They are lost by a kill -9 if Redis has lost them too."""
+"""Rules written together, some 300 KB. A kill -9 loses them if Redis has lost them too."""
 
 KEPT_MAX: Final = 4 * WAITING_MAX
-"""Rules that wait because they could not be written; the oldest of more are lost."""
+"""Rules kept after failed writes; older ones are lost."""
 
 CLOSING_TRIES: Final = 2
 
@@ -45,7 +43,7 @@ _OPENING: Final = (
 
 
 class RulesShelf:
-    """The shelves of the partitions that a node fetches from. Raises nothing; a thread does the work with files."""
+    """The shelves of the partitions that a node fetches from. They raise nothing; a thread does the file work."""
 
     def __init__(self, crawl_dir: Path) -> None:
         self._crawl_dir = crawl_dir
@@ -61,12 +59,10 @@ class RulesShelf:
         return f"<RulesShelf open={len(self._open)} waiting={len(self._waiting)}>"
 
     async def get(self, partition: int, authority: str) -> bytes:
-        """The record of an authority; empty if there is none. Cost: 0.1 ms and a read of the disk."""
         waiting = self._waiting.get((partition, authority))
         return waiting if waiting is not None else await self._asked.ask((partition, authority))
 
     async def put(self, partition: int, authority: str, record: bytes) -> None:
-        """Keep a record instead of the one before."""
         self._waiting[partition, authority] = record
         if len(self._waiting) >= self._write_at and not self._is_writing:
             self._is_writing = True
@@ -76,7 +72,6 @@ class RulesShelf:
                 self._is_writing = False
 
     async def close(self) -> None:
-        """Write what waits, and close the files."""
         for _ in range(CLOSING_TRIES):
             await self._flush()
             if not self._waiting:
@@ -115,7 +110,6 @@ class RulesShelf:
         return bytes(row[0]) if row else b""
 
     def _write(self, by_partition: dict[int, list[tuple[str, bytes]]]) -> set[int]:
-        """Write the rows of each partition. Return those partitions whose rows could not be written."""
         failed = set()
         for partition, rows in by_partition.items():
             try:
@@ -142,7 +136,7 @@ class RulesShelf:
         return connection
 
     def _give_up(self, partition: int, error: Exception) -> None:
-        """Go on without the file. Delete it if it is damaged, so that it begins anew."""
+        """Continue without the file, and delete it if it is damaged."""
         connection = self._open.pop(partition, None)
         if connection is not None:
             with closing(connection):

@@ -1,9 +1,8 @@
-"""Hosts that other crawls on the same Redis may fetch too (step 10): for each fetch, one crawl holds the host.
+"""Hosts that other crawls on the same Redis may fetch too (step 10): one crawl holds a host for each fetch.
 
-A crawl's ready heap knows nothing of other crawls. So there is one list of all nodes, whatever their crawl, and once a
-second each node learns whether there are other crawls. While there are none, nothing is asked. Otherwise a host is held
-for each fetch by one crawl at a time. After that it rests until both delays are over, that of the crawl that had it and
-that of the crawl that wants it. The crawl that was refused first gets it next.
+Ready heaps are per crawl. So each node reads a list of all crawls' nodes once a second. While there are other crawls,
+each fetch holds its host. Then the host rests for the longer delay of the crawl that had it and the one that wants it.
+The crawl refused first gets it next.
 
     alone ---- another crawl is listed ----> holds what it is fetching, and confirms it with its next sign of life
       ^                                         |
@@ -37,27 +36,27 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 START_MS: Final = 30_000
-"""A fetch that has not begun by then must hold its host again."""
+"""Then a fetch that has not begun must hold its host again."""
 
-TRIES_MAX: Final = 4  # of a URL, before it goes back to its queue
+TRIES_MAX: Final = 4
 
 
 @dataclass(slots=True)
 class _Hold:
-    """A host that this node holds. Its ticket is when it was last asked for, by the crawls' clock."""
+    """A held host, with times by the crawl's clock; the ticket is its last request."""
 
     users: int = 0
     ticket: int = 0
-    ended_ms: int = 0  # by the crawls' clock; 0: nothing was fetched
-    free_ms: int = 0  # by the crawls' clock: the end of its rest
+    ended_ms: int = 0
+    free_ms: int = 0
 
 
 class SharedHosts:
     """The hosts that a node holds while there are other crawls.
 
     Attributes:
-        are_kept: whether there are other crawls, so that hosts must be held.
-        may_take: whether URLs may be taken: all nodes of other crawls hold what they fetch.
+        are_kept: there are other crawls, so hosts must be held.
+        may_take: all nodes of other crawls hold the hosts that they fetch.
     """
 
     def __init__(
@@ -72,24 +71,28 @@ class SharedHosts:
         self._paces = paces
         self._calls: Batcher[scripts.Call[int], int] = Batcher(client.run_each)
         self._urls = urls
+        urls.tell_left_hosts_to(self.note_end)
         self._holds: dict[str, _Hold] = {}
-        self._left: list[tuple[str, _Hold]] = []  # Redis does not know yet
+        self._left: list[tuple[str, _Hold]] = []  # unknown to Redis
         self._longest_ms = 0
-        self._rests_until_ms = 0  # by the crawls' clock: the last end of the rests of all hosts held so far
-        self._holds_all = True  # a node that has just come fetches nothing yet
+        self._rests_until_ms = 0  # by the crawl's clock: the last rest of all hosts so far
+        self._holds_all = True  # a new node fetches nothing yet
         self.are_kept = False
         self.may_take = True
 
     def __repr__(self) -> str:
         return f"<SharedHosts are_kept={self.are_kept} held={len(self._holds)} left={len(self._left)}>"
 
-    async def meet(self) -> None:
-        """Send a sign of life, and look for other crawls. If there are any, hold what is being fetched already.
+    @property
+    def company(self) -> tuple[bool, bool]:
+        """Whether there are other crawls, and this node holds all hosts in use. Others wait for a change."""
+        return self.are_kept, self._holds_all
 
-        Raises:
-            TransientStoreError: Redis is away; nothing changes.
-        """
-        [company] = await self._client.run([self._sign_of_life()])
+    async def meet(self) -> None:
+        """Send a sign of life. If there are other crawls, hold the hosts being fetched."""
+        await self.note_company(*await self._client.run([self.sign_of_life()]))
+
+    async def note_company(self, company: scripts.Company) -> None:
         self.are_kept, self._longest_ms = company.has_others, company.longest_ms
         if self.may_take and not company.all_hold:
             logger.info("nothing is taken until the nodes of other crawls on this Redis know of this one")
@@ -101,19 +104,19 @@ class SharedHosts:
             self._holds_all = True
 
     def longest_delay_ms(self) -> int:
-        """The longest delay of a host or a server in the settings of other crawls; 0 without other crawls."""
+        """Return the longest delay in the settings of other crawls, if any."""
         return self._longest_ms
 
     def note_restart(self) -> None:
-        """Redis may have forgotten what is held: hold it again with the next sign of life."""
+        """Hold everything again with the next sign of life, because Redis may have forgotten."""
         self._holds_all = False
 
     async def leave(self) -> None:
-        """Take this node off the list as soon as no host rests on its account; raises as `meet`."""
         await self.tell()
-        await self._client.run([self._sign_of_life(leave=True)])
+        await self._client.run([self.sign_of_life(leave=True)])
 
-    def _sign_of_life(self, *, leave: bool = False) -> scripts.Call[scripts.Company]:
+    def sign_of_life(self, *, leave: bool = False) -> scripts.Call[scripts.Company]:
+        """Return the call that keeps or ends this node's listing."""
         return scripts.meet_crawls(
             self._node,
             self._crawl,
@@ -125,26 +128,25 @@ class SharedHosts:
         )
 
     async def hold(self, held: HeldUrl) -> None:
-        """Hold the host of a URL for its fetch. Nothing is asked if there are no other crawls.
+        """Hold the host of a URL for its fetch, if there are other crawls.
 
         Raises:
             Closed: another crawl has it for longer than this node waits.
-            TransientStoreError: Redis is away.
         """
         before = held.passage.of_host
         if not self.are_kept or (before.granted_ms and self._clock.monotonic_ms() <= before.until_ms):
             return
-        if before.granted_ms:  # the fetch did not start in time
-            held.lose_host()
+        if before.granted_ms:
+            held.hold_host(Start(0, 0))
             self._end_use(held.host)
         ticket = await self.hold_host(held.host, held.crawl_delay_ms or 0)
         held.hold_host(self._start(ticket))
-        if held.stage is Stage.ENDED:  # given back meanwhile
+        if held.stage is Stage.ENDED:
             self._end_use(held.host)
             raise Closed(retry_ms=0)
 
     async def hold_host(self, host: str, crawl_delay_ms: int = 0) -> int:
-        """Hold a host until `leave_host`, and return the ticket; raises as `hold`."""
+        """Hold a host until `leave_host`, and return the ticket."""
         asked_ms = min(crawl_delay_ms, self._policy.crawl_delay_max_ms)
         delay_ms = max(self._paces.host_delay_ms(host), asked_ms)
         wait_ms = 0
@@ -153,7 +155,7 @@ class SharedHosts:
             try:
                 wait_ms = await self._calls.ask(self._call(host, ticket, delay_ms))
             except BaseException:
-                self._end_use(host)  # Redis may have granted it
+                self._end_use(host)
                 raise
             if not wait_ms:
                 return ticket
@@ -164,16 +166,10 @@ class SharedHosts:
         raise Closed(retry_ms=wait_ms)
 
     def leave_host(self, host: str, rest_ms: int) -> None:
-        """A fetch of a held host has just ended. The host rests."""
         self._end_use(host, self._client.now_ms(), rest_ms)
 
     def note_end(self, held: HeldUrl, rest_ms: int | None) -> None:
-        """A URL whose host is held ends, or leaves otherwise; its stage does not say so yet.
-
-        Args:
-            held: the URL.
-            rest_ms: how long its host rests; None: until a fetch that is under way must have ended.
-        """
+        """Record that a URL is about to leave. With `rest_ms` None, its host rests until any fetch must have ended."""
         was_asked = not held.refusal or bool(held.robots_failure) or held.rest_after_head_ms >= 0
         was_fetched = held.stage in (Stage.ROBOTS, Stage.STARTED) and was_asked
         if rest_ms is None:
@@ -181,11 +177,7 @@ class SharedHosts:
         self._end_use(held.host, self._crawls_ms(held.ended_ms) if was_fetched else 0, rest_ms)
 
     async def tell(self) -> None:
-        """Tell Redis which hosts this node no longer holds.
-
-        Raises:
-            TransientStoreError: Redis is away; the next call repeats it.
-        """
+        """Report the hosts no longer held. After a failure the next call repeats it."""
         left, self._left = self._left, []
         if not left:
             return
@@ -219,7 +211,7 @@ class SharedHosts:
         )
 
     def _crawls_ms(self, ended_ms: int) -> int:
-        """When a fetch ended, by the crawls' clock; `ended_ms` is 0 for just now."""
+        """Return the end of a fetch by the crawl's clock; `ended_ms` 0 is now."""
         return self._client.now_ms() - (self._clock.monotonic_ms() - ended_ms if ended_ms else 0)
 
     def _start(self, ticket: int) -> Start:
@@ -236,7 +228,6 @@ class SharedHosts:
         return hold.ticket
 
     def _forget_use(self, host: str) -> None:
-        """Redis has refused it. Other URLs of this node may still use the host."""
         hold = self._holds[host]
         hold.users -= 1
         if not hold.users:

@@ -1,7 +1,7 @@
-"""Spaces that several hosts share (step 10): pay-level domains, and groups that a function of the user's defines.
+"""Spaces that several hosts share (step 10): pay-level domains and user-defined groups.
 
-Starts in one space keep a gap over all nodes, in addition to the delays of host and server. Each space has a gate, as a
-server has (`gates.start_gates`). By default there are no spaces, and nothing is asked.
+Starts in one space keep a gap over all nodes, besides the delays of host and server. Each space has a gate
+(`gates.start_gates`). By default there are none.
 """
 
 from __future__ import annotations
@@ -25,14 +25,7 @@ GROUP_BYTES_MAX: Final = 200
 
 
 class Spaces:
-    """Which spaces a URL belongs to."""
-
     def __init__(self, config: PaceConfig, paces: Paces, pld_of: Callable[[str], str]) -> None:
-        """Find the user's function.
-
-        Raises:
-            ConfigError: there is no such function, or it does not work.
-        """
         self._pld_delay_ms = config.pld_delay_ms
         self._group = group_function(config.group)
         self._group_delay_ms = config.group_delay_ms
@@ -44,11 +37,9 @@ class Spaces:
 
     @property
     def are_kept(self) -> bool:
-        """Whether any URL belongs to a space."""
         return bool(self._pld_delay_ms or self._group or self._paces.delays.has_pld_delays)
 
     def of(self, host: str, url: str) -> tuple[Space, ...]:
-        """The spaces of a URL."""
         spaces = []
         ruled_ms = self._paces.delays.of_host(host).pld_delay_ms
         pld_delay_ms = self._pld_delay_ms if ruled_ms is None else ruled_ms
@@ -60,7 +51,7 @@ class Spaces:
 
 
 def group_function(path: str | None) -> Group | None:
-    """Return the function with a dotted path, after a trial call; None if there is no path.
+    """Return the function with a dotted path, if any, after a trial call.
 
     Raises:
         ConfigError: there is no such function, or it returns neither text nor None.

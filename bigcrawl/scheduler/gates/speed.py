@@ -1,9 +1,7 @@
 """Keeps a node to its share of the crawl's speed (between steps 10 and 11).
 
-A URL that waits for its permit holds no fetch slot: the hand-out releases a page when the time of a permit has come.
-A robots.txt waits before its host is asked for anything. A few times a second Redis grants permits to nodes that have
-something to fetch (`bigcrawl.politeness.start_permits`, `grant_starts.lua`). Without a limit nothing is asked, and a
-page costs one look at `limits`.
+A page that waits for its permit holds no fetch slot. A robots.txt waits before its host is asked for anything. Redis
+grants permits a few times a second (`bigcrawl.politeness.start_permits`, `grant_starts.lua`).
 """
 
 from __future__ import annotations
@@ -32,21 +30,17 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-AHEAD_S = 1.0  # a node takes only URLs that it may start within that time; the hosts of more would wait for nothing
-WAKE_MS_MIN = 2.0  # timers that are closer together are merged
-REFUSED_MS_MAX = 1_000  # a node that got no permit asks again after that long at the latest
-ASK_SOON_MS = 40  # a node that has just got something to fetch asks after that long
+AHEAD_S = 1.0  # URLs that start later are not taken, because they would occupy their hosts
+WAKE_MS_MIN = 2.0
+REFUSED_MS_MAX = 1_000
+ASK_SOON_MS = 40  # after something to fetch has come
 
 
 class SpeedControl:
-    """The plan in force, and this node's permits.
-
-    Attributes:
-        limits: whether there is a limit now; if not, nothing else here needs to be asked.
-    """
+    """The plan in force, and this node's permits. Without `limits`, nothing else needs to be asked."""
 
     def __init__(self, config: Config, client: RedisClient, clock: Clock, wake: Callable[[], None]) -> None:
-        """Read the settings' plan; `wake` is called when a fetch may start.
+        """`wake` is called when a fetch may start.
 
         Raises:
             ConfigError: the plan cannot be read, or there is no such time zone.
@@ -56,8 +50,8 @@ class SpeedControl:
         self._of_settings = parse_speed(config.pace.speed, self._zone)
         self._client = client
         self._clock = clock
-        self._stored: bytes | None = None  # the text in Redis that overrides the settings
-        self._ahead_ms = clock.now_ms() - clock.monotonic_ms()  # the crawls' clock minus the monotonic one
+        self._stored: bytes | None = None  # overrides the settings
+        self._ahead_ms = clock.now_ms() - clock.monotonic_ms()  # the crawl's clock minus the monotonic one
         self._permits = StartPermits()
         self._waiters: deque[asyncio.Future[None]] = deque()
         self._paid = 0  # robots.txt fetches that have a permit and have not begun
@@ -74,20 +68,13 @@ class SpeedControl:
 
     @property
     def speed(self) -> Speed:
-        """The speed of the whole crawl now."""
         return self._permits.speed
 
-    # --- the plan
-
     def note_time(self, now_ms: int) -> None:
-        """Note the time of the crawls' clock, by which the plan's times of day are meant."""
         self._ahead_ms = now_ms - self._clock.monotonic_ms()
 
     def adopt_plan(self, text: bytes | None) -> None:
-        """Adopt the plan stored in Redis, which overrides the settings'.
-
-        None means that none is stored; a plan that cannot be read is ignored.
-        """
+        """Adopt the plan in Redis, or the settings' if it is None. An unreadable one is ignored."""
         if text != self._stored:
             self._stored = text
             try:
@@ -111,25 +98,20 @@ class SpeedControl:
             self._release_waiters()
             self._wake()
 
-    # --- starts
-
     def may_start(self, now_ms: int) -> bool:
-        """Whether a page may start. Waiting robots.txt fetches go first."""
+        """Return whether a page may start. Waiting robots.txt fetches go first."""
         return self._permits.may_start(now_ms) and not self._waiters
 
     def wake_later(self, now_ms: int) -> None:
-        """Wake the engine when the next fetch may start, if there is a permit for one."""
         wait_ms = self._permits.wait_ms(now_ms)
         if self._alarm is None and wait_ms is not None:
             delay_s = max(WAKE_MS_MIN, wait_ms + 1) / 1000
             self._alarm = asyncio.get_running_loop().call_later(delay_s, self._ring)
 
     def note_start(self) -> None:
-        """A page starts."""
         self._permits.use()
 
     def note_ended(self, body_bytes: int) -> None:
-        """A fetch has ended, with a body of this size."""
         self._permits.note_ended(body_bytes)
 
     async def turn(self) -> None:
@@ -148,7 +130,7 @@ class SpeedControl:
         self._paid += 1
 
     def paced(self, fetch: Fetch) -> Fetch:
-        """Have fetches of robots.txt and heads use permits: after a `turn` one has it, a redirect takes the next."""
+        """Have fetches of robots.txt and heads use permits: after a `turn` its own, for a redirect the next."""
 
         async def paced_fetch(
             url: str, method: str = "GET", gaps: tuple[Space, ...] = (), like: bytes = b""
@@ -185,36 +167,24 @@ class SpeedControl:
         self._serve_waiters()
         self._wake()
 
-    # --- permits
-
     def room(self, ahead: int) -> int:
-        """How many URLs to take if `ahead` are already waiting to start."""
         if self.speed.is_paused:
             return 0
         return max(0, math.ceil(1000 * AHEAD_S / self._permits.step_ms) + 1 - ahead)
 
     @property
     def is_refused(self) -> bool:
-        """Whether the next start of the whole crawl is so late that no permit is granted yet."""
         return self._clock.monotonic_ms() < self._refused_until_ms
 
     def wants(self, ready: int) -> bool:
-        """Whether to ask Redis now, if `ready` pages only wait for permits."""
+        """Return whether to ask Redis now, if `ready` pages wait only for permits."""
         if not self.limits or self.is_refused:
             return False
         wait_ms = ASK_SOON_MS if not len(self._permits) and ready + len(self._waiters) else ASK_MS
         return self._clock.monotonic_ms() - self._asked_ms >= wait_ms
 
     async def ask(self, ready: int, nodes: int) -> None:
-        """Ask Redis for permits.
-
-        Args:
-            ready: how many pages only wait for permits.
-            nodes: how many nodes share the speed.
-
-        Raises:
-            TransientStoreError: Redis is away.
-        """
+        """Ask Redis for permits for `ready` pages; `nodes` share the speed."""
         self._asked_ms = self._clock.monotonic_ms()
         permits, speed = self._permits, self.speed
         wanted = permits.wanted(self._asked_ms, ready + len(self._waiters))
@@ -234,7 +204,7 @@ class SpeedControl:
         )
         [starts] = await self._client.run([call])
         if speed != self.speed:
-            return  # the speed has changed meanwhile
+            return
         now_ms = self._clock.monotonic_ms()
         if wanted and not starts.granted:
             ahead_ms = (starts.first_us - starts.now_us) / 1000 - HORIZON_MS

@@ -1,18 +1,17 @@
-"""When a fetch may start (step 10): gates in Redis grant the starts. The nodes of all crawls share those of servers.
+"""Gates in Redis that grant the starts of fetches (step 10). Servers' gates are shared by all crawls.
 
-A server has a gate, and so has each space that hosts share: a pay-level domain, or a user's group (`gates.spaces`).
+A server has a gate, and so has each space: a pay-level domain, or a user's group (`gates.spaces`).
 
-No node can promise to be punctual. A late start comes too close to the next one, which may be another node's. So a
-start has some slack. After that it is missed, and must be asked for again. The node with the last start may have the
-next one a gap later, because a node keeps its own starts apart whenever they come. All others wait twice the slack
-longer, half of it for the time between a start and its arrival. A node that has a gate to itself pays nothing for it.
-If the gap of the node that wants a start is longer than that of the last one, the longer gap counts.
+A late start comes too close to the next one, which may be another node's. So a start has some slack, after which it
+must be asked for again. The node with the last start may have the next one a gap later, because it keeps its own starts
+apart. Other nodes wait twice the slack longer, half of it for the time between a start and its arrival. Of two
+different gaps, the longer counts.
 
     granted ---- slack ----> missed
     granted ---------- gap ----------> next, the same node's ---- 2 slack ----> next, another node's
 
-Only near starts are granted: a URL that has to come back through Redis for a later one would miss it. If many wait at
-one gate, each gets a turn to ask again, a gap after the one before.
+Only near starts are granted: a URL that must come back through Redis would miss a later one. If many wait at one gate,
+each gets a turn to ask again, a gap after the one before.
 """
 
 from __future__ import annotations
@@ -33,32 +32,24 @@ if TYPE_CHECKING:
     from bigcrawl.scheduler.records.passage import Space
 
 
-AHEAD_MS: Final = 500  # how far ahead starts are granted, and how long before its host is due a URL is taken
-SLACK_PART: Final = 8  # of the gap
+AHEAD_MS: Final = 500  # how far ahead starts are granted, and URLs taken before their host is due
+SLACK_PART: Final = 8
 SLACK_MS_MIN: Final = 50  # a busy event loop is late by some tens of milliseconds
 SLACK_MS_MAX: Final = 250
 DOUBLINGS_MAX: Final = 3
 
 
 def slack_ms(gap_ms: int, misses: int) -> int:
-    """By how much a start may be late."""
     return min(max(gap_ms // SLACK_PART, SLACK_MS_MIN), SLACK_MS_MAX) << min(misses, DOUBLINGS_MAX)
 
 
 class Line(NamedTuple):
-    """Gates that are passed in one call.
-
-    Attributes:
-        prefix: the prefix of their keys.
-        gates: the name of each, and the gap between its starts in ms.
-    """
-
     prefix: str
     gates: tuple[Space, ...]
 
 
 class Lines(NamedTuple):
-    """All gates before a fetch, in two calls, because their keys may be on two servers of a cluster."""
+    """In two calls, because their keys may be on two servers of a cluster."""
 
     of_spaces: Line
     of_server: Line
@@ -70,19 +61,13 @@ class Lines(NamedTuple):
 
 
 def of_server(address: str, gap_ms: int) -> Line:
-    """The gate of a server; an IPv6 server shares it with its /64. A gap of 0 means no gate."""
     server = server_of(address) if gap_ms else ""
     return Line(gate_prefix(server), ((server, gap_ms),) if gap_ms else ())
 
 
 class Gates:
-    """Asks gates for the starts of a node."""
-
     def __init__(self, node: str, client: RedisClient, clock: Clock, kept_ms: Callable[[], int] = lambda: 0) -> None:
-        """Ask for `node`, which keeps gaps between the starts that it is granted.
-
-        `kept_ms` returns the longest gap of other crawls that may meet at a gate.
-        """
+        """`kept_ms` returns the longest gap of other crawls that may meet at a gate."""
         self._kept_ms = kept_ms
         self._node = node
         self._client = client
@@ -90,16 +75,9 @@ class Gates:
         self._calls: Batcher[scripts.Call[tuple[int, bool]], tuple[int, bool]] = Batcher(client.run_each)
 
     async def ask(self, line: Line, due_ms: int, *, before: Start = ANY_TIME, had_turn: bool = False) -> Start | int:
-        """Return when a fetch may start; or, on the monotonic clock, when it may ask again.
+        """Return when a fetch may start, or, as an int, when it may ask again (monotonic).
 
-        Args:
-            line: at least one gate.
-            due_ms: the earliest start, on the monotonic clock.
-            before: the last start of this fetch, if it missed that one or gives it up for a later one.
-            had_turn: whether it was told to ask again now.
-
-        Raises:
-            TransientStoreError: Redis is away.
+        `before` is the start that this fetch missed or gives up. `had_turn`: it was sent away until now.
         """
         now_ms = self._clock.monotonic_ms()
         misses = before.misses + (before.granted_ms > 0 and now_ms > before.until_ms)

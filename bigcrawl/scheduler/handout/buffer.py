@@ -1,75 +1,48 @@
-"""The URLs that may be fetched now, and which of them Scrapy's engine gets next (step 11).
-
-No exception leaves `pop`, and nothing here waits.
-"""
+"""The URLs that may be fetched now, and their order (step 11). `pop` neither waits nor raises."""
 
 from __future__ import annotations
 
 from collections import deque
 from typing import TYPE_CHECKING
 
+from bigcrawl.scheduler.handout.lease import Lease
 from bigcrawl.scheduler.records.held import Stage
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from bigcrawl.clock import Clock
-    from bigcrawl.scheduler.gates.speed import SpeedControl
     from bigcrawl.scheduler.handout.concurrency import Crowd
     from bigcrawl.scheduler.handout.fetches import Fetches
-    from bigcrawl.scheduler.handout.lease import Lease
     from bigcrawl.scheduler.handout.missed_starts import MissedStarts
-    from bigcrawl.scheduler.handout.slow_hosts import SlowHosts
     from bigcrawl.scheduler.handout.start_gaps import StartGaps
-    from bigcrawl.scheduler.handout.suspects import Suspects
     from bigcrawl.scheduler.records.held import HeldUrl
 
-SLOW_WAIT_MS = 5_000  # after that long, a URL of a slow host tries again to get one of the share's fetches
+SLOW_WAIT_MS = 5_000  # then a URL of a slow host tries again
 
 
 class Buffer:
-    """The URLs that wait for the engine, in the order in which they start."""
-
     def __init__(
         self,
         clock: Clock,
-        lease: Lease,
-        crowd: Crowd,
-        speed: SpeedControl,
-        slow: SlowHosts,
-        start_gaps: StartGaps,
-        suspects: Suspects,
-        missed: MissedStarts,
         fetches: Fetches,
+        crowd: Crowd,
+        start_gaps: StartGaps,
+        missed: MissedStarts,
         give_back: Callable[[HeldUrl, int], None],
         admit_later: Callable[[float, HeldUrl], object],
     ) -> None:
-        """Begin without URLs.
-
-        Args:
-            clock: the node's.
-            lease: nothing leaves the buffer after it.
-            crowd: how many fetches there may be at a time.
-            speed: the node's share of the crawl's speed.
-            slow: hosts that share some of the fetches.
-            start_gaps: the gaps between starts.
-            suspects: URLs that may have killed a node, with lines of their own.
-            missed: URLs that have missed their starts.
-            fetches: what the engine has.
-            give_back: returns a URL to its queue, for a number of ms.
-            admit_later: admits a URL again, after a number of seconds.
-        """
         self._clock = clock
-        self._lease = lease
-        self._crowd = crowd
-        self._speed = speed
-        self._slow = slow
-        self._start_gaps = start_gaps
-        self._suspects = suspects
-        self._missed = missed
         self._fetches = fetches
+        self._speed = fetches.speed
+        self._slow = fetches.slow
+        self._suspects = fetches.suspects
+        self._crowd = crowd
+        self._start_gaps = start_gaps
+        self._missed = missed
         self._give_back = give_back
         self._admit_later = admit_later
+        self.lease = Lease(clock)
         self._line: deque[HeldUrl] = deque()
 
     def __repr__(self) -> str:
@@ -77,11 +50,10 @@ class Buffer:
 
     @property
     def waiting(self) -> int:
-        """URLs that wait for the engine."""
         return len(self._line) + len(self._missed.late) + self._suspects.waiting
 
     def put(self, held: HeldUrl) -> None:
-        """Add a URL. One that has missed a start goes first."""
+        """Add a URL; one that has missed a start goes first."""
         if held.passage.misses:
             self._missed.note_admitted(held)
         if held.suspicion is not None and not held.refusal:
@@ -92,14 +64,12 @@ class Buffer:
             self._line.append(held)
 
     def clear(self) -> None:
-        """Forget the URLs, which are given back."""
         self._line.clear()
         self._missed.clear()
 
     def pop(self) -> HeldUrl | None:
-        """The next URL to fetch, or None; O(1)."""
         now_ms = self._clock.monotonic_ms()
-        if now_ms >= self._lease.ends_ms:
+        if now_ms >= self.lease.ends_ms:
             return None
         under_way, fetches_max = self._fetches.under_way, self._crowd.fetches_max
         if under_way >= fetches_max:
@@ -128,7 +98,7 @@ class Buffer:
                 self._give_back(held, SLOW_WAIT_MS)
                 continue
             if wait_ms := self._start_gaps.try_start(held.gaps, now_ms):
-                held.leave_buffer()
+                held.go_to(Stage.WAITING)
                 self._admit_later(wait_ms / 1000, held)
                 continue
             if speed.limits:

@@ -66,6 +66,24 @@ class Crowd:
             return
         self._limit.note(host, took_ms, self._clock.monotonic_ms())
 
+    def note_connected(self, server: str, took_ms: int) -> None:
+        """A new connection to a server is open, by its host and port; it took so long."""
+        if not self._is_fixed:
+            self._limit.note_connected(server, took_ms, self._clock.monotonic_ms())
+
+    def note_head(self) -> None:
+        """A host has begun to answer a page's request."""
+        self._limit.note_head()
+
+    def note_transfer(self) -> None:
+        """An answer is over, perhaps a robots.txt."""
+        if not self._is_fixed:
+            self._limit.note_life(self._clock.monotonic_ms())
+
+    def ask_for_connection(self) -> bool:
+        """Return whether the next request had better open a new connection; call it once for each."""
+        return not self._is_fixed and self._limit.ask_for_connection()
+
     def look(self, started: Iterable[HeldUrl]) -> bool:
         """Adjust the number of concurrent fetches; called a few times a second. Return whether it was raised.
 
@@ -77,7 +95,7 @@ class Crowd:
         now_ms = self._clock.monotonic_ms()
         since_ms = [held.fetching_since_ms for held in started if held.fetching_since_ms >= 0]
         hanging = sum(since < now_ms - self._limit.hanging_ms for since in since_ms)
-        if self._limit.look(now_ms, len(since_ms) - hanging):
+        if self._limit.look(now_ms, len(since_ms) - hanging, hanging):
             self._on_change(self.limit)
             self._log_crowd()
         before, self.fetches_max = self.fetches_max, min(self._most, self.limit + hanging)

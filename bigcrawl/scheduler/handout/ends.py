@@ -15,7 +15,6 @@ from bigcrawl.scheduler.handout.host_health import HostHealth
 from bigcrawl.scheduler.handout.host_rests import RestsAfterFetches
 from bigcrawl.scheduler.handout.retry_share import FailingShare
 from bigcrawl.scheduler.records.held import Stage
-from bigcrawl.scheduler.records.held_urls import HeldUrls
 from bigcrawl.scheduler.records.member import moved_member, order_of, priority_after_failure
 from bigcrawl.scheduler.records.outcomes import ABORTED
 
@@ -26,7 +25,7 @@ if TYPE_CHECKING:
     from bigcrawl.config import PolitenessConfig
     from bigcrawl.scheduler.gates.delays import Paces
     from bigcrawl.scheduler.handout.host_gaps import HostGaps
-    from bigcrawl.scheduler.handout.revisits import Revisits
+    from bigcrawl.scheduler.handout.observers import Observers
     from bigcrawl.scheduler.records.held import HeldUrl
 
 BAD_PAGES_MAX = 2  # in a row; any host may have one bad page
@@ -57,7 +56,7 @@ class Ends:
         outbox: CountsOffers,
         paces: Paces,
         host_gaps: HostGaps,
-        revisits: Revisits,
+        observers: Observers,
         dice: Callable[[], float],
     ) -> None:
         """Begin without URLs.
@@ -68,18 +67,18 @@ class Ends:
             outbox: where links leave the node.
             paces: how long hosts rest.
             host_gaps: is told when fetches end.
-            revisits: plans the next visits of URLs that end.
+            observers: may let URLs that are about to end for good come again.
             dice: returns random numbers from 0 to below 1.
         """
         self._clock = clock
         self._outbox = outbox
         self._paces = paces
         self._host_gaps = host_gaps
-        self._revisits = revisits
         self._dice = dice
         self._rests = RestsAfterFetches(policy, paces)
         self._failing_share = FailingShare()
-        self.held = HeldUrls()
+        self._before_end = observers.before_end
+        self.held = observers.held
         self.health = HostHealth(_backoff_of(policy), dice)
         self.fetch_times = Histogram()
         self.lateness = Histogram()
@@ -88,13 +87,18 @@ class Ends:
         return f"<Ends held={len(self.held)} {self.health!r}>"
 
     @property
+    def may_come_again(self) -> bool:
+        """Whether URLs that end may come again."""
+        return self._before_end is not None
+
+    @property
     def late_ms(self) -> float:
         """How long due hosts wait for this node, by the last URLs it took; 0 if it took none lately."""
         return self._failing_share.late_ms(self._clock.monotonic_ms())
 
     def free_host(self, held: HeldUrl) -> int:
         """The fetch of a URL went well and is over. Return how long its host rests, in ms."""
-        rest_ms = self._rests.after(held)
+        rest_ms = self._rests.of_fetch(held)
         held.free_host(rest_ms)
         self._host_gaps.note_end(held.host, held.answered_ms, rest_ms)
         return rest_ms
@@ -105,8 +109,8 @@ class Ends:
             rest_ms = self._rests.after(held)
             end = Ended(held.seq, rest_ms, RETURN)
         else:
-            if not held.next_try:
-                self._revisits.note_end(held)
+            if self._before_end is not None and not held.next_try:
+                self._before_end(held, "")
             counter = f"retried:{held.outcome}" if held.next_try else held.outcome or "dropped:ignored"
             if not held.refusal:
                 self.fetch_times.note(held.download_ms)
@@ -114,7 +118,7 @@ class Ends:
             is_refused = held.refusal and not held.refusal.startswith("error:")
             rest_ms = self._rest_after_head(held)
             if not is_refused:
-                rest_ms = held.rest_ms if held.rest_ms >= 0 else self._rests.after(held)
+                rest_ms = held.rest_ms if held.rest_ms >= 0 else self._rests.of_fetch(held)
                 rest_ms = max(rest_ms, self.health.rest_ms(held.host))
             end = Ended(held.seq, rest_ms, held.next_try, counter, held.fetched_bytes, news)
         if not held.refusal and held.rest_ms < 0:
@@ -130,18 +134,19 @@ class Ends:
         # Behind the others, as a page that failed: the next URL shows whether it was the host.
         if is_behind or held.host_report not in ("", ANSWERS):
             priority = priority_after_failure(held.fields.priority)
-            held.go_behind(order_of(priority, held.seq))
+            held.try_again(held.next_try, order_of(priority, held.seq))
             member, place = moved_member(held.fields, priority), moved(held.next_order)
         news = place
         if held.host_report:
-            held.note_report_time(self._clock.monotonic_ms())
+            held.stop_fetching(self._clock.monotonic_ms())
             news = self.health.news_of(held, held.host_report)
             delay_ms = max(delay_ms, self.health.rest_ms(held.host))
         self.held.end(held, Ended(held.seq, delay_ms, member, counter, 0, news), 0)
 
     def drop(self, held: HeldUrl, reason: str) -> None:
         """End the URL unfetched, and count it as dropped."""
-        self._revisits.note_end(held, reason)
+        if self._before_end is not None:
+            self._before_end(held, reason)
         self.held.end(held, Ended(held.seq, self._rest_after_head(held), b"", f"dropped:{reason}"), 0)
 
     def put_off_if_late(self, held: HeldUrl, late_ms: int) -> bool:

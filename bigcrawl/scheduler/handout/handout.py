@@ -12,31 +12,30 @@ import asyncio
 import random
 from typing import TYPE_CHECKING
 
-from bigcrawl.scheduler.crawl.in_process import InProcess
+from bigcrawl.scheduler.gates.delays import Paces
+from bigcrawl.scheduler.gates.speed import SpeedControl
 from bigcrawl.scheduler.handout.buffer import Buffer
 from bigcrawl.scheduler.handout.concurrency import Crowd
 from bigcrawl.scheduler.handout.ends import Ends
 from bigcrawl.scheduler.handout.fetches import Fetches
 from bigcrawl.scheduler.handout.host_gaps import HostGaps
 from bigcrawl.scheduler.handout.lanes import Lanes
-from bigcrawl.scheduler.handout.lease import Lease
 from bigcrawl.scheduler.handout.missed_starts import MissedStarts
-from bigcrawl.scheduler.handout.revisits import Revisits
 from bigcrawl.scheduler.handout.slow_hosts import SlowHosts
 from bigcrawl.scheduler.handout.start_gaps import StartGaps
 from bigcrawl.scheduler.handout.suspects import Suspects
 from bigcrawl.scheduler.records.held import Stage
-from bigcrawl.tallies.tallies import Tallies
+from bigcrawl.scheduler.records.outcomes import rule_hash
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from bigcrawl.clock import Clock
-    from bigcrawl.config import Config
-    from bigcrawl.scheduler.gates.delays import Paces
-    from bigcrawl.scheduler.gates.speed import SpeedControl
+    from bigcrawl.scheduler.crawl.joined_crawl import JoinedCrawl
     from bigcrawl.scheduler.handout.ends import CountsOffers
+    from bigcrawl.scheduler.handout.engine_side import EngineSide
+    from bigcrawl.scheduler.handout.observers import Observers
     from bigcrawl.scheduler.records.held import HeldUrl
+    from bigcrawl.scheduler.records.passage import Space
 
 
 UNTOLD = frozenset({"elsewhere"})
@@ -57,103 +56,67 @@ class Handout:
         start_gaps: the gaps between starts, including those that are not handed out.
         host_gaps: the gaps at hosts, from an end to the next start.
         in_process: the URLs that the engine has.
-        revisits: which URLs are visited again when they end.
         suspects: URLs that may have killed a node.
         lanes: which hosts are used, and URLs that were taken ahead.
         lease: nothing is handed out after its end.
+        paces: how long hosts rest.
+        speed: the node's share of the crawl's speed.
         wake_engine: tells the engine that there may be something for it.
         break_off: gives up what the engine is fetching.
     """
 
     def __init__(
         self,
-        config: Config,
-        clock: Clock,
+        crawl: JoinedCrawl,
+        engine: EngineSide,
         outbox: CountsOffers,
-        paces: Paces,
-        speed: SpeedControl,
-        ask_again: Callable[[HeldUrl], None],
-        tallies: Tallies | None = None,
+        observers: Observers,
         *,
-        revisits: Revisits | None = None,
         dice: Callable[[], float] = random.random,
         call_later: Callable[[float, Callable[[HeldUrl], None], HeldUrl], object] | None = None,
     ) -> None:
-        """Begin without an engine; `connect_engine` names it.
+        """Hold nothing yet.
 
         Args:
-            config: the crawl's.
-            clock: the node's.
+            crawl: the crawl.
+            engine: gets the URLs.
             outbox: where links leave the node.
-            paces: how long hosts rest.
-            speed: the node's share of the crawl's speed.
-            ask_again: asks the gates for another start of a URL that has missed its own.
-            tallies: where gaps are counted.
-            revisits: which URLs are visited again; None for none.
+            observers: what features observe of the URLs that are held, and of the gaps between fetches.
             dice: returns random numbers from 0 to below 1.
             call_later: the event loop's, with one argument; None: that of the running loop.
         """
-        tallies, politeness = tallies or Tallies(), config.politeness
+        config, clock = crawl.config, crawl.clock
+        politeness = config.politeness
+        self.wake_engine = engine.wake
+        self.break_off = engine.break_off
+        self.paces = paces = Paces(config, crawl.pld_of)
+        self.speed = speed = SpeedControl(config, crawl.client, clock, self._wake)
         self._clock = clock
         self._call_later = call_later or _call_later
-        self._missed = MissedStarts(ask_again)
-        self.lease = Lease(clock)
-        self.crowd = Crowd(config.pace, clock, self._note_limit)
-        self.start_gaps = StartGaps(clock, tallies)
-        self.host_gaps = HostGaps(clock, paces, tallies, politeness.host_connections)
-        self.revisits = revisits or Revisits(None, 0, clock.now_ms)
-        self.ends = Ends(politeness, clock, outbox, paces, self.host_gaps, self.revisits, dice)
+        self.crowd = Crowd(config.pace, clock, engine.note_limit)
+        self.start_gaps = StartGaps(clock, paces, politeness.host_connections, observers.note_gap)
+        self.host_gaps = HostGaps(clock, paces, politeness.host_connections, observers.note_gap)
+        self.ends = Ends(politeness, clock, outbox, paces, self.host_gaps, observers, dice)
         self.held = self.ends.held
         self.health = self.ends.health
-        self.in_process = InProcess(config.frontier.in_process_max)
+        self.in_process = crawl.in_process
         self.suspects = Suspects(self.in_process, clock, config.frontier.deaths_max, self._wake)
         slow = SlowHosts(politeness.slow_after_ms, self.crowd)
         connections, urls_max = politeness.host_connections, config.frontier.in_process_max
         self.lanes = Lanes(clock, paces, self.ends, connections, urls_max, self.give_back)
-        self.fetches = Fetches(
-            clock, speed, slow, self.host_gaps, self.in_process, self.suspects, self.ends, self.lanes
-        )
+        self.fetches = Fetches(clock, speed, slow, self.in_process, self.suspects, self.ends, self.lanes)
+        self._missed = MissedStarts(self.lanes.offer)
         self.buffer = Buffer(
-            clock,
-            self.lease,
-            self.crowd,
-            speed,
-            slow,
-            self.start_gaps,
-            self.suspects,
-            self._missed,
-            self.fetches,
-            self.give_back,
-            self._admit_later,
+            clock, self.fetches, self.crowd, self.start_gaps, self._missed, self.give_back, self._admit_later
         )
-        self.connect_engine()
+        self.lease = self.buffer.lease
+        engine.note_limit(self.crowd.limit)
 
     def __repr__(self) -> str:
         return f"<Handout held={len(self.held)} {self.buffer!r} {self.fetches!r}>"
 
-    def connect_engine(
-        self,
-        *,
-        wake: Callable[[], None] = lambda: None,
-        break_off: Callable[[], None] = lambda: None,
-        on_limit: Callable[[int], None] = lambda limit: None,
-    ) -> None:
-        """Work with this engine from now on.
-
-        Args:
-            wake: tells it that there may be something for it.
-            break_off: gives up what it is fetching.
-            on_limit: called with each new limit on concurrent fetches.
-        """
-        self.wake_engine = wake
-        self.break_off = break_off
-        self._tell_limit = on_limit
-
     def _wake(self) -> None:
         self.wake_engine()
-
-    def _note_limit(self, limit: int) -> None:
-        self._tell_limit(limit)
 
     @property
     def is_idle(self) -> bool:
@@ -171,9 +134,18 @@ class Handout:
     def admit(self, held: HeldUrl) -> None:
         """The URL may be fetched now."""
         if held.stage is Stage.WAITING:
-            held.enter_buffer()
+            held.go_to(Stage.BUFFERED)
             self.buffer.put(held)
             self.wake_engine()
+
+    def try_send(self, gaps: tuple[Space, ...], held: HeldUrl | None = None) -> int:
+        """Send a fetch that is due if it keeps these gaps; without `held`, one of no URL. Return 0, or us to wait."""
+        wait_us = self.start_gaps.try_send(gaps) if gaps else 0
+        if held is not None and not wait_us:
+            self.host_gaps.note_start(held.host, self._clock.monotonic_ms())
+            if self.start_gaps.are_of_hosts:
+                self.lanes.note_sent(held)
+        return wait_us
 
     def _admit_later(self, delay_s: float, held: HeldUrl) -> None:
         self._call_later(delay_s, self.admit, held)
@@ -187,7 +159,7 @@ class Handout:
     def give_up(self, held: HeldUrl, reason: str, rule: str = "") -> None:
         """End the URL unfetched, and count it. With an errback it goes to the engine first, unless it is `UNTOLD`."""
         self.fetches.leave(held)
-        held.forbid(rule)
+        held.note_detail(rule_hash(rule) if rule else 0)
         if held.has_errback and reason not in UNTOLD and held.stage in (Stage.WAITING, Stage.ROBOTS):
             self._refuse(held, reason)
             return
@@ -203,6 +175,7 @@ class Handout:
 
     def _refuse(self, held: HeldUrl, why: str, error: Exception | None = None) -> None:
         held.refuse(why, error)
+        held.go_to(Stage.WAITING)
         self.admit(held)
 
     def _wake_for_missed(self, held: HeldUrl) -> None:

@@ -1,4 +1,4 @@
-"""Gaps as kept at hosts, from the end of a fetch to the start of the next, for the crawl's report (steps 11 and 12).
+"""Gaps as kept at hosts, from the end of a fetch to the start of the next (steps 11 and 12).
 
 A node knows only its own fetches, robots.txt included. If another node has asked a host in between, the gap looks
 longer than it was. With several connections a host, fetches overlap, and nothing is measured.
@@ -16,42 +16,35 @@ if TYPE_CHECKING:
 
     from bigcrawl.clock import Clock
     from bigcrawl.scheduler.gates.delays import Paces
-    from bigcrawl.tallies.gaps import Gaps
-    from bigcrawl.tallies.tallies import Tallies
+    from bigcrawl.scheduler.handout.start_gaps import NoteGap
 
 HOSTS_REMEMBERED: Final = 20_000
 """Some 4 MB. If more hosts rest at a time, some gaps are not measured: the longest."""
 
 
 class HostGaps:
-    """Measures them."""
+    """Measures them, if `note_gap` is to be told."""
 
-    def __init__(self, clock: Clock, paces: Paces, tallies: Tallies, connections: int) -> None:
+    def __init__(self, clock: Clock, paces: Paces, connections: int, note_gap: NoteGap | None = None) -> None:
         self._clock = clock
         self._paces = paces
-        self._tallies = tallies
-        self._is_on = connections == 1
+        self._note_gap = note_gap if connections == 1 else None
         self._ended: BoundedDict[str, tuple[int, int]] = BoundedDict(HOSTS_REMEMBERED)
         """By host: the end of its last fetch, on the monotonic clock, and the rest that was due then."""
 
     def __repr__(self) -> str:
-        return f"<HostGaps hosts={len(self._ended)} {self.measured!r}>"
-
-    @property
-    def measured(self) -> Gaps:
-        """What was measured so far."""
-        return self._tallies.host_gaps
+        return f"<HostGaps hosts={len(self._ended)}>"
 
     def note_start(self, host: str, now_ms: int) -> None:
         """A fetch of the host starts. Cost: 0.6 us."""
         last = self._ended.pop(host, None)
-        if last is not None:
+        if last is not None and self._note_gap is not None:
             ended_ms, due_ms = last
-            self.measured.note(host, now_ms - ended_ms, due_ms)
+            self._note_gap("host", host, now_ms - ended_ms, due_ms)
 
     def note_end(self, host: str, ended_ms: int, due_ms: int) -> None:
         """A fetch of the host has ended, and the host must rest now. Cost: 0.3 us."""
-        if self._is_on:
+        if self._note_gap is not None:
             self._ended.remember(host, (ended_ms, due_ms))
 
     @contextmanager

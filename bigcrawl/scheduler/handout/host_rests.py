@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
+from bigcrawl.bounded import BoundedDict
 from bigcrawl.politeness.backoff_policy import FAILURES
 from bigcrawl.politeness.throttle_policy import DelayPolicy, host_delay_ms
 
@@ -14,6 +15,7 @@ if TYPE_CHECKING:
     from bigcrawl.scheduler.records.held import HeldUrl
 
 OVERLOADED_PAGE: Final = "status:503"
+HOSTS_KEPT: Final = 100_000  # some 10 MB if all have connections with pages left; a forgotten host begins anew
 OVERLOADED_FACTOR: Final = 2  # the host rests twice as long, whether the page or the host is overloaded
 
 
@@ -25,12 +27,35 @@ class RestsAfterFetches:
             policy.host_delay_ms, policy.crawl_delay_max_ms, policy.download_factor, policy.slow_after_ms
         )
         self._paces = paces
+        self._pages_max = policy.connection_pages
+        self._pages: BoundedDict[str, int] = BoundedDict(HOSTS_KEPT)  # fetched since the host's last rest
+        self._is_between_starts = policy.host_connections > 1
 
     def __repr__(self) -> str:
         return f"<RestsAfterFetches {self._policy}>"
 
+    def of_fetch(self, held: HeldUrl) -> int:
+        """How long the host of a URL rests whose fetch is over; call it once a fetch.
+
+        It need not rest if it keeps its connection, on which further pages may come first (BIGCRAWL_CONNECTION_PAGES).
+        Source: Nexplorer §2.3, pages of a persistent connection before each interval.
+        """
+        rest_ms = self.after(held)
+        if self._pages_max == 1:
+            return rest_ms
+        pages = self._pages.pop(held.host, 0) + 1
+        went_well = held.outcome.startswith("status:") and held.outcome not in FAILURES and not held.retry_after_ms
+        is_plain = not held.crawl_delay_ms and rest_ms <= self._paces.host_delay_ms(held.host)
+        if pages >= self._pages_max or not (held.is_kept and went_well and is_plain):
+            return rest_ms
+        self._pages.remember(held.host, pages)
+        return 0
+
     def after(self, held: HeldUrl) -> int:
-        """How long the host of a fetched URL rests, in ms."""
+        """How long the host of a fetched URL rests from now on, in ms.
+
+        With several connections its delay counts from the start of the fetch. A longer rest never does.
+        """
         policy = self._policy
         if self._paces.differ:
             policy = replace(policy, minimum_ms=self._paces.host_delay_ms(held.host))
@@ -38,4 +63,8 @@ class RestsAfterFetches:
         rest_ms = host_delay_ms(
             policy, crawl_delay_ms=held.crawl_delay_ms, download_ms=download_ms, backoff_ms=held.retry_after_ms
         )
+        if self._is_between_starts and rest_ms == host_delay_ms(
+            policy, crawl_delay_ms=held.crawl_delay_ms, download_ms=0
+        ):
+            rest_ms = max(0, rest_ms - download_ms)
         return OVERLOADED_FACTOR * rest_ms if held.outcome == OVERLOADED_PAGE and not held.retry_after_ms else rest_ms

@@ -1,15 +1,13 @@
-r"""Hosts with short delays, of which Redis gives URLs ahead of their turns, and which this node paces (steps 9 to 12).
+r"""Hosts with short delays, whose URLs are taken ahead of their turns and paced by this node (steps 9 to 12).
 
-A host whose delay is long gives one URL, rests, and gives the next: Redis paces it. With a short delay it would wait
-longer for Redis, and for its page's way to the disk, than for its delay. So when a fetch ends well and soon, its host
-gets a lane. Its next URLs are taken ahead, about as many as it uses up in `AHEAD_MS`, and wait here:
+With a short delay, a host would wait longer for Redis and for its page's way to disk. So after a fetch that ends well
+and soon, it gets a lane. Its next URLs, about `AHEAD_MS` worth, are taken ahead and wait here:
 
     taken ahead -> line -> (fewer than `connections` use the host, and its rest is over) -> gates -> fetched -> ended
                      \__ given back: the host fails, or its URL comes back, or they wait too long ___________/
 
-The fetch alone uses the host, not the page's way to the disk nor the acknowledgement. Each URL passes the gates when
-its turn comes, so robots.txt, blacklist, server gaps and other crawls are asked as for any other. Redis gives no URL of
-a host that must rest, whatever this node believes. All are taken, and so among those that may be fetched again.
+Only the fetch uses the host, not storage or acknowledgement. Each URL passes all gates when its turn comes. Redis gives
+no URL of a host that must rest. After a crash, URLs in lanes may be fetched again.
 """
 
 from __future__ import annotations
@@ -30,25 +28,22 @@ if TYPE_CHECKING:
     from bigcrawl.scheduler.records.held import HeldUrl
 
 AHEAD_MS: Final = 500
-"""A lane's URLs last about that long. A host that needs longer for a single one has no lane."""
+"""A host that needs longer for one URL has no lane."""
 
 WAIT_MS_MAX: Final = 2_000
-"""A URL that waits longer in its lane is given back: the host has become slow, or this node."""
+"""After this wait, the host or this node has become slow."""
 
 HOSTS_SHARE: Final = 4
-"""If hosts may fill the node with one URL for each connection, or with so many each, there is always one to fetch."""
+"""If hosts can fill the node with this many URLs each, there is always one to fetch."""
 
-LOOK_MS: Final = 250  # how often the hosts are counted
+LOOK_MS: Final = 250
 
 LINES_SHARE: Final = 2
-"""All lines together have at most one in so many of these URLs; the others are fetched, or acknowledged."""
+"""All lines together have at most 1/LINES_SHARE of the URLs."""
 
 
 class Ahead(NamedTuple):
-    """What a lane lacks: URLs of this host, which uses one up in `each_ms`.
-
-    `held` are here already, those in their ends too.
-    """
+    """The `urls` that a lane lacks. Its host uses one up in `each_ms`, and `held` includes ended URLs."""
 
     partition: int
     host: str
@@ -58,28 +53,37 @@ class Ahead(NamedTuple):
 
 
 class _Lane:
-    """A host that is being used."""
-
-    __slots__ = ("cycle_ms", "has_more", "is_open", "is_starting", "line", "next_us", "partition", "rest_ms", "using")
+    __slots__ = (
+        "cycle_ms",
+        "has_more",
+        "is_open",
+        "is_starting",
+        "line",
+        "partition",
+        "rest_ms",
+        "rest_us",
+        "turn_us",
+        "using",
+    )
 
     def __init__(self, held: HeldUrl) -> None:
         self.partition = held.partition
         self.using: set[HeldUrl] = {held}
         self.line: deque[HeldUrl] = deque()
-        self.next_us = 0  # the rest of a host counts from the end of its fetch to the microsecond
-        self.rest_ms = self.cycle_ms = 0  # after the last fetch; from its turn to the end of that rest
+        self.rest_us = 0
+        self.turn_us = 0  # with several connections: a delay after the last start
+        self.rest_ms = 0
+        self.cycle_ms = 0  # from a turn to the end of the rest after it
         self.is_open = False
         self.is_starting = False
-        self.has_more = True  # Redis may have more URLs of the host
+        self.has_more = True
+
+    @property
+    def next_us(self) -> int:
+        return max(self.rest_us, self.turn_us)
 
 
 class Lanes:
-    """The hosts that URLs of this node use, and the lines of those that have one.
-
-    Attributes:
-        waiting: how many URLs wait in lines, roughly.
-    """
-
     def __init__(
         self,
         clock: Clock,
@@ -89,16 +93,6 @@ class Lanes:
         urls_max: int,
         give_back: Callable[[HeldUrl, int], None],
     ) -> None:
-        """Begin without hosts.
-
-        Args:
-            clock: the node's.
-            paces: how far apart the starts of a host's connections are.
-            ends: knows how long hosts rest, and which fail.
-            connections: how many URLs may use a host.
-            urls_max: how many URLs the node may hold.
-            give_back: returns a URL to its queue.
-        """
         self._clock = clock
         self._paces = paces
         self._ends = ends
@@ -122,14 +116,7 @@ class Lanes:
         hosts: Callable[[], int],
         is_alone: Callable[[], bool],
     ) -> None:
-        """Work with the rest of the node from now on.
-
-        Args:
-            offer: offers a URL to the gates.
-            wake: wakes the pump, because a line gets short.
-            hosts: returns of how many hosts there are URLs.
-            is_alone: whether there is no other crawl; hosts that others fetch too are held for one fetch at a time.
-        """
+        """With `is_alone` false, other crawls hold hosts for one fetch at a time, so no lane opens."""
         self._offer = offer
         self._wake = wake
         self._hosts = hosts
@@ -137,20 +124,21 @@ class Lanes:
 
     @property
     def waiting(self) -> int:
-        """How many URLs wait in lines. Cost: O(open lanes)."""
         return sum(len(lane.line) for lane in self._open.values())
 
     @property
     def are_open(self) -> bool:
-        """Whether this node paces any host."""
         return bool(self._open)
 
-    # --- arrival
+    def offer(self, held: HeldUrl) -> None:
+        self._offer(held)
 
     def put(self, held: HeldUrl) -> None:
-        """A URL was taken because its host is due."""
         lane = self._lanes.get(held.host)
         if lane is None:
+            if self._connections == 1 and not self._may_open:  # the only cost in a broad crawl
+                self._offer(held)
+                return
             lane = self._lanes[held.host] = _Lane(held)
         elif lane.is_open:
             lane.line.append(held)
@@ -158,11 +146,17 @@ class Lanes:
             return
         else:
             lane.using.add(held)
-        if self._connections == 1 or self._follow_others(held, lane):
+        if self._connections == 1:
             self._offer(held)
+        elif (left_ms := self._left_ms(lane)) <= AHEAD_MS:
+            # A delay after the last start, which Redis may not know yet.
+            self._begin(held, lane, max(lane.next_us, held.turn_us))
+        else:
+            lane.using.discard(held)
+            self._give_back(held, left_ms)
 
     def put_ahead(self, held: HeldUrl) -> None:
-        """A URL was taken ahead of its host's turn. It goes back if its lane is no more."""
+        """Add a URL taken ahead, or give it back if its lane is gone."""
         lane = self._lanes.get(held.host)
         if lane is None:
             self._give_back(held, 0)
@@ -172,27 +166,28 @@ class Lanes:
             lane.line.append(held)
             self._start(held.host, lane)
 
-    # --- use
-
-    def note_over(self, held: HeldUrl) -> None:
-        """The fetch of a URL is over, and no longer uses its host, unless it went badly: then its end says more."""
+    def note_over(self, held: HeldUrl, ended_us: int = 0) -> None:
+        """Record the end of a fetch at `ended_us`, or now. After a failure the host stays in use until the URL ends."""
         host = held.host
         lane = self._lanes.get(host)
         if lane is None or held not in lane.using:
             return
         if held.refusal and not is_failure(held.refusal):
-            return  # nothing was asked of its host
+            self._take_turn_back(held, lane)
+            return
         if not self._went_well(held):
             self._shut(host, lane)
+            self._give_back_begun(lane)
             return
         lane.using.discard(held)
-        lane.rest_ms = self._ends.free_host(held)
-        lane.next_us = max(lane.next_us, self._clock.monotonic_us() + 1_000 * lane.rest_ms)
-        lane.cycle_ms = held.answered_ms - held.due_ms + lane.rest_ms
+        rest_ms = self._ends.free_host(held)
+        lane.rest_us = max(lane.rest_us, (ended_us or self._clock.monotonic_us()) + 1_000 * rest_ms)
+        lane.rest_ms = max(rest_ms, self._gap_us(host) // 1_000)
+        lane.cycle_ms = held.answered_ms - held.due_ms + rest_ms
         if lane.is_open:
             self._start(host, lane)
             return
-        # One with an outcome has failed on another connection, of which Redis does not know yet.
+        # An outcome here is a failure on another connection that Redis does not know yet.
         if self._may_open and lane.cycle_ms <= AHEAD_MS and not any(each.outcome for each in lane.using):
             lane.is_open = True
             self._open[host] = lane
@@ -201,16 +196,17 @@ class Lanes:
             self._leave(host, lane)
 
     def note_left(self, held: HeldUrl, *, is_back: bool = False) -> None:
-        """A URL has ended, or goes back to its queue. If it still used its host, it does so no more."""
         lane = self._lanes.get(held.host)
         if lane is None or held not in lane.using:
             return
         lane.using.discard(held)
         has_failed = bool(held.robots_failure) or held.refusal.startswith("error:")
-        if is_back or held.rest_after_head_ms >= 0 or has_failed:  # then Redis is told of a rest
+        if is_back or held.rest_after_head_ms >= 0 or has_failed:  # then Redis lets the host rest
             if held.end is not None:
-                lane.next_us = max(lane.next_us, self._clock.monotonic_us() + 1_000 * held.end.delay_ms)
+                lane.rest_us = max(lane.rest_us, self._clock.monotonic_us() + 1_000 * held.end.delay_ms)
             self._shut(held.host, lane)
+        elif not held.outcome:
+            self._take_turn_back(held, lane)
         if lane.is_open:
             self._start(held.host, lane)
         elif not lane.using:
@@ -223,7 +219,6 @@ class Lanes:
         return not (held.retry_after_ms or health.fails(held.host) or health.bad_pages(held.host))
 
     def _start(self, host: str, lane: _Lane) -> None:
-        """Let the next URLs use the host, as many as may."""
         if lane.is_starting:
             return  # a URL was turned away at the gates
         lane.is_starting = True
@@ -232,49 +227,56 @@ class Lanes:
         while lane.line and len(lane.using) < self._connections:
             held = lane.line[0]
             due_us = max(1_000 * held.due_ms, lane.next_us, self._clock.monotonic_us())
-            # Also of a claim: it would take the fetch for one that is over.
+            # Also the wait for a claim, which would take the fetch for one that is over.
             if due_us - 1_000 * held.due_ms > 1_000 * WAIT_MS_MAX:
                 self._shut(host, lane)
                 break
+            if lane.using and due_us > self._clock.monotonic_us() + 1_000 * AHEAD_MS:
+                break  # others wait for their turns already
             lane.line.popleft()
             if held.stage is not Stage.ENDED:
-                self._begin(held, lane, due_us)
                 lane.using.add(held)
-                self._offer(held)
+                self._begin(held, lane, due_us)
         lane.is_starting = False
         if not (lane.is_open or lane.using):
             self._leave(host, lane)
         elif lane.has_more and 2 * len(lane.line) < self._most(lane):
             self._wake()
 
-    def _follow_others(self, held: HeldUrl, lane: _Lane) -> bool:
-        """Let a URL that Redis gave start a delay after the last one, of which Redis may not know yet.
-
-        Returns:
-            Whether that is soon; otherwise it goes back.
-        """
-        if (left_ms := self._left_ms(lane)) > AHEAD_MS:
-            lane.using.discard(held)
-            self._give_back(held, left_ms)
-            return False
-        self._begin(held, lane, max(lane.next_us, 1_000 * held.due_ms))
-        return True
-
     def _begin(self, held: HeldUrl, lane: _Lane, due_us: int) -> None:
-        """A URL starts then, and the next one on another connection a delay later."""
+        """Offer a URL that starts at `due_us`. On another connection the next one starts a delay later."""
         held.await_turn(due_us)
-        if self._connections > 1:
-            lane.next_us = due_us + 1_000 * self._paces.host_delay_ms(held.host)
+        lane.turn_us = held.turn_us + self._gap_us(held.host)
+        self._offer(held)
+        if held.refusal or held.stage is Stage.ENDED:
+            self._take_turn_back(held, lane)
+
+    def _take_turn_back(self, held: HeldUrl, lane: _Lane) -> None:
+        """Free the turn of a URL that was not sent, unless later ones were begun."""
+        if lane.turn_us == held.turn_us + self._gap_us(held.host):
+            lane.turn_us = held.turn_us
+
+    def _gap_us(self, host: str) -> int:
+        """Return the gap between starts on several connections; a single one is paced by its rests."""
+        return 1_000 * self._paces.host_delay_ms(host) if self._connections > 1 else 0
+
+    def note_sent(self, held: HeldUrl) -> None:
+        """Record a start on one of several connections. A late one delays those after it."""
+        lane = self._lanes.get(held.host)
+        if lane is not None and held in lane.using:
+            later = sum(each.turn_us > held.turn_us and each.stage is not Stage.ENDED for each in lane.using)
+            now_us = self._clock.monotonic_us()
+            lane.turn_us = max(lane.turn_us, now_us + (1 + later) * self._gap_us(held.host))
+            if lane.is_open:
+                self._start(held.host, lane)
 
     def _leave(self, host: str, lane: _Lane) -> None:
-        """Forget a host that nothing uses; with several connections not before its rest is over, see `put`."""
+        """Forget an unused host; with several connections only after its rest."""
         if self._connections == 1 or lane.next_us <= self._clock.monotonic_us():
             self._lanes.pop(host, None)
 
-    # --- what is lacking
-
     def lacking(self) -> Iterator[Ahead]:
-        """Yield what lanes lack. Give back what has waited too long, and forget hosts that are used no more."""
+        """Yield the URLs that lanes lack, give back those that waited too long, and forget unused hosts."""
         now_ms = self._clock.monotonic_ms()
         if now_ms - self._looked_ms >= LOOK_MS:
             self._looked_ms = now_ms
@@ -293,26 +295,24 @@ class Lanes:
                 self.shut(host)
                 continue
             if lane.line:
-                self._start(host, lane)  # a URL may have been set aside, which tells nobody
+                self._start(host, lane)  # a URL may have been set aside without notice
             most = self._most(lane)
             if 2 * len(lane.line) < most:
                 each_ms = max(lane.cycle_ms / self._connections, lane.rest_ms)
                 yield Ahead(lane.partition, host, most - len(lane.line), counts[host], each_ms)
 
     def _forget_left(self) -> None:
-        """Forget hosts whose URLs were set aside, or lost with their partition, which tells nobody."""
+        """Forget hosts whose URLs were set aside or lost without notice."""
         for host, lane in list(self._lanes.items()):
             if not lane.is_open and all(held.stage is Stage.ENDED for held in lane.using):
                 self._leave(host, lane)
 
     def note_more(self, host: str, *, has_more: bool) -> None:
-        """Whether Redis may have more URLs of a host that lacks some."""
         lane = self._open.get(host)
         if lane is not None:
             lane.has_more = has_more
 
     def shut(self, host: str) -> None:
-        """Give back the line of a host. Redis paces it again."""
         lane = self._open.get(host)
         if lane is not None:
             self._shut(host, lane)
@@ -328,27 +328,29 @@ class Lanes:
                 if held.stage is Stage.WAITING:
                     self._give_back(held, self._left_ms(lane))
 
+    def _give_back_begun(self, lane: _Lane) -> None:
+        """Give back the URLs at the gates after a failed fetch, until Redis knows of it."""
+        for held in list(lane.using):
+            if held.stage is Stage.WAITING:
+                self._give_back(held, max(AHEAD_MS, self._left_ms(lane)))
+
     def _left_ms(self, lane: _Lane) -> int:
-        """How long the host must still rest. Redis does not know when its last fetch in the lane started."""
+        """Return how long the host must still rest. Redis does not know its lane's last start."""
         return max(0, -(-lane.next_us // 1_000) - self._clock.monotonic_ms())
 
     def shut_all(self) -> None:
-        """Give back all lines."""
         for host in list(self._open):
             self.shut(host)
 
     def close(self) -> None:
-        """Give back all lines, and open none any more."""
         self._may_open, self._looked_ms = False, 1 << 62
         self.shut_all()
 
     def _most(self, lane: _Lane) -> int:
-        """How many URLs its line may have."""
         most = self._connections * AHEAD_MS // max(1, lane.cycle_ms)
         if lane.rest_ms:
             most = min(most, AHEAD_MS // lane.rest_ms)
         return max(1, min(most, self._urls_max // (LINES_SHARE * max(1, len(self._lanes)))))
 
 
-def _nothing(held: HeldUrl) -> None:
-    """Do nothing; the default until the gates are there."""
+def _nothing(held: HeldUrl) -> None: ...

@@ -1,4 +1,4 @@
-"""Until when a node may send requests and hand out URLs (steps 9 to 11)."""
+"""The time until which a node may send requests and hand out URLs (steps 9 to 11)."""
 
 from __future__ import annotations
 
@@ -9,11 +9,7 @@ if TYPE_CHECKING:
 
 
 class Lease:
-    """The shortest lease of the node's partitions, as the node counts it.
-
-    Attributes:
-        ends_ms: when it ends, on the monotonic clock; 0 before the first.
-    """
+    """The shortest lease of the node's partitions, monotonic; 0 before the first."""
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
@@ -24,9 +20,7 @@ class Lease:
 
     @property
     def is_valid(self) -> bool:
-        """Whether the node has not slept, or been without Redis, for a whole lease."""
         return self._clock.monotonic_ms() < self.ends_ms
 
     def renew(self, ends_ms: int) -> None:
-        """It ends then, on the monotonic clock."""
         self.ends_ms = ends_ms

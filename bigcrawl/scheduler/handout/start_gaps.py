@@ -1,7 +1,8 @@
 """The gaps between a node's own starts (step 11): a late start must not come too close to the next one.
 
 A fetch starts when the engine gets it, and is sent when its download handler does. Middlewares, and a loop that is
-busy, lie between, and may hold up one fetch longer than the next. So its gaps are kept in both places.
+busy, lie between, and may hold up one fetch longer than the next. So its gaps are kept in both places, to the
+millisecond and to the microsecond. If a host has several connections, its delay is such a gap where fetches are sent.
 """
 
 from __future__ import annotations
@@ -10,54 +11,75 @@ from typing import TYPE_CHECKING, Final
 
 from bigcrawl.bounded import BoundedDict
 from bigcrawl.scheduler.records.passage import MISSED
-from bigcrawl.tallies.tallies import Tallies
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from bigcrawl.clock import Clock
+    from bigcrawl.scheduler.gates.delays import Paces
     from bigcrawl.scheduler.records.passage import Space
-    from bigcrawl.tallies.gaps import Gaps
+
+    NoteGap = Callable[[str, str, int, int], None]
+    """Is told of a gap that was kept: of a `host`, `server` or `space`, its name, and the ms it was and had to be."""
 
 GATES_REMEMBERED: Final = 10_000
+_HOST: Final = "host "
 
 
 class StartGaps:
-    """When a fetch last started, and was sent, at each gate, for pages and robots.txt alike. Counts the gaps kept."""
+    """When a fetch last started, and was sent, at each gate, for pages and robots.txt alike. Measures the gaps kept.
 
-    def __init__(self, clock: Clock, tallies: Tallies | None = None) -> None:
+    Attributes:
+        are_of_hosts: whether hosts have gaps, besides servers and spaces.
+    """
+
+    def __init__(
+        self, clock: Clock, paces: Paces | None = None, connections: int = 1, note_gap: NoteGap | None = None
+    ) -> None:
+        """`note_gap` is told of each gap of a server or space."""
         self._clock = clock
-        self._tallies = tallies or Tallies()
+        self._note_gap = note_gap
+        self._paces = paces
+        self.are_of_hosts = connections > 1 and paces is not None
         self._started_ms: BoundedDict[str, int] = BoundedDict(GATES_REMEMBERED)
-        self._sent_ms: BoundedDict[str, int] = BoundedDict(GATES_REMEMBERED)
+        self._sent_us: BoundedDict[str, int] = BoundedDict(GATES_REMEMBERED)
 
     def __repr__(self) -> str:
         return f"<StartGaps {len(self._started_ms)}>"
 
     def try_start(self, gaps: tuple[Space, ...], now_ms: int) -> int:
         """Start a fetch now if that keeps all its gaps. Return 0 if it has started, else how many ms it must wait."""
-        wait_ms = _wait_ms(self._started_ms, gaps, now_ms)
+        wait_ms = _wait(self._started_ms, gaps, now_ms, 1)
         if not wait_ms:
             for name, _ in gaps:
                 self._started_ms.remember(name, now_ms)
         return wait_ms
 
     def try_send(self, gaps: tuple[Space, ...]) -> int:
-        """The same for a fetch that has started, and is sent now. Cost: 0.6 us a gap."""
-        if not gaps:
-            return 0
-        now_ms, sent_ms = self._clock.monotonic_ms(), self._sent_ms
-        wait_ms = _wait_ms(sent_ms, gaps, now_ms)
-        if wait_ms:
-            return wait_ms
+        """The same for a fetch that has started, and is sent now, but in us. Cost: 0.6 us a gap."""
+        now_us, sent_us, note_gap = self._clock.monotonic_us(), self._sent_us, self._note_gap
+        wait_us = _wait(sent_us, gaps, now_us, 1_000)
+        if wait_us:
+            return wait_us
         for name, gap_ms in gaps:
-            before_ms = sent_ms.get(name)
-            if before_ms is not None:
-                self._tally_of(name).note(name, now_ms - before_ms, gap_ms)
-            sent_ms.remember(name, now_ms)
+            before_us = sent_us.get(name)
+            if note_gap is not None and before_us is not None and not name.startswith(_HOST):
+                kind = "space" if " " in name else "server"  # spaces have one after their kind, see `gates.spaces`
+                note_gap(kind, name, (now_us - before_us) // 1_000, gap_ms)
+            sent_us.remember(name, now_us)
         return 0
 
-    def _tally_of(self, name: str) -> Gaps:
-        """Names of spaces have a space after their kind, see `gates.spaces`; servers are addresses."""
-        return self._tallies.space_gaps if " " in name else self._tallies.server_gaps
+    def note_sent(self, gaps: tuple[Space, ...]) -> None:
+        """A fetch is sent only now: the next ones keep their gaps to this moment."""
+        now_us = self._clock.monotonic_us()
+        for name, _ in gaps:
+            self._sent_us.remember(name, now_us)
+
+    def of_host(self, host: str) -> tuple[Space, ...]:
+        """The gap between the starts on a host's connections, if there is any."""
+        assert self._paces is not None
+        delay_ms = self._paces.host_delay_ms(host)
+        return ((_HOST + host, delay_ms),) if delay_ms else ()
 
     def try_start_until(self, gaps: tuple[Space, ...], until_ms: int) -> int:
         """The same for a fetch that must start by `until_ms`, on the monotonic clock; `MISSED` if it is too late."""
@@ -65,11 +87,11 @@ class StartGaps:
         return MISSED if now_ms > until_ms else self.try_start(gaps, now_ms)
 
 
-def _wait_ms(before: BoundedDict[str, int], gaps: tuple[Space, ...], now_ms: int) -> int:
-    """How long the longest of these gaps still is; 0 if all are over."""
-    wait_ms = 0
+def _wait(before: BoundedDict[str, int], gaps: tuple[Space, ...], now: int, a_ms: int) -> int:
+    """How long the longest of these gaps still is; 0 if all are over. Times are in units of which a ms has `a_ms`."""
+    wait = 0
     for name, gap_ms in gaps:
-        before_ms = before.get(name)
-        if before_ms is not None:
-            wait_ms = max(wait_ms, before_ms + gap_ms - now_ms)
-    return wait_ms
+        before_at = before.get(name)
+        if before_at is not None:
+            wait = max(wait, before_at + a_ms * gap_ms - now)
+    return wait

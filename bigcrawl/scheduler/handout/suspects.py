@@ -1,13 +1,13 @@
-r"""URLs that were in process when a node died, and how they are tried again (steps 9 to 11); memory only.
+r"""URLs that were in process when a node died, and their further tries (steps 9 to 11); memory only.
 
-Most of them had nothing to do with the death. So they are tried a few at a time. A URL that would be a dead letter
-after one more death is tried alone: nothing else is in process on its node. A suspect that ends is cleared.
+Few of them caused the death. So they are tried a few together, or alone if another death would make them dead letters.
+A suspect that ends is cleared.
 
     taken -> put -> alone -> announced to Redis (`trials`) -> started, nothing else in process -> ended -> cleared
                 \-> few --------------------------------------> started, few others in process --/
 
-A URL is a dead letter if it was alone at its last death, and if the project's code was at work on its page at
-`BIGCRAWL_DEATHS_MAX` of them. Other deaths count half, because most often something else has ended that node.
+A URL is a dead letter if it was alone at its last death, and the project's code was at work on its page at
+`BIGCRAWL_DEATHS_MAX` of them. Other deaths count half, because usually something else caused them.
 """
 
 from __future__ import annotations
@@ -23,28 +23,24 @@ if TYPE_CHECKING:
     from bigcrawl.clock import Clock
     from bigcrawl.scheduler.crawl.in_process import InProcess
     from bigcrawl.scheduler.records.held import HeldUrl
-    from bigcrawl.scheduler.records.suspicion import Suspicion
 
 
-FEW = 8  # most URLs in process, suspects and others, while suspects are tried
+FEW = 8  # URLs in process while suspects are tried, suspects included
 
 
 class Suspects:
-    """The suspects that a node holds."""
-
     def __init__(self, in_process: InProcess, clock: Clock, deaths_max: int, wake: Callable[[], None]) -> None:
-        """`in_process` counts what the engine has; `wake` is called when one more URL may start."""
         self._in_process = in_process
         self._clock = clock
         self._deaths_max = deaths_max
         self._few: deque[HeldUrl] = deque()
         self._alone: deque[HeldUrl] = deque()
         self._announced: deque[HeldUrl] = deque()  # at most one: Redis knows that it is tried alone
-        self._tried: dict[HeldUrl, int] = {}  # those in process, and since when: monotonic ms
+        self._tried: dict[HeldUrl, int] = {}
         self._lone: HeldUrl | None = None  # in process, with nothing else
-        self._waiting_since_ms = 0  # monotonic
-        self.proven: list[HeldUrl] = []  # to become dead letters
-        self.cleared: list[HeldUrl] = []  # ended; Redis may forget that they were suspects
+        self._waiting_since_ms = 0
+        self.proven: list[HeldUrl] = []
+        self.cleared: list[HeldUrl] = []  # to be cleared in Redis
         self._wake = wake
 
     def __repr__(self) -> str:
@@ -55,31 +51,28 @@ class Suspects:
 
     @property
     def waiting(self) -> int:
-        """Suspects that may be fetched and have not started."""
         return len(self._few) + len(self._alone) + len(self._announced)
 
     @property
     def has_news(self) -> bool:
-        """Whether `trials` may have something to do."""
         return bool(self.proven or self.cleared or len(self))
 
-    def note_taken(self, held: HeldUrl, suspicion: Suspicion) -> bool:
-        """A suspect was taken. Return whether it is proven to kill, so that it goes no further."""
-        held.suspect(suspicion)
-        if suspicion.is_proof(self._deaths_max):
+    def note_taken(self, held: HeldUrl) -> bool:
+        """Record a taken suspect. Return whether it is proven to kill and goes no further."""
+        assert held.suspicion is not None, "a suspect has a suspicion"
+        if held.suspicion.is_proof(self._deaths_max):
             self.proven.append(held)
             return True
         return False
 
     def put(self, held: HeldUrl) -> None:
-        """The host of a suspect may be asked now."""
         assert held.suspicion is not None, "a suspect has a suspicion"
         if not self.waiting:
             self._waiting_since_ms = self._clock.monotonic_ms()
         (self._alone if held.suspicion.wants_solitude(self._deaths_max) else self._few).append(held)
 
     def next_ones(self, others: deque[HeldUrl]) -> deque[HeldUrl]:
-        """The line from which a URL may start now; `others` is the line of URLs that are no suspects."""
+        """Return the line from which a URL may start now; `others` are no suspects."""
         if self._lone is not None:
             return deque()
         if self._alone or self._announced:
@@ -87,56 +80,48 @@ class Suspects:
         return deque() if len(self._in_process) >= FEW else self._few or others
 
     def note_started(self, held: HeldUrl) -> None:
-        """The engine has the request of a suspect."""
         assert held.suspicion is not None, "a suspect has a suspicion"
         self._tried[held] = self._clock.monotonic_ms()
         if held.suspicion.wants_solitude(self._deaths_max):
             self._lone = held
 
     def note_done(self, held: HeldUrl) -> None:
-        """The engine is done with a URL, whether a suspect or not, and the next one may start."""
         self._tried.pop(held, None)
         if self._lone is held:
             self._lone = None
         self._wake()
 
     def note_cleared(self, held: HeldUrl) -> None:
-        """A suspect has ended, and Redis has confirmed it."""
         self.cleared.append(held)
 
-    # --- for `trials`
-
     def forget_cleared(self, count: int) -> None:
-        """Redis does not suspect the first of `cleared` any more."""
         del self.cleared[:count]
 
     def forget_proven(self, held: HeldUrl) -> None:
-        """A proven one is a dead letter now, or no longer held."""
         self.proven.remove(held)
 
     def next_alone(self) -> HeldUrl | None:
-        """The suspect to announce to Redis, if nothing is in process."""
+        """Return the suspect to announce to Redis, if nothing is in process."""
         self._drop_ended()
         if self._announced or not self._alone or len(self._in_process):
             return None
         return self._alone[0]
 
     def note_announced(self, held: HeldUrl) -> None:
-        """Redis knows that the suspect is tried alone."""
         if held in self._alone and held.stage is Stage.BUFFERED:
             self._alone.remove(held)
             self._announced.append(held)
             self._wake()
 
     def overdue(self, patience_ms: int) -> list[HeldUrl]:
-        """The waiting suspects, if other URLs have waited for them for `patience_ms`."""
+        """Return the waiting suspects, if other URLs have waited for them for `patience_ms`."""
         self._drop_ended()
         if not self.waiting or self._clock.monotonic_ms() - self._waiting_since_ms < patience_ms:
             return []
         return [*self._few, *self._alone, *self._announced]
 
     def outlasting(self, patience_ms: int) -> list[HeldUrl]:
-        """Those that have been in process for `patience_ms` for each of their deaths."""
+        """Return those in process for `patience_ms` for each of their deaths."""
         if not self._tried:
             return []
         since_ms = self._clock.monotonic_ms() - patience_ms
@@ -147,16 +132,14 @@ class Suspects:
         ]
 
     def is_lone(self, held: HeldUrl) -> bool:
-        """Whether the suspect is in process, and nothing else may be."""
         return self._lone is held
 
     def let_others_go_on(self, held: HeldUrl) -> None:
-        """The suspect stays in process, but others may start again."""
+        """Let others start although the suspect stays in process."""
         if held in self._tried:
             self.note_done(held)
 
     def _drop_ended(self) -> None:
-        """Forget those that were given back or belong to another node now."""
         for line in (self._few, self._alone, self._announced):
             if any(held.stage is not Stage.BUFFERED for held in line):
                 kept = [held for held in line if held.stage is Stage.BUFFERED]

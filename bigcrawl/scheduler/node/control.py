@@ -12,55 +12,51 @@ from bigcrawl.scheduler.rules.blacklist import Blacklist, in_force, parse_entrie
 from bigcrawl.scheduler.rules.delay_rules import DelayBook, delays_in_force, parse_delays
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from bigcrawl.clock import Clock
-    from bigcrawl.config import Config
     from bigcrawl.redisdb.client import RedisClient
-    from bigcrawl.scheduler.gates.delays import Paces
-    from bigcrawl.scheduler.gates.speed import SpeedControl
-    from bigcrawl.scheduler.node.set_aside import Aside
+    from bigcrawl.scheduler.crawl.joined_crawl import JoinedCrawl
+    from bigcrawl.scheduler.handout.handout import Handout
+    from bigcrawl.scheduler.node.gates import Gates
+    from bigcrawl.scheduler.owner.crawl_budgets import CrawlBudgets
 
 logger = logging.getLogger(__name__)
 
 SPEED = "speed"
-"""The field with the text of a speed, see `bigcrawl.politeness.speed_plan`."""
+"""The text of a speed, see `bigcrawl.politeness.speed_plan`."""
 
 BLACKLISTED = "blacklisted"
-"""The field with the number of the blacklist's last change."""
+"""The number of the blacklist's last change."""
 
 DELAYED = "delayed"
-"""The field with the number of the last change to delays set by hand."""
+"""The number of the last change to delays set by hand."""
 
 BUDGETED = "budgeted"
-"""The field with the number of the last change to budgets set by hand."""
+"""The number of the last change to budgets set by hand."""
 
 PAUSED = "paused"
-"""The field that stops all fetching, whatever the speed; `paused:<node>` stops that of one node."""
+"""Stops all fetching; `paused:<node>` stops one node."""
 
 DRAINED = "drained:"
-"""Begins the field that asks a node to end; its id, which no other process has, follows."""
+"""Ends a node; its unique id follows."""
 
 CHECKPOINT = "checkpoint"
-"""The field with the number of the last order for a durable point of every partition."""
+"""The number of the last order for a durable point of every partition."""
 
 DISCOVERY = "discovery"
-"""The field that says whether links are queued, see `Discovery`."""
+"""Whether links are queued, see `Discovery`."""
 
 CLOSED = "closed"
-"""The field with the time at which the crawl was last found too slow to go on, see `crawl.close_rate`."""
+"""When the crawl was last found too slow, see `node.close_rate`."""
 
 STANDSTILL = b"0/s"
-READ_MS = 400  # between two readings; with a round trip, every node obeys within a second
+READ_MS = 400  # with a round trip, every node obeys within a second
 
 
 class Discovery(NamedTuple):
-    """Whether links are queued, and since when; the field is the words `off FROM`, or `on FROM UNTIL`.
+    """Whether links are queued; the field is `off FROM` or `on FROM UNTIL`.
 
     Attributes:
-        is_on: whether they are.
-        off_from_ms: since when they are not, or were not the last time, on the crawls' clock; 0 if never.
-        off_until_ms: until when they were not; 0 while they are not.
+        off_from_ms: the start of the last period without queuing, on the crawl's clock; 0 if none.
+        off_until_ms: its end; 0 while it lasts.
     """
 
     is_on: bool = True
@@ -69,7 +65,7 @@ class Discovery(NamedTuple):
 
     @classmethod
     def from_field(cls, field: bytes | None) -> Self:
-        """Read the field; links are queued if there is none, and if somebody wrote something else."""
+        """Read the field. Without a valid one, links are queued."""
         word, *times = (field or b"-").split() or [b"-"]
         numbers = [int(each) for each in times if each.isdigit()]
         if word not in (b"on", b"off") or len(numbers) != (2 if word == b"on" else 1):
@@ -77,13 +73,10 @@ class Discovery(NamedTuple):
         return cls(word == b"on", *numbers)
 
     def field(self) -> str:
-        """The words of the field."""
         return f"on {self.off_from_ms} {self.off_until_ms}" if self.is_on else f"off {self.off_from_ms}"
 
 
 class ControlHash:
-    """The fields of the hash as last read, and the time on the crawls' clock then."""
-
     def __init__(self, client: RedisClient, crawl: str) -> None:
         self._client = client
         self._key = CrawlKeys(crawl).control
@@ -94,11 +87,6 @@ class ControlHash:
         return f"<ControlHash {sorted(self.fields)}>"
 
     async def read(self) -> None:
-        """Read the fields.
-
-        Raises:
-            TransientStoreError: Redis is away; the fields stay as they are.
-        """
         fields = await self._client.command("HGETALL", self._key)
         self.fields = {name.decode("utf-8", "replace"): value for name, value in pairs_of(fields)}
         self.now_ms = self._client.now_ms()
@@ -107,55 +95,32 @@ class ControlHash:
 class Control:
     """Carries out the orders on one node.
 
-    Args:
-        pld_of: returns a host's PLD, once the node has joined.
-        note_blacklist: called with each new blacklist, for the partitions' queues.
-        note_budgets: called when budgets set by hand have changed.
-        note_fingerprints: called with the field `FINGERPRINTS` whenever it was read.
-
-    Attributes:
-        is_drained: whether this node was asked to end.
-        is_closed: whether the crawl was closed since this node joined it, because it is too slow.
-        discovers: whether links are queued.
-        checkpoint: the number of the last order for durable points; 0 while there is none.
+    `is_closed` says that the crawl was found too slow after this node joined.
     """
 
     def __init__(
         self,
-        config: Config,
-        node_id: str,
-        client: RedisClient,
-        clock: Clock,
-        speed: SpeedControl,
-        aside: Aside,
-        pld_of: Callable[[str], str],
-        note_blacklist: Callable[[Blacklist], None],
-        note_budgets: Callable[[], None],
-        paces: Paces,
-        note_fingerprints: Callable[[bytes | None], None],
+        crawl: JoinedCrawl,
+        handout: Handout,
+        gates: Gates,
+        budgets: CrawlBudgets,
     ) -> None:
-        """Check the settings' blacklist and delays.
-
-        Raises:
-            ConfigError: an entry is invalid.
-        """
+        config, client, node_id = crawl.config, crawl.client, crawl.node_id
         self._blacklist = parse_entries(config.pace.blacklist)
         policy = config.politeness
         opened = " ".join(sorted(map(str, policy.allow_addresses)))
         self._opened = None if policy.allow_private_addresses else opened
         self._delays = parse_delays(config.pace.delay_rules)
         self._keys = CrawlKeys(config.crawl.name)
-        self._paces = paces
-        self._note_fingerprints = note_fingerprints
         self._client = client
-        self._clock = clock
-        self._speed = speed
-        self._aside = aside
-        self._pld_of = pld_of
-        self._note_blacklist = note_blacklist
-        self._note_budgets = note_budgets
+        self._clock = crawl.clock
+        self._pld_of = crawl.pld_of
+        self._paces = handout.paces
+        self._speed = handout.speed
+        self._aside = gates.aside
+        self._elsewhere = gates.elsewhere
+        self._budgets = budgets
         self._hash = ControlHash(client, config.crawl.name)
-        # The numbers of the last changes that were obeyed.
         self._blacklist_change: bytes | None = b"never"
         self._delays_change: bytes | None = b"never"
         self._budgets_change: bytes | None = b"never"
@@ -166,21 +131,16 @@ class Control:
         self.is_closed = False
         self.discovers = True
         self.checkpoint = 0
-        self._joined_ms = 0  # on the crawls' clock
+        self._joined_ms = 0
 
     def __repr__(self) -> str:
         return f"<Control {self._hash!r} {self._aside.blacklist!r}>"
 
     async def read_if_due(self) -> bool:
-        """Read and carry out the orders, if it is time to. Return whether the blacklist has changed.
-
-        Raises:
-            TransientStoreError: Redis is away; nothing changes.
-        """
+        """Carry out the orders, if a read is due. Return whether the blacklist has changed."""
         return self._clock.monotonic_ms() >= self._due_ms and await self.read()
 
     async def read(self) -> bool:
-        """The same now; returns and raises as `read_if_due`."""
         await self._hash.read()
         self._due_ms = self._clock.monotonic_ms() + READ_MS
         self._speed.note_time(self._hash.now_ms)
@@ -189,28 +149,23 @@ class Control:
         self._joined_ms = self._joined_ms or self._hash.now_ms
         self.is_closed = self.is_closed or _number_of(self._hash.fields.get(CLOSED)) > self._joined_ms
         self._note_discovery(Discovery.from_field(self._hash.fields.get(DISCOVERY)))
-        self._note_fingerprints(self._hash.fields.get(FINGERPRINTS))
+        self._elsewhere.adopt(self._hash.fields.get(FINGERPRINTS))
         self.checkpoint = _number_of(self._hash.fields.get(CHECKPOINT))
         self.is_drained = self.is_drained or self._drained in self._hash.fields
         if self._hash.fields.get(BUDGETED) != self._budgets_change:
             self._budgets_change = self._hash.fields.get(BUDGETED)
-            self._note_budgets()
+            self._budgets.note_change()
         if self._hash.fields.get(DELAYED) != self._delays_change:
             await self._read_delays()
         return self._hash.fields.get(BLACKLISTED) != self._blacklist_change and await self._read_blacklist()
 
     @property
     def paused(self) -> frozenset[str]:
-        """The nodes that are paused, and "" if the whole crawl is."""
         names = (name.partition(":") for name in self._hash.fields)
         return frozenset(node for word, _, node in names if word == PAUSED)
 
     async def close_all(self) -> None:
-        """Have all nodes close the crawl that are in it now, this one included.
-
-        Raises:
-            TransientStoreError: Redis is away; the crawl may have been closed.
-        """
+        """Have all nodes that are now in the crawl close it."""
         await self._client.command("HSET", self._keys.control, CLOSED, str(self._client.now_ms()))
         await self.read()
 
@@ -220,7 +175,7 @@ class Control:
         self.discovers = discovery.is_on
 
     async def _read_delays(self) -> None:
-        """Use the current delays from now on. A host that is resting already keeps its old rest."""
+        """Use the current delays. A host that already rests keeps its old rest."""
         change = self._hash.fields.get(DELAYED)
         live = dict(pairs_of(await self._client.command("HGETALL", self._keys.delays)))
         rules, faults = delays_in_force(self._delays, live)
@@ -230,7 +185,7 @@ class Control:
         self._paces.set_by_hand(DelayBook(rules, self._pld_of))
 
     async def _read_blacklist(self) -> bool:
-        """Apply the current blacklist: to held URLs at once, to the queues with the next look."""
+        """Apply the current blacklist: to held URLs at once, to the queues with their next look."""
         change = self._hash.fields.get(BLACKLISTED)
         live = dict(pairs_of(await self._client.command("HGETALL", self._keys.blacklist)))
         entries, faults = in_force(self._blacklist, live)
@@ -242,11 +197,10 @@ class Control:
             return False
         if entries != self._aside.blacklist.entries:
             logger.info("blacklist: %(count)d entries", {"count": len(entries)})
-        self._note_blacklist(now)
+        self._budgets.note_blacklist(now)
         self._aside.obey(now)
         return True
 
 
 def _number_of(field: bytes | None) -> int:
-    """The number in a field of the hash; 0 without one, and if somebody wrote something else."""
     return int(field) if field is not None and field.isdigit() else 0

@@ -1,31 +1,31 @@
-"""Acknowledges URLs that are safe and takes URLs that are due, in one round trip (steps 9, 12 and 14)."""
+"""Acknowledges safe URLs and takes due ones, in one round trip (steps 9, 12 and 14)."""
 
 from __future__ import annotations
 
 import logging
+from collections import deque
 from typing import TYPE_CHECKING
 
 from bigcrawl.redisdb import scripts
 from bigcrawl.redisdb.replies import sort_replies
 from bigcrawl.redisdb.scripts import Ended
+from bigcrawl.scheduler.node.failed_fetches import FailedFetches
 from bigcrawl.scheduler.owner.hot.due_heap import NEVER_MS
 from bigcrawl.scheduler.records.body import look_at_body
 from bigcrawl.scheduler.records.held import HeldUrl, Stage
-from bigcrawl.scheduler.records.held_urls import revisits_of
+from bigcrawl.scheduler.records.held_urls import timed_of
 from bigcrawl.scheduler.records.member import Member, seq_of, unpack_member
-from bigcrawl.scheduler.records.outcomes import pack_fetched, pack_outcome
+from bigcrawl.scheduler.records.outcomes import pack_outcome
 from bigcrawl.scheduler.rules.callbacks import DAMAGED
 from bigcrawl.url.canonical import authority_of, canonicalize, host_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Sequence
 
-    from bigcrawl.clock import Clock
-    from bigcrawl.config import Config
-    from bigcrawl.redisdb.client import RedisClient
     from bigcrawl.redisdb.scripts import Exchanged, TakenUrl
+    from bigcrawl.scheduler.crawl.joined_crawl import JoinedCrawl
     from bigcrawl.scheduler.handout.handout import Handout
-    from bigcrawl.scheduler.node.failed_fetches import FailedFetches
+    from bigcrawl.scheduler.handout.observers import Observers
     from bigcrawl.scheduler.node.outbox import Outbox
     from bigcrawl.scheduler.node.set_aside import Aside
     from bigcrawl.scheduler.owner.owned_partition import OwnedPartition
@@ -34,64 +34,60 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-HORIZON_MS = 500  # how long before they are due URLs are taken; they wait in the node
-TOGETHER_MS = 500  # how much sooner a partition with an end to acknowledge is asked for URLs, in the same call
-_new_tuple = tuple.__new__  # the class's own constructor is Python
-URL_BYTES_MAX = 1 << 17  # no URL is longer: BIGCRAWL_URL_BYTES_MAX is at most 64 KiB
+HORIZON_MS = 500  # URLs are taken this long before they are due
+RATE_MS = 10_000
+TOGETHER_MS = 500  # a partition with an end to acknowledge is asked this much sooner, in the same call
+_new_tuple = tuple.__new__
+URL_BYTES_MAX = 1 << 17  # BIGCRAWL_URL_BYTES_MAX is at most 64 KiB
 
 
 class UrlExchange:
-    """The node's side of `exchange_urls`."""
-
     def __init__(
         self,
-        config: Config,
-        client: RedisClient,
-        clock: Clock,
+        crawl: JoinedCrawl,
         ownership: Ownership,
         handout: Handout,
         outbox: Outbox,
         aside: Aside,
         callbacks: Callbacks,
-        failed: FailedFetches,
-        bytes_account: Callable[[str, str], int | None],
-        count_page: Callable[[HeldUrl], None],
+        observers: Observers,
     ) -> None:
-        """`bytes_account` returns the account of a host and URL if a rule limits its bytes.
-
-        `count_page` is called with each URL that has ended with an answer, once Redis has its end.
-        """
-        self._policy = config.politeness
-        self._client = client
-        self._clock = clock
+        self._policy = crawl.config.politeness
+        self._client = crawl.client
+        self._clock = crawl.clock
         self._ownership = ownership
         self._handout = handout
         self._outbox = outbox
         self._aside = aside
         self._callbacks = callbacks
-        self._failed = failed
-        self._bytes_account = bytes_account
-        self._count_page = count_page
-        self.pages = 0  # acknowledged by this node
-        self.bytes = 0  # of their bodies, and of those of repeated tries
-        self.ends: dict[str, int] = {}  # by their counter, as Redis counts them; "" for a plain return
+        self._marks_of_end = observers.marks_of_end
+        self._note_page = observers.note_end
+        self.failed = FailedFetches(crawl.client, crawl.clock, crawl.config.crawl.name, crawl.pld_of)
+        self.pages = 0
+        self.bytes = 0  # includes repeated tries
+        self._samples: deque[tuple[int, int]] = deque()
+        self.ends: dict[str, int] = {}  # by their counter in Redis; "" for a plain return
 
     def __repr__(self) -> str:
         return f"<UrlExchange pages={self.pages}>"
 
+    def rate(self) -> float:
+        now_ms, pages = self._clock.monotonic_ms(), self.pages
+        self._samples.append((now_ms, pages))
+        while self._samples[0][0] < now_ms - RATE_MS:
+            self._samples.popleft()
+        since_ms, before = self._samples[0]
+        return 1000 * (pages - before) / (now_ms - since_ms) if now_ms > since_ms else 0.0
+
     async def run(self, *, acknowledge: bool, urls_max: int, places_max: int = 0) -> bool:
-        """Acknowledge ended URLs and take new ones, in one round trip. True if there was anything to do.
+        """Acknowledge ended URLs and take new ones in one round trip. Return whether there was any work.
 
-        Args:
-            acknowledge: whether pages are safe, so that ended URLs may be acknowledged.
-            urls_max: how many URLs may be taken, over all partitions.
-            places_max: how many more may be taken ahead in the places of URLs that end in the same call.
-
-        Raises:
-            TransientStoreError: Redis is away; what it did not receive is sent again.
+        Besides up to `urls_max` URLs over all partitions, up to `places_max` are taken ahead in place of URLs that end
+        in the same call.
         """
         now_ms = self._clock.monotonic_ms()
-        # Before ends make partitions due. Hosts whose turn it is have half of the room, however fast others are.
+        # Before the ends, which make partitions due. Hosts whose turn it is have half of the room, however fast others
+        # are.
         share = 2 if self.has_more_due else 1
         ends = self._ends(now_ms) if acknowledge else {}
         free = {owned: len(ended) // share for owned, ended in ends.items()}
@@ -129,11 +125,11 @@ class UrlExchange:
 
     @property
     def has_more_due(self) -> bool:
-        """Whether another partition is due that was not asked, because there was no room."""
+        """Whether a due partition was not asked, for lack of room."""
         return self._ownership.due_heap.has_due(self._clock.monotonic_ms() + HORIZON_MS)
 
     def _ends(self, now_ms: int) -> dict[OwnedPartition, list[HeldUrl]]:
-        """The URLs that may be acknowledged, by partition. Their hosts are due after their rests."""
+        """Return the URLs that may be acknowledged, by partition. Their hosts are due after their rests."""
         by_number = self._ownership.owned
         by_partition: dict[OwnedPartition, list[HeldUrl]] = {}
         for held in self._handout.held.acknowledgeable(self._outbox.flushed):
@@ -148,10 +144,9 @@ class UrlExchange:
     def _ahead(
         self, room: int, places: int, free: dict[OwnedPartition, int]
     ) -> tuple[dict[OwnedPartition, list[tuple[str, int]]], int]:
-        """How many URLs to take ahead of their hosts' turns, and how much of `room` they need.
+        """Return how many URLs to take ahead of their hosts' turns, and how much of `room` they need.
 
-        At most so many of `places` need none: the `free` ones of each partition, whose URLs end, all or none, with the
-        same call. Without room, lines may go back.
+        Up to `places` of them need no room: the `free` ones of a partition, whose URLs end in the same call.
         """
         by_number, lanes, room_before = self._ownership.owned, self._handout.lanes, room
         found: dict[OwnedPartition, list[tuple[str, int]]] = {}
@@ -171,7 +166,7 @@ class UrlExchange:
         return found, room_before - room
 
     def _shares(self, room: int, now_ms: int) -> dict[OwnedPartition, int]:
-        """How many URLs to take from each partition with a due host; together at most `room`."""
+        """Return how many URLs to take from each due partition; together at most `room`."""
         by_number = self._ownership.owned
         shares = {}
         draining = []
@@ -208,43 +203,41 @@ class UrlExchange:
             delay_ms,
             rows,
             outcomes=b"".join([held.end_rows for held in ended]),
-            revisits=revisits_of(ended),
+            timed=timed_of(ended),
             ahead=ahead,
         )
 
     def _rows_of(self, held: HeldUrl) -> bytes:
-        """The outcome, the bytes fetched if its account has limited bytes, and what its page shows about its PLD.
+        """Return a URL's outcome, and the rows about its account and PLD.
 
-        A URL that could not be read has no known key, and no outcome. One that is tried again has none yet.
+        An unreadable URL has no key, and one that is tried again has no outcome yet.
         """
         assert held.end is not None, "an ended URL has an end"
-        rows = held.pld_rows
-        if held.fetched_bytes and (account := self._bytes_account(held.host, held.url)) is not None:
-            rows = pack_fetched(account, held.fetched_bytes) + rows
+        rows = held.marks
+        for note in self._marks_of_end:
+            rows = note(held) + rows
         if held.end.member or not held.url:
             return rows
         return pack_outcome(held.fields.key, held.end.counter, held.detail) + rows
 
     def note_ended(self, owned: OwnedPartition, ended: Sequence[HeldUrl]) -> None:
-        """These ends were carried out, although the reply was lost."""
         now_ms, running_ms = self._clock.monotonic_ms(), self._client.running_ms
         self._handout.held.forget(list(self._note_ends(owned, ended)), now_ms, running_ms)
 
     def _note_ends(self, owned: OwnedPartition, ended: Sequence[HeldUrl]) -> Sequence[HeldUrl]:
-        """Redis has these ends."""
         if any(held.end and not held.end.member for held in ended):
             owned.inbox.note_others()
         for held in ended:
             assert held.end is not None, "an ended URL has an end"
             self._count(held.end)
-            self._failed.note(held)
+            self.failed.note(held)
             if not held.end.member:
                 if held.suspicion is not None:
                     self._handout.suspects.note_cleared(held)
                 owned.hot.note_ended(held.host)
                 if held.end.counter.startswith("status:"):
                     self.pages += 1
-                    self._count_page(held)
+                    self._note_page(held)
                     self._ownership.hot_share.note(held.end.delay_ms)
         return ended
 
@@ -254,29 +247,28 @@ class UrlExchange:
 
     def _note_taken(self, owned: OwnedPartition, share: int, reply: Exchanged, now_ms: int) -> None:
         if self._ownership.owned.get(owned.keys.partition) is not owned:
-            return  # lost while the reply was under way: its new owner has the URLs
+            return  # its new owner has the URLs
         server_ms, next_due_ms, _, urls, ahead = reply
         # This may be in the past: the partition whose host has waited longest is asked first.
         owned.note_answer(now_ms + next_due_ms - server_ms if next_due_ms >= 0 else NEVER_MS)
         if share:
             owned.note_take(share, len(urls) - ahead, is_more_due=owned.due_ms <= now_ms + HORIZON_MS)
         for number, url in enumerate(urls):
-            # One millisecond more, because the clock here is rounded down and may be that much further.
+            # One more millisecond, because the clock here is rounded down.
             wait_ms = url.due_ms - server_ms
-            held, methods = _held(owned.keys.partition, url, now_ms + (wait_ms + 1 if wait_ms > 0 else 0))
+            held, methods = _held(owned, url, now_ms + (wait_ms + 1 if wait_ms > 0 else 0))
             self._handout.held.add(held)
-            suspicion = owned.suspects.get(held.seq) if owned.suspects else None
             if methods and self._is_stopped(held, methods):
                 continue
-            if suspicion is not None and self._handout.suspects.note_taken(held, suspicion):
-                continue  # it goes no further
+            if held.suspicion is not None and self._handout.suspects.note_taken(held):
+                continue
             if number < ahead:
                 self._handout.lanes.put_ahead(held)
             elif not self._handout.ends.put_off_if_late(held, max(0, -wait_ms)):
                 self._handout.lanes.put(held)
 
     def _is_stopped(self, held: HeldUrl, methods: Sequence[str]) -> bool:
-        """Set a URL aside if its spider lacks one of these methods, or drop it if the settings say so."""
+        """Set a URL aside, or drop it, if the spider lacks one of these methods."""
         callbacks = self._callbacks
         missing = callbacks.first_missing(methods)
         if any(map(callbacks.drops, (*methods, missing))):
@@ -288,9 +280,9 @@ class UrlExchange:
 
 
 def waited_ms(held: HeldUrl, now_ms: int) -> int:
-    """How much of its host's delay is over already: it began when the fetch ended, not when its page was parsed.
+    """Return how much of its host's delay has passed since the fetch ended.
 
-    Rounded down, because two clocks are off by up to a millisecond each.
+    It is rounded down, because each of two clocks is off by up to a millisecond.
     """
     assert held.end is not None, "an ended URL has an end"
     if not held.ended_ms:
@@ -299,16 +291,15 @@ def waited_ms(held: HeldUrl, now_ms: int) -> int:
 
 
 def _end_row(held: HeldUrl, now_ms: int) -> Ended:
-    """The end as sent, with how much of its host's delay is over."""
     assert held.end is not None, "an ended URL has an end"
     over_ms = waited_ms(held, now_ms)
     return _new_tuple(Ended, (*held.end[:-1], over_ms)) if over_ms else held.end
 
 
-def _held(partition: int, url: TakenUrl, due_ms: int) -> tuple[HeldUrl, tuple[str, ...]]:
-    """A taken URL as the node holds it, and the methods that its request names.
+def _held(owned: OwnedPartition, url: TakenUrl, due_ms: int) -> tuple[HeldUrl, tuple[str, ...]]:
+    """Return a taken URL and the methods that its request names.
 
-    If it cannot be read, its `url` is empty, `DAMAGED` stands for its methods, and the crawl goes on.
+    An unreadable one has an empty `url` and the method `DAMAGED`.
     """
     fields = Member(seq_of(url.member), 0, 0, 0, 0, b"")
     try:
@@ -321,4 +312,6 @@ def _held(partition: int, url: TakenUrl, due_ms: int) -> tuple[HeldUrl, tuple[st
     except Exception as error:  # noqa: BLE001 - of damaged bytes
         logger.debug("a URL of %(host)s in Redis cannot be read: %(error)r", {"host": url.host, "error": error})
         text, has_errback, authority, methods = "", False, "", (DAMAGED,)
-    return HeldUrl(partition, url.host, due_ms, url.member, fields, text, authority, has_errback), methods
+    suspicion = owned.suspects.get(fields.seq) if owned.suspects else None
+    held = HeldUrl(owned.keys.partition, url.host, due_ms, url.member, fields, text, authority, has_errback, suspicion)
+    return held, methods

@@ -1,6 +1,6 @@
-"""What fails on this node, by reason and PLD, on its way to Redis, where `scrapy frontier errors` reads it.
+"""Failures on this node by reason and PLD, for `scrapy frontier errors` alone.
 
-These counts are for people. Lost ones harm nobody, so nothing waits for them and no failure of theirs is a trouble.
+So nothing waits for them, and losing some is harmless.
 """
 
 from __future__ import annotations
@@ -20,23 +20,19 @@ if TYPE_CHECKING:
     from bigcrawl.scheduler.records.held import HeldUrl
 
 SEND_MS: Final = 5_000
-WAITING_MAX: Final = 500  # pairs of reason and PLD between two sends; the others share a row a reason
-KEPT_MAX: Final = 2_000  # pairs that Redis keeps, some 300 bytes each
-URL_CHARACTERS: Final = 500  # of an example
-OTHERS: Final = "(others)"  # in the place of a PLD
-FAILED: Final = ("error:", "dropped:", "status:4", "status:5", "retried:")  # how counters of failures begin
+WAITING_MAX: Final = 500  # pairs of reason and PLD; further ones share a row per reason
+KEPT_MAX: Final = 2_000  # pairs in Redis, some 300 bytes each
+URL_CHARACTERS: Final = 500
+OTHERS: Final = "(others)"
+FAILED: Final = ("error:", "dropped:", "status:4", "status:5", "retried:")
 
 
 class Failed(NamedTuple):
-    """Fetches that failed for the same reason in the same PLD, and the URL of the last one."""
-
     fetches: int
     url: str
 
 
 class FailedFetches:
-    """Counts failures until they are sent."""
-
     def __init__(self, client: RedisClient, clock: Clock, crawl: str, pld_of: Callable[[str], str]) -> None:
         self._client = client
         self._clock = clock
@@ -49,7 +45,6 @@ class FailedFetches:
         return f"<FailedFetches waiting={len(self._waiting)}>"
 
     def note(self, held: HeldUrl) -> None:
-        """A try has ended; nothing is noted unless it failed. Cost: 0.2 us, and 2 us for a failure."""
         assert held.end is not None, "an ended URL has an end"
         if held.end.counter.startswith(FAILED):
             reason = held.end.counter.removeprefix("retried:")
@@ -66,18 +61,12 @@ class FailedFetches:
         self._waiting[row] = Failed(before.fetches + 1 if before else 1, held.url[:URL_CHARACTERS])
 
     async def send_if_due(self) -> None:
-        """Send what waits, every few seconds.
-
-        Raises:
-            TransientStoreError: Redis is away; it is sent again.
-        """
         now_ms = self._clock.monotonic_ms()
         if self._waiting and now_ms - self._sent_ms >= SEND_MS:
             self._sent_ms = now_ms
             await self.send()
 
     async def send(self) -> None:
-        """Send what waits; raises as `send_if_due`."""
         if not self._waiting:
             return
         sent, self._waiting = self._waiting, {}
@@ -85,7 +74,7 @@ class FailedFetches:
         try:
             await self._client.run([scripts.note_errors(self._keys, rows, KEPT_MAX)])
         except RedisRefusedError:
-            return  # a full Redis has no room for this
+            return
         except BaseException:
             self._take_back(sent)
             raise

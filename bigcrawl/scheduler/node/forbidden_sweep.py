@@ -1,14 +1,10 @@
-"""Ends URLs that cannot be fetched in bulk (step 10), rather than taking and acknowledging each.
+"""Ends URLs that cannot be fetched in bulk (step 10).
 
-A taken URL may turn out to be forbidden or out of reach, its host's name not to exist, or its address to be closed.
-Then the host's other URLs in Redis are looked through, and those to which the same applies are ended in one call. They
-need no place in the node, no fetch slot and no delay. The partition's next step admits more of the host's URLs from
-disk, and the first of these that is taken starts the next sweep.
+When a taken URL is forbidden, out of reach, without an address or at a closed one, the host's other URLs in Redis that
+share the reason are ended in one call. The next step admits more, and the first one taken starts the next sweep.
 
-A page that was visited before is left in its queue. Once taken it ends with its next visit, which a sweep cannot plan.
-
-A sweep is worth its cost if it ends many URLs. After one that ended fewer than half, the host is not swept for
-`REST_MS`: its few such URLs end as they are taken.
+A page fetched before stays in its queue: an end after taking may schedule it again, a sweep cannot. After a sweep that
+ended fewer than half, the host is not swept for `REST_MS`.
 """
 
 from __future__ import annotations
@@ -20,7 +16,7 @@ from typing import TYPE_CHECKING
 
 from bigcrawl.exceptions import OwnershipLostError, TransientStoreError
 from bigcrawl.redisdb import scripts
-from bigcrawl.scheduler.records.body import is_seed, look_at_body, visit_in
+from bigcrawl.scheduler.records.body import is_seed, known_in, look_at_body
 from bigcrawl.scheduler.records.member import unpack_member
 from bigcrawl.scheduler.records.outcomes import pack_outcome, rule_hash
 from bigcrawl.url.canonical import UrlError, authority_of, canonicalize
@@ -33,39 +29,34 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-LOOK_MAX = 1_000  # URLs looked at, from the head of the host's queue; 6 us each if there are few rules
+LOOK_MAX = 1_000  # from the head of the host's queue; 6 us each if there are few rules
 TURN_MS = 10
 REST_MS = 2_000
 RESTING_MAX = 10_000
-WHOLE_HOST = frozenset({"unresolved", "refused-address"})  # these apply to all URLs of a host
+WHOLE_HOST = frozenset({"unresolved", "refused-address"})
 
 
 class Sweeper:
-    """Sweeps hosts of the partitions that a node owns."""
-
     def __init__(self, client: RedisClient, ownership: Ownership, robots: Robots, clock: Clock) -> None:
         self._client = client
         self._ownership = ownership
         self._robots = robots
         self._clock = clock
         self._under_way: set[str] = set()
-        self._resting: OrderedDict[str, int] = OrderedDict()  # host -> until, on the monotonic clock
+        self._resting: OrderedDict[str, int] = OrderedDict()
         self.dropped = 0
+        self.forbidden = 0
 
     def __repr__(self) -> str:
         return f"<Sweeper under_way={len(self._under_way)} resting={len(self._resting)} dropped={self.dropped}>"
 
     def is_due(self, host: str) -> bool:
-        """Whether a sweep of the host may be worth its cost now; no I/O."""
         return host not in self._under_way and self._resting.get(host, 0) <= self._clock.monotonic_ms()
 
     async def sweep(self, partition: int, host: str, reason: str = "forbidden") -> None:
-        """End the host's URLs in Redis that end for the same reason. Raises nothing: a later sweep may succeed.
+        """End the host's URLs in Redis that share the reason, and raise nothing.
 
-        Args:
-            partition: of the host.
-            host: the host.
-            reason: why one of its URLs has ended: `forbidden`, `unreachable`, or one of `WHOLE_HOST`.
+        `reason` is `forbidden`, `unreachable`, or one of `WHOLE_HOST`.
         """
         self._under_way.add(host)
         try:
@@ -80,6 +71,7 @@ class Sweeper:
         finally:
             self._under_way.discard(host)
         self.dropped += dropped
+        self.forbidden += dropped * (reason == "forbidden")
         self._resting.pop(host, None)
         if 2 * dropped < looked or not looked:
             self._rest(host)
@@ -106,7 +98,7 @@ class Sweeper:
         return len(members), dropped
 
     async def _ended(self, members: list[bytes], reason: str) -> list[tuple[bytes, bytes]]:
-        """The members that end for the reason, with their outcomes. Yields to the event loop now and then."""
+        """Return the members that share the reason, with their outcomes."""
         ended = []
         turn_ends_ms = self._clock.monotonic_ms() + TURN_MS
         for member in members:
@@ -118,14 +110,14 @@ class Sweeper:
         return ended
 
     def _outcome(self, member: bytes, reason: str) -> bytes:
-        """The outcome of a URL that ends for the reason; empty if it does not, or only after it was taken."""
+        """Return the outcome of a URL that shares the reason; empty if it does not, or must be taken first."""
         try:
             fields = unpack_member(member)
             url, is_canonical, has_errback, _ = look_at_body(fields.body)
             if has_errback or (reason == "refused-address" and is_seed(fields.body)):
                 return b""  # an errback runs in the engine, and a seed waits for other settings
-            if visit_in(fields.body):
-                return b""  # once taken, it ends with its next visit
+            if known_in(fields.body):
+                return b""  # once taken, it may come again
             if reason in WHOLE_HOST:
                 return pack_outcome(fields.key, f"dropped:{reason}")
             known = self._robots.known(authority_of(url if is_canonical else canonicalize(url)))

@@ -1,8 +1,7 @@
-"""Gives up on failing hosts sooner when nothing else is left (step 12), so that a crawl does not wait a day for them.
+"""Retires failing hosts sooner when nothing else is left (step 12), so that a crawl does not wait a day for them.
 
-Each node reports in its heartbeat whether it has only URLs of failing hosts. When all nodes have reported so for
-`SURE_MS`, `BIGCRAWL_LAST_FAILURES_MAX` failures in a row retire a host. Hosts that have failed so often already are
-retired at once, others with a later failure, unless they answer. The URLs that an answer brings end this state.
+Once all nodes have reported for `SURE_MS` that they have only URLs of failing hosts, `BIGCRAWL_LAST_FAILURES_MAX`
+failures in a row retire a host, including past ones. URLs from a host that answers end this state.
 """
 
 from __future__ import annotations
@@ -13,55 +12,35 @@ from bigcrawl.redisdb import scripts
 from bigcrawl.redisdb.replies import sort_replies
 
 if TYPE_CHECKING:
-    from bigcrawl.clock import Clock
-    from bigcrawl.config import Config
-    from bigcrawl.redisdb.client import RedisClient
-    from bigcrawl.scheduler.crawl.membership import Membership
+    from bigcrawl.scheduler.crawl.joined_crawl import JoinedCrawl
     from bigcrawl.scheduler.handout.handout import Handout
     from bigcrawl.scheduler.owner.ownership import Ownership
 
-SURE_MS = 5_000  # several heartbeats; by then a node knows what others have sent it
+SURE_MS = 5_000  # several heartbeats; by then other nodes' batches have arrived
 
 
 class LastHosts:
-    """Notices when a crawl waits only for failing hosts.
-
-    Attributes:
-        is_all: whether this node has nothing else; its report says so to others.
-    """
-
-    def __init__(
-        self,
-        config: Config,
-        client: RedisClient,
-        clock: Clock,
-        handout: Handout,
-        ownership: Ownership,
-        membership: Membership,
-    ) -> None:
+    def __init__(self, crawl: JoinedCrawl, handout: Handout, ownership: Ownership) -> None:
+        config = crawl.config
         usual, last = config.politeness.host_failures_max, config.politeness.last_failures_max
         self._usual = usual
         self._last = min(usual or last, last) if config.crawl.close_when_empty else 0
         self._partitions = config.crawl.partitions
-        self._client = client
-        self._clock = clock
+        self._client = crawl.client
+        self._clock = crawl.clock
         self._handout = handout
         self._ownership = ownership
-        self._membership = membership
-        self._since_ms: int | None = None  # monotonic
+        self._membership = crawl.membership
+        self._since_ms: int | None = None
         self.is_all = False
 
     def __repr__(self) -> str:
         return f"<LastHosts is_all={self.is_all} since={self._since_ms}>"
 
     async def look(self, *, is_quiet: bool) -> None:
-        """Look again, and retire hosts if it is time to. No step may run meanwhile.
+        """Retire hosts if nothing else is left. No step may run meanwhile.
 
-        Args:
-            is_quiet: whether neither links nor start requests are under way on this node.
-
-        Raises:
-            TransientStoreError: Redis is away; a later look retires hosts.
+        `is_quiet`: neither links nor start requests are under way here.
         """
         if not self._last:
             return

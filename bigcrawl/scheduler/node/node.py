@@ -18,7 +18,6 @@ is sent. `node.life` has how a node joins its crawl and leaves it.
 
 from __future__ import annotations
 
-import asyncio
 from typing import TYPE_CHECKING
 
 from bigcrawl.scheduler.node.life.arrival import Arrival
@@ -40,48 +39,31 @@ if TYPE_CHECKING:
 
 
 class Node:
-    """A live member of a crawl: its parts, its loops, how it begins and ends.
-
-    Attributes:
-        parts: the parts it is made of, besides its loops.
-        crawl, handout, outbox, workload, progress, starts: the parts that the engine's side uses.
-        tallies: what it counts for the crawl's report.
-        link_graph, votes, contents, same_content, wildcards: likewise; None if the crawl does not need them.
-        pump, fold, beat, guard, watch, steer, tidy: its loops.
-        arrival: joins the crawl.
-        departure: leaves it.
-    """
-
     def __init__(self, parts: Parts) -> None:
         self.parts = parts
-        self.config = parts.config
-        self.node_id = parts.node_id
-        self.crawl = parts.crawl
+        self.crawl = crawl = parts.crawl
+        self.config = crawl.config
+        self.node_id = crawl.node_id
         self.handout = parts.handout
         self.outbox = parts.outbox
         self.workload = parts.workload
         self.progress = parts.progress
         self.starts = parts.starts
-        self.link_graph = parts.link_graph
-        self.votes = parts.votes
-        self.contents = parts.contents
-        self.same_content = parts.same_content
-        self.wildcards = parts.wildcards
-        self.tallies = parts.tallies
+        self.link_graph = parts.outbox.link_graph
+        self.observers = parts.observers
         self.ownership = parts.ownership
-        self.membership = parts.membership
+        self.membership = crawl.membership
         self.beat = Beat(parts)
         self.recovery = Recovery(parts, self.beat)
         self.room = TakeRoom(parts)
-        news = asyncio.Event()
-        self.pump = Pump(parts, self.room, self.recovery, news)
+        self.pump = Pump(parts, self.room, self.recovery)
         parts.handout.lanes.connect(
-            offer=parts.gatekeeper.offer,
+            offer=parts.gates.gatekeeper.offer,
             wake=self.pump.wake,
             hosts=lambda: self.ownership.hot_hosts,
-            is_alone=lambda: not parts.shared_hosts.are_kept,
+            is_alone=lambda: not parts.gates.shared_hosts.are_kept,
         )
-        self.fold = Fold(parts, self.pump.wake, news)
+        self.fold = Fold(parts, self.pump.wake)
         self.guard = Guard(parts)
         self.watch = Watch(parts)
         self.steer = Steer(parts, self.pump.wake)
@@ -95,13 +77,10 @@ class Node:
         return f"<Node {self.node_id} {self.ownership!r} {self.handout!r} {self.outbox!r}>"
 
     async def start(self) -> None:
-        """Join the crawl, and begin the loops. Raises what `Arrival.join` does."""
         await self.arrival.join()
         self.runner.start()
-        self.workload.begin()
 
     def offer(self, url: QueuedUrl) -> None:
-        """Take a discovered URL, which goes to its partition's inbox; no I/O here."""
         self.outbox.offer(url, self.crawl.partition_of_host(url.host))
         if self.progress.is_finished:
             self.progress.go_on()

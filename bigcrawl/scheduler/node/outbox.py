@@ -1,15 +1,15 @@
-"""Links leave a node (step 3): discovered URLs wait here, and are sent to inboxes in numbered batches.
+"""Links leave a node (step 3): discovered URLs wait here, and go to inboxes in numbered batches.
 
-So do rows about the contents of pages, for the partitions of their contents. Hints, which may be lost, wait longer than
-anything else, because a step that reads one costs little less than one that reads many, and a few go only with others.
+So do the rows that nodes observe. Hints, which may be lost, wait longest, because a step reads many of them at little
+more cost than one.
 
-A batch keeps its number until Redis has taken it, so that a repeat after a lost reply is recognised. An inbox takes
-number n only after n-1: when Redis refuses a command of a pipeline, those behind it wait for it. Batches are kept for
-some seconds of the running time of Redis, in case it forgets them.
+A batch keeps its number until Redis accepts it, so a repeat after a lost reply is recognised. An inbox accepts number n
+only after n-1, so after a refused command later ones wait. Batches are kept for some seconds of Redis's running time,
+in case it forgets them.
 
-If an inbox lacks even the batch before the first one that waits, Redis has lost more than is kept here, or has not
-heard from this node for a day. Nobody knows what n-1 was, so the node begins a new session of that inbox, with numbers
-from 1. After that Redis accepts nothing of earlier sessions, so a late message does no harm.
+An inbox may lack even the batch before the first unsent one, because Redis lost more than is kept here, or this node
+sent nothing for a day. Then the node begins a new session of that inbox, with numbers from 1, and Redis rejects later
+messages of earlier sessions.
 """
 
 from __future__ import annotations
@@ -23,36 +23,34 @@ from bigcrawl.redisdb.keys import partition_keys
 from bigcrawl.redisdb.running_time import FORGETTABLE_MS
 from bigcrawl.scheduler.node.recent_keys import RecentKeys
 from bigcrawl.scheduler.node.unfolded import Unfolded
-from bigcrawl.scheduler.records.contents import ContentRow, RowKind, pack_contents, rows_in
+from bigcrawl.scheduler.records.observed import ObservedRows, pack_observed, weight_of
 from bigcrawl.scheduler.records.queued_url import QueuedUrl, encode_batch
-from bigcrawl.scheduler.records.votes import VOTE_BYTES
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from bigcrawl.clock import Clock
     from bigcrawl.drum.format import KeyArray
     from bigcrawl.redisdb.client import RedisClient
-    from bigcrawl.scheduler.node.link_graph import LinkGraph, PageVotes
+    from bigcrawl.scheduler.handout.observers import WaitingRows
+    from bigcrawl.scheduler.node.link_graph import LinkGraph
 
-BATCH_URLS_MAX = 2_000  # bounds a message to some 200 KB
-BATCH_BYTES_MAX = 1 << 18  # the same for large requests, before compression; a larger request goes alone
-# More than BIGCRAWL_OUTBOX_URLS_MAX ordinary URLs take. Requests with large bodies would fill memory before that.
+BATCH_URLS_MAX = 2_000  # some 200 KB
+BATCH_BYTES_MAX = 1 << 18  # for large requests, before compression; a larger request goes alone
+# BIGCRAWL_OUTBOX_URLS_MAX ordinary URLs take less. Requests with large bodies would fill memory first.
 OUTBOX_BYTES_MAX = 64 << 20
-# Of the running time of Redis: longer than it may forget, for one that has lost more than it promises. If they are more
-# than the outbox may hold, batches are kept for `FORGETTABLE_MS`.
+# Of Redis's running time; longer than it may forget. If the outbox cannot hold as much, `FORGETTABLE_MS` applies.
 KEEP_SENT_MS = 10_000
-# So many hints go by themselves: those of a node that fetches nothing, and folds what others have found.
+# This amount goes alone: hints of a node that fetches nothing and folds other nodes' results.
 HINTS_ALONE_BYTES = 1 << 16
-# Places for keys that were sent, 2 MB: most links lead where recent ones led.
+# 2 MB: most links lead where recent ones led.
 RECENT_KEYS = 1 << 18
 
 
 class _Batch(NamedTuple):
-    """One message to an inbox. A tuple, because there are two a page: a frozen dataclass takes longer to make.
+    """One message to an inbox. A tuple is made faster than a frozen dataclass.
 
-    Attributes:
-        offered_before: how many URLs and rows had been offered to the outbox when the batches before it were made.
+    `offered_before` is the outbox's `offered` count before it.
     """
 
     partition: int
@@ -61,26 +59,23 @@ class _Batch(NamedTuple):
     data: bytes
     urls: int
     edges: bytes
-    votes: bytes
-    contents: bytes
+    observed: bytes
     offered_before: int
 
     @property
     def size(self) -> int:
-        """Bytes of the message that grow with the pages."""
-        return len(self.data) + len(self.votes) + len(self.contents)
+        return len(self.data) + len(self.observed)
 
     @property
     def weight(self) -> int:
-        """How many URLs it counts as until its owner has merged it. A vote or row takes about as much room as a URL."""
-        return self.urls + len(self.votes) // VOTE_BYTES + rows_in(self.contents)
+        """The URLs that it counts as until its owner has merged it. A row takes about as much room as a URL."""
+        return self.urls + weight_of(self.observed)
 
 
 class Outbox:
     """Discovered URLs on their way to the partitions' inboxes.
 
-    `offered` and `flushed` count URLs and rows from the start of the node. Once `flushed` reaches n, everything offered
-    when `offered` was n is in Redis. An acknowledgement waits for that.
+    Once `flushed` reaches n, the first n offered URLs and rows are in Redis. Acknowledgements wait for that.
     """
 
     def __init__(
@@ -91,34 +86,32 @@ class Outbox:
         clock: Clock,
         link_graph: LinkGraph | None = None,
         partitions: int = 1,
-        votes: PageVotes | None = None,
         hints_ms: int = 0,
     ) -> None:
-        """Send to `partitions` inboxes. Hints wait `hints_ms` for others."""
         self._node = node
         self._crawl = crawl
         self._urls_max = urls_max
         self._clock = clock
         self._waiting: dict[int, list[QueuedUrl]] = {}
         self._waiting_bytes = 0
-        self._contents: dict[int, list[bytearray]] = {}  # rows that wait, by kind
-        self._hints: dict[int, list[bytearray]] = {}  # the same of hints
+        self._rows: dict[int, dict[int, bytearray]] = {}  # by partition and kind
+        self._hints: dict[int, dict[int, bytearray]] = {}
         self._hints_ms = hints_ms
-        self._hinted_ms = 0  # when hints were sent last
+        self._hinted_ms = 0
         self._unsent: deque[_Batch] = deque()
         self._unsent_bytes = 0
         self._sent: deque[tuple[int, _Batch]] = deque()
         self._sent_bytes = 0
         self._numbers: dict[int, int] = {}
-        self._sessions: dict[int, int] = {}  # of partitions that are past their first
+        self._sessions: dict[int, int] = {}
         self._recent = RecentKeys(RECENT_KEYS)
-        self._link_graph = link_graph
-        self._votes = votes
+        self.link_graph = link_graph
+        self._carried: list[WaitingRows] = []
         self.unfolded = Unfolded(crawl, partitions, urls_max)
         self._flushed_partitions: set[int] = set()
         self._told_partitions: set[int] = set()
         self._tell_sent: Callable[[int, int], None] = _to_nobody
-        self._sealed = 0  # how many of the offered URLs are in batches
+        self._sealed = 0
         self.offered = 0
         self.flushed = 0
         self.dropped_recent = 0
@@ -128,12 +121,12 @@ class Outbox:
 
     @property
     def waiting(self) -> int:
-        """URLs and rows that Redis has not taken yet; if a flush was refused in part, also some that it has."""
+        """URLs and rows that Redis has not accepted; after a partly refused flush, also some that it has."""
         return self.offered - self.flushed
 
     @property
     def is_full(self) -> bool:
-        """Whether spiders must wait before they offer more. URLs that they offer nevertheless are kept."""
+        """Whether spiders must wait before they offer more. URLs offered nevertheless are kept."""
         return self.waiting >= self._urls_max or self._waiting_bytes + self._unsent_bytes >= OUTBOX_BYTES_MAX
 
     def offer(self, url: QueuedUrl, partition: int) -> None:
@@ -142,42 +135,40 @@ class Outbox:
         self._waiting_bytes += len(url.body)
         self.offered += 1
 
-    def offer_content(self, row: ContentRow) -> None:
-        """Take a row about the content of a page; O(1), no I/O, never refused."""
-        _add_row(self._contents, row)
+    def offer_rows(self, rows: ObservedRows) -> None:
+        _add_rows(self._rows, rows)
         self.offered += 1
 
-    def offer_hint(self, row: ContentRow) -> None:
-        """Take a row that may be lost, unless the outbox is full. It is not counted, and nothing waits for it."""
+    def offer_hint(self, rows: ObservedRows) -> None:
+        """Take rows that may be lost, unless the outbox is full. Nothing waits for them."""
         if not self.is_full:
-            _add_row(self._hints, row)
+            _add_rows(self._hints, rows)
+
+    def carry(self, rows: WaitingRows) -> None:
+        """Add these rows to each later batch for their partition. Nothing waits for them."""
+        self._carried.append(rows)
 
     def remember_each(self, keys: KeyArray) -> list[int]:
-        """Remember the keys of checked URLs, all different. Return the positions of those that were not offered lately.
+        """Return the positions of keys that were not offered recently; they must be distinct.
 
-        The others are dropped: their first sighting is in the outbox or already in Redis, and acknowledgements wait for
-        it in either case.
+        The others' URLs are dropped: acknowledgements already wait for their first sighting.
         """
         fresh: list[int] = self._recent.remember_each(keys).tolist()
         self.dropped_recent += len(keys) - len(fresh)
         return fresh
 
     def remember(self, key: int) -> bool:
-        """Remember the key of a checked URL. True if it was not offered lately; otherwise the URL is dropped."""
+        """Return whether a key was not offered recently; otherwise its URL is dropped."""
         is_new = self._recent.remember(key)
         self.dropped_recent += not is_new
         return is_new
 
     def tell_sent_to(self, tell: Callable[[int, int], None]) -> None:
-        """Have `tell` called with the partition of each batch that Redis has taken, and how many URLs it had."""
+        """Have `tell` called with the partition and URL count of each accepted batch."""
         self._tell_sent = tell
 
     async def flush(self, client: RedisClient) -> int:
-        """Send everything that waits. Return how many URLs were sent.
-
-        Raises:
-            TransientStoreError: Redis did not take all; the rest is sent next time, in the same order.
-        """
+        """Send everything that waits and return the number of URLs sent. A failed rest is sent next time, in order."""
         before = self.flushed
         self._seal()
         while batches := self._next_batches():
@@ -190,39 +181,34 @@ class Outbox:
 
     @property
     def has_flushed(self) -> bool:
-        """Whether partitions have got something since they were taken last."""
         return bool(self._flushed_partitions or self._told_partitions)
 
     def take_flushed_partitions(self) -> set[int]:
-        """Take the partitions that have got batches since the last call."""
         flushed, self._flushed_partitions = self._flushed_partitions, set()
         return flushed
 
     def take_told_partitions(self) -> set[int]:
-        """Return, once, the partitions that have got only rows about contents since the last call."""
+        """Take the partitions that have got only rows since the last call."""
         told, self._told_partitions = self._told_partitions, set()
         return told
 
     def send_again(self) -> None:
-        """Redis may have forgotten: queue the batches of the last seconds again, and forget which keys were sent.
+        """Queue the batches of the last seconds again, because Redis may have forgotten them.
 
-        Whatever else it forgot came from pages whose end it forgot as well, and which are fetched again.
+        Older losses come from pages whose end Redis forgot as well, and which are fetched again.
         """
         self._unsent.extendleft(batch for _, batch in reversed(self._sent))
         self._unsent_bytes = sum(batch.size for batch in self._unsent)
         self._sent.clear()
         self._sent_bytes = 0
         self._recent.clear()
-        if self._link_graph is not None:
-            self._link_graph.send_again()
-        if self._votes is not None:
-            self._votes.send_again()
+        if self.link_graph is not None:
+            self.link_graph.send_again()
         self.unfolded.forget()
         if self._unsent:  # acknowledgements wait for them again
             self.flushed = min(self.flushed, self._unsent[0].offered_before)
 
     def _seal(self) -> None:
-        """Turn waiting URLs into numbered batches."""
         self._mind_hints()
         waiting, self._waiting = self._waiting, {}
         is_small = self._waiting_bytes <= BATCH_BYTES_MAX
@@ -232,9 +218,9 @@ class Outbox:
                 continue
             for portion in _portions(urls):
                 self._add_batch(partition, portion)
-        for partition in list(self._contents):
+        for partition in list(self._rows):
             self._add_batch(partition, ())
-        for hints in (self._link_graph, self._votes):
+        for hints in (self.link_graph, *self._carried):
             for partition in hints.overdue() if hints is not None else ():
                 self._add_batch(partition, ())
         self._waiting_bytes = 0
@@ -243,37 +229,37 @@ class Outbox:
             self.flushed = self._sealed
 
     def _mind_hints(self) -> None:
-        """Let hints go with what goes now, if they have waited for others long enough.
+        """Add hints to the outgoing batches, if they have waited long enough.
 
-        A few never go alone: those of a crawl's last pages would come after its end, and whoever starts it again would
-        have something to fold.
+        A few never go alone: those of the last pages would arrive after the crawl's end, and a restart would have to
+        fold them.
         """
         now_ms = self._clock.monotonic_ms()
         if not self._hints or now_ms - self._hinted_ms < self._hints_ms:
             return
-        if not (self._waiting or self._contents or _bytes_in(self._hints) >= HINTS_ALONE_BYTES):
+        if not (self._waiting or self._rows or _bytes_in(self._hints) >= HINTS_ALONE_BYTES):
             return
         hints, self._hints, self._hinted_ms = self._hints, {}, now_ms
         for partition, rows_by_kind in hints.items():
-            for kind, rows in zip(RowKind, rows_by_kind, strict=True):
-                if rows:
-                    _add_row(self._contents, ContentRow(partition, rows, kind))
+            for kind, rows in rows_by_kind.items():
+                _add_rows(self._rows, ObservedRows(partition, rows, kind))
 
     def _add_batch(self, partition: int, urls: Sequence[QueuedUrl]) -> None:
         number = self._numbers.get(partition, 0) + 1
         self._numbers[partition] = number
-        edges = self._link_graph.take(partition) if self._link_graph is not None else b""
-        votes = self._votes.take(partition) if self._votes is not None else b""
+        edges = self.link_graph.take(partition) if self.link_graph is not None else b""
         session = self._sessions.get(partition, 1)
-        rows = self._contents.pop(partition, ())
-        contents = pack_contents(*rows)
-        data = b"" if contents and not urls else encode_batch(urls)
-        batch = _Batch(partition, session, number, data, len(urls), edges, votes, contents, self._sealed)
+        rows: Mapping[int, bytes | bytearray] = self._rows.pop(partition, {})
+        if self._carried:
+            rows = {**rows, **{carried.kind: carried.take(partition) for carried in self._carried}}
+        observed = pack_observed(rows) if rows else b""
+        data = b"" if observed and not urls else encode_batch(urls)
+        batch = _Batch(partition, session, number, data, len(urls), edges, observed, self._sealed)
         self._unsent.append(batch)
         self._unsent_bytes += batch.size
 
     def _next_batches(self) -> list[_Batch]:
-        """The batches that may be sent now: one session of each inbox, because a later one would shut out the rest."""
+        """Return one session's batches per inbox, because a later session would shut out the rest."""
         if not self._sessions:
             return list(self._unsent)
         sessions: dict[int, int] = {}
@@ -281,18 +267,14 @@ class Outbox:
 
     def _call(self, batch: _Batch) -> scripts.Call[str | None]:
         keys = partition_keys(self._crawl, batch.partition)
-        hints = batch.edges, batch.votes, batch.contents
+        hints = batch.edges, batch.observed
         return scripts.append_batch(keys, self._node, batch.session, batch.number, batch.data, batch.urls, *hints)
 
     def _note_sent(self, batches: list[_Batch], results: list[Any], running_ms: int) -> BigcrawlError | None:
-        """Keep the batches that were not taken, in their order. Begin a new session of each inbox that has forgotten.
-
-        Returns:
-            The first error among the results.
-        """
+        """Keep the refused batches in order, begin new sessions where needed, and return the first error."""
         failed: BigcrawlError | None = None
-        taken: set[int] = set()  # by identity
-        held_up: set[int] = set()  # partitions with a batch that was not taken
+        taken: set[int] = set()
+        held_up: set[int] = set()
         forgetful: set[int] = set()
         for batch, result in zip(batches, results, strict=True):
             if isinstance(result, str):
@@ -320,7 +302,6 @@ class Outbox:
         return failed
 
     def _begin_session(self, partition: int) -> None:
-        """Number the batches for the partition from 1."""
         session = self._sessions[partition] = self._sessions.get(partition, 1) + 1
         number = 0
         for at, batch in enumerate(self._unsent):
@@ -337,23 +318,24 @@ class Outbox:
             self._sent_bytes -= self._sent.popleft()[1].size
 
 
-def _add_row(waiting: dict[int, list[bytearray]], row: ContentRow) -> None:
-    rows_by_kind = waiting.get(row.partition)
-    if rows_by_kind is None:
-        rows_by_kind = waiting[row.partition] = [bytearray() for _ in RowKind]
-    rows_by_kind[row.kind] += row.rows
+def _add_rows(waiting: dict[int, dict[int, bytearray]], rows: ObservedRows) -> None:
+    by_kind = waiting.get(rows.partition)
+    if by_kind is None:
+        by_kind = waiting[rows.partition] = {}
+    if rows.kind in by_kind:
+        by_kind[rows.kind] += rows.rows
+    else:
+        by_kind[rows.kind] = bytearray(rows.rows)
 
 
-def _bytes_in(waiting: dict[int, list[bytearray]]) -> int:
-    return sum(len(rows) for rows_by_kind in waiting.values() for rows in rows_by_kind)
+def _bytes_in(waiting: dict[int, dict[int, bytearray]]) -> int:
+    return sum(len(rows) for by_kind in waiting.values() for rows in by_kind.values())
 
 
-def _to_nobody(_partition: int, _urls: int) -> None:
-    """Does nothing: nobody counts what was sent."""
+def _to_nobody(_partition: int, _urls: int) -> None: ...
 
 
 def _portions(urls: list[QueuedUrl]) -> Iterator[list[QueuedUrl]]:
-    """Cut URLs into bounded batches, in their order."""
     start = size = 0
     for at, url in enumerate(urls):
         if at - start >= BATCH_URLS_MAX or (size + len(url.body) > BATCH_BYTES_MAX and at > start):

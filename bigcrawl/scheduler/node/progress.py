@@ -1,30 +1,31 @@
-"""The progress of the crawl as one node knows it: its pages, and its end."""
+"""The crawl's pages and its end, as one node knows them."""
 
 from __future__ import annotations
 
 from math import ceil
 from typing import TYPE_CHECKING
 
-from bigcrawl.scheduler.crawl.survey import survey
+from bigcrawl.scheduler.crawl.samples import Samples
+from bigcrawl.scheduler.crawl.survey import FinishCheck, survey
 
 if TYPE_CHECKING:
-    from bigcrawl.clock import Clock
-    from bigcrawl.config import CrawlConfig
-    from bigcrawl.redisdb.client import RedisClient
+    from bigcrawl.scheduler.crawl.joined_crawl import JoinedCrawl
     from bigcrawl.scheduler.crawl.membership import Membership
-    from bigcrawl.scheduler.crawl.survey import FinishCheck, Survey
+    from bigcrawl.scheduler.crawl.survey import Survey
+    from bigcrawl.scheduler.handout.handout import Handout
     from bigcrawl.scheduler.node.exchange import UrlExchange
     from bigcrawl.scheduler.node.outbox import Outbox
     from bigcrawl.scheduler.owner.news import News
+    from bigcrawl.scheduler.owner.ownership import Ownership
     from bigcrawl.scheduler.records.held_urls import HeldUrls
 
-_REPORTED = ("pages", "held", "outbox", "partitions", "paused")
+REPORTED = ("pages", "held", "outbox", "partitions")
 
-STALE_MS = 60_000  # what is not noticed here is found by then
+STALE_MS = 60_000
 
 
 class Activity:
-    """What has happened on this node, and what others report: whoever would look at the whole crawl asks here first."""
+    """A mark of all activity, checked before an expensive survey of the crawl."""
 
     def __init__(
         self, news: News, held: HeldUrls, outbox: Outbox, exchange: UrlExchange, membership: Membership
@@ -40,41 +41,32 @@ class Activity:
 
     @property
     def mark(self) -> tuple[object, ...]:
-        """Differs from an earlier one if anything has happened since."""
+        """Differs if anything has happened since, here or by other nodes' reports."""
         reports = self._membership.reports.items()
-        others = [(node, *map(report.get, _REPORTED)) for node, report in reports if node != self._membership.node]
+        others = [(node, *map(report.get, REPORTED)) for node, report in reports if node != self._membership.node]
         return self._news.noted, len(self._held), self._outbox.offered, self._exchange.pages, others
 
 
 class CrawlProgress:
-    """The crawl's pages and its end.
-
-    Attributes:
-        is_finished: whether no node has anything left to do.
-        pages_before: pages of the whole crawl when it was last surveyed.
-        last: the last survey; None before the first.
-    """
+    """The pages and the end of the crawl; `last` is None before the first survey."""
 
     def __init__(
-        self,
-        crawl: CrawlConfig,
-        client: RedisClient,
-        clock: Clock,
-        exchange: UrlExchange,
-        finish: FinishCheck,
-        activity: Activity,
+        self, crawl: JoinedCrawl, ownership: Ownership, handout: Handout, outbox: Outbox, exchange: UrlExchange
     ) -> None:
-        self._clock = clock
-        self._activity = activity
-        self._survey_mark: tuple[object, ...] = ()  # of the activity before the last survey
+        client, name, partitions = crawl.client, crawl.config.crawl.name, crawl.config.crawl.partitions
+        budgets = ownership.crawl_budgets
+        self._clock = crawl.clock
+        self.finish = FinishCheck(client, name, partitions, lambda: budgets.mark, budgets.callbacks.has)
+        self.activity = Activity(ownership.table.news, handout.held, outbox, exchange, crawl.membership)
+        self.samples = Samples(client, name, crawl.membership)
+        self._survey_mark: tuple[object, ...] = ()
         self._survey_ms = 0
-        self._crawl = crawl
+        self._crawl = crawl.config.crawl
         self._client = client
         self._exchange = exchange
-        self._finish = finish
         self._ended_too_soon = False
-        self._pages_surveyed = 0  # never more than Redis has counted, whatever is under way
-        self._pages_counted = 0  # of this node's pages, those in `pages_before` already
+        self._pages_surveyed = 0
+        self._pages_counted = 0  # of this node's pages, those already in `pages_before`
         self.is_finished = False
         self.pages_before = 0
         self.last: Survey | None = None
@@ -82,70 +74,59 @@ class CrawlProgress:
     def __repr__(self) -> str:
         return f"<CrawlProgress pages={self.pages} finished={self.is_finished}>"
 
-    # --- pages
-
     @property
     def pages(self) -> int:
-        """Pages of the whole crawl, as far as this node knows."""
         return self.pages_before + self._exchange.pages - self._pages_counted
 
     @property
     def has_reached_max(self) -> bool:
         """Whether BIGCRAWL_MAX_PAGES pages have been fetched, by the last survey.
 
-        `pages` may count a page twice if it is acknowledged during a survey. That is good enough to take no more URLs,
-        but not to stop.
+        `pages` may count a page twice during a survey. That suffices to take no more URLs, but not to stop.
         """
         return 0 < self._crawl.pages_max <= self._pages_surveyed
 
     def pages_left(self, nodes: int) -> int:
-        """This node's share of the pages that BIGCRAWL_MAX_PAGES still allowed at the last survey."""
+        """Return this node's share of the pages that BIGCRAWL_MAX_PAGES still allows."""
         left = self._crawl.pages_max - self.pages_before
         return ceil(left / nodes) - (self._exchange.pages - self._pages_counted)
 
     async def survey(self) -> Survey:
-        """Survey the whole crawl."""
-        mark, now_ms = self._activity.mark, self._clock.monotonic_ms()
+        mark, now_ms = self.activity.mark, self._clock.monotonic_ms()
         self.last = await survey(self._client, self._crawl.name, self._crawl.partitions)
         self._survey_mark, self._survey_ms = mark, now_ms
         return self.last
 
     async def survey_lately(self) -> Survey:
-        """The last survey, if nothing has happened since and it is not old; otherwise a new one."""
-        is_new = self._survey_mark == self._activity.mark and self._clock.monotonic_ms() < self._survey_ms + STALE_MS
+        """Return the last survey if nothing has happened since and it is recent; otherwise a new one."""
+        is_new = self._survey_mark == self.activity.mark and self._clock.monotonic_ms() < self._survey_ms + STALE_MS
         return self.last if self.last is not None and is_new else await self.survey()
 
     async def count_pages(self) -> None:
-        """Survey the crawl's pages, if their number is limited."""
         if self._crawl.pages_max:
             counted = self._exchange.pages
             seen = await self.survey()
             self.pages_before = self._pages_surveyed = seen.pages
             self._pages_counted = counted
 
-    # --- the end
-
     async def begin(self, seen: Survey) -> None:
         """Begin with the survey of a node that joins. The crawl may be finished already."""
         self.pages_before = self._pages_surveyed = seen.pages
-        self.is_finished = seen.is_empty and not seen.holdup and await self._finish.is_announced(seen)
+        self.is_finished = seen.is_empty and not seen.holdup and await self.finish.is_announced(seen)
 
     def note_end(self, *, is_certain: bool) -> None:
-        """A look has found nothing left, and has told all nodes. That was wrong if URLs came up meanwhile."""
+        """Record an announced end. It was premature if URLs came up meanwhile."""
         self.is_finished = is_certain
         self._ended_too_soon = not is_certain
 
     def go_on(self) -> None:
-        """There is a URL again: an idle spider has got more to do."""
         self.is_finished = False
         self._ended_too_soon = True
 
     def note_start(self, *, is_done: bool) -> None:
-        """There are start requests to run, unless they are done."""
         self.is_finished = self.is_finished and is_done
 
     async def take_back_end(self) -> None:
-        """If all nodes were told too soon that the crawl is finished, tell them that it goes on."""
         if self._ended_too_soon:
-            await self._finish.take_back()
+            await self.finish.take_back()
             self._ended_too_soon = False

@@ -1,7 +1,6 @@
 """Moves taken URLs back to disk that the blacklist covers, or whose request the spider cannot run (step 10).
 
-The former were taken before their host or their address was blacklisted. One call ends such a URL and puts it back into
-its partition's inbox; the owner's next step then withholds it on disk. Nothing is fetched, and no host waits.
+One call ends such a URL and puts it into its partition's inbox; the next step withholds it on disk. No host waits.
 """
 
 from __future__ import annotations
@@ -31,12 +30,6 @@ REASONS_SAID_MAX = 32
 
 
 class Aside:
-    """The blacklist in force on this node, and the URLs that are on their way back to disk.
-
-    Attributes:
-        blacklist: the one in force; its length is 0 while it is empty, so that a page costs one look.
-    """
-
     def __init__(self, client: RedisClient, held: HeldUrls, ownership: Ownership, connections: int) -> None:
         self._client = client
         self._held = held
@@ -50,35 +43,31 @@ class Aside:
         return f"<Aside {self.blacklist!r} waiting={len(self._waiting)}>"
 
     def covers(self, held: HeldUrl) -> bool:
-        """Whether the blacklist covers a held URL: its host, the URL itself, or its address if known."""
+        """Return whether the blacklist covers a held URL: its host, the URL itself, or its known address."""
         blacklist = self.blacklist
         if held.address and blacklist.of_address(held.address):
             return True
         return blacklist.of_url(held.host, held.fields.body) is not None
 
     def refuses_address(self, address: str) -> bool:
-        """Whether an address is in a range on the blacklist."""
         return self.blacklist.of_address(address) is not None
 
     def put(self, held: HeldUrl) -> None:
         """Set a URL aside, unless it has started or ended."""
         if held.stage in (Stage.STARTED, Stage.ENDED):
             return
-        held.abandon()
+        held.go_to(Stage.ENDED)
         fields = held.fields
         by_address = self.blacklist.of_url(held.host, fields.body) is None
         flags = self.blacklist.marked(fields.flags, by_address=by_address) | UNCHECKED
         self._waiting.append((held, QueuedUrl(fields.key, held.host, fields.priority, flags, fields.body)))
 
     def put_unrunnable(self, held: HeldUrl, why: str) -> None:
-        """Set a URL aside that cannot be run, until its owner's spider can run it, or another owner tries it.
-
-        It must not have ended, and nothing may have been asked of its host.
-        """
-        held.abandon()
+        """Set a URL aside until a spider can run it. Its host must not have been asked for anything."""
+        held.go_to(Stage.ENDED)
         fields = held.fields
         flags = self.blacklist.marked(fields.flags, by_address=False) | UNCHECKED | UNRUNNABLE
-        body = fields.body or held.member  # of a member that cannot be read all bytes are kept
+        body = fields.body or held.member  # an unreadable member is kept whole
         self._waiting.append((held, QueuedUrl(fields.key, held.host, fields.priority, flags, body)))
         if why not in self._said and len(self._said) < REASONS_SAID_MAX:
             self._said.add(why)
@@ -97,9 +86,7 @@ class Aside:
     async def flush(self) -> bool:
         """Move the URLs in Redis. Return whether there were any.
 
-        Raises:
-            TransientStoreError: Redis is away. The URLs that it has not moved are still taken there, and return to
-                their queues when both sides are compared.
+        After a failure, unmoved URLs return to their queues at the next reconciliation.
         """
         if not self._waiting:
             return False

@@ -1,7 +1,6 @@
-"""Tells Redis about suspects (`handout.suspects`): which is tried alone, which are cleared, which are dead letters.
+"""Records suspects (`handout.suspects`) in Redis: those tried alone, cleared ones, dead letters.
 
-Redis knows that a suspect is tried alone before its fetch begins. So a node that takes over from a dead one knows it
-too, even on another machine.
+Redis records a trial before its fetch begins, so a node that takes over knows of it.
 """
 
 from __future__ import annotations
@@ -22,21 +21,19 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-PATIENCE_MS = 30_000  # how long suspects may keep a node from fetching others; one in process, so long for each death
-REST_MS = 60_000  # then suspects rest, and others are fetched
+PATIENCE_MS = 30_000  # how long suspects may keep a node from fetching others; per death for one in process
+REST_MS = 60_000
 BURIED_KEPT = 16
-LETTERS_MAX = 1_000  # in a partition; each has cost several deaths
+LETTERS_MAX = 1_000  # each has cost several deaths
 
 
 class Trials:
-    """Calls `try_suspect` and `bury_url` for this node, whenever the pump asks for it."""
-
     def __init__(self, client: RedisClient, ownership: Ownership, handout: Handout) -> None:
         self._client = client
         self._ownership = ownership
         self._handout = handout
         self._suspects = handout.suspects
-        # The latest, with the running time of Redis when it had them, and their partitions.
+        # With their partitions and the running time of Redis.
         self._buried: deque[tuple[int, int, DeadLetter]] = deque(maxlen=BURIED_KEPT)
 
     def __repr__(self) -> str:
@@ -44,16 +41,9 @@ class Trials:
 
     @property
     def have_news(self) -> bool:
-        """Whether there may be something to tell Redis."""
         return self._suspects.has_news
 
     async def flush(self) -> None:
-        """Tell Redis all that is new.
-
-        Raises:
-            TransientStoreError: Redis is away; the next call repeats it.
-            OwnershipLostError: a partition has another owner.
-        """
         await self._bury()
         await self._clear()
         held = self._suspects.next_alone()
@@ -65,7 +55,7 @@ class Trials:
             await self._let_others_go_on(held)
 
     async def send_again(self) -> None:
-        """Send the dead letters that a restarted Redis may have forgotten. Raises what `flush` does."""
+        """Send the dead letters again that a restarted Redis may have forgotten."""
         known_ms = self._client.running_ms
         for at_ms, partition, letter in self._buried:
             if at_ms >= known_ms:
@@ -74,7 +64,7 @@ class Trials:
     async def _announce(self, held: HeldUrl) -> None:
         owned = self._ownership.owned.get(held.partition)
         if owned is None:
-            return  # the URL is dropped with its partition
+            return
         assert held.suspicion is not None, "a suspect has a suspicion"
         [is_taken] = await self._client.run([scripts.try_suspect(owned.keys, owned.identity, held.seq)])
         if is_taken:
@@ -87,7 +77,6 @@ class Trials:
             self._handout.give_back(held, 0)
 
     async def _clear(self) -> None:
-        """Suspects that have ended are no longer suspects."""
         cleared = list(self._suspects.cleared)
         if cleared:
             rows = [(self._ownership.owned.get(held.partition), held) for held in cleared]
@@ -104,7 +93,7 @@ class Trials:
         self._suspects.let_others_go_on(held)
 
     async def _bury(self) -> None:
-        """Make dead letters of URLs that are proven to kill: first the letter, then the end."""
+        """Make dead letters of URLs proven to kill: first the letter, then the end."""
         for held in list(self._suspects.proven):
             if held.stage is not Stage.ENDED and held.partition in self._ownership.owned:
                 assert held.suspicion is not None, "a suspect has a suspicion"

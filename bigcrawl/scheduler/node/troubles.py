@@ -1,5 +1,3 @@
-"""Troubles that keep a node's loops from their work and may pass by themselves."""
-
 from __future__ import annotations
 
 import logging
@@ -13,12 +11,7 @@ logger = logging.getLogger(__name__)
 
 
 class Troubles:
-    """Which loops failed in their last round, and whether Redis was restarted.
-
-    Attributes:
-        is_restarted: whether Redis was restarted, and recovery has not finished.
-        text: what the node waits for; empty if all loops succeed.
-    """
+    """The loops that failed in their last round, and whether Redis was restarted."""
 
     def __init__(self, client: RedisClient) -> None:
         self._client = client
@@ -30,22 +23,21 @@ class Troubles:
         return f"<Troubles of {sorted(self._failing)} restarted={self.is_restarted}>"
 
     def note_restart(self) -> None:
-        """Redis was restarted; most loops wait until `note_recovery`."""
+        """Record a restart of Redis; most loops wait until `note_recovery`."""
         self.is_restarted = True
 
     def note_recovery(self) -> None:
-        """Redis and this node are in line again."""
         self.is_restarted = False
 
     def note_failure(self, loop: str, error: BigcrawlError) -> None:
-        """A round has failed. Log once that the node waits, and nothing more until all loops succeed again."""
+        """Only the first failed round is logged until all loops succeed again."""
         if not self._failing:
             logger.warning("waiting: %(error)s", {"error": error})
             self.text = str(error)
         self._failing.add(loop)
 
     def note_success(self, loop: str) -> None:
-        """A round has succeeded, which counts only while Redis and this node are in line."""
+        """Record a successful round, which counts only while Redis and this node are in line."""
         if loop in self._failing and not (self.is_restarted or self._client.in_doubt):
             self._failing.discard(loop)
             if not self._failing:
@@ -54,9 +46,7 @@ class Troubles:
 
     @property
     def are_any(self) -> bool:
-        """Whether the last round of any loop failed."""
         return bool(self._failing)
 
     def is_failing(self, loop: str) -> bool:
-        """Whether the last round of a loop failed."""
         return loop in self._failing

@@ -1,8 +1,7 @@
-"""URLs that this node has sent to inboxes and owners have not merged yet: flow control for other nodes' partitions.
+"""URLs sent to inboxes and not yet merged: flow control for other nodes' partitions.
 
-An owner that is stuck does not notice that its inbox grows; the senders do. Each sender keeps the ids of its own inbox
-entries until the owner has published an id at or after them as merged. So no shared count is needed, which a Redis that
-forgets would falsify. Owners are asked only when much has been sent.
+The owner of a stuck partition does not notice that its inbox grows; senders do. Each keeps the ids of its inbox entries
+until the owner publishes that it merged them. A shared count would be wrong after Redis forgets.
 """
 
 from __future__ import annotations
@@ -19,8 +18,8 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-PORTIONS = 8  # per partition on average; a portion is one entry in memory
-PATIENCE = 10  # looks without room, at least a second apart, before a warning
+PORTIONS = 8
+PATIENCE = 10  # looks without room, at least a second apart
 NAMED_MAX = 5
 
 
@@ -32,7 +31,7 @@ class Unfolded:
         self._urls_max = urls_max
         self._portion = max(1, urls_max // (PORTIONS * partitions))
         self._sent: dict[int, deque[tuple[str, int]]] = {}
-        self._looks = 0  # in a row without room
+        self._looks = 0
         self.urls = 0
 
     def __repr__(self) -> str:
@@ -45,11 +44,10 @@ class Unfolded:
 
     @property
     def wants_look(self) -> bool:
-        """Whether enough sent URLs are unmerged that it is worth asking Redis how far the owners are."""
+        """Whether the unmerged URLs are worth a read of the owners' progress."""
         return self.urls >= self._urls_max // 2
 
     def note(self, partition: int, entry_id: str, urls: int) -> None:
-        """Count the URLs that were sent in this inbox entry. Cost: 0.3 us."""
         self.urls += urls
         portions = self._sent.get(partition)
         if portions is None:
@@ -60,16 +58,11 @@ class Unfolded:
             portions.append((entry_id, urls))
 
     def forget(self) -> None:
-        """Redis may have forgotten entries, which are then never merged."""
+        """Forget all entries: Redis may have lost some, which are then never merged."""
         self._sent.clear()
         self.urls = 0
 
     async def look(self, client: RedisClient) -> None:
-        """Look at what owners have merged.
-
-        Raises:
-            TransientStoreError: Redis is away.
-        """
         partitions = list(self._sent)
         rows = [("HGET", partition_keys(self._crawl, partition).state, "folded") for partition in partitions]
         for partition, folded in zip(partitions, await client.commands(rows), strict=True):

@@ -1,12 +1,11 @@
 """Ends a process whose event loop stands still, and logs where it stood.
 
-A node that hangs cannot be stopped: signals wait for the loop, and the node that takes over takes the same page again.
-So the process ends, and the URLs in process are suspects at the next start.
+A hung node cannot be stopped: signals wait for the loop, and the next owner takes the same page again. So the process
+ends, and the URLs in process are suspects at the next start.
 
-Time is not taken from a clock. A thread counts its own ticks, so that time in which the process or the machine was
-suspended does not count, and subtracts what the loop's thread spent waiting for a busy CPU. While C code holds the
-interpreter's lock, that thread does not run either. Then a kernel timer, which counts CPU time, is not reset any more.
-Its signal ends the process as soon as `faulthandler` has written the stack.
+A thread counts its own ticks, so suspensions do not count, and subtracts the loop thread's waits for a busy CPU. While
+C code holds the interpreter's lock, the thread cannot run. Then a kernel timer of CPU time is no longer reset, and its
+signal ends the process after `faulthandler` has written the stack.
 """
 
 from __future__ import annotations
@@ -30,8 +29,8 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 TICK_S = 0.5
-BUSY_SHARE = 0.25  # so much of a tick always counts, however busy the machine is
-LAST_WORDS_S = 3.0  # a log that nobody reads, or that the loop has locked, must not keep the process alive
+BUSY_SHARE = 0.25  # the part of a tick that always counts, however busy the machine is
+LAST_WORDS_S = 3.0  # a blocked log must not keep the process alive
 STOOD_STILL = 70
 """The exit status of a process that stood still."""
 
@@ -51,24 +50,24 @@ class Watchdog:
         self._stopped = threading.Event()
         self._loop: asyncio.AbstractEventLoop | None = None
         self._timer: asyncio.TimerHandle | None = None
-        self._watched = self._watched_tid = 0
+        self._watched = 0
+        self._waits = Path()
         self._has_alarm = False
 
     def __repr__(self) -> str:
         return f"<Watchdog standstill_s={self._standstill_s} beats={self._beats}>"
 
     def start(self, loop: asyncio.AbstractEventLoop) -> None:
-        """Begin to watch, unless that is turned off or a debugger is attached."""
         if not self._standstill_s or _is_traced():
             return
         self._loop = loop
-        self._watched, self._watched_tid = threading.get_ident(), threading.get_native_id()
+        self._watched = threading.get_ident()
+        self._waits = Path(f"/proc/self/task/{threading.get_native_id()}/schedstat")
         self._beat()
         self._set_alarm()
         threading.Thread(target=self._run, name="bigcrawl-watchdog", daemon=True).start()
 
     def stop(self) -> None:
-        """Stop watching."""
         self._stopped.set()
         if self._timer is not None:
             self._timer.cancel()
@@ -101,7 +100,7 @@ class Watchdog:
         seen, waited_s, stood_s = -1, 0.0, 0.0
         while not self._stopped.wait(TICK_S):
             if self._loop is None or not self._loop.is_running():
-                self._unset_alarm()  # the loop has ended
+                self._unset_alarm()
                 return
             if self._has_alarm:
                 self._reset_alarm()
@@ -119,9 +118,9 @@ class Watchdog:
                 return
 
     def _waited_s(self) -> float:
-        """How long the loop's thread has waited for a CPU so far; 0 if the kernel does not say."""
+        """Return how long the loop's thread has waited for a CPU; 0 if the kernel does not say."""
         try:
-            return int(Path(f"/proc/self/task/{self._watched_tid}/schedstat").read_text().split()[1]) / 1e9
+            return int(self._waits.read_bytes().split()[1]) / 1e9
         except (OSError, IndexError, ValueError):
             return 0.0
 
@@ -144,14 +143,13 @@ class Watchdog:
 
 
 def _is_traced() -> bool:
-    """Whether a debugger is attached to this process."""
-    monitoring = getattr(sys, "monitoring", None)  # since Python 3.12
+    monitoring = getattr(sys, "monitoring", None)
     has_debugger = monitoring is not None and monitoring.get_tool(monitoring.DEBUGGER_ID) is not None
     return sys.gettrace() is not None or has_debugger
 
 
 def _is_at_a_prompt(frame: FrameType) -> bool:
-    """Whether the process is stopped at a prompt: a debugger's, or that of `inspect_response`."""
+    """Return whether the process is at a prompt: a debugger's, or that of `inspect_response`."""
     at: FrameType | None = frame
     while at is not None:
         module = str(at.f_globals.get("__name__", ""))

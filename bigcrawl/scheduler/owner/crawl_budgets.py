@@ -1,9 +1,7 @@
-"""The budgets of the whole crawl: ranks of PLDs over all partitions (STAR), and rules set by hand (step 5).
+"""The budgets of all PLDs: their ranks over all partitions (STAR), and the operator's rules (step 5).
 
-The owner of a partition counts the in-degrees of its PLDs. But a PLD's rank is its place among the PLDs of all
-partitions. So each owner publishes the distribution of in-degrees in its partitions (`in_degrees`). Every half minute,
-each node makes its budgets from the sum. That is often enough, because ranks change slowly and a turn lasts longer.
-At the same time, it reads the rules that the operator has set while the crawl runs; when one was changed, at once.
+Each owner publishes the distribution of its in-degrees (`in_degrees`), and every half minute each node computes budgets
+from the sum, because ranks change slowly. A changed rule takes effect at once.
 """
 
 from __future__ import annotations
@@ -20,13 +18,8 @@ from bigcrawl.scheduler.budgets.allowances import make_budgets
 from bigcrawl.scheduler.budgets.in_degrees import EMPTY_COUNTS, Ranks, sum_published
 from bigcrawl.scheduler.budgets.lowered import divided
 from bigcrawl.scheduler.budgets.policies import NO_POLICY, make_policy
-from bigcrawl.scheduler.queues.prioritizers import (
-    Prioritizing,
-    as_given,
-    counts_links,
-    make_prioritizer,
-    needs_ranks,
-)
+from bigcrawl.scheduler.partition.fold.feature import features_of
+from bigcrawl.scheduler.queues.prioritizers import Prioritizing, as_given, counts_links, make_prioritizer
 from bigcrawl.scheduler.records.body import address_or_none
 from bigcrawl.scheduler.rules.blacklist import NOTHING
 from bigcrawl.scheduler.rules.budget_rules import merge_rules, parse_rules, read_live_rules
@@ -46,6 +39,7 @@ if TYPE_CHECKING:
     from bigcrawl.scheduler.rules.blacklist import Blacklist
     from bigcrawl.scheduler.rules.budget_rules import Rule
     from bigcrawl.scheduler.rules.callbacks import Callbacks
+    from bigcrawl.scheduler.rules.rule_book import Limit
     from bigcrawl.url.key import PldKey
 
 logger = logging.getLogger(__name__)
@@ -54,13 +48,9 @@ REFRESH_MS = 30_000
 
 
 class CrawlBudgets:
-    """The budgets in force, as one node knows them.
+    """The budgets in force on one node, None without limits.
 
-    Attributes:
-        budgets: the budgets for partitions; None for no limit.
-        pld_of: returns a host's PLD.
-        pld_key: returns the key of a PLD.
-        is_told: whether a rule was changed, and the budgets were not looked at since.
+    `limited` has the limits that some rule sets; `is_told` says that a rule has changed since the last refresh.
     """
 
     def __init__(
@@ -71,20 +61,15 @@ class CrawlBudgets:
         pld_key: Callable[[str], PldKey],
         callbacks: Callbacks = ANY_CALLBACKS,
     ) -> None:
-        """Check the settings. `begin` makes the first budgets. `callbacks` say which requests this node can run.
-
-        Raises:
-            ConfigError: the policy or the prioritizer is unknown, or a rule is invalid.
-        """
+        """Check the settings; `begin` makes the first budgets."""
         self._config = config
-        self._callbacks = callbacks
+        self.callbacks = callbacks
         self._client = client
         self._keys = CrawlKeys(config.crawl.name)
         make_policy(config.budget, EMPTY_COUNTS)
         self._prioritizer = make_prioritizer(config.frontier.prioritizer)
         self._counts_links = counts_links(config.frontier.prioritizer)
-        self._counts_votes = config.frontier.link_votes or needs_ranks(config.frontier.prioritizer)
-        if self._prioritizer is None and self._counts_votes:
+        if self._prioritizer is None and any(feature.changes_scores for feature in features_of(config)):
             self._prioritizer = as_given
         self._prioritizing: Prioritizing | None = None
         self._generation, self._links_scored = 1, 0
@@ -94,11 +79,11 @@ class CrawlBudgets:
         self._counts = EMPTY_COUNTS
         self.pld_of = pld_of
         self.pld_key = pld_key
-        self._stale_ms = 0  # monotonic
+        self._stale_ms = 0
         self.is_told = False
         self.budgets: EffectiveBudgets | None = None
         self._book = RuleBook({}, pld_of, pld_key)
-        self._limits_bytes = False
+        self.limited: set[str] = set()
         self._budgets_mark = 0
         self._blacklist: Blacklist = NOTHING
         self._new_blacklist: Blacklist = NOTHING
@@ -108,40 +93,35 @@ class CrawlBudgets:
         return f"<CrawlBudgets {self._counts!r} {self.budgets!r}>"
 
     def begin(self) -> None:
-        """Make budgets without counts. Call this once the crawl's public-suffix list is known."""
+        """Make budgets without counts, once the public-suffix list is known."""
         self._renew()
 
     def publish_again(self) -> None:
-        """Publish everything at the next refresh, because Redis was restarted and may have forgotten some of it."""
+        """Publish everything at the next refresh, because a restarted Redis may have lost it."""
         self._published.clear()
         self.look_again()
 
     def is_stale(self, now_ms: int) -> bool:
-        """Whether it is time to look at what all nodes count; `now_ms` is monotonic."""
         return now_ms >= self._stale_ms
 
     def note_look(self, now_ms: int) -> None:
-        """The budgets are looked at now: there is no need to for a while, unless `look_again` says otherwise."""
         self._stale_ms = now_ms + REFRESH_MS
         self.is_told = False
 
     def look_again(self) -> None:
-        """Have the budgets looked at as soon as possible."""
         self._stale_ms = 0
 
     def note_change(self) -> None:
-        """A rule was changed: have the budgets looked at now."""
         self.is_told = True
         self.look_again()
 
     def note_blacklist(self, blacklist: Blacklist) -> None:
-        """Have partitions withhold the URLs that this blacklist covers, from the next refresh on."""
+        """Withhold the URLs that this blacklist covers, from the next refresh on."""
         self._new_blacklist = blacklist
         self.look_again()
 
     @property
     def mark(self) -> int:
-        """What identifies the rules by which URLs are to be withheld: settings, and what was set by hand."""
         return self._mark_with(self._new_blacklist)
 
     def _mark_with(self, blacklist: Blacklist) -> int:
@@ -149,20 +129,16 @@ class CrawlBudgets:
 
     @property
     def linked_plds(self) -> int:
-        """How many PLDs of the crawl another PLD links to, when all counts were read last."""
+        """The number of PLDs that another PLD links to."""
         return self._counts.total
 
     @property
     def withholds(self) -> Callable[[QueuedUrl], bool] | None:
-        """The function that tells whether a URL stays on disk; None if none does. Each new blacklist has its own."""
+        """The predicate for URLs that stay on disk, if any. Each new blacklist has another one."""
         return self._withholds
 
     async def refresh(self, owned: Iterable[OwnedPartition]) -> bool:
-        """Publish the counts of these partitions, and read those of all. Return whether budgets have changed.
-
-        Raises:
-            TransientStoreError: Redis is unreachable. The next refresh publishes again.
-        """
+        """Publish the counts of these partitions and read those of all. Return whether budgets have changed."""
         changed = self._changed(owned)
         rows = [("HSET", self._keys.in_degrees, partition, c.to_bytes()) for partition, c in changed.items()]
         *_, published, live = await self._client.commands(
@@ -179,11 +155,6 @@ class CrawlBudgets:
         return self._note(counts, rules)
 
     def budgets_of(self, partition: Partition, hosts: Sequence[str]) -> list[int]:
-        """Return the budget of each host's PLD, in URLs a turn. The hosts belong to the partition.
-
-        Raises:
-            TransientStoreError, CorruptionError: the partition cannot be read.
-        """
         if self.budgets is None:
             return [0] * len(hosts)
         plds = np.array([self.pld_key(self.pld_of(host)) for host in hosts], dtype=np.uint64)
@@ -193,18 +164,18 @@ class CrawlBudgets:
         return found
 
     def give_to(self, partition: Partition) -> None:
-        """Have a partition use the budgets, the blacklist and the prioritizer that are in force."""
         partition.sources.set_budgets(self.budgets)
-        partition.sources.set_callbacks(self._callbacks)
+        partition.sources.set_callbacks(self.callbacks)
         partition.sources.set_withholds(self._withholds)
         partition.sources.set_mark(self._mark_with(self._blacklist))
-        partition.sources.set_prioritizing(self._prioritizing, counts_links=self._counts_links)
+        partition.sources.set_prioritizing(self._prioritizing)
 
     def _changed(self, owned: Iterable[OwnedPartition]) -> dict[int, InDegreeCounts]:
         if self._config.budget.policy == NO_POLICY and not self._counts_links:
             return {}
         counts = {each.keys.partition: each.disk.state.in_degrees for each in owned}
-        return {partition: found for partition, found in counts.items() if found != self._published.get(partition)}
+        known = self._published.get
+        return {at: now for at, now in counts.items() if (then := known(at)) is not now and then != now}
 
     def _note(self, counts: InDegreeCounts, rules: dict[str, Rule]) -> bool:
         is_same_list = self._new_blacklist is self._blacklist
@@ -217,18 +188,14 @@ class CrawlBudgets:
         self._renew()
         return True
 
-    def bytes_account(self, host: str, url: str) -> int | None:
-        """Return the account to which a URL's body bytes are charged; None if no rule limits them."""
-        if not self._limits_bytes:
-            return None
-        limit = self._book.for_url(host, url).fetched_bytes
-        return limit.account if limit else None
+    def limit_of(self, name: str, host: str, url: str) -> Limit | None:
+        return self._book.for_url(host, url).get(name)
 
     def _renew(self) -> None:
         self.budgets = self._new_budgets()
         if self._prioritizer is None:
             return
-        # Scoring again at each doubling costs each URL that waits about one more look, however long the crawl goes on.
+        # Scoring again at each doubling costs each waiting URL about one more look over the whole crawl.
         if self._counts_links and self._counts.links >= 2 * max(1, self._links_scored):
             self._generation += 1
             self._links_scored = self._counts.links
@@ -238,7 +205,7 @@ class CrawlBudgets:
             Ranks(self._counts),
             self._generation,
             has_failed=has_failed,
-            counts_votes=self._counts_votes,
+            counts_links=self._counts_links,
         )
 
     def _new_budgets(self) -> EffectiveBudgets | None:
@@ -246,5 +213,6 @@ class CrawlBudgets:
         self._book = RuleBook(rules, self.pld_of, self.pld_key)
         deciding = replace(self._config.budget, rules={}), sorted(rules.items())
         self._budgets_mark = zlib.crc32(repr(deciding).encode())
-        self._limits_bytes = any(rule.fetched_bytes is not None for rule in rules.values())
+        self.limited.clear()
+        self.limited.update(*rules.values())
         return make_budgets(self._config.budget, self._counts, self._book, address_or_none)

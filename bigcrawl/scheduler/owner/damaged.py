@@ -1,10 +1,9 @@
-"""Partitions with damaged files: a node sets them apart, while the others go on, and claims them again once repaired.
+"""Sets partitions with damaged files apart, and claims them again once repaired.
 
     damage found -> logged, marked in Redis, drained, released -> files checked, less and less often -> sound -> claimed
 
-The mark is the field `damaged` of the partition's state. It makes every node check all files of the partition before
-claiming it. Otherwise one node after another would claim it and fail. Meanwhile its URLs wait, so the crawl cannot
-finish.
+The field `damaged` of the partition's state makes nodes check all its files before claiming it, so that they do not
+fail one after another. Its URLs wait, so the crawl cannot finish.
 """
 
 from __future__ import annotations
@@ -28,27 +27,24 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-LOOK_MS, LOOK_MS_MAX = 60_000, 3_600_000  # between two checks of all its files; doubles each time
+LOOK_MS, LOOK_MS_MAX = 60_000, 3_600_000  # between two checks of all files; doubles each time
 
 
 def is_damage(error: object) -> bool:
-    """Whether an error means that a file or its medium is damaged."""
     if isinstance(error, TransientStoreError):
         return isinstance(error.__cause__, OSError) and error.__cause__.errno == errno.EIO
     return isinstance(error, CorruptionError)
 
 
 class DamagedPartitions:
-    """The partitions that this node must not open."""
-
     def __init__(self, config: CrawlConfig, client: RedisClient, clock: Clock) -> None:
         self._config = config
         self._client = client
         self._clock = clock
-        self._looks: dict[int, int] = {}  # when to check each partition that is set apart, monotonic ms
-        self._waits: dict[int, int] = {}  # how long each waited for its last check, ms
-        self._checked: set[int] = set()  # found sound since; may be claimed in spite of the mark
-        self._marked: set[int] = set()  # set apart, and marked in Redis when last looked
+        self._looks: dict[int, int] = {}  # next check of each partition, monotonic ms
+        self._waits: dict[int, int] = {}
+        self._checked: set[int] = set()  # found sound; may be claimed in spite of the mark
+        self._marked: set[int] = set()
         self._look: asyncio.Task[None] | None = None
 
     def __repr__(self) -> str:
@@ -56,11 +52,9 @@ class DamagedPartitions:
 
     @property
     def is_looking(self) -> bool:
-        """Whether the files of one are being checked."""
         return self._look is not None and not self._look.done()
 
     def note(self, partition: int, error: BigcrawlError) -> None:
-        """Log what is damaged, and set the partition apart."""
         logger.error(
             "partition %(partition)d is set apart: %(error)s; its URLs wait, the others go on. `scrapy frontier "
             "repair` says what is damaged and mends what can be: the partition then continues by itself, or at the "
@@ -70,11 +64,7 @@ class DamagedPartitions:
         self._wait(partition)
 
     async def find_sound(self, partitions: Iterable[int]) -> list[int]:
-        """Return the partitions that may be claimed, because no node has set them apart, or they are sound again.
-
-        Raises:
-            TransientStoreError: Redis is unreachable.
-        """
+        """Return the partitions that may be claimed: not set apart, or sound again."""
         wanted = sorted(set(partitions))
         marks = await self._client.commands(
             [("HGET", partition_keys(self._config.name, partition).state, "damaged") for partition in wanted]
@@ -90,13 +80,11 @@ class DamagedPartitions:
         return [p for p in new if p not in self._looks]
 
     async def close(self) -> None:
-        """Cancel a check that is under way."""
         if self._look is not None:
             self._look.cancel()
             await asyncio.gather(self._look, return_exceptions=True)
 
     def _look_at_repaired(self, marked: set[int]) -> None:
-        """Check those soon whose mark somebody has removed, as `scrapy frontier repair` does."""
         for partition in (self._marked - marked) & self._looks.keys():
             self._looks[partition] = 0
         self._marked = marked & self._looks.keys()

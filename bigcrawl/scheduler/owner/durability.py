@@ -1,9 +1,8 @@
-"""When a partition's files are forced to the disk, and what Redis and the disk may drop afterwards (step 6).
+"""When a partition's files are forced to disk, and what Redis and the disk may then drop (step 6).
 
-Redis may forget. A restart loses its last second, and a failover to a replica loses what the replica had not received.
-URLs admitted in that time would then be neither in Redis nor on disk. So admit batches stay on disk after Redis took
-them, and can be offered again: their text for `BIGCRAWL_REDIS_LOSS_SECONDS` of the running time of Redis, their keys
-ten times as long. A URL whose text is gone is at least not taken for seen.
+A restart of Redis loses its last second, and a failover the unreplicated writes. So that URLs admitted then are not
+lost, admit batches stay on disk: their text for `BIGCRAWL_REDIS_LOSS_SECONDS` of Redis's running time, their keys ten
+times as long. A URL whose text is gone at least does not count as seen.
 """
 
 from __future__ import annotations
@@ -18,10 +17,10 @@ if TYPE_CHECKING:
     from bigcrawl.scheduler.partition.committed import CommittedFiles
     from bigcrawl.scheduler.partition.stored_points import StoredPoints
 
-FOLDED_URLS_MAX = 500  # folded since the last durable manifest, about 50 KB of the inbox in Redis
-PERSISTED_MS = 2_000  # a Redis with AOF everysec has persisted its writes after this time
+FOLDED_URLS_MAX = 500  # since the last durable manifest, about 50 KB of the inbox in Redis
+PERSISTED_MS = 2_000  # then Redis with AOF everysec has persisted its writes
 KEYS_TIMES = 10
-MARKS_PER_LOSS = 4  # marks made while one loss may last, so that an owner has about forty
+MARKS_PER_LOSS = 4
 
 
 class Retention:
@@ -29,13 +28,12 @@ class Retention:
 
     def __init__(self, loss_ms: int) -> None:
         self._loss_ms = loss_ms
-        self._marks: deque[tuple[int, int]] = deque()  # (running ms, batches up to this number are durable since)
+        self._marks: deque[tuple[int, int]] = deque()  # (running ms, last batch durable since)
 
     def __repr__(self) -> str:
         return f"<Retention {self._loss_ms} ms, marks={len(self._marks)}>"
 
     def note(self, running_ms: int, batch_number: int) -> None:
-        """Record that batches up to this number are durable from now on."""
         marks, oldest_ms = self._marks, running_ms - KEYS_TIMES * self._loss_ms
         while len(marks) > 1 and marks[1][0] <= oldest_ms:
             marks.popleft()
@@ -43,11 +41,9 @@ class Retention:
             marks.append((running_ms, batch_number))
 
     def text_upto(self, running_ms: int) -> int:
-        """Return the number of the last batch whose text is no longer needed."""
         return self._upto(running_ms - self._loss_ms)
 
     def keys_upto(self, running_ms: int) -> int:
-        """Return the number of the last batch whose keys are no longer needed either."""
         return self._upto(running_ms - KEYS_TIMES * self._loss_ms)
 
     def _upto(self, then_ms: int) -> int:
@@ -57,38 +53,36 @@ class Retention:
 class Durability:
     """The durable points of one partition.
 
-    Attributes:
-        forced_ms: when the last one was made, on the monotonic clock.
-        checkpoint: the number of the last operator's order that a point has obeyed, see `due_ms`; 0 before any.
+    `points` are the store's copies, `forced_ms` is monotonic, and `checkpoint` is the last operator's order that a
+    point has obeyed.
     """
 
     def __init__(
         self, committed: CommittedFiles, loss_ms: int, now_ms: int, points: StoredPoints | None = None
     ) -> None:
-        """Begin in a new epoch. With `points`, Redis is trimmed only up to what the store holds."""
+        """With `points`, Redis is trimmed only up to the stored point."""
         self._committed = committed
-        self._points = points
+        self.points = points
         self._retention = Retention(loss_ms)
         self.forced_ms = now_ms
         self.checkpoint = 0
         self._trim: tuple[str, int] = (NO_INBOX_ID, 0)
         self._owes_trim = False
-        self._folded = committed.manifest.folded_urls  # URLs folded at the last durable point
+        self._folded = committed.manifest.folded_urls
 
     def __repr__(self) -> str:
         return f"<Durability forced_ms={self.forced_ms} trim={self.trim}>"
 
     @property
     def trim(self) -> tuple[str, int]:
-        """What Redis may drop: inbox entries up to this id, and the keys of admit batches up to this number."""
-        return self._trim if self._points is None else self._points.trim
+        """The last inbox entry and admit batch that Redis may drop."""
+        return self._trim if self.points is None else self.points.trim
 
     def due_ms(self, durable_ms: int, checkpoint: int = 0) -> int:
-        """When to force the files to the disk, or to trim Redis for the last time they were; `NEVER_MS` if neither.
+        """Return when to force the files or make the last trim; `NEVER_MS` for never.
 
-        It is due sooner if much was folded since: the inbox is only trimmed afterwards, and Redis must stay small. An
-        operator's order `checkpoint`, a number that grows, makes it due as soon as Redis has persisted what was
-        admitted before the last point, which is trimmed then.
+        Much folding makes it due sooner, to trim the inbox in Redis. A higher `checkpoint` makes it due once Redis has
+        persisted the admissions before the last point.
         """
         if checkpoint > self.checkpoint:
             return self.forced_ms + PERSISTED_MS
@@ -99,14 +93,13 @@ class Durability:
         return self.forced_ms + durable_ms
 
     def force(self, now_ms: int, running_ms: int, checkpoint: int = 0) -> None:
-        """Force the partition's files to the disk, after the order `checkpoint`. Runs in a worker thread.
+        """Force the partition's files to disk, and trim up to the point before. Runs in a worker thread.
 
-        What the point before made durable may be trimmed now: Redis has had time to persist everything that was
-        admitted before it.
+        Redis has had time to persist everything admitted before that point.
         """
         committed = self._committed
         before = (committed.durable_inbox_id, committed.durable_batch_number)
-        kept = before if self._points is None else self._points.trim
+        kept = before if self.points is None else self.points.trim
         committed.forget_text(min(kept[1], self._retention.text_upto(running_ms)))
         committed.forget_batches(min(kept[1], self._retention.keys_upto(running_ms)))
         committed.make_durable()

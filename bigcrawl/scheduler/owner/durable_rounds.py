@@ -1,4 +1,4 @@
-"""Forces the files of partitions to the disk: a few at a time, those that have waited longest first."""
+"""Forces the files of partitions to disk, a few per round, longest waiting first."""
 
 from __future__ import annotations
 
@@ -18,46 +18,37 @@ if TYPE_CHECKING:
     from bigcrawl.scheduler.owner.owned_table import OwnedTable
     from bigcrawl.scheduler.partition.file_work import FileThread
 
-DURABLE_AT_ONCE = 32  # partitions in one round; each takes a few fsyncs of 1 to 2 ms
-LOOK_MS = 100  # between two looks for partitions that are due
+DURABLE_AT_ONCE = 32
+LOOK_MS = 100
 
 _forced_ms = attrgetter("durability.forced_ms")
 
 
 class DurableRounds:
-    """Makes the durable points of one node's partitions."""
-
     def __init__(
         self, client: RedisClient, table: OwnedTable, thread: FileThread, clock: Clock, durable_ms: int
     ) -> None:
-        """Each partition is due `durable_ms` after its last durable point at the latest."""
         self._client = client
         self._table = table
         self._thread = thread
         self._clock = clock
         self._durable_ms = durable_ms
-        self._look_ms = 0  # when to look again, on the monotonic clock
-        self._times: Timetable[OwnedPartition] = Timetable()
+        self._look_ms = 0
+        self._times = Timetable()
         self._checkpoint = 0
 
     def __repr__(self) -> str:
         return f"<DurableRounds of {self._table!r}>"
 
     async def run_due(self, checkpoint: int = 0) -> None:
-        """Force partitions that are due to the disk, and publish counts that Redis may not have.
-
-        `checkpoint` is the operators' last order for a durable point of every partition, see `Durability.due_ms`.
-
-        Raises:
-            TransientStoreError: Redis is unreachable, or the disk is full. Nothing is lost.
-        """
+        """Force due partitions to disk and publish counts that Redis may lack."""
         now_ms = self._clock.monotonic_ms()
         if now_ms < self._look_ms:
             return
         due, owing = self._look(now_ms, checkpoint)
         if len(due) <= DURABLE_AT_ONCE:
             self._look_ms = now_ms + LOOK_MS
-        # The first may be due again before the last ones have had their turn.
+        # The first may be due again before the last have had their turn.
         due = sorted(due, key=_forced_ms)[:DURABLE_AT_ONCE]
         if due:
             await self.force(due, checkpoint)
@@ -65,33 +56,33 @@ class DurableRounds:
             await self._table.run([(owned, owned.publish()) for owned in (*due, *owing)])
 
     def _look(self, now_ms: int, checkpoint: int) -> tuple[list[OwnedPartition], list[OwnedPartition]]:
-        """The partitions that are due, and those that owe Redis their counts. These are looked at next time, too."""
+        """Return the partitions that are due, and those that owe Redis their counts."""
         news = self._table.news.to_keep
-        news.update(self._times.take(now_ms))
+        news.update(self._table.among(self._times.take(now_ms)))
         if checkpoint != self._checkpoint:
             self._checkpoint = checkpoint
             news.update(self._table.by_number.values())
         due: list[OwnedPartition] = []
         owing: list[OwnedPartition] = []
-        for owned in filter(self._table.has, list(news)):
+        for owned in news:
             due_ms = NEVER_MS if owned.is_damaged else owned.durability.due_ms(self._durable_ms, checkpoint)
             if due_ms <= now_ms:
                 due.append(owned)
             elif owned.publishing.is_owed:
                 owing.append(owned)
             else:
-                self._times.note(owned, due_ms)
+                self._times.note(owned.keys.partition, due_ms)
         news.intersection_update((*due, *owing))
         return due, owing
 
     @property
     def next_ms(self) -> int:
-        """When to run again, if nothing happens until then, on the monotonic clock."""
         return self._look_ms if self._table.news.to_keep else self._times.next_ms
 
     async def force(self, partitions: Sequence[OwnedPartition], checkpoint: int = 0) -> None:
-        """Force the files of these partitions to the disk, except damaged ones. Raises what `run_due` raises."""
         when = self._clock.monotonic_ms(), self._client.running_ms
         sound = [owned for owned in partitions if not owned.is_damaged]
-        results = await self._thread.run_each([partial(owned.durability.force, *when, checkpoint) for owned in sound])
+        results = await self._thread.run_together(
+            [partial(owned.durability.force, *when, checkpoint) for owned in sound]
+        )
         self._table.set_damaged_apart(sound, results)

@@ -37,11 +37,11 @@ class InboxReader:
         unfolded_urls: how many URLs were waiting when Redis was last asked.
     """
 
-    def __init__(self, key: str, tell: Callable[[], None] = lambda: None) -> None:
+    def __init__(self, key: str, tell: Callable[[], None] = lambda: None, *, has_urls: bool = True) -> None:
         """`tell` is called when entries may have come."""
         self._key = key
         self._tell = tell
-        self.has_urls = True
+        self.has_urls = has_urls
         self.has_others = False
         self.has_more = False
         self.unfolded_urls = 0

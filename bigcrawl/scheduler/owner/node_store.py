@@ -23,22 +23,19 @@ from bigcrawl.exceptions import CorruptionError, OwnershipLostError, TransientSt
 from bigcrawl.redisdb import scripts
 from bigcrawl.scheduler.partition.copies import newest_of, put_back
 from bigcrawl.scheduler.partition.manifest_log import decode_manifest
-from bigcrawl.scheduler.partition.stored_points import StoredPoints
-from bigcrawl.store.series import PointSeries
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from pathlib import Path
 
-    from bigcrawl.clock import Clock
-    from bigcrawl.drum.files import Files
-    from bigcrawl.redisdb.client import RedisClient
+    from bigcrawl.scheduler.crawl.joined_crawl import JoinedCrawl
     from bigcrawl.scheduler.owner.owned_partition import OwnedPartition
     from bigcrawl.scheduler.owner.owned_table import OwnedTable
     from bigcrawl.scheduler.partition.file_work import FileThread
     from bigcrawl.scheduler.partition.manifest import Manifest
     from bigcrawl.scheduler.partition.partition import Partition
-    from bigcrawl.store.objects import Objects
+    from bigcrawl.scheduler.partition.stored_points import StoredPoints
+    from bigcrawl.store.series import PointSeries
 
 logger = logging.getLogger(__name__)
 
@@ -56,33 +53,17 @@ class NodeStore:
     """The store, as the owner of partitions uses it.
 
     Args:
-        objects: the store; None if the crawl has none, and nothing is done.
-        crawl: the name of the crawl.
-        interval_ms: time between two points of a partition.
-        client: of the crawl's Redis.
-        clock: of the node.
-        files: the file system.
+        crawl: with its store; without one nothing is done.
         thread: does the file work.
         table: the partitions that are owned.
     """
 
-    def __init__(
-        self,
-        objects: Objects | None,
-        crawl: str,
-        interval_ms: int,
-        client: RedisClient,
-        clock: Clock,
-        files: Files,
-        thread: FileThread,
-        table: OwnedTable,
-    ) -> None:
-        self._objects = objects
-        self._crawl = crawl
-        self._interval_ms = interval_ms
-        self._client = client
-        self._clock = clock
-        self._files = files
+    def __init__(self, crawl: JoinedCrawl, thread: FileThread, table: OwnedTable) -> None:
+        self._objects = crawl.objects
+        self._crawl = crawl.config.crawl.name
+        self._interval_ms = crawl.config.store.interval_ms
+        self._client = crawl.client
+        self._clock = crawl.clock
         self._thread = thread
         self._table = table
         self._workers = ThreadPoolExecutor(AT_ONCE, thread_name_prefix="bigcrawl-store")
@@ -145,9 +126,9 @@ class NodeStore:
 
     def _fetch_newer(self, partition: int, directory: Path) -> PointSeries:
         series = self._series_of(partition)
-        stored, local = series.find_newest(), newest_of(directory, self._files)
+        stored, local = series.find_newest(), newest_of(directory, self._thread.files)
         if stored is not None and (local is None or local < stored):
-            put_back(directory, stored[0], self._files, series.fetch)
+            put_back(directory, stored[0], self._thread.files, series.fetch)
             logger.info(
                 "partition %(partition)d continues from the store: epoch %(epoch)d, manifest %(number)d",
                 {"partition": partition, "epoch": stored[0], "number": stored[1]},
@@ -163,6 +144,8 @@ class NodeStore:
         """
         if series is None:
             return None
+        from bigcrawl.scheduler.partition.stored_points import StoredPoints
+
         points = StoredPoints(disk, series, self._clock.monotonic_ms())
         await self._put(points)
         return points
@@ -248,6 +231,8 @@ class NodeStore:
     # --- the store's threads
 
     def _series_of(self, partition: int) -> PointSeries:
+        from bigcrawl.store.series import PointSeries
+
         assert self._objects is not None, "the crawl has a store"
         return PointSeries(self._objects, f"{self._crawl}/p{partition:04d}")
 

@@ -12,27 +12,27 @@ from __future__ import annotations
 import logging
 from typing import TYPE_CHECKING, Any
 
-from bigcrawl.scheduler.owner.durability import Durability
-from bigcrawl.scheduler.owner.found_copies import FoundCopies
 from bigcrawl.scheduler.owner.hot.admissions import Admissions
 from bigcrawl.scheduler.owner.hot.due_heap import NEVER_MS
 from bigcrawl.scheduler.owner.hot.hot_set import AwayHosts, HotSet
 from bigcrawl.scheduler.owner.hot.taking import Taking
 from bigcrawl.scheduler.owner.inbox import InboxReader, MovedUrls
+from bigcrawl.scheduler.owner.owed_rows import OwedRows
 from bigcrawl.scheduler.owner.publishing import Publishing
 from bigcrawl.scheduler.owner.step_schedule import StepSchedule
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
+    from bigcrawl.config import Config
     from bigcrawl.redisdb import scripts
     from bigcrawl.redisdb.keys import PartitionKeys
     from bigcrawl.redisdb.scripts import Identity, Reconciled
+    from bigcrawl.scheduler.owner.durability import Durability
     from bigcrawl.scheduler.owner.hot.due_heap import DueHeap
+    from bigcrawl.scheduler.owner.hot.hot_set import InRedis
     from bigcrawl.scheduler.partition.partition import Partition, Step
-    from bigcrawl.scheduler.partition.stored_points import StoredPoints
     from bigcrawl.scheduler.records.inbox_entry import InboxEntry
-    from bigcrawl.scheduler.records.suspicion import Suspicion
 
 
 logger = logging.getLogger(__name__)
@@ -62,66 +62,65 @@ class OwnedPartition(Taking):
 
     def __init__(
         self,
+        config: Config,
         keys: PartitionKeys,
         identity: Identity,
         disk: Partition,
         due_heap: DueHeap[OwnedPartition],
-        *,
-        hot_urls: int,
-        connections: int,
-        loss_ms: int = 0,
-        hot_by_host: Mapping[str, int] | None = None,
-        suspects: Mapping[int, Suspicion] | None = None,
-        moved: MovedUrls | None = None,
-        now_ms: int = 0,
-        due_ms: int = NEVER_MS,
-        points: StoredPoints | None = None,
+        in_redis: InRedis,
+        durability: Durability,
     ) -> None:
         """Begin when Redis and the disk are at the same point.
 
         Args:
+            config: of the node.
             keys: its keys in Redis.
             identity: this node, the epoch, and the generation.
             disk: the partition, opened in that epoch.
             due_heap: has the partitions by when they are due; this one enters it.
-            hot_urls: its share of the hot set.
-            connections: how many connections a host may have at a time.
-            loss_ms: how much Redis may forget.
-            hot_by_host: how many URLs each host has in Redis.
-            suspects: see above.
-            moved: see above; taken over from the same partition in the epoch before.
-            now_ms: the monotonic clock.
-            due_ms: see `Taking`.
-            points: see above.
+            in_redis: its URLs in Redis.
+            durability: just made.
         """
         self.keys = keys
         self.identity = identity
         self.disk = disk
         self._tell_news: Callable[[OwnedPartition], None] = _to_nobody
-        self.away = AwayHosts()
-        self.hot = HotSet(hot_urls, self.away, hot_by_host, tell=self._note_news)
-        self.admissions = Admissions(keys, disk.committed, self.hot, connections)
-        self.inbox = InboxReader(keys.inbox, self._note_news)
+        self.away = AwayHosts(may_be_some=in_redis.may_have_entries)
+        self.hot = HotSet(
+            config.frontier.hot_urls // config.crawl.partitions, self.away, in_redis.by_host, tell=self._note_news
+        )
+        self.admissions = Admissions(keys, disk.committed, self.hot, config.politeness.host_connections)
+        # What comes between the claim and the first look is found by that look.
+        self.inbox = InboxReader(keys.inbox, self._note_news, has_urls=in_redis.may_have_entries)
         self.schedule = StepSchedule(self.inbox, self.hot, self._note_news)
-        self.points = points
-        self.durability = Durability(disk.committed, loss_ms, now_ms, points)
-        self.found = FoundCopies(disk.committed, loss_ms)
-        self.publishing = Publishing(keys, disk, self.schedule, self.durability, points, self.found)
-        self.suspects = dict(suspects or {})
-        self.moved = moved or MovedUrls()
+        self.durability = durability
+        self.points = points = durability.points
+        self.owed = OwedRows(disk.committed, config.frontier.redis_loss_ms)
+        self.publishing = Publishing(keys, disk, self.schedule, durability, points, self.owed)
+        self.suspects = dict(in_redis.suspects)
+        self.moved = MovedUrls()
         self.draining = False
         self.is_damaged = False
         self.longest: tuple[str, int] = ("", 0)
         self._folds = 0
         self._count_waiting()
-        super().__init__(due_heap, due_ms)
+        due_in_ms = in_redis.due_in_ms
+        super().__init__(due_heap, NEVER_MS if due_in_ms is None else durability.forced_ms + due_in_ms)
 
     def __repr__(self) -> str:
         return f"<OwnedPartition {self.keys.partition} epoch={self.identity.epoch} {self.hot!r} disk={self.disk!r}>"
 
+    def take_over(self, before: OwnedPartition) -> None:
+        """Remember what this node knows of the same partition in the epoch before."""
+        self.moved = before.moved
+
     def tell_news_to(self, tell: Callable[[OwnedPartition], None]) -> None:
         """Have `tell` called whenever a step may be due that was not."""
         self._tell_news = tell
+
+    def end_news(self) -> None:
+        """Tell nobody from now on: the partition is owned no longer."""
+        self._tell_news = _to_nobody
 
     def _note_news(self) -> None:
         self._tell_news(self)
@@ -152,8 +151,7 @@ class OwnedPartition(Taking):
         self.hot.settle(reply, taken)
         self.inbox.note_urls()
         self.inbox.note_others()
-        self.found.send_again()
-        self.publishing.note_owed()
+        self.owed.send_again()
         self.away.look_again()
         self.schedule.end_stall()
         self.note_due(0 if self.hot.by_host else NEVER_MS)
@@ -262,4 +260,4 @@ class OwnedPartition(Taking):
 
 
 def _to_nobody(_owned: OwnedPartition) -> None:
-    """Does nothing: nobody looks at the partition yet."""
+    """Does nothing: nobody looks at the partition."""

@@ -1,4 +1,4 @@
-"""The partitions that a node owns, and what it does with one that is lost or damaged."""
+"""The partitions that a node owns, and the handling of lost and damaged ones."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from bigcrawl.scheduler.owner.news import News
 from bigcrawl.scheduler.owner.publishing import is_publish
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
 
     from bigcrawl.redisdb import scripts
     from bigcrawl.redisdb.client import RedisClient
@@ -24,20 +24,15 @@ logger = logging.getLogger(__name__)
 
 
 class OwnedTable:
-    """The partitions of one node.
-
-    Attributes:
-        by_number: the partitions, by number. Only this class changes it.
-        claims: how many partitions were claimed until now.
-        news: the partitions to which something has happened.
-    """
+    """The partitions of one node; only this class changes `by_number`."""
 
     def __init__(self, client: RedisClient, held: HeldUrls, damaged: DamagedPartitions) -> None:
         self._client = client
         self._held = held
-        self._damaged = damaged
+        self.damaged = damaged
         self.by_number: dict[int, OwnedPartition] = {}
         self.claims = 0
+        self.damages = 0
         self.news = News()
 
     def __repr__(self) -> str:
@@ -45,59 +40,57 @@ class OwnedTable:
 
     @property
     def sound(self) -> list[OwnedPartition]:
-        """The partitions without damage."""
         return [owned for owned in self.by_number.values() if not owned.is_damaged]
 
+    def among(self, partitions: Iterable[int]) -> list[OwnedPartition]:
+        return [self.by_number[partition] for partition in partitions if partition in self.by_number]
+
     def has(self, owned: OwnedPartition) -> bool:
-        """Whether the partition is still owned, in the same epoch."""
+        """Return whether the partition is still owned, in the same epoch."""
         return self.by_number.get(owned.keys.partition) is owned
 
     def has_sound(self, owned: OwnedPartition) -> bool:
-        """Whether the partition is still owned, in the same epoch, and without damage."""
         return self.has(owned) and not owned.is_damaged
 
     def put(self, owned: OwnedPartition) -> None:
-        """Add a partition, or replace the same one of an earlier epoch."""
         before = self.by_number.get(owned.keys.partition)
         if before is not None:
-            self.news.forget(before)
+            self._forget(before)
         self.by_number[owned.keys.partition] = owned
         self.claims += 1
         owned.tell_news_to(self.news.note)
-        self.news.note(owned)
+        self.news.note_files(owned)
+        self.news.to_tend.add(owned)
 
     def remove(self, owned: OwnedPartition) -> None:
-        """Remove a partition that was released, unless it was claimed again."""
         if self.has(owned):
             del self.by_number[owned.keys.partition]
-            self.news.forget(owned)
+            self._forget(owned)
 
     def lose(self, owned: OwnedPartition) -> None:
-        """Remove a partition that another node owns, with all that is held of it, unless it was claimed again."""
+        """Remove a partition that another node owns, and its held URLs, unless it was claimed again."""
         if not self.has(owned):
             return
         partition = owned.keys.partition
         del self.by_number[partition]
-        self.news.forget(owned)
+        self._forget(owned)
         dropped = self._held.drop_partition(partition)
         if owned.draining and not dropped:
-            return  # it was just released, and this was seen before the reply came
+            return
         logger.warning(
             "partition %(partition)d has another owner now; %(dropped)d URLs held of it are left to that node",
             {"partition": partition, "dropped": len(dropped)},
         )
 
     def set_apart(self, owned: OwnedPartition, error: BigcrawlError) -> None:
-        """Stop working on a partition whose files are damaged, and release it when it has drained."""
+        """Stop work on a damaged partition; it is released when it has drained."""
         if not owned.is_damaged:
             owned.note_damage()
-            self._damaged.note(owned.keys.partition, error)
+            self.damages += 1
+            self.damaged.note(owned.keys.partition, error)
 
     def set_damaged_apart(self, partitions: Sequence[OwnedPartition], results: Sequence[object]) -> None:
-        """Set apart the partitions whose result is damage, and lose those that another node has begun.
-
-        Raise the first other error, if there is one.
-        """
+        """Set damaged partitions apart, and lose those that another node has claimed. Raise the first other error."""
         errors = [(p, error) for p, error in zip(partitions, results, strict=True) if isinstance(error, BigcrawlError)]
         for owned, error in errors:
             if isinstance(error, OwnershipLostError):
@@ -109,19 +102,23 @@ class OwnedTable:
             raise failed
 
     def note_owed(self, owned: OwnedPartition) -> None:
-        """Redis may not know the latest counts of the partition."""
         owned.publishing.note_owed()
-        self.news.to_keep.add(owned)
+        if self.has(owned):
+            self.news.to_keep.add(owned)
+
+    def note_files(self, owned: OwnedPartition) -> None:
+        if self.has(owned):
+            self.news.note_files(owned)
+
+    def _forget(self, owned: OwnedPartition) -> None:
+        owned.end_news()
+        self.news.forget(owned)
 
     async def run(self, asked: Sequence[tuple[OwnedPartition, scripts.Call[Any]]]) -> None:
-        """Run calls of owned partitions, and remove the partitions that turn out to be lost.
-
-        Raises:
-            TransientStoreError: Redis is unreachable or refused a call. The other calls were carried out.
-        """
+        """Run calls of owned partitions, and remove the lost ones. The first failure is raised at the end."""
         for owned, call in asked:
             if is_publish(call):
-                self.note_owed(owned)  # until Redis has confirmed it
+                self.note_owed(owned)
         replies = sort_replies(asked, await self._client.run_each([call for _, call in asked]))
         for (owned, call), _ in replies.done:
             if is_publish(call):

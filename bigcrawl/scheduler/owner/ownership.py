@@ -9,12 +9,11 @@ not ours -> claimed -> opened -> brought up -> stepped ... -> draining -> releas
 
 from __future__ import annotations
 
+import asyncio
 from operator import itemgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from bigcrawl.scheduler.budgets.mirrors import MirrorRules
-from bigcrawl.scheduler.budgets.traps import TrapRules
 from bigcrawl.scheduler.crawl.missing import MissingPartitions
 from bigcrawl.scheduler.owner.claiming.claims import CLAIMED_AT_ONCE, Claims
 from bigcrawl.scheduler.owner.claiming.looks import Looks
@@ -23,34 +22,26 @@ from bigcrawl.scheduler.owner.claiming.releases import Releases
 from bigcrawl.scheduler.owner.damaged import DamagedPartitions
 from bigcrawl.scheduler.owner.durable_rounds import DurableRounds
 from bigcrawl.scheduler.owner.folding import Folding
-from bigcrawl.scheduler.owner.found_sender import FoundSender
 from bigcrawl.scheduler.owner.hot.hot_share import HotShare, Lateness
 from bigcrawl.scheduler.owner.node_store import NodeStore
+from bigcrawl.scheduler.owner.owed_sender import OwedSender
 from bigcrawl.scheduler.owner.owned_budgets import OwnedBudgets
 from bigcrawl.scheduler.owner.owned_table import OwnedTable
 from bigcrawl.scheduler.owner.reconciliation import Reconciliation
 from bigcrawl.scheduler.partition.file_work import FileThread
+from bigcrawl.scheduler.partition.fold.feature import features_of
 from bigcrawl.scheduler.partition.partition import PartitionLimits
-from bigcrawl.scheduler.queues.listed_pages import ListedPages
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable
-    from concurrent.futures import Executor
+    from collections.abc import Awaitable, Callable, Sequence
 
-    from bigcrawl.clock import Clock
-    from bigcrawl.config import Config
-    from bigcrawl.drum.files import Files
     from bigcrawl.exceptions import CorruptionError
-    from bigcrawl.redisdb.client import RedisClient
-    from bigcrawl.scheduler.crawl.arrivals import Arrivals
-    from bigcrawl.scheduler.crawl.membership import Membership
-    from bigcrawl.scheduler.gates.delays import Paces
+    from bigcrawl.scheduler.crawl.joined_crawl import JoinedCrawl
+    from bigcrawl.scheduler.handout.handout import Handout
     from bigcrawl.scheduler.owner.crawl_budgets import CrawlBudgets
     from bigcrawl.scheduler.owner.owned_partition import OwnedPartition
-    from bigcrawl.scheduler.partition.file_work import FileWork
-    from bigcrawl.scheduler.records.contents import ContentRow
-    from bigcrawl.scheduler.records.held_urls import HeldUrls
-    from bigcrawl.store.objects import Objects
+    from bigcrawl.scheduler.records.held import HeldUrl
+    from bigcrawl.scheduler.records.observed import ObservedRows
 
 T = TypeVar("T")
 
@@ -59,20 +50,12 @@ class Ownership:
     """The partitions of this node. Makes all that works on them, and claims and releases as many as it should own.
 
     Args:
-        config: of the node.
-        client: of the crawl's Redis.
-        membership: of the node.
-        held: the URLs that it has taken.
-        late_ms: returns how long hosts wait after they are due.
-        clock: of the node.
-        worker: one thread, for files.
-        files: the file system.
-        file_work: watches that thread.
-        crawl_budgets: the budgets of PLDs.
-        paces: gets the budgets of hosts.
+        crawl: the crawl.
+        handout: the URLs that the node has taken.
         offer_hint: takes rows for other partitions, which may be lost.
-        arrivals: tell what others have put into partitions.
-        objects: the store; None if the crawl has none.
+        may_rest: returns whether merges may take their time.
+        crawl_budgets: the budgets of the whole crawl.
+        tell_ended: see `Reconciliation`.
 
     Attributes:
         table: the partitions.
@@ -81,102 +64,69 @@ class Ownership:
         looks: looks at them in Redis, and renews their leases.
         releases: releases them.
         folding: steps them.
-        budgets: the budgets that they use.
+        crawl_budgets: as given.
+        budgets: those that the partitions use.
+        lock: its holder may step, claim and release partitions.
         due_heap: the partitions by when they are due.
         hot_share: how many URLs of a host may be hot.
-        listed: when pages were changed, as their sites say.
         damaged: partitions that must not be opened.
         reconciliation: brings Redis and the node in line.
-        file_work: see above.
+        file_work: what the thread does that reads and writes files.
         store: keeps durable points in the store.
     """
 
     def __init__(
         self,
-        config: Config,
-        client: RedisClient,
-        membership: Membership,
-        held: HeldUrls,
-        late_ms: Callable[[], float],
-        clock: Clock,
-        worker: Executor,
-        files: Files,
-        file_work: FileWork,
+        crawl: JoinedCrawl,
+        handout: Handout,
+        offer_hint: Callable[[ObservedRows], None],
+        may_rest: Callable[[], bool],
         crawl_budgets: CrawlBudgets,
-        paces: Paces,
-        offer_hint: Callable[[ContentRow], None],
-        arrivals: Arrivals,
-        objects: Objects | None = None,
+        tell_ended: Callable[[OwnedPartition, list[HeldUrl]], None],
     ) -> None:
+        """Claim nothing yet."""
+        config, client, clock, held = crawl.config, crawl.client, crawl.clock, handout.held
         frontier, delay_ms = config.frontier, config.politeness.host_delay_ms
-        self._membership = membership
-        self.file_work = file_work
-        thread = FileThread(worker, file_work)
-        traps = TrapRules(config.traps.share, config.traps.divisor)
-        mirrors = MirrorRules(config.traps.mirror_share, config.traps.mirror_divisor)
-        limits = PartitionLimits(
-            frontier.host_hot_urls, traps=traps, mirrors=mirrors, priority_bias=frontier.priority_bias
-        )
+        self._client = client
+        self._membership = crawl.membership
+        self.lock = asyncio.Lock()
+        self._thread = thread = FileThread(clock, frontier.lease_ms, may_rest)
+        self.file_work = thread.work
+        self.features = features_of(config)
+        limits = PartitionLimits(frontier.host_hot_urls, priority_bias=frontier.priority_bias, features=self.features)
         self.hot_share = HotShare(delay_ms, limits.low)
+        lateness = Lateness(lambda: handout.ends.late_ms)
         self.damaged = DamagedPartitions(config.crawl, client, clock)
         self.table = table = OwnedTable(client, held, self.damaged)
         self.owned = table.by_number
         self._remembered: dict[str, tuple[tuple[int, int], Any]] = {}
-        self.reconciliation = Reconciliation(client, table, held, clock, delay_ms)
-        lateness = Lateness()
-        self.store = store = NodeStore(
-            objects, config.crawl.name, config.store.interval_ms, client, clock, files, thread, table
-        )
-        self._opener = opener = Opener(
-            config,
-            client,
-            clock,
-            files,
-            thread,
-            limits,
-            crawl_budgets,
-            lateness,
-            store,
-            membership.require_place,
-        )
+        self._balanced: tuple[frozenset[int], int, int, int] | None = None  # where nothing is left to do
+        self.reconciliation = Reconciliation(client, table, held, clock, delay_ms, tell_ended)
+        self.crawl_budgets = crawl_budgets
+        self.budgets = OwnedBudgets(self.crawl_budgets, table, thread, handout.paces, config.budget.base)
+        self.store = store = NodeStore(crawl, thread, table)
+        self._opener = opener = Opener(crawl, thread, limits, self.crawl_budgets, lateness, store)
         self.due_heap = opener.due_heap
         self._missing = MissingPartitions(config, client, clock, opener.are_there)
-        self.claims = Claims(
-            config,
-            client,
-            membership,
-            table,
-            self.damaged,
-            self._missing,
-            opener,
-            thread,
-            self.reconciliation.next_generation,
-        )
-        self.looks = Looks(config.crawl.name, frontier.lease_ms, client, table, self.claims, arrivals)
-        self.listed = ListedPages(config.revisits, client.now_ms)
-        self.folding = Folding(
-            client,
-            config.crawl.partitions,
-            clock,
-            frontier.step_ms,
-            table,
-            FoundSender(client, config.crawl.name, config.crawl.partitions, table, arrivals),
-            thread,
-            self.hot_share,
-            crawl_budgets,
-            paces,
-            limits,
-            late_ms,
-            lateness,
-            self.listed,
-            offer_hint,
-        )
+        self.claims = Claims(crawl, table, self._missing, opener, thread, self.reconciliation.next_generation)
+        self.looks = Looks(crawl, table, self.claims)
+        owed_sender = OwedSender(crawl, table, offer_hint)
+        self.folding = Folding(crawl, table, owed_sender, thread, self.hot_share, lateness, self.budgets)
         self._durable_rounds = DurableRounds(client, table, thread, clock, frontier.durable_ms)
         self.releases = Releases(client, table, held, self._durable_rounds, store)
-        self.budgets = OwnedBudgets(crawl_budgets, table, thread, config.budget.base)
 
     def __repr__(self) -> str:
         return f"<Ownership of {len(self.owned)} partitions>"
+
+    @property
+    def wants_modified(self) -> bool:
+        """Whether a feature is told what sites say of their pages."""
+        return any(feature.wants_modified for feature in self.features)
+
+    def note_modified(self, pages: Sequence[tuple[int, int]]) -> None:
+        """Note the key and time of change of pages, as their sites say."""
+        for feature in self.features:
+            feature.note_modified(pages, self._client.now_ms() // 1000)
 
     # What follows costs 0.1 us a partition, if anything has happened to one.
 
@@ -212,9 +162,13 @@ class Ownership:
         alone. It claims nothing until the others are back too.
         """
         wanted = self._membership.wanted(self.owned.keys())
+        mark = wanted, self.table.claims, self.table.damages, len(self.owned)
+        if mark == self._balanced:
+            return
+        self._balanced = None
         for partition, owned in self.owned.items():
             owned.note_wanted(partition in wanted)
-        await self.releases.release(owned for owned in list(self.owned.values()) if owned.draining)
+        await self.releases.release([owned for owned in self.owned.values() if owned.draining])
         if self._membership.is_patient:
             return
         if (missing := sorted(wanted - self.owned.keys())) and not (self.owned and self.store.is_away):
@@ -222,6 +176,13 @@ class Ownership:
             several = CLAIMED_AT_ONCE if self.owned and self.store.is_used else len(missing)
             free = await self._missing.find_present(await self.damaged.find_sound(missing))
             await self.claims.claim(free[:several])
+        if wanted == self.owned.keys():
+            self._balanced = wanted, self.table.claims, self.table.damages, len(self.owned)
+
+    async def close(self, *, wait: bool) -> None:
+        """Work on no partition any more; `wait` for the file work that is under way."""
+        await self.store.close()
+        self._thread.close(wait=wait)
 
     def set_apart_by(self, error: CorruptionError) -> bool:
         """Set apart the owned partition whose file an error names. False if no owned partition has that file."""

@@ -2,11 +2,10 @@
 
     back queue -> [one script] -> the partition's own inbox -> a step, which parks it behind its host
 
-`exchange_urls` decides which hosts are away, and increments the counter `snoozes`. The owner then reads the hosts. It
-leaves one URL of a snoozed host in Redis, the next try, and none of a retired or blacklisted host. It admits no more of
-their URLs until the host has answered. Next tries are counted separately, so that they never fill the hot set. URLs go
-back through the inbox, because everything in the inbox is folded exactly once: a script moves them in one step, and a
-fold commits them with everything else that it read.
+`exchange_urls` decides which hosts are away and increments the counter `snoozes`. The owner then leaves one URL of a
+snoozed host in Redis for the next try, and none of a retired or blacklisted host. It admits no more of them until the
+host answers. Next tries never fill the hot set. URLs return through the inbox because a fold commits each entry exactly
+once.
 """
 
 from __future__ import annotations
@@ -31,26 +30,16 @@ if TYPE_CHECKING:
     from bigcrawl.scheduler.owner.owned_partition import OwnedPartition
     from bigcrawl.scheduler.rules.blacklist import Blacklist
 
-HOSTS_AT_ONCE = 128  # parked in a round, once a second: about 25,000 URLs, 0.1 s of the node
-URLS_AT_ONCE = 1_000  # of a host in one call, which blocks Redis about 2 us a URL
+HOSTS_AT_ONCE = 128  # per round, once a second: about 25,000 URLs, 0.1 s of the node
+URLS_AT_ONCE = 1_000  # in one call, which blocks Redis about 2 us a URL
 SNOOZED_HOT_MAX, GIVEN_UP_HOT_MAX = 1, 0
-STALE_MS = 600_000  # a host that was due this long ago has no URL left to try, and no longer counts as snoozed
+STALE_MS = 600_000  # then a due host has no URL left to try, and no longer counts as snoozed
 
 
 async def tend_snoozed(
     client: RedisClient, partitions: Sequence[OwnedPartition], now_ms: int, blacklist: Blacklist = NOTHING
 ) -> None:
-    """Find out which hosts are away, and move their surplus URLs out of Redis. No step may run meanwhile.
-
-    Args:
-        client: of the crawl's Redis.
-        partitions: of this node.
-        now_ms: on the monotonic clock.
-        blacklist: its hosts are given up while they are away.
-
-    Raises:
-        TransientStoreError: Redis is unreachable. Nothing is lost.
-    """
+    """Find the hosts that are away and move their surplus URLs out of Redis. No step may run meanwhile."""
     changed = [partition for partition in partitions if partition.away.wants_look(now_ms)]
     if changed:
         await _read(client, changed, now_ms, blacklist)
@@ -72,16 +61,13 @@ async def _read(client: RedisClient, partitions: Sequence[OwnedPartition], now_m
     rows = await client.commands([("ZRANGE", owned.keys.snoozed, 0, -1, "WITHSCORES") for owned in partitions])
     for owned, row in zip(partitions, rows, strict=True):
         owned.note_away({host: _hot_max(host, score, blacklist) for host, score in scores_of(row)})
-    # `awaken` counts withheld URLs as waiting. Publish the right counts before these changes are dealt with.
-    # A partition that another node owns now is found out by its next look.
+    # `awaken` counts withheld URLs as waiting, so publish the right counts before handling these changes.
     sort_replies(partitions, await client.run_each([owned.publish() for owned in partitions])).raise_failure()
     for owned, read in zip(partitions, changes, strict=True):
         owned.away.note_look(read, now_ms)
 
 
 class _Move(NamedTuple):
-    """URLs of a host that are moved, as they are in Redis and as the inbox takes them."""
-
     owned: OwnedPartition
     identity: Identity
     host: str
@@ -114,20 +100,19 @@ async def _park(client: RedisClient, surplus: Sequence[tuple[OwnedPartition, str
 
 
 def _surplus_command(owned: OwnedPartition, host: str) -> tuple[Value, ...]:
-    """Return the command that reads the surplus URLs of a host."""
     hot_max = owned.away.hot_max[host]
     return ("ZRANGE", owned.keys.back + host, hot_max, hot_max + URLS_AT_ONCE - 1)
 
 
 def _movable(owned: OwnedPartition, members: Sequence[bytes]) -> Sequence[bytes]:
-    """The URLs that may be moved: not suspects, because the disk does not know which URLs are suspects."""
+    """Return the URLs that may be moved. Suspects stay, because the disk does not record suspicion."""
     if not owned.suspects:
         return members
     return [member for member in members if int(member.partition(b":")[0]) not in owned.suspects]
 
 
 def _queued(host: str, member: bytes) -> QueuedUrl:
-    """The URL of a member as the inbox takes it, marked so that it is queued although it was seen before."""
+    """Return a member's URL, marked to be queued although it was seen before."""
     try:
         fields = unpack_member(member)
         return QueuedUrl(fields.key, host, fields.priority, fields.flags | UNCHECKED, fields.body)

@@ -1,4 +1,4 @@
-"""Publishes the counts of an owned partition, and trims in Redis what a durable point has made unnecessary."""
+"""Publishes the counts of an owned partition, and trims Redis after a durable point."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from bigcrawl.redisdb import scripts
 from bigcrawl.scheduler.partition.manifest import UNKNOWN
+from bigcrawl.scheduler.partition.tables import COUNTS
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -13,24 +14,20 @@ if TYPE_CHECKING:
     from bigcrawl.redisdb.keys import PartitionKeys
     from bigcrawl.redisdb.scripts import Identity, Value
     from bigcrawl.scheduler.owner.durability import Durability
-    from bigcrawl.scheduler.owner.found_copies import FoundCopies
+    from bigcrawl.scheduler.owner.owed_rows import OwedRows
     from bigcrawl.scheduler.owner.step_schedule import StepSchedule
     from bigcrawl.scheduler.partition.partition import Partition
     from bigcrawl.scheduler.partition.stored_points import StoredPoints
 
 CHECKPOINT = "checkpoint"
-"""The field of a partition's state with the last order for a checkpoint that was carried out."""
+"""The last checkpoint order carried out, in a partition's state."""
 
 ASKED = "asked"
-"""The field with the mark of the rules by which URLs are withheld, see `StepSources.asked_mark`."""
+"""The mark of the rules by which URLs are withheld, see `StepSources.asked_mark`."""
 
 
 class Publishing:
-    """What Redis is told of one partition.
-
-    Attributes:
-        is_owed: whether Redis may not know the latest counts.
-    """
+    """The published counts of one partition; `is_owed` if Redis may not know the latest."""
 
     def __init__(
         self,
@@ -39,36 +36,34 @@ class Publishing:
         schedule: StepSchedule,
         durability: Durability,
         points: StoredPoints | None,
-        found: FoundCopies,
+        owed: OwedRows,
     ) -> None:
-        """Begin. The arguments are only read, never changed. `points` is None if the crawl has no store."""
         self._keys = keys
         self._disk = disk
         self._schedule = schedule
         self._durability = durability
         self._points = points
-        self._found = found
-        self._untold = 0  # rows about near copies in the last call
-        self._asked: int | None = None  # the mark in the last call
+        self._owed = owed
+        self._untold = 0
+        self._asked: int | None = None
         self.is_owed = False
 
     def __repr__(self) -> str:
         return f"<Publishing of {self._keys.partition} is_owed={self.is_owed}>"
 
     def call(self, identity: Identity, *, is_damaged: bool) -> scripts.Call[int]:
-        """The call that publishes and trims."""
         manifest, state, schedule = self._disk.manifest, self._disk.state, self._schedule
-        self._untold = self._found.rows_unsent
+        self._untold = self._owed.rows_unsent
         counts: dict[str, Value] = {
             "damaged": int(is_damaged),
             "missing": 0,
             "folded": manifest.inbox_id,
             "manifest": manifest.number,
             "chosen": manifest.batch_number,
-            # A crawl goes on while URLs wait for their next visit.
-            "waiting": schedule.waiting + schedule.revisits,
-            "revisits": schedule.revisits,
-            "overdue": schedule.overdue_revisits,
+            # A crawl continues while URLs wait for a time.
+            "waiting": schedule.waiting + schedule.timed,
+            "revisits": len(state.turns.timed),
+            "overdue": state.turns.timed.overdue,
             "withheld": schedule.withheld,
             "unrunnable": schedule.unrunnable,
             "unrunnable_methods": methods_field(state.turns.unrunnable.waiting) if schedule.unrunnable else "",
@@ -79,14 +74,12 @@ class Publishing:
             "duplicates": manifest.duplicates,
             "rejected": self._disk.set_aside,
             "folded_urls": manifest.folded_urls,
-            "exact_copies": manifest.exact_copies,
-            "near_copies": manifest.near_copies,
-            "mirrors": manifest.mirrors,
-            # A crawl goes on while other partitions must be told of near copies.
+            # A crawl continues while rows are owed to other partitions.
             "untold": self._untold,
         }
         if manifest.repeats == UNKNOWN:
             del counts["repeats"]
+        counts |= {name: manifest.counts.get(name, 0) for name in COUNTS}
         counts |= self.checkpoint_state() | self._asked_state()
         return scripts.trim_partition(self._keys, identity, *self._durability.trim, counts)
 
@@ -100,26 +93,23 @@ class Publishing:
         return {} if self._asked is None else {ASKED: self._asked}
 
     def checkpoint_state(self) -> dict[str, Value]:
-        """What Redis is told of checkpoints: the last order that a durable point was made after. Empty before any."""
+        """Return the last checkpoint order that a durable point has obeyed, if any."""
         made = self._durability.checkpoint
         if self._points is not None:
             made = min(made, self._points.checkpoint)
         return {CHECKPOINT: made} if made else {}
 
     def note_owed(self) -> None:
-        """Redis may not know the latest counts, because they have changed or are under way."""
         self.is_owed = True
 
     def note_confirmed(self) -> None:
-        """Redis has confirmed the counts that were sent. They are old if rows were told since."""
-        self.is_owed = self._untold != self._found.rows_unsent
+        """Record that Redis has the counts, which are outdated if rows were sent since."""
+        self.is_owed = self._untold != self._owed.rows_unsent
 
 
 def methods_field(waiting: Mapping[str, int]) -> str:
-    """Return how many URLs wait for each method, as a field of a partition's state."""
     return " ".join(f"{method}={count}" for method, count in waiting.items() if count)
 
 
 def is_publish(call: scripts.Call[Any]) -> bool:
-    """Whether a call was made by `Publishing.call`."""
     return call.name == "trim_partition"

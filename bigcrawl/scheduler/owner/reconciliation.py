@@ -26,7 +26,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 from bigcrawl.redisdb import scripts
 from bigcrawl.redisdb.replies import sort_replies
-from bigcrawl.scheduler.records.held_urls import revisits_of
+from bigcrawl.scheduler.records.held_urls import timed_of
 from bigcrawl.scheduler.records.member import order_of
 
 if TYPE_CHECKING:
@@ -66,23 +66,28 @@ class Reconciliation:
         held: what the node holds.
         clock: of the node.
         delay_ms: how long every host rests if Redis has forgotten.
+        tell_ended: called with URLs whose end was sent, and turns out to have been carried out.
     """
 
-    def __init__(self, client: RedisClient, table: OwnedTable, held: HeldUrls, clock: Clock, delay_ms: int) -> None:
+    def __init__(
+        self,
+        client: RedisClient,
+        table: OwnedTable,
+        held: HeldUrls,
+        clock: Clock,
+        delay_ms: int,
+        tell_ended: Callable[[OwnedPartition, list[HeldUrl]], None],
+    ) -> None:
         self._client = client
         self._table = table
         self._held = held
         self._clock = clock
         self._delay_ms = delay_ms
         self._generations = count(1)
-        self._tell_ended: Callable[[OwnedPartition, list[HeldUrl]], None] = _ignore_ends
+        self._tell_ended = tell_ended
 
     def __repr__(self) -> str:
         return f"<Reconciliation held={len(self._held)}>"
-
-    def tell_ended_to(self, tell: Callable[[OwnedPartition, list[HeldUrl]], None]) -> None:
-        """Have `tell` called with URLs whose end was sent, and turns out to have been carried out."""
-        self._tell_ended = tell
 
     def next_generation(self) -> int:
         """The number of a new generation, above all earlier ones."""
@@ -141,6 +146,8 @@ class Reconciliation:
         ended = set(work.ended)
         self._tell_ended(work.owned, [url for url in work.held if url.seq in ended])
         work.owned.settle(work.identity, last, [url.host for url in work.held if url.seq not in ended])
+        self._table.note_owed(work.owned)
+        self._table.news.to_tend.add(work.owned)
 
     def _rows(self, owned: OwnedPartition, held: list[HeldUrl], *, has_forgotten: bool) -> _Portion:
         if not has_forgotten:
@@ -197,7 +204,7 @@ class _Work:
             portion.places,
             portion.rests,
             outcomes=b"".join([url.end_rows for url in portion.lately]),
-            revisits=revisits_of(portion.lately),
+            timed=timed_of(portion.lately),
             is_last=is_last,
             server=server,
         )
@@ -234,10 +241,6 @@ def _pieces(rows: list[T], more_bytes: Callable[[T], int] = lambda row: 0) -> It
         yield piece
 
 
-def _ignore_ends(owned: OwnedPartition, ended: list[HeldUrl]) -> None:
-    """Do nothing; the default until a component waits for ends."""
-
-
 def _row(url: HeldUrl) -> tuple[int, str, int, bytes]:
     return url.seq, url.host, _order(url), url.member
 
@@ -248,7 +251,7 @@ def _is_gone(url: HeldUrl) -> bool:
 
 
 def _told_bytes(url: HeldUrl) -> int:
-    return len(url.end_rows) + (len(url.revisit.url.body) if url.revisit is not None else 0)
+    return len(url.end_rows) + (len(url.again.url.body) if url.again is not None else 0)
 
 
 def _order(url: HeldUrl) -> int:

@@ -22,12 +22,7 @@ _PAYLOAD_START = _HEADER.size + _CRC.size
 
 
 class AdmitBatch(NamedTuple):
-    """One numbered admission.
-
-    Attributes:
-        number: one more than that of the previous batch. Redis accepts n only after n - 1.
-        first_seq: the sequence number of ``urls[0]``; ``urls[i]`` has ``first_seq + i``.
-    """
+    """A numbered admission: Redis accepts n only after n - 1. `urls[i]` has the sequence number `first_seq + i`."""
 
     number: int
     first_seq: int
@@ -35,32 +30,20 @@ class AdmitBatch(NamedTuple):
 
     @property
     def has_text(self) -> bool:
-        """Whether its URLs can be admitted. An old batch has only their keys, and a still older one has nothing."""
+        """Whether its URLs can be admitted; an old batch has only their keys, or nothing."""
         return bool(self.urls and self.urls[0].body)
 
     def without_text(self) -> AdmitBatch:
-        """Return the batch with only the keys of its URLs, some eight bytes each."""
         return self._replace(urls=[QueuedUrl(url.key, "", 0, 0, b"") for url in self.urls])
 
 
 def encode_admit_batch(batch: AdmitBatch) -> bytes:
-    """Return an admit batch as the manifest's log stores it: magic, version, number, first_seq, crc32 of all, URLs."""
     payload = encode_batch(batch.urls)
     header = _HEADER.pack(_MAGIC, _VERSION, batch.number, batch.first_seq)
     return header + _CRC.pack(isal_zlib.crc32(payload, isal_zlib.crc32(header))) + payload
 
 
 def check_admit_batch(path: str | PathLike[str], data: bytes, offset: int = 0) -> None:
-    """Check the bytes that `encode_admit_batch` returned.
-
-    Args:
-        path: the file that the bytes come from, for error messages.
-        data: the bytes.
-        offset: their position in the file.
-
-    Raises:
-        CorruptionError: the bytes are damaged, or not an admit batch of this version.
-    """
     if len(data) < _PAYLOAD_START:
         raise CorruptionError(path, offset, f"a header of {_PAYLOAD_START} bytes", f"{len(data)} bytes")
     magic, version, *_ = _HEADER.unpack_from(data)
@@ -73,7 +56,6 @@ def check_admit_batch(path: str | PathLike[str], data: bytes, offset: int = 0) -
 
 
 def decode_admit_batch(path: str | PathLike[str], data: bytes, offset: int = 0) -> AdmitBatch:
-    """Return the admit batch that was encoded. Takes and raises what `check_admit_batch` does."""
     check_admit_batch(path, data, offset)
     _, _, number, first_seq = _HEADER.unpack_from(data)
     try:

@@ -1,8 +1,6 @@
-"""Copies of a partition elsewhere: what one consists of, and how one is put back into the partition's directory.
+"""Copies of a partition in a store, and how one is restored into the partition's directory.
 
-A copy has the log of the manifest, the committed bytes of all files that it names, and the inbox entries that were set
-aside, as `rejected/<id>`. It is put back below `fetched/`, which becomes the epoch directory by one rename. A crash
-before that leaves `fetched/`, which is never read.
+A copy is restored into `fetched/`, which becomes the epoch directory by one rename, and is never read before.
 """
 
 from __future__ import annotations
@@ -34,15 +32,6 @@ _FETCHED = "fetched"
 
 
 class PartitionCopy:
-    """A committed state to copy.
-
-    Attributes:
-        epoch, number: of the manifest.
-        inbox_id, batch_number: as in the manifest.
-        log: the bytes of the manifest's log.
-        lengths: the bytes of each file that belong to the copy, by name.
-    """
-
     def __init__(self, own: EpochDirectory, manifest: Manifest, log: bytes, lengths: dict[str, int]) -> None:
         self._own = own
         self.epoch, self.number = manifest.epoch, manifest.number
@@ -56,11 +45,7 @@ class PartitionCopy:
         return f"<PartitionCopy {self._own.path} manifest={self.number} files={len(self.lengths)}>"
 
     def read(self, name: str, offset: int, size: int) -> bytes:
-        """Return committed bytes of a file. May be called in any thread.
-
-        Raises:
-            TransientStoreError: the disk failed, or a later owner has removed the file.
-        """
+        """Return committed bytes of a file. May be called in any thread."""
         directory = self._own.path.parent if name.startswith(f"{REJECTED}/") else self._own.path
         with store_errors(directory):
             data = self._own.files.read(directory / name, offset, size)
@@ -70,12 +55,6 @@ class PartitionCopy:
 
 
 def newest_manifest(directory: Path, files: Files) -> Manifest | None:
-    """Return the newest manifest in a partition's directory; None if there is none.
-
-    Raises:
-        CorruptionError: it is damaged.
-        TransientStoreError: the disk failed.
-    """
     with store_errors(directory):
         for epoch in list_committed(directory, files):
             path = epoch_path(directory, epoch) / MANIFEST
@@ -84,24 +63,12 @@ def newest_manifest(directory: Path, files: Files) -> Manifest | None:
 
 
 def newest_of(directory: Path, files: Files) -> tuple[int, int] | None:
-    """Return epoch and number of the newest manifest; None without any. Raises as `newest_manifest`."""
     newest = newest_manifest(directory, files)
     return (newest.epoch, newest.number) if newest is not None else None
 
 
 def put_back(directory: Path, epoch: int, files: Files, fetch: Callable[[Write], bytes]) -> None:
-    """Put a copy into a partition's directory, in place of an older one of the same epoch.
-
-    Args:
-        directory: the directory of the partition. It is made if it is missing.
-        epoch: of the copy.
-        files: the file system.
-        fetch: writes all files, and returns the bytes of the manifest's log.
-
-    Raises:
-        TransientStoreError: the disk failed or is full. The call may be repeated.
-        CorruptionError: the copy names a file outside the directory.
-    """
+    """Restore a copy; `fetch` writes all its files and returns the manifest's log."""
     target = directory / _FETCHED
 
     def write(name: str, offset: int, data: bytes) -> None:

@@ -1,4 +1,4 @@
-"""What can be told of a partition's directory, `<state>/p<id>`, without opening the partition. Changes nothing."""
+"""Reads a partition's directory, `<state>/p<id>`, without opening the partition."""
 
 from __future__ import annotations
 
@@ -28,23 +28,14 @@ if TYPE_CHECKING:
 
 
 def last_epoch(directory: Path, files: Files | None = None) -> int:
-    """Return the highest epoch that was begun and not removed, or 0.
-
-    Raises:
-        TransientStoreError: the disk failed.
-    """
+    """Return the highest epoch that was started and not removed, or 0."""
     with store_errors(directory):
         epochs = list_epochs(directory, files or DiskFiles())
     return epochs[0] if epochs else 0
 
 
 def is_unused(directory: Path, files: Files | None = None) -> bool:
-    """Whether nothing is lost if Redis forgets the partition: no URL has ended yet, and every batch is retained.
-
-    Raises:
-        CorruptionError: the manifest is damaged.
-        TransientStoreError: the disk failed.
-    """
+    """Whether Redis may forget the partition without loss: no URL has ended yet, and all batches are retained."""
     files = files or DiskFiles()
     with store_errors(directory):
         committed = list_committed(directory, files)
@@ -53,7 +44,7 @@ def is_unused(directory: Path, files: Files | None = None) -> bool:
         path = epoch_path(directory, committed[0]) / MANIFEST
         log = files.read(path)
     manifest = decode_manifest(path, log)
-    ends = manifest.tables.ends
+    ends = manifest.tables["ends"]
     if len(ends.runs) or len(ends.memtable) or len(manifest.retained) < manifest.batch_number:
         return False
     batches = (decode_admit_batch(path, log[at : at + length], at) for _, at, length in manifest.retained[:1])
@@ -61,10 +52,6 @@ def is_unused(directory: Path, files: Files | None = None) -> bool:
 
 
 def verify_newest(directory: Path, files: Files | None = None) -> list[CorruptionError]:
-    """Read every byte that the newest manifest refers to, and return the damage found.
-
-    If the owner makes a step meanwhile, it may delete a file before it is read.
-    """
     files = files or DiskFiles()
     committed = list_committed(directory, files)
     if not committed:
@@ -81,10 +68,7 @@ def verify_newest(directory: Path, files: Files | None = None) -> list[Corruptio
 
 
 def sound_manifest(directory: Path, files: Files) -> Manifest | None:
-    """Return the manifest that `take_over` would fall back to, all of whose files are sound; None if there is none.
-
-    Cost: reads every byte that it refers to.
-    """
+    """Return the manifest that `take_over` would fall back to, after reading all its files."""
     for epoch in list_committed(directory, files):
         own = EpochDirectory(epoch_path(directory, epoch), epoch, files)
         path = own.path / MANIFEST
@@ -104,7 +88,6 @@ def _is_sound(own: EpochDirectory, manifest: Manifest) -> bool:
 
 
 def verify_files(own: EpochDirectory, manifest: Manifest) -> list[CorruptionError]:
-    """Read every byte of the files that a manifest refers to, and return the damage found."""
     logs = [SegmentLog(own, name, state.segments) for name, state in manifest.queues.items()]
     logs.append(SegmentLog(own, PARK_NAME, manifest.parked.segments))
     problems = Tables.restore(own, manifest.tables).verify()

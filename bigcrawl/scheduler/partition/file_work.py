@@ -1,9 +1,7 @@
-"""The thread that reads and writes partitions' files, and whether it makes progress.
+"""The threads that read, write and sync partitions' files, with a check that they make progress.
 
-A disk that hangs, as NFS may, returns neither success nor an error. The node's loop would go on and renew the leases
-of partitions that nobody folds. So the node stops its heartbeat, and others take its partitions over. A large merge
-takes long, but reports progress with every portion it writes. If a thread that hung goes on later, it writes into the
-directory of an old epoch, which nobody reads any more.
+A hung disk, as with NFS, returns neither success nor an error. Then the node stops its heartbeat, and other nodes take
+its partitions over. If the thread continues later, it writes into the directory of an old epoch, which is never read.
 """
 
 from __future__ import annotations
@@ -11,14 +9,15 @@ from __future__ import annotations
 import asyncio
 import logging
 import threading
+from concurrent.futures import ThreadPoolExecutor, wait
 from functools import partial
 from typing import TYPE_CHECKING, TypeVar
 
 from bigcrawl.exceptions import CorruptionError, OwnershipLostError, TransientStoreError
+from bigcrawl.scheduler.partition.yielding_files import YieldingFiles
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
-    from concurrent.futures import Executor
 
     from bigcrawl.clock import Clock
     from bigcrawl.exceptions import BigcrawlError
@@ -27,41 +26,48 @@ logger = logging.getLogger(__name__)
 
 T = TypeVar("T")
 
+SYNCS_AT_ONCE = 8  # a disk writes the syncs of several threads together; one after another, each waits for its own
+
 
 class FileWork:
-    """The work that the thread does now. `run` and `note_sign` are called in the thread, the rest on the loop."""
+    """The current work of the thread. `run` and `note_sign` are called in the thread, the rest on the loop."""
 
     def __init__(self, clock: Clock, patience_ms: int) -> None:
         self._clock = clock
         self._patience_ms = patience_ms
-        self._sign_ms: int | None = None  # last progress, on the monotonic clock; None while it has nothing to do
-        self._thread = 0
+        self._sign_ms: int | None = None  # last progress, on the monotonic clock; None while idle
+        self._threads: set[int] = set()
         self._is_reported = False
 
     def __repr__(self) -> str:
         return f"<FileWork stands_still={self.stands_still}>"
 
     def run(self, work: Callable[[], T]) -> T:
-        """Do a piece of work."""
-        self._sign_ms, self._thread = self._clock.monotonic_ms(), threading.get_ident()
+        self._sign_ms = self._clock.monotonic_ms()
+        try:
+            return self.run_part(work)
+        finally:
+            self._sign_ms = None
+
+    def run_part(self, work: Callable[[], T]) -> T:
+        """Do a part of the current work in this thread, whose progress counts."""
+        thread = threading.get_ident()
+        self._threads.add(thread)
         try:
             return work()
         finally:
-            self._sign_ms, self._thread = None, 0
+            self._threads.discard(thread)
 
     def note_sign(self) -> None:
-        """Record that the work has made progress."""
-        if threading.get_ident() == self._thread:  # while a partition is opened, others write too
+        if threading.get_ident() in self._threads:  # while a partition is opened, other threads write too
             self._sign_ms = self._clock.monotonic_ms()
 
     @property
     def stands_still(self) -> bool:
-        """Whether the current work has made no progress for too long."""
         sign_ms = self._sign_ms
         return sign_ms is not None and self._clock.monotonic_ms() - sign_ms >= self._patience_ms
 
     def look(self) -> bool:
-        """Return `stands_still`, and log when it begins and when it is over."""
         stands_still = self.stands_still
         if stands_still and not self._is_reported:
             logger.error(
@@ -76,22 +82,36 @@ class FileWork:
 
 
 class FileThread:
-    """Runs work in the thread, for the loop."""
-
-    def __init__(self, worker: Executor, file_work: FileWork) -> None:
-        self._worker = worker
-        self._file_work = file_work
+    def __init__(self, clock: Clock, patience_ms: int, may_rest: Callable[[], bool]) -> None:
+        self._worker = ThreadPoolExecutor(1, thread_name_prefix="bigcrawl-fold")
+        self._syncing = ThreadPoolExecutor(SYNCS_AT_ONCE, thread_name_prefix="bigcrawl-sync")
+        self.work = FileWork(clock, patience_ms)
+        self.files = YieldingFiles(may_rest, self.work.note_sign)
 
     def __repr__(self) -> str:
-        return f"<FileThread {self._file_work!r}>"
+        return f"<FileThread {self.work!r}>"
+
+    def close(self, *, wait: bool) -> None:
+        self._worker.shutdown(wait=wait)
+        self._syncing.shutdown(wait=wait)
 
     async def run(self, work: Callable[[], T]) -> T:
-        """Do a piece of work. Raises what the work raises."""
-        return await asyncio.get_running_loop().run_in_executor(self._worker, partial(self._file_work.run, work))
+        return await asyncio.get_running_loop().run_in_executor(self._worker, partial(self.work.run, work))
 
     async def run_each(self, works: Iterable[Callable[[], T]]) -> list[T | BigcrawlError]:
-        """Do several pieces of work in turn. If the files of one fail, the error is its result; the others are done."""
+        """Run several pieces of work in turn. If the files of one fail, the error is its result."""
         return await self.run(lambda: [_result_of(work) for work in works])
+
+    async def run_together(self, works: Iterable[Callable[[], T]]) -> list[T | BigcrawlError]:
+        """The same for work that mostly waits for the disk, each on files of its own: several pieces at a time."""
+        parts = [partial(self.work.run_part, partial(_result_of, work)) for work in works]
+
+        def run_all() -> list[T | BigcrawlError]:
+            begun = [self._syncing.submit(part) for part in parts]
+            wait(begun)  # whatever fails: none goes on behind the work that it is a part of
+            return [each.result() for each in begun]
+
+        return await self.run(run_all)
 
 
 def _result_of(work: Callable[[], T]) -> T | BigcrawlError:

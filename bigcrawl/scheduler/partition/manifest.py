@@ -1,20 +1,6 @@
 """The manifest: all committed state of a partition, except the contents of the files that it names.
 
-`bigcrawl.scheduler.partition.manifest_log` stores manifests and commits them. This module defines their fields, and the
-difference between one manifest and the next. A difference is a msgpack map of the fields that have changed. Three
-fields may be large, so they have differences of their own:
-
-    tables    map: table -> (runs, kept, added)
-                  runs     the table's runs; nil if they have not changed
-                  kept     how many of the previous memtable's records stay
-                  added    the records that follow them, one string each
-    queues    map: name -> its new state; nil if the queue was removed
-    parked    (segments, next number, removed, changed, tail)
-                  removed  hosts that left the order of turns
-                  changed  hosts with other chains at the same place; chains are a map: level -> extents
-                  tail     hosts with their chains that follow all others
-
-The first map of a log has all fields in full. To change the fields, raise the log's format version.
+To change the fields, raise the log's format version (docs/file-formats.md).
 """
 
 from __future__ import annotations
@@ -23,10 +9,11 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from bigcrawl.drum.bucket import BucketState
+from bigcrawl.drum.bucket import EMPTY_BUCKET, BucketState
 from bigcrawl.drum.memtable import Memtable
 from bigcrawl.drum.run import RunInfo
-from bigcrawl.scheduler.partition.tables import NO_TABLES, TableStates
+from bigcrawl.exceptions import ConfigError
+from bigcrawl.scheduler.partition.tables import COUNTS, KINDS, NO_TABLES
 from bigcrawl.scheduler.queues.fifo import Cursor, FifoState
 from bigcrawl.scheduler.queues.front_queues import LEVELS
 from bigcrawl.scheduler.queues.parked_queues import EMPTY_PARKED, Extent, HostChains, ParkedState
@@ -35,6 +22,7 @@ from bigcrawl.scheduler.queues.turn_state import FIRST_TURN, TurnState
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
+    from os import PathLike
 
     Fields = dict[str, Any]  # as msgpack returns them
 
@@ -47,8 +35,6 @@ UNKNOWN = -1
 
 
 class BatchPlace(NamedTuple):
-    """Where the manifest's log has a retained admit batch: `length` bytes from `offset` on."""
-
     number: int
     offset: int
     length: int
@@ -56,43 +42,24 @@ class BatchPlace(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Manifest:
-    """One committed state.
+    """One committed state (docs/file-formats.md).
 
     Attributes:
-        epoch: the epoch of its owner.
-        number: one more than that of the previous manifest, across epochs.
-        durable: the number of the last manifest that its owner, in this epoch, knew to be on the medium when it wrote
-            this one; 0 if there was none.
-        inbox_id: the last inbox entry that was folded.
-        tables: URLSeen and the others, see `bigcrawl.scheduler.partition.tables`.
-        queues: the queues of all turns and the over-budget queues, by name; must not be changed.
-        turns: the state of the turns.
-        in_degrees: the number of PLDs with each in-degree, as `InDegreeCounts.to_bytes` returns it; empty if there is
-            none.
-        credits: how far each priority level is behind its share, see `queues.front_queues`.
-        parked: the parked queues.
-        batch_number: the number of the last admit batch; 0 before the first.
-        admitted: how many URLs were ever admitted; the sequence number of the next one.
-        retained: where the admit batches are that Redis may still need, in order.
-        already: keys of URLs that Redis had admitted before the disk knew, with a count each; admission skips them.
-        folded_urls: how many URLs were ever read from the inbox.
-        duplicates: how many of them had been seen.
-        repeats: how many of the URLs that were ever queued were in URLSeen already, or are not there: fetched each
-            time they are found, moved back from Redis, visited again, forgotten. `UNKNOWN` if the log was begun by a
-            version that did not count them.
-        imported: how many keys were added to URLSeen by an import, with no URL to queue.
-        rejected: how many inbox entries were ever set aside.
-        exact_copies, near_copies: how many pages the table `copies` has of each kind.
-        mirrors: how many PLDs are mirrors by the table of that name.
-        untold: rows about near copies for other partitions, which were perhaps not sent yet; see
-            `bigcrawl.scheduler.records.contents`.
+        number: rises by one with each manifest, across epochs.
+        durable: the last manifest of this epoch that was known to be on the medium; 0 for none.
+        queues: must not be changed.
+        admitted: URLs ever admitted; the next sequence number.
+        retained: admit batches that Redis may still need, in order.
+        already: keys and counts of URLs that Redis admitted before the disk knew; admission skips them.
+        repeats: queued URLs that URLSeen had already, or does not have; `UNKNOWN` after a version without this count.
+        untold: rows for other partitions, perhaps not sent yet; see `records.observed.OWED`.
     """
 
     epoch: int
     number: int = 0
     durable: int = 0
     inbox_id: str = NO_INBOX_ID
-    tables: TableStates = NO_TABLES
+    tables: Mapping[str, BucketState] = field(default_factory=lambda: NO_TABLES)
     queues: Mapping[str, FifoState] = field(default_factory=lambda: MappingProxyType({}))
     turns: TurnState = FIRST_TURN
     in_degrees: bytes = b""
@@ -107,31 +74,29 @@ class Manifest:
     repeats: int = 0
     imported: int = 0
     rejected: int = 0
-    exact_copies: int = 0
-    near_copies: int = 0
-    mirrors: int = 0
+    counts: Mapping[str, int] = field(default_factory=dict)
     untold: bytes = b""
 
     def files_needed(self) -> dict[str, int]:
-        """Return the names of all files that this manifest refers to, with the committed length of each."""
-        needed = {run.name: run.length for table in self.tables for run in table.runs}
+        needed = {run.name: run.length for table in self.tables.values() for run in table.runs}
         for name, state in self.queues.items():
             needed |= {f"{name}-{s.number}": s.length for s in state.segments}
         return needed | {f"{PARK_NAME}-{s.number}": s.length for s in self.parked.segments}
 
 
-# Fields with differences of their own, and `retained`, which follows from the records.
-_APART = frozenset({"tables", "queues", "parked", "retained"})
+# Fields with special differences, and `retained`, which follows from the records.
+_APART = frozenset({"tables", "queues", "parked", "retained", "counts"})
 _PLAIN = tuple(name for name in Manifest.__slots__ if name not in _APART)
 
 
 def changes(before: Manifest | None, after: Manifest) -> Fields:
-    """Return the difference between two manifests, without `retained`. None stands for an empty manifest."""
+    """Return the difference between two manifests, without `retained`; None stands for an empty manifest."""
     if before is None:
         fields = {name: getattr(after, name) for name in _PLAIN}
         before = Manifest(after.epoch)
     else:
         fields = {name: value for name in _PLAIN if (value := getattr(after, name)) != getattr(before, name)}
+    fields |= {name: count for name, count in after.counts.items() if count != before.counts.get(name, 0)}
     if tables := _table_changes(before.tables, after.tables):
         fields["tables"] = tables
     if queues := _queue_changes(before.queues, after.queues):
@@ -142,11 +107,10 @@ def changes(before: Manifest | None, after: Manifest) -> Fields:
     return fields
 
 
-def apply_changes(all_changes: Iterable[Fields], retained: Sequence[BatchPlace]) -> Manifest:
-    """Return the manifest that all maps of a log describe, applied in order."""
+def apply_changes(path: str | PathLike[str], all_changes: Iterable[Fields], retained: Sequence[BatchPlace]) -> Manifest:
     fields: Fields = {}
     runs: dict[str, tuple[RunInfo, ...]] = {}
-    records: dict[str, list[bytes]] = {}  # of the tables' memtables
+    records: dict[str, list[bytes]] = {}
     queues: dict[str, FifoState] = {}
     chains: dict[str, HostChains] = {}
     segments: tuple[Segment, ...] = ()
@@ -169,19 +133,26 @@ def apply_changes(all_changes: Iterable[Fields], retained: Sequence[BatchPlace])
     if "repeats" not in fields:
         fields["repeats"] = UNKNOWN
     fields["turns"] = TurnState(*fields["turns"])
-    names = TableStates._fields
+    if unknown := (runs.keys() | records.keys()) - KINDS.keys() | fields.keys() - {*COUNTS, *_PLAIN}:
+        raise ConfigError(
+            f"{path} has state of features that this version of bigcrawl lacks: {', '.join(sorted(unknown))}; go on "
+            "with a version that has them (see bigcrawl/feature_list.py)"
+        )
+    counts = {name: fields.pop(name) for name in COUNTS if name in fields}
     return Manifest(
         **fields,
-        tables=TableStates(*(BucketState(runs.get(t, ()), Memtable.from_strings(records.get(t, ()))) for t in names)),
+        tables={t: BucketState(runs.get(t, ()), Memtable.from_strings(records.get(t, ()))) for t in KINDS},
+        counts=counts,
         queues=queues,
         parked=ParkedState(segments, next_number, chains),
         retained=tuple(retained),
     )
 
 
-def _table_changes(before: TableStates, after: TableStates) -> Fields:
+def _table_changes(before: Mapping[str, BucketState], after: Mapping[str, BucketState]) -> Fields:
     changed: Fields = {}
-    for name, old, new in zip(TableStates._fields, before, after, strict=True):
+    for name, new in after.items():
+        old = before.get(name, EMPTY_BUCKET)
         if new is old or (new.runs == old.runs and new.memtable == old.memtable):
             continue
         kept = len(old.memtable) if new.memtable.begins_with(old.memtable) else 0
@@ -204,7 +175,7 @@ Chain = tuple[str, "HostChains"]
 def _chain_changes(
     before: Mapping[str, HostChains], after: Mapping[str, HostChains]
 ) -> tuple[list[str], list[Chain], list[Chain]]:
-    """Return (removed, changed, tail) as in the module's docstring: how `after` differs from `before`."""
+    """Return hosts that left the order of turns, hosts with other chains at the same place, and hosts at the end."""
     removed: list[str] = []
     changed: list[Chain] = []
     rest = iter(after.items())

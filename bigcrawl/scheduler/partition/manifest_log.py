@@ -1,30 +1,12 @@
-"""The manifest's file, `MANIFEST`: a log to which a step appends one record. That append is the commit.
+"""The manifest's file, `MANIFEST`: a log to which a step appends one record (docs/file-formats.md). That is the commit.
 
-    offset  bytes  what
-    0       8      magic "BCMANIFS"
-    8       u32    format version, 16; 8 does not count repeats, 7 lacks what is known of copies too; both are read
-    12      ...    records
+The first record has the whole manifest. It is written to `MANIFEST.tmp`, which is then renamed: at the start of an
+epoch, and at a durable point if the log has grown long. The record of a step is appended without a sync.
 
-    record
-    0       u32    bytes of the admit batches, a
-    4       u32    bytes of the changes, c
-    8       u32    crc32 of the batches and the changes
-    12      u32    crc32 of bytes 0 to 11
-    16      a      admit batches, one after another, see `bigcrawl.scheduler.partition.admit_batch`
-    16 + a  c      changes: msgpack, a map
-
-All numbers are little-endian. To change the layout, raise the version; a log of an unknown one is refused. The changes
-are those of `bigcrawl.scheduler.partition.manifest`, with two further fields: `batches`, the number and length of each
-batch in the record, and `retained_from`, the number of the first batch that is kept.
-
-The first record has the whole manifest. It is written to `MANIFEST.tmp`, which is then renamed. That happens when an
-epoch begins, and at a durable point if the log has grown long. The record of a step is appended without a sync.
-
-A crash of the process may leave an incomplete last record. It was not committed, and is ignored. A complete record with
-a wrong checksum is damage, wherever it is, because no crash of a process produces one. A power failure leaves the log
-as it was synced, perhaps with all or part of what was appended since, and perhaps files with their length but not their
-bytes. Each record names the manifest that was durable when it was written. That manifest, as named by the last sound
-record, is certainly there with all its files; if the log was begun later, its first record is.
+A crash of the process may leave an incomplete last record, which is ignored. A complete record with a wrong checksum is
+damage. A power failure may lose or damage all bytes since the last sync. Each record names the manifest that was
+durable when it was written. The one named by the last sound record, or the log's first record if that is later,
+certainly exists with all its files.
 """
 
 from __future__ import annotations
@@ -56,7 +38,6 @@ if TYPE_CHECKING:
 MANIFEST_TEMPORARY = "MANIFEST.tmp"
 
 # At the next durable point, a longer log is replaced by a new one, unless its first record is more than half of it.
-# Some hundred steps fit. Replacing the log takes a millisecond, and so does reading it when a partition is opened.
 LOG_BYTES_MAX = 128 << 10
 
 _MAGIC = b"BCMANIFS"
@@ -89,24 +70,16 @@ class ManifestLog:
 
     @property
     def size(self) -> int:
-        """The length of the log without the rest of a failed append."""
         return self._size
 
     @property
     def has_grown(self) -> bool:
-        """Whether the log should be replaced by a new one."""
         return self._size > max(LOG_BYTES_MAX, 2 * self._first_bytes)
 
     def begin(self, manifest: Manifest, batches: Sequence[bytes], *, synced: bool = False) -> Manifest:
-        """Write a log of one record, and rename it over the existing log, if there is one.
+        """Write a log of one record, and rename it over the existing log.
 
-        Args:
-            manifest: what is committed; `retained` names the batches.
-            batches: the retained batches, in order.
-            synced: whether to sync the file before it is renamed.
-
-        Returns:
-            The manifest, with the places of its batches in the new log.
+        Return the manifest with the new places of its batches.
         """
         manifest, data = encode_log(manifest, batches)
         self._files.write_new(self._temporary, (data,))
@@ -117,13 +90,9 @@ class ManifestLog:
         return manifest
 
     def begin_anew(self, without_text_upto: int = 0) -> Manifest:
-        """Replace the log by a synced one with a single record for the same manifest. Return that manifest.
+        """Replace the log by a synced one with a single record.
 
-        Args:
-            without_text_upto: admit batches up to this number keep only their keys.
-
-        Raises:
-            CorruptionError: a retained batch is damaged.
+        Admit batches up to `without_text_upto` keep only their keys.
         """
         assert self._manifest is not None, "a log is begun once before it is begun anew"
         places, batches = self._manifest.retained, self._retained()
@@ -137,18 +106,7 @@ class ManifestLog:
         return self.begin(self._manifest, batches, synced=True)
 
     def append(self, manifest: Manifest, batch: bytes = b"") -> Manifest:
-        """Commit a manifest: append its changes. A failure leaves the log as it was, and the call may be repeated.
-
-        Raises:
-            CorruptionError: the file is not the one that was written so far.
-
-        Args:
-            manifest: the successor of the last one committed.
-            batch: an admit batch to retain, with the number `manifest.batch_number`; empty for none.
-
-        Returns:
-            The manifest, with the batch's place.
-        """
+        """Commit a manifest and its admit batch, if any; a failure leaves the log as it was."""
         if batch:
             place = BatchPlace(manifest.batch_number, self._size + _RECORD_BYTES, len(batch))
             manifest = replace(manifest, retained=(*manifest.retained, place))
@@ -163,11 +121,6 @@ class ManifestLog:
         return manifest
 
     def copy(self) -> bytes:
-        """Return the bytes of a log of one record for the same manifest.
-
-        Raises:
-            CorruptionError: a retained batch is damaged.
-        """
         assert self._manifest is not None, "a log is begun once before it is copied"
         batches = self._retained()
         for place, batch in zip(self._manifest.retained, batches, strict=True):
@@ -175,7 +128,6 @@ class ManifestLog:
         return encode_log(self._manifest, batches)[1]
 
     def _retained(self) -> list[bytes]:
-        """The retained batches, in order; not checked."""
         assert self._manifest is not None, "a log is begun first"
         places = self._manifest.retained
         start = places[0].offset if places else self._size
@@ -183,13 +135,12 @@ class ManifestLog:
         return [data[at - start : at - start + length] for _, at, length in places]
 
     def sync(self) -> None:
-        """Force all records to the medium. Raises as `append`."""
         self._cut()
         self._check_size()
         self._files.sync_file(self._path)
 
     def _check_size(self) -> None:
-        """Notice that the file is an older copy, or another one, before it gets a hole or counts as durable."""
+        """Detect an older copy or another file before it gets a hole or counts as durable."""
         if (size := self._files.size(self._path)) != self._size:
             raise CorruptionError(self._path, min(size, self._size), f"a log of {self._size} bytes", f"{size} bytes")
 
@@ -200,7 +151,6 @@ class ManifestLog:
 
 
 def encode_log(manifest: Manifest, batches: Sequence[bytes]) -> tuple[Manifest, bytes]:
-    """Return a manifest with the places of its retained batches in a log of one record, and the bytes of that log."""
     start = HEADER_BYTES + _RECORD_BYTES
     offsets = accumulate(map(len, batches), initial=start)
     pairs = zip(manifest.retained, batches, offsets, strict=False)
@@ -209,13 +159,7 @@ def encode_log(manifest: Manifest, batches: Sequence[bytes]) -> tuple[Manifest, 
 
 
 def encode_record(before: Manifest | None, after: Manifest, batches: Sequence[bytes]) -> bytes:
-    """Return the record that turns one manifest into the next.
-
-    Args:
-        before: the manifest so far; None for a log's first record.
-        after: the next manifest. Its `retained` ends with the places of `batches`.
-        batches: the new batches in the record.
-    """
+    """Return the record that turns one manifest into the next; `before` is None for a log's first record."""
     fields = changes(before, after)
     added = after.retained[len(after.retained) - len(batches) :]
     if added:
@@ -235,32 +179,21 @@ class _Record(NamedTuple):
 
 
 def decode_manifest(path: AnyPath, data: bytes) -> Manifest:
-    """Return the last manifest committed to a log, given its bytes.
-
-    Raises:
-        CorruptionError: the bytes are not a manifest of this version, have no whole record, or have a damaged one.
-    """
-    return _manifest_of(list(_records(path, data)))
+    return _manifest_of(path, list(_records(path, data)))
 
 
 def decode_sound_manifests(path: AnyPath, data: bytes) -> Iterator[Manifest]:
-    """Yield the manifests to fall back to if a log, or a file that it names, is damaged; the newest first.
-
-    They are the manifest of the last record before the damage, and the one that this record names as durable.
-
-    Raises:
-        CorruptionError: no record is sound.
-    """
+    """Yield the last manifest before the damage, then the one that it names as durable, if different."""
     records: list[_Record] = []
     try:
         records.extend(_records(path, data))
     except CorruptionError:
         if not records:
             raise
-    yield (newest := _manifest_of(records))
+    yield (newest := _manifest_of(path, records))
     durable = [record for record in records if record.fields["number"] <= newest.durable] or records[:1]
     if len(durable) < len(records):
-        yield _manifest_of(durable)
+        yield _manifest_of(path, durable)
 
 
 def _records(path: AnyPath, data: bytes) -> Iterator[_Record]:
@@ -293,7 +226,7 @@ def _places(batches: Sequence[tuple[int, int]], start: int) -> tuple[BatchPlace,
     return tuple(places)
 
 
-def _manifest_of(records: Sequence[_Record]) -> Manifest:
+def _manifest_of(path: AnyPath, records: Sequence[_Record]) -> Manifest:
     retained_from = 0
     retained: list[BatchPlace] = []
     for record in records:
@@ -301,4 +234,4 @@ def _manifest_of(records: Sequence[_Record]) -> Manifest:
         retained_from = record.fields.get("retained_from", retained_from)
     kept = [place for place in retained if place.number >= retained_from]
     fields = ({k: v for k, v in record.fields.items() if k != "retained_from"} for record in records)
-    return apply_changes(fields, kept)
+    return apply_changes(path, fields, kept)

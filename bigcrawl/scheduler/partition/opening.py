@@ -1,10 +1,7 @@
 """Opens a partition in a new epoch (step 4).
 
-    newest manifest of any epoch -> links in e<epoch>/ -> MANIFEST there
-
-A partition that no owner has written yet begins in memory: its first step makes e<epoch>/ and MANIFEST
-(`CommittedFiles.begin`). Most partitions of a small crawl stay empty, and each would cost a millisecond of the disk.
-A failure leaves no directory behind, or one that a later owner removes.
+A partition without files starts in memory, and its first step makes them (`CommittedFiles.begin`): most partitions of a
+small crawl stay empty, and each would cost a millisecond of the disk.
 """
 
 from __future__ import annotations
@@ -26,17 +23,6 @@ if TYPE_CHECKING:
 
 
 class Opened(NamedTuple):
-    """What an owner begins its epoch with.
-
-    Attributes:
-        directory: the directory of the partition.
-        own: the directory of the epoch.
-        log: the manifest log of the epoch, with one record; with none if the partition begins in memory.
-        manifest: the manifest in that record.
-        state: the state that it describes.
-        set_aside: how many inbox entries are below `rejected/`.
-    """
-
     directory: Path
     own: EpochDirectory
     log: ManifestLog
@@ -46,7 +32,6 @@ class Opened(NamedTuple):
 
 
 def open_epoch(directory: Path, epoch: int, files: Files, *, priority_bias: int, fall_back: bool) -> Opened:
-    """Begin an epoch. Arguments and errors are those of `Partition.open`."""
     with store_errors(directory):
         if not list_epochs(directory, files):
             own, manifest = EpochDirectory(epoch_path(directory, epoch), epoch, files), Manifest(epoch, number=1)

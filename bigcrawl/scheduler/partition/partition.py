@@ -1,16 +1,9 @@
 """One partition's state on disk: a fold over its inbox (steps 4 to 7). The manifest is the commit.
 
-Rules for this file: no Redis, no clock, no asyncio, and one thread at a time. A step works on a fork of the state. It
-writes files that nothing refers to yet, and then appends a record to the manifest that refers to them. A failure before
-that leaves disk and memory as they were, so the same step can be repeated.
-
-    step          inbox -> a fold on copies (`fold.step`) -> record appended to MANIFEST    no fsync
-    make_durable  fsync all that MANIFEST names, MANIFEST, the directory; then delete what it does not name
-    open          newest manifest of any epoch -> a new epoch's (`partition.opening`)
-
-A crash may leave files in e<epoch>/ that no manifest names, bytes behind a segment's committed length or behind the
-manifest's last whole record, and a directory without a manifest. None of them is ever read. An admit batch is part of
-the step's record. `committed.batches` returns those that were committed and not sent to Redis.
+No Redis, no clock, no asyncio, and only one thread at once. A step works on a fork of the state. It writes files that
+no manifest names yet, and then appends a record to the manifest that names them. A failure before that leaves disk and
+memory as they were, so the same step can be repeated. A crash may leave files and bytes that no manifest names, which
+are never read.
 """
 
 from __future__ import annotations
@@ -18,32 +11,33 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from bigcrawl.drum.files import DiskFiles, store_errors
-from bigcrawl.scheduler.budgets.lowered import divisors_of
-from bigcrawl.scheduler.budgets.mirrors import Mirrors
-from bigcrawl.scheduler.budgets.traps import Traps
+from bigcrawl.drum.format import KEY_TYPE
 from bigcrawl.scheduler.partition.admit_batch import AdmitBatch
 from bigcrawl.scheduler.partition.committed import CommittedFiles
 from bigcrawl.scheduler.partition.fold.admission import PartitionLimits
 from bigcrawl.scheduler.partition.fold.budget_source import BudgetSource
+from bigcrawl.scheduler.partition.fold.feature import divisors_of
 from bigcrawl.scheduler.partition.fold.seen import entries_after
 from bigcrawl.scheduler.partition.fold.step import Step, StepFold
 from bigcrawl.scheduler.partition.fold.step_sources import StepSources
 from bigcrawl.scheduler.partition.opening import Opened, open_epoch
-from bigcrawl.scheduler.records.contents import rows_in
 from bigcrawl.scheduler.records.inbox_entry import InboxEntry
+from bigcrawl.scheduler.records.observed import weight_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
     from pathlib import Path
 
-    import numpy as np
     import numpy.typing as npt
 
     from bigcrawl.drum.files import Files
     from bigcrawl.drum.format import KeyArray
     from bigcrawl.scheduler.partition.fold.budget_source import Budgets, PldKeyOf, PldOf
     from bigcrawl.scheduler.partition.manifest import Manifest
+    from bigcrawl.scheduler.records.queued_url import QueuedUrl
 
 __all__ = ["AdmitBatch", "Partition", "PartitionLimits", "Step"]
 
@@ -55,29 +49,19 @@ class Partition:
 
     Guarantees:
         A URL in a folded inbox entry is admitted in exactly one batch, across epochs. The caller must admit each
-        committed batch (`committed.batches`), and not offer folded entries again. URLs of one host and
-        priority level are admitted in the order of their arrival, except those that the blacklist withheld, and until
-        scores change.
-
-    Memory is bounded by the inbox of a step, one decoded block a level, and the number of hosts with parked URLs.
-
-    Attributes:
-        committed: the manifest, and the files that it names.
-        state: what the manifest describes. Others only read it; a step replaces it.
-        sources: what steps go by, set from outside.
-        set_aside: how many inbox entries were below `rejected/` when a step last looked.
+            committed batch, and not offer folded entries again. URLs of one host and priority level are admitted in
+            order of arrival, unless the blacklist withheld them or scores change.
     """
 
     def __init__(
         self, opened: Opened, limits: PartitionLimits, source: BudgetSource, require_place: Callable[[], None] | None
     ) -> None:
-        """Begin with what was opened."""
         self._directory = opened.directory
         self.committed = CommittedFiles(opened.directory, opened.own, opened.log, opened.manifest, require_place)
         self.state = opened.state
         self.sources = StepSources(source, limits)
         self.set_aside = opened.set_aside
-        self._folded_contents = 0  # in URLs
+        self._folded_rows = 0
 
     @classmethod
     def open(
@@ -93,23 +77,15 @@ class Partition:
         pld_key: PldKeyOf | None = None,
         require_place: Callable[[], None] | None = None,
     ) -> Partition:
-        """Open a partition in a new epoch, taking over what the newest manifest describes.
+        """Open a partition in a new epoch, with the state of the newest manifest.
 
-        Args:
-            directory: the directory of the partition, ``<state>/p<id>``. It is made if it is missing.
-            epoch: a number above `directory.last_epoch`. Each is used once.
-            limits: the bounds of the hot set.
-            files: the file system; the real one by default.
-            fall_back: if the newest manifest is damaged or names lost bytes, as after a power cut, go back to the last
-                sound or durable one. What Redis has admitted since must then be folded (`fold_admitted`).
-            budgets: how many URLs of a PLD pass in a turn; None for no limit. See `StepSources.set_budgets`.
-            pld_of: a host's PLD; by default each host is its own.
-            pld_key: the key of a PLD; by default that of a crawl without a secret.
-            require_place: raises TransientStoreError if the directory's parent is not the one that is meant. If it is
-                given, the first step makes the directory of a new partition, and calls it before.
+        `epoch` must be above `directory.last_epoch`, and is used once. With `fall_back`, a damaged state, as after a
+        power failure, is replaced by the last sound or durable one; URLs that Redis has admitted since must then be
+        folded (`fold_admitted`). `require_place` raises TransientStoreError unless the directory's parent is the
+        intended one; it is called before the first step makes the directory of a new partition.
 
         Raises:
-            OwnershipLostError: the epoch, or a later one, was opened before. The first step may find that, too.
+            OwnershipLostError: the epoch, or a later one, was opened before; the first step may raise this, too.
             CorruptionError: the manifest or a file that it names is damaged. The partition never starts from empty.
             TransientStoreError: the disk failed or is full. The call may be repeated with the same epoch.
         """
@@ -129,10 +105,7 @@ class Partition:
 
     @property
     def manifest(self) -> Manifest:
-        """The committed manifest, with the partition's counts. A commit replaces it."""
         return self.committed.manifest
-
-    # --- steps
 
     def step(
         self,
@@ -143,20 +116,12 @@ class Partition:
         extra_room: int | None = None,
         now_s: int = 0,
     ) -> Step:
-        """Fold inbox entries, choose what to admit, and commit.
+        """Fold inbox entries, choose up to `room` URLs to admit, and commit; after an error the state has not changed.
 
-        Args:
-            inbox: entries in stream order, or pairs (id, batch). Those up to the manifest's `inbox_id` are skipped.
-                Without budgets, edges are ignored, unless the prioritizer asks for in-degrees.
-            room: how many URLs may be admitted.
-            hot: how many URLs of each host are in Redis, including taken ones.
-            away: hosts that are snoozed or retired, with the number of their URLs that may be hot whatever the room.
-            extra_room: take URLs beyond their PLD's budget while fewer than this many URLs are chosen; None for `room`.
-            now_s: the time of the crawls, in seconds since 1970. URLs whose next visit is due are queued like new ones.
-
-        Raises:
-            TransientStoreError: the disk failed or is full. Nothing has changed; repeat the step later.
-            CorruptionError: a file is damaged. Nothing has changed.
+        Entries, or pairs (id, batch), are in stream order; those up to the manifest's `inbox_id` are skipped. `hot`
+        counts the URLs of each host in Redis. `away` has the hosts that are snoozed or retired, with the number of
+        their URLs that may be hot regardless of the room. Extra URLs are admitted only while fewer than `extra_room`
+        are chosen.
         """
         with store_errors(self._directory):
             before, sources, own = self.manifest, self.sources, self.committed.own
@@ -166,8 +131,10 @@ class Partition:
                 self.committed.begin()  # before a full table in memory becomes a file
             work = self.state.fork()
             source = sources.begin(work.turns, before.admitted)
-            fold = StepFold(work, own.set_aside, sources.limits.mirrors)
-            fold.read(fresh, source, now_s, sources.modified)
+            pld_of = source.pld_of or str
+            parts = [feature.begin(work.tables, pld_of) for feature in sources.limits.features]
+            fold = StepFold(work, own.set_aside, parts)
+            fold.read(fresh, source, now_s)
             chosen = fold.choose(source, room, hot, sources.limits, away, extra_room)
             batch = AdmitBatch(before.batch_number + 1, before.admitted, chosen) if chosen else None
             if has_changed := bool(fresh) or work.differs(self.state):
@@ -181,7 +148,7 @@ class Partition:
                 )
                 self.committed.commit(after, batch)
                 self.state = work
-            self._folded_contents += sum(rows_in(entry.contents) for entry in fresh)
+            self._folded_rows += sum(weight_of(entry.observed) for entry in fresh)
             sources.end(is_committed=has_changed)
             if self.set_aside or fold.rejected:
                 self.set_aside = own.count_set_aside()
@@ -189,29 +156,21 @@ class Partition:
 
     @property
     def releasable(self) -> int:
-        """How many of the URLs that could not be run may be tried now."""
         return self.sources.releasable_from(self.state.turns)
 
     @property
     def asked_mark(self) -> int | None:
-        """The mark of the rules by which URLs are withheld; see `StepSources.asked_mark`."""
         return self.sources.asked_mark(self.state.turns)
 
     @property
     def folded_ever(self) -> int:
-        """How many URLs were ever read from the inbox; rows about contents count by their bytes."""
-        return self.manifest.folded_urls + self._folded_contents
+        """URLs ever read from the inbox; observed rows count by their bytes."""
+        return self.manifest.folded_urls + self._folded_rows
 
     def fold_admitted(self, batches: Mapping[int, Sequence[int]], upto: int = 0) -> None:
-        """Count as admitted what Redis has admitted beyond this manifest, and commit that.
+        """Commit that Redis has admitted batches beyond this manifest, so that admission skips each of their keys once.
 
-        Admission skips each of the keys once when it next meets the URL, whether that waits on disk already or is still
-        in the inbox.
-
-        Args:
-            batches: the keys of the batches that Redis has, by number. Those that were committed are ignored.
-            upto: the last batch that Redis admitted; by default the last of `batches`. URLs of a missing batch are
-                admitted again, with new sequence numbers.
+        URLs of a missing batch up to `upto` are admitted again, with new sequence numbers.
         """
         before, last = self.manifest, max((upto, *batches))
         if last <= before.batch_number:
@@ -230,41 +189,25 @@ class Partition:
             self.committed.commit(after)
         self.state = work
 
-    # --- looking up
-
     def ends(self, keys: KeyArray) -> tuple[npt.NDArray[np.bool_], npt.NDArray[Any]]:
-        """Return which URLs have ended, and how, as values of `outcomes.VALUE`. URLs are given by their keys.
-
-        Raises:
-            TransientStoreError: the disk failed.
-            CorruptionError: a file is damaged.
-        """
         with store_errors(self._directory):
             return self.state.tables.ends.values(keys)
 
-    def visits(self, keys: KeyArray) -> npt.NDArray[np.uint32]:
-        """Return how often each URL's page was visited, given its key; 0 if it is not visited again.
-
-        Raises what `ends` does.
-        """
+    def have_ended(self, urls: Sequence[QueuedUrl]) -> npt.NDArray[np.bool_]:
+        tables = self.state.tables
         with store_errors(self._directory):
-            return self.state.tables.visits.values(keys)[1]["number"]
+            ended, _ = tables.ends.values(np.array([url.key for url in urls], dtype=KEY_TYPE))
+            for feature in self.sources.limits.features:
+                ended = feature.ended_since(tables, urls, ended)
+            return ended
 
     def in_degrees(self, plds: KeyArray) -> npt.NDArray[np.uint32]:
-        """Return the in-degree of each PLD, given its key; 0 if no link to it is known. Raises what `ends` does."""
         with store_errors(self._directory):
             return self.state.tables.plds.values(plds)[1]["in_degree"]
 
     def budget_divisors(self, plds: KeyArray) -> npt.NDArray[np.uint32] | None:
-        """Return the divisors of PLDs' budgets, given their keys, or None if none of them is a trap or mirror.
-
-        Raises what `ends` does.
-        """
         with store_errors(self._directory):
-            tables, limits = self.state.tables, self.sources.limits
-            return divisors_of(Traps(tables.traps, limits.traps), Mirrors(tables.mirrors, limits.mirrors), plds)
-
-    # --- checking
+            return divisors_of(self.sources.limits.features, self.state.tables, plds)
 
     def _check(self) -> None:
         self.state._check(self.manifest)

@@ -1,11 +1,7 @@
 """Takes over a partition's files from the previous owner.
 
-The highest epoch with a manifest is in force. If a take-over crashes, it leaves a directory without a manifest. That is
-ignored, and a later owner removes it.
-
-An epoch belongs to the node that creates its directory. Usually Redis gives each epoch to one node. But a Redis that
-has forgotten a claim may give the same epoch to another node, and a node that was suspended after its claim may come
-too late. Both then find that the directory, or a later one, exists.
+The highest epoch with a manifest is in force. An epoch belongs to the node that creates its directory: a Redis that has
+lost a claim may give the epoch to two nodes, and a node that was suspended after its claim may come too late.
 """
 
 from __future__ import annotations
@@ -38,15 +34,12 @@ _TAKE_OVER_TRIES = 4
 
 
 class Inherited(NamedTuple):
-    """What an owner takes over besides files: the manifest, and the retained batches in its log."""
-
     manifest: Manifest
     batches: list[bytes]
 
 
 @contextmanager
 def new_epoch(directory: Path, epoch: int, files: Files) -> Iterator[EpochDirectory]:
-    """Create the directory of an epoch, and remove it if what follows fails. Raises as `begin_epoch`."""
     own = begin_epoch(directory, epoch, files)
     try:
         yield own
@@ -57,11 +50,7 @@ def new_epoch(directory: Path, epoch: int, files: Files) -> Iterator[EpochDirect
 
 
 def begin_epoch(directory: Path, epoch: int, files: Files) -> EpochDirectory:
-    """Create the directory of an epoch.
-
-    Raises:
-        OwnershipLostError: the epoch, or a later one, was opened before. Nothing was changed.
-    """
+    """Create the directory of an epoch; an OwnershipLostError has changed nothing."""
     files.make_directory(directory)
     last = next(iter(list_epochs(directory, files)), 0)
     if last > epoch:
@@ -77,18 +66,7 @@ def begin_epoch(directory: Path, epoch: int, files: Files) -> EpochDirectory:
 def take_over(directory: Path, own: EpochDirectory, *, fall_back: bool = False) -> Inherited | None:
     """Fill the directory of a new epoch with links to all files that the newest manifest refers to.
 
-    Args:
-        directory: the directory of the partition.
-        own: the directory that `begin_epoch` created.
-        fall_back: if the newest manifest is damaged or names lost bytes, as after a power failure, go back to the last
-            sound one, and then to the last durable one.
-
-    Returns:
-        What was taken over; None for a new partition. The new epoch does not have a manifest yet.
-
-    Raises:
-        OwnershipLostError: a later epoch was opened meanwhile.
-        CorruptionError: the manifest, or a file that it refers to, is damaged.
+    With `fall_back`, a damaged state is replaced by the last sound one, and then by the last durable one.
     """
     files = own.files
     error: Exception | None = None

@@ -1,8 +1,6 @@
-"""Merges that yield the CPU to fetching: a large file is written in portions, with rests in between.
+"""Files whose large writes yield the CPU to fetching: they pause between parts.
 
-A merge of millions of keys takes a second of CPU. On a node with a single core, it would take half of that core from
-fetching. A merge is not urgent, because only steps of the node's own partitions wait for it. It stops resting as soon
-as the node has too little to fetch, because the next step may admit URLs.
+A merge of millions of keys takes a second of CPU, and only steps of the node's own partitions wait for it.
 
 Source: PolyBot §4.2, whose crawl nearly stopped for minutes while its data structures were merged.
 """
@@ -20,17 +18,12 @@ if TYPE_CHECKING:
     from bigcrawl.drum.files import AnyPath
 
 PORTION_S = 0.005  # of CPU before a rest; most files take less
-RESTS = 5  # a rest takes this many times its portion, so the loop loses a twelfth of a core that it shares
+RESTS = 5  # a rest takes this many times its part, so the loop loses a twelfth of a core that it shares
 LOOK_S = 0.02  # between two checks whether the merge may still rest
 
 
 class YieldingFiles(DiskFiles):
-    """The file system, for a thread that shares its core with the loop.
-
-    Args:
-        may_rest: returns whether the merge may rest. Called between portions, in the thread that writes.
-        note_sign: called after each write and each sync, as a sign of progress.
-    """
+    """The file system, for a thread that shares its core with the loop; `may_rest` is called in that thread."""
 
     def __init__(self, may_rest: Callable[[], bool], note_sign: Callable[[], None] = lambda: None) -> None:
         self._may_rest = may_rest
@@ -56,7 +49,6 @@ class YieldingFiles(DiskFiles):
         self._note_sign()
 
     def _with_rests(self, chunks: Iterable[bytes]) -> Iterator[bytes]:
-        """Yield the chunks, with rests. Producing them is what takes the time."""
         began_s = time.thread_time()
         for chunk in chunks:
             yield chunk

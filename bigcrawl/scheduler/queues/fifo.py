@@ -1,7 +1,6 @@
-"""A first-in, first-out queue on disk, from which front queues and the over-budget queue are built.
+"""A first-in, first-out queue on disk.
 
-A URL that leaves in the step that added it is never written. What remains of a step is appended to the queue's segments
-when the step is flushed. Memory holds one decoded block.
+A URL that leaves in the step that added it is never written. Memory holds one decoded block.
 """
 
 from __future__ import annotations
@@ -19,7 +18,7 @@ if TYPE_CHECKING:
 
 
 class Cursor(NamedTuple):
-    """The next URL to read: segment, offset of its block, index in the block."""
+    """The next URL to read; `place` is an index in the block at `offset`."""
 
     segment: int
     offset: int
@@ -27,8 +26,6 @@ class Cursor(NamedTuple):
 
 
 class FifoState(NamedTuple):
-    """A queue as the manifest stores it."""
-
     segments: tuple[Segment, ...]
     next_number: int
     head: Cursor
@@ -39,15 +36,13 @@ EMPTY_FIFO = FifoState((), 0, Cursor(0, FIRST_BLOCK, 0), 0)
 
 
 class Fifo:
-    """URLs in order of arrival: the older ones on disk, the newest in memory until flushed."""
-
     def __init__(self, log: SegmentLog, head: Cursor, count: int) -> None:
         self._log = log
-        # The fields of `Cursor`, as three numbers, because they change with each URL.
+        # Three numbers rather than a `Cursor`, because they change with each URL.
         self._segment, self._offset, self._place = head
         self._on_disk = count
         self._pending: deque[QueuedUrl] = deque()
-        # How many URLs wait, on disk and pending. Cheaper than `len` for code that asks for each URL.
+        # URLs on disk and pending; cheaper than `len` in inner loops.
         self.waiting = count
         # The decoded block at the head, and the offset after it; empty until read.
         self._block: Sequence[QueuedUrl] = ()
@@ -55,7 +50,6 @@ class Fifo:
 
     @classmethod
     def restore(cls, epoch: EpochDirectory, name: str, state: FifoState) -> Fifo:
-        """Return the queue that a manifest describes. Its segments, `<name>-<number>`, are sealed."""
         return cls(SegmentLog(epoch, name, state.segments, state.next_number, grows=True), state.head, state.waiting)
 
     def __len__(self) -> int:
@@ -66,11 +60,9 @@ class Fifo:
 
     @property
     def log(self) -> SegmentLog:
-        """Its segments."""
         return self._log
 
     def fork(self) -> Fifo:
-        """Return a copy to change. This queue stays as it is."""
         head = Cursor(self._segment, self._offset, self._place)
         other = Fifo(self._log.fork(), head, self._on_disk)
         other._pending = self._pending.copy()
@@ -79,18 +71,15 @@ class Fifo:
         return other
 
     def state(self) -> FifoState:
-        """Return the state for the manifest. The queue must be flushed."""
         assert not self._pending, "a queue is flushed before its state is written"
         head = Cursor(self._segment, self._offset, self._place)
         return FifoState(self._log.segments, self._log.next_number, head, self._on_disk)
 
     def append(self, url: QueuedUrl) -> None:
-        """Add a URL at the end."""
         self._pending.append(url)
         self.waiting += 1
 
     def peek(self) -> QueuedUrl:
-        """Return the first URL. The queue must not be empty."""
         if not self._on_disk:
             return self._pending[0]
         if not self._block:
@@ -98,7 +87,6 @@ class Fifo:
         return self._block[self._place]
 
     def pop(self) -> QueuedUrl:
-        """Remove and return the first URL. The queue must not be empty."""
         self.waiting -= 1
         if not self._on_disk:
             return self._pending.popleft()
@@ -111,7 +99,7 @@ class Fifo:
         return url
 
     def pop_block(self) -> Sequence[QueuedUrl]:
-        """Remove and return the rest of the first block, or all pending URLs. The queue must not be empty."""
+        """Remove and return the rest of the first block, or all pending URLs."""
         if not self._on_disk:
             block: Sequence[QueuedUrl] = list(self._pending)
             self._pending.clear()
@@ -125,7 +113,6 @@ class Fifo:
         return block
 
     def flush(self) -> None:
-        """Write pending URLs to disk."""
         self._log.forget_ahead()
         if self._pending:
             places = self._log.append(in_blocks(list(self._pending)))

@@ -1,8 +1,9 @@
 """The front queues: one queue on disk for each priority level, with the biased selector over them (step 6).
 
-They are the queues of the current turn (`queues.turns`). Levels 0 to 4 hold ordinary URLs by priority. Each further
-group of five levels does the same for a tier of extra URLs, and is read when all levels below it are empty.
-Source: Mercator's front queues and biased selector (Najork & Heydon 2001), as retold in notes on crawler design.
+Levels 0 to 4 hold ordinary URLs by priority. Each further group of five levels does the same for a tier of extra URLs,
+and is read when all levels below it are empty.
+
+Source: Mercator's front queues and biased selector (Najork & Heydon 2001).
 """
 
 from __future__ import annotations
@@ -24,19 +25,18 @@ _LEVEL_STARTS = (0, 1, 10, 100)
 LEVELS = len(_LEVEL_STARTS) + 1
 
 BIAS = 2
-"""A level's default share, as a multiple of the share of the level below it."""
+"""The ratio of a level's share to that of the level below it."""
 
 
 def level_of(priority: int) -> int:
-    """Return the front queue of a priority: 0 (below zero), 1 (0), 2 (1..9), 3 (10..99), 4 (from 100)."""
+    """Return the level of a priority: 0 (below zero), 1 (0), 2 (1..9), 3 (10..99), 4 (from 100)."""
     return bisect_right(_LEVEL_STARTS, priority)
 
 
 class Selector:
     """Smooth weighted round robin: chooses the level that is furthest behind its share.
 
-    While both have URLs, a level gets `bias` times as much as the level below it; no level starves. Deterministic: the
-    credits are part of the manifest, so a repeated fold gives the same result.
+    The credits are part of the manifest, so a repeated fold makes the same choices.
     """
 
     def __init__(self, balance: Iterable[int] = (0,) * LEVELS, bias: int = BIAS) -> None:
@@ -50,15 +50,12 @@ class Selector:
 
     @property
     def credits(self) -> tuple[int, ...]:
-        """How far each level is behind its share."""
         return tuple(self._credits)
 
     def fork(self) -> Selector:
-        """Return a copy that makes the same choices."""
         return Selector(self._credits, self._weights[1])
 
     def choose(self, levels: Sequence[int]) -> int:
-        """Return which of the given levels to read next. At least one must be given."""
         if len(levels) == 1:
             return levels[0]
         for level in levels:
@@ -69,12 +66,9 @@ class Selector:
 
 
 class FrontQueues:
-    """The queues of the current turn: one for each level of ordinary URLs, then one for each level of an extra tier."""
-
     def __init__(self, queues: Queues, prefix: str, selector: Selector) -> None:
         self._queues = queues
         self._prefix = prefix
-        # Existing queues, by level.
         self._levels: dict[int, Fifo] = {}
         for level in range(TIERS * LEVELS):
             if self._name(level) in queues.names:
@@ -89,19 +83,16 @@ class FrontQueues:
 
     @property
     def waiting(self) -> int:
-        """URLs in all queues."""
         return sum(queue.waiting for queue in self._levels.values())
 
     @property
     def queues(self) -> Mapping[int, Fifo]:
-        """Queues that were ever used, by level."""
         return self._levels
 
     @property
     def has_only_extra(self) -> bool:
-        """Whether only extra URLs wait."""
         has_extra = False
-        for level, queue in self._levels.items():  # as a loop, because a step asks before each URL
+        for level, queue in self._levels.items():  # a loop, because a step calls this before each URL
             if queue.waiting:
                 if level < LEVELS:
                     return False
@@ -109,15 +100,13 @@ class FrontQueues:
         return has_extra
 
     def counts(self) -> tuple[int, ...]:
-        """Return the URLs waiting at each level: ordinary levels first, lowest first, then those of each extra tier."""
+        """Return the URLs waiting at each level, the lowest first."""
         return tuple(self._queues.waiting(self._name(level)) for level in range(TIERS * LEVELS))
 
     def waiting_by_level(self) -> dict[int, int]:
-        """Return the URLs waiting at each level that has any."""
         return {level: queue.waiting for level, queue in self._levels.items() if queue.waiting}
 
     def extend(self, urls: Iterable[QueuedUrl]) -> None:
-        """Add URLs at the end of their levels."""
         levels = self._levels
         for url in urls:
             level = level_of(url.priority)
@@ -127,19 +116,16 @@ class FrontQueues:
                 self.append_at(level, url)
 
     def append_at(self, level: int, url: QueuedUrl) -> None:
-        """Add a URL at the end of a level. Each tier has `LEVELS` levels."""
         queue = self._levels.get(level)
         if queue is None:
             queue = self._levels[level] = self._queues[self._name(level)]
         queue.append(url)
 
     def put_back(self, tiers: Iterable[int], urls: Iterable[QueuedUrl]) -> None:
-        """Put URLs that were scored again at the ends of their levels."""
         for tier, url in zip(tiers, urls, strict=True):
             self.append_at(level_of(url.priority) + LEVELS * tier, url)
 
     def choose_level(self) -> int | None:
-        """Return the level to read next, or None if all are empty."""
         levels = [level for level, queue in self._levels.items() if queue.waiting]
         if len(levels) == 1:
             return levels[0]
@@ -149,7 +135,6 @@ class FrontQueues:
         return tier * LEVELS + self.selector.choose([level % LEVELS for level in levels if level // LEVELS == tier])
 
     def remove(self) -> None:
-        """Remove the queues, which must be empty, because their turn is over."""
         for level in self._levels:
             self._queues.remove(self._name(level))
         self._levels.clear()

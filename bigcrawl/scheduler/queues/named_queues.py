@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 class Queues:
-    """Queues by name. An unknown name creates an empty queue.
+    """Queues by name; an unknown name creates an empty queue.
 
     A removed name must not be used again: a durable manifest may still need its files.
     """
@@ -27,14 +27,12 @@ class Queues:
 
     @classmethod
     def restore(cls, epoch: EpochDirectory, states: Mapping[str, FifoState]) -> Queues:
-        """Return the queues that a manifest describes. Their segments are sealed."""
         return cls(epoch, {name: Fifo.restore(epoch, name, state) for name, state in states.items()}, dict(states))
 
     def __repr__(self) -> str:
         return f"<Queues {len(self._queues)} changed={len(self._own)}>"
 
     def __getitem__(self, name: str) -> Fifo:
-        """Return a queue that may be changed."""
         queue = self._queues.get(name)
         if name in self._own and queue is not None:
             return queue
@@ -45,16 +43,13 @@ class Queues:
 
     @property
     def names(self) -> KeysView[str]:
-        """The names of all queues."""
         return self._queues.keys()
 
     def waiting(self, name: str) -> int:
-        """Return how many URLs wait in a queue; 0 if it does not exist."""
         queue = self._queues.get(name)
         return queue.waiting if queue is not None else 0
 
     def remove(self, name: str) -> None:
-        """Remove an empty queue if it exists."""
         if name in self._queues:
             assert not self._queues[name].waiting, f"{name} is empty when it is removed"
             del self._queues[name]
@@ -62,17 +57,15 @@ class Queues:
             self._own.discard(name)
 
     def fork(self) -> Queues:
-        """Return a copy to change. This one, which must be flushed, stays as it is."""
         return Queues(self._epoch, self._queues.copy(), self._states.copy())
 
     def flush(self) -> None:
-        """Write pending URLs to disk."""
         for name in sorted(self._own):
             self._queues[name].flush()
             self._states[name] = self._queues[name].state()
 
     def states(self) -> Mapping[str, FifoState]:
-        """Return the states for the manifest. The queues must be flushed. From now on, only forks may be changed."""
+        """Return the states for the manifest. From now on, only forks may be changed."""
         return self._states
 
     def _check(self) -> None:

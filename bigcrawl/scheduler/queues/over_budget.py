@@ -1,9 +1,8 @@
 """The over-budget queue: URLs for which no turn of the window had room (IRLbot's Q_F).
 
-It has no levels. At times it is re-read from end to end, which divides it into generations. A generation has two
-queues: `failed-<generation>` holds URLs that were re-read and are still over budget, `arrived-<generation>` holds URLs
-that arrived during or after that re-read. URLs that fail go to the next generation, so a re-read takes each URL once.
-`bigcrawl.scheduler.budgets.placement` explains why URLs of one PLD do not overtake each other.
+It has no levels. Re-reads divide it into generations. `failed-<generation>` holds URLs that were re-read and are still
+over budget, `arrived-<generation>` holds URLs that arrived during or after that re-read. URLs that fail go to the next
+generation, so a re-read takes each URL once.
 """
 
 from __future__ import annotations
@@ -39,27 +38,22 @@ class OverBudget:
 
     @property
     def failed(self) -> int:
-        """URLs that failed in the current re-read, or in the last one."""
         return self._queues.waiting(f"failed-{self.generation}")
 
     @property
     def arrived(self) -> int:
-        """URLs that arrived since that re-read began."""
         return self._queues.waiting(f"arrived-{self.generation}")
 
     def append(self, url: QueuedUrl, *, failed: bool) -> None:
-        """Add a URL at the end: to those that failed a re-read, or to those that arrived."""
         self._queues[f"{'failed' if failed else 'arrived'}-{self.generation}"].append(url)
         self._waiting += 1
 
     def begin_reread(self) -> None:
-        """Begin to re-read all waiting URLs. URLs added from here on belong to the next generation."""
         assert not self.is_rereading, "a re-read ends before the next begins"
         self.generation += 1
         self.is_rereading = True
 
     def pop_block(self) -> Sequence[QueuedUrl]:
-        """Remove and return neighbouring URLs, in order; none at the end of the re-read."""
         for part in _PARTS:
             name = f"{part}-{self.generation - 1}"
             if self._queues.waiting(name):
@@ -71,7 +65,7 @@ class OverBudget:
         return ()
 
     def next_urls(self, limit: int) -> list[QueuedUrl]:
-        """Remove and return URLs to re-read: whole blocks until `limit` is reached. Empty at the end of the re-read."""
+        """Remove and return URLs to re-read: whole blocks until `limit` is reached; none at the end of the re-read."""
         urls: list[QueuedUrl] = []
         while len(urls) < limit:
             block = self.pop_block()

@@ -1,15 +1,11 @@
-"""Parked URLs on disk: a chain for each host (and level) that is over its room.
+"""Parked URLs on disk: a chain for each host and level.
 
-A URL is parked when its host may have no more hot URLs. Every later URL of the host goes behind it, so that URLs of one
-host and level are admitted in order of arrival. All chains share one log of segments, so a durable point syncs one
-file. In memory and in the manifest, a chain is a short list of extents:
+A URL is parked when its host has its share of hot URLs. Later URLs of the host go behind it, so that URLs of one host
+and level are admitted in order of arrival. All chains share one log of segments, so a durable point syncs one file. A
+chain is a list of extents, stretches of neighbouring blocks. Four neighbours of similar size are joined, so that a URL
+is rewritten at most about six times. When three quarters of the log are dead, each step rewrites the segment with the
+fewest live URLs.
 
-    extent    stretch of neighbouring blocks in one segment, with the place of the first URL not yet taken
-
-Bounds. Extents: four neighbours of similar size are joined until they hold `_EXTENT_URLS_MAX` URLs. A chain of n URLs
-therefore has at most about n / 1,024 + 18 extents. A URL is rewritten at most about six times, or three times if steps
-park 64 at once. Log: when three quarters of it are dead, the segment with the fewest live URLs is rewritten, one a
-step. Hosts: see `bigcrawl.scheduler.partition.fold.admission`.
 Source: IRLbot §6.2 (BEAST). Differs: chains by host rather than queues by re-check interval.
 """
 
@@ -28,30 +24,28 @@ if TYPE_CHECKING:
     from bigcrawl.scheduler.queues.segments import BlockPlace
     from bigcrawl.scheduler.records.queued_url import QueuedUrl
 
-# Joining stops at this size: 64 blocks, some hundred kilobytes.
+# 64 blocks, some hundred kilobytes.
 _EXTENT_URLS_MAX = 4096
 _JOIN_AT = 4
 
-# With fewer than four segments, dead text is not worth a rewrite.
+# With fewer than four segments, dead bytes are not worth a rewrite.
 _COMPACT_SEGMENTS_MIN = 4
 _COMPACT_RATIO = 4
 
 
 class Extent(NamedTuple):
-    """Part of a chain: `urls` URLs, starting at index `place` of the block at `offset`."""
-
     segment: int
     offset: int
     place: int
     urls: int
 
 
-# The extents of each level of one host. Neither mappings nor tuples are changed in place.
+# The extents of each level of one host, never changed in place.
 HostChains = dict[int, tuple[Extent, ...]]
 
 
 class ParkedState(NamedTuple):
-    """The parked queues as the manifest stores them: hosts in the order of their turns. Chains must not be changed."""
+    """Hosts in the order of their turns. Chains must not be changed."""
 
     segments: tuple[Segment, ...]
     next_number: int
@@ -62,8 +56,6 @@ EMPTY_PARKED = ParkedState((), 0, MappingProxyType({}))
 
 
 class ParkedQueues:
-    """The chains of all hosts over their room."""
-
     def __init__(self, log: SegmentLog, chains: Mapping[str, HostChains]) -> None:
         self._log = log
         self._chains = dict(chains)
@@ -73,7 +65,6 @@ class ParkedQueues:
 
     @classmethod
     def restore(cls, epoch: EpochDirectory, state: ParkedState) -> ParkedQueues:
-        """Return the queues that a manifest describes. Their segments are sealed."""
         log = SegmentLog(epoch, "park", state.segments, state.next_number)
         return cls(log, state.chains)
 
@@ -88,24 +79,18 @@ class ParkedQueues:
 
     @property
     def hosts(self) -> Sequence[str]:
-        """Hosts with parked URLs, in the order of their turns."""
         return list(self._chains)
 
     @property
     def host_count(self) -> int:
-        """How many hosts have parked URLs."""
         return len(self._chains)
 
     def urls_of(self, host: str) -> int:
-        """Return how many URLs of a host are parked."""
         on_disk = sum(extent.urls for chain in self._chains.get(host, {}).values() for extent in chain)
         return on_disk + sum(map(len, self._pending.get(host, {}).values()))
 
     def longest(self, others: Mapping[str, int], without: Container[str] = ()) -> tuple[str, int]:
-        """Return the host with the most URLs, counting `others` of each too, and their number; ("", 0) without any.
-
-        Hosts in `without` are left out. The queues must be flushed. Cost: a look at every extent and every other.
-        """
+        """Return the host with the most URLs, `others` included, and their number. The queues must be flushed."""
         best, most = "", 0
         for host, urls in others.items():
             if urls > most and host not in self._chains and host not in without:
@@ -118,11 +103,9 @@ class ParkedQueues:
 
     @property
     def log(self) -> SegmentLog:
-        """Its segments."""
         return self._log
 
     def fork(self) -> ParkedQueues:
-        """Return a copy to change. This one, which must be flushed, stays as it is."""
         assert not self._pending, "only flushed queues are forked"
         other = ParkedQueues(self._log.fork(), {})
         other._chains = self._chains.copy()
@@ -130,16 +113,13 @@ class ParkedQueues:
         return other
 
     def state(self) -> ParkedState:
-        """Return the state for the manifest. The queues must be flushed. From now on, only forks may be changed."""
         assert not self._pending, "a queue is flushed before its state is written"
         return ParkedState(self._log.segments, self._log.next_number, self._chains)
 
     def names(self) -> list[str]:
-        """Return the names of all files that the queues need."""
         return self._log.names()
 
     def append(self, url: QueuedUrl) -> None:
-        """Park a URL behind all others of its host and level."""
         self._chains.setdefault(url.host, {})
         level = level_of(url.priority)
         self._pending.setdefault(url.host, {}).setdefault(level, []).append(url)
@@ -169,7 +149,6 @@ class ParkedQueues:
         return taken
 
     def flush(self) -> None:
-        """Write pending URLs to disk, join small extents, reclaim dead text."""
         places = []
         for host, levels in self._pending.items():
             for level, urls in levels.items():
@@ -237,7 +216,6 @@ class ParkedQueues:
                 self._log.drop(segment.number)
 
     def _compact(self) -> None:
-        """If most of the log is dead, rewrite the live URLs of one segment: one write for three URLs taken."""
         segments = self._log.segments
         written = sum(segment.urls for segment in segments)
         if len(segments) < _COMPACT_SEGMENTS_MIN or self._on_disk * _COMPACT_RATIO > written:
@@ -281,7 +259,6 @@ class ParkedQueues:
 
 
 def extents_to_join(counts: Sequence[int], added: int) -> int:
-    """Return how many extents at a chain's end to join with `added` new URLs."""
     joined, total = 0, added
     while True:
         tier = _tier(total)
@@ -301,7 +278,6 @@ def _tier(count: int) -> int:
 
 
 def _extend(extents: list[Extent], place: BlockPlace, fresh: int) -> None:
-    """Add a newly written block, extending the last extent if that is also new and in the same segment."""
     if len(extents) > fresh and extents[-1].segment == place.segment:
         extents[-1] = extents[-1]._replace(urls=extents[-1].urls + place.urls)
     else:

@@ -1,11 +1,8 @@
-"""Waiting URLs on disk: append-only segment files of compressed blocks.
+"""Waiting URLs on disk: append-only segment files of compressed blocks (docs/file-formats.md).
 
-    segment   8 bytes: magic "BCSEGM", u16 format version; then blocks to the committed length
-    block     u32 payload bytes | u32 crc32 of the payload | u32 URLs | payload (a batch, see `queued_url`)
-
-All numbers are little-endian. A segment has no end mark; the manifest says how many of its bytes count. Bytes beyond
-that come from a failed step or a fenced owner. They are never read, and the next append may overwrite them. A segment
-inherited from another epoch is sealed: appends go to a new one.
+The manifest says how many bytes of a segment are committed. Later bytes come from a failed step or a fenced owner: they
+are never read, and the next append may overwrite them. A segment inherited from another epoch is sealed: appends go to
+a new one.
 """
 
 from __future__ import annotations
@@ -27,19 +24,15 @@ if TYPE_CHECKING:
 SEGMENT_MAGIC = b"BCSEGM"
 SEGMENT_VERSION = 1
 
-# Segments are deleted, and later shipped, as a whole. This size is small enough that a slow queue holds little dead
-# text, and large enough that a million URLs are some dozens of files.
+# Segments are deleted and shipped as a whole. This size keeps the dead bytes of a slow queue few.
 SEGMENT_BYTES_MAX = 1 << 20
 
-# In a queue that grows, a segment may reach a sixteenth of the rest: 10^8 URLs are some 100 files, and at most a
-# sixteenth of a queue being read is dead text.
+# In a queue that grows, a segment may reach a sixteenth of the rest: 10^8 URLs are some 100 files.
 _GROWN_PART = 16
 
-# A step decodes one block to reach its first URL (about 60 us). A block is also the unit of compression (ratio about 3
-# for URLs of one site).
+# A block is the unit of reading and of compression.
 BLOCK_URLS_MAX = 64
 
-# One read covers most blocks whole, and several that are read in sequence.
 _READ_AHEAD_BYTES = 16 << 10
 
 _HEADER = struct.Struct("<6sH")
@@ -49,32 +42,24 @@ FIRST_BLOCK = _HEADER.size
 
 
 class Segment(NamedTuple):
-    """A segment as the manifest knows it: its number, its committed bytes, and how many URLs they hold."""
-
     number: int
     length: int
     urls: int
 
 
 class BlockPlace(NamedTuple):
-    """Where a block was written, and how many URLs it holds."""
-
     segment: int
     offset: int
     urls: int
 
 
 def in_blocks(urls: Sequence[QueuedUrl]) -> Iterator[Sequence[QueuedUrl]]:
-    """Split a sequence into parts that fit into one block each."""
     for start in range(0, len(urls), BLOCK_URLS_MAX):
         yield urls[start : start + BLOCK_URLS_MAX]
 
 
 class SegmentLog:
-    """The segments of one queue, or of several that share them. A queue that `grows` gets longer ones.
-
-    Invariant: every block named by a committed manifest lies below its segment's committed length.
-    """
+    """The segments of one queue, or of several that share them. With `grows`, a long queue gets longer segments."""
 
     def __init__(
         self,
@@ -92,7 +77,6 @@ class SegmentLog:
         self._segments = {segment.number: segment for segment in segments}
         self._next_number = next_number
         self._tail_is_open = tail_is_open and bool(self._segments)
-        # The last read: segment, offset, bytes.
         self._ahead: tuple[int, int, bytes] = (-1, 0, b"")
 
     def __repr__(self) -> str:
@@ -100,21 +84,17 @@ class SegmentLog:
 
     @property
     def segments(self) -> tuple[Segment, ...]:
-        """All segments, oldest first."""
         return tuple(self._segments.values())
 
     @property
     def next_number(self) -> int:
-        """The number of the next new segment."""
         return self._next_number
 
     @property
     def open_tail(self) -> int | None:
-        """The number of the segment that the next append may extend, or None."""
         return self._next_number - 1 if self._tail_is_open else None
 
     def fork(self) -> SegmentLog:
-        """Return a copy whose appends and drops do not change this one."""
         segments = self._segments.values()
         return SegmentLog(
             self._epoch,
@@ -126,18 +106,13 @@ class SegmentLog:
         )
 
     def name(self, number: int) -> str:
-        """Return the file name of a segment."""
         return f"{self._prefix}-{number}"
 
     def names(self) -> list[str]:
-        """Return the file names of all segments."""
         return [self.name(number) for number in self._segments]
 
     def append(self, blocks: Iterable[Sequence[QueuedUrl]]) -> list[BlockPlace]:
-        """Write one block for each sequence, none of which may be empty, and return their places in order.
-
-        Consecutive blocks in one segment are adjacent.
-        """
+        """Write one block for each sequence, which must not be empty, and return their places in order."""
         places: list[BlockPlace] = []
         tail = self._tail()
         data: list[bytes] = []
@@ -158,11 +133,7 @@ class SegmentLog:
         return places
 
     def read(self, number: int, offset: int) -> tuple[list[QueuedUrl], int]:
-        """Return the URLs of the block at an offset, and the offset of the next block.
-
-        Raises:
-            CorruptionError: the bytes are not the block that was committed.
-        """
+        """Return the URLs of the block at an offset, and the offset of the next block."""
         path = self._epoch.place(self.name(number))
         end = self._segments[number].length
         if offset == FIRST_BLOCK:
@@ -186,11 +157,10 @@ class SegmentLog:
         return urls, offset + _BLOCK.size + length
 
     def forget_ahead(self) -> None:
-        """Drop the bytes that were read ahead."""
         self._ahead = (-1, 0, b"")
 
     def _read(self, number: int, offset: int, size: int) -> bytes:
-        """Return committed bytes of a segment, fewer at its end. Reads ahead and keeps the rest for later calls."""
+        """Return committed bytes of a segment, and keep bytes read ahead for later calls."""
         segment, start, data = self._ahead
         if segment != number or not start <= offset <= offset + size <= start + len(data):
             end = self._segments[number].length
@@ -199,7 +169,6 @@ class SegmentLog:
         return data[offset - start : offset - start + size]
 
     def verify(self) -> list[CorruptionError]:
-        """Read every committed byte of every segment and return the damage found."""
         problems: list[CorruptionError] = []
         self.forget_ahead()
         for segment in self._segments.values():
@@ -223,7 +192,7 @@ class SegmentLog:
             raise CorruptionError(path, segment.length, f"{segment.urls} URLs", count)
 
     def drop(self, number: int) -> None:
-        """Forget a segment that is no longer needed. Its file is deleted after a durable manifest."""
+        """Forget a segment. Its file is deleted after a durable manifest."""
         del self._segments[number]
         if number == self._next_number - 1:
             self._tail_is_open = False
@@ -260,17 +229,11 @@ class SegmentLog:
 
 
 def encode_block(urls: Sequence[QueuedUrl]) -> bytes:
-    """Return the block that holds the URLs."""
     payload = encode_batch(urls)
     return _BLOCK.pack(len(payload), isal_zlib.crc32(payload), len(urls)) + payload
 
 
 def check_header(path: str, data: bytes) -> None:
-    """Check the first bytes of a segment.
-
-    Raises:
-        CorruptionError: the bytes are not a segment's, or it has another version.
-    """
     if len(data) < FIRST_BLOCK:
         raise CorruptionError(path, 0, f"a header of {FIRST_BLOCK} bytes", f"{len(data)} bytes")
     magic, version = _HEADER.unpack_from(data)

@@ -1,26 +1,12 @@
-"""All waiting URLs except parked ones: the queues of each turn, the over-budget queue, and revisits (steps 5 and 6).
+"""All waiting URLs except parked ones: the queues of each turn, the over-budget queue, and timed URLs (steps 5 and 6).
 
-A turn has one queue for each level, `queue-<turn>-<level>`: levels 0 to 4 hold ordinary URLs, and each tier of extra
-URLs has five further levels (`budgets.placement`). The queues of the current turn are the front queues. When they are
-empty, the next turn with URLs becomes current; nothing is rewritten. Without budgets, everything stays in turn 0.
+A turn has one queue for each level, `queue-<turn>-<level>`. The queues of the current turn, c, are the front queues.
+When they are empty, the next turn with URLs becomes current; nothing is rewritten. Without budgets, all URLs stay in
+turn 0. Turn c also takes arriving URLs, so that new URLs need not wait for the extra URLs of others. It closes once
+enough URLs have joined it, so that it ends however many PLDs are discovered.
 
-    from              to                when
-    arriving          turn c .. c + j   placed: see `placement`
-    arriving          over budget       beyond c + j, or behind such URLs of its PLD
-    turn c + 1 ..     front queues      the front queues are empty and there is room
-    over budget       turn, or          re-read: when c reaches `next_reread`, or when no turn has URLs; j doubles
-                      over budget       before, up to `WINDOW_MAX`; or when the queue has trebled since c moved on
-
-Turn c also takes arriving URLs, so that new URLs need not wait for the extra URLs of others. It is closed once enough
-URLs have joined it, so that it ends however many PLDs are discovered.
-
-A re-read is spread over steps. `turn_state` says when one is due, and how it changes the window and the quantum.
-`rescoring` has which URLs are to be scored again. URLs that wait for the time of their next visit (`queues.revisits`)
-are not waiting URLs here until they are due, nor those that no spider can run (`queues.unrunnable`) until one can.
-Then they arrive like new ones.
-
-Source: IRLbot §6.2 (BEAST). Differs: a sliding window rather than a ring of queues; re-reads in small portions, and
-by size; the quantum.
+Source: IRLbot §6.2 (BEAST). Differs: a sliding window rather than a ring of queues; incremental re-reads, also by size;
+the quantum.
 """
 
 from __future__ import annotations
@@ -32,7 +18,7 @@ from bigcrawl.scheduler.queues.front_queues import LEVELS, FrontQueues, level_of
 from bigcrawl.scheduler.queues.named_queues import Queues
 from bigcrawl.scheduler.queues.over_budget import OverBudget
 from bigcrawl.scheduler.queues.rescoring import Rescoring
-from bigcrawl.scheduler.queues.revisits import Revisits
+from bigcrawl.scheduler.queues.timed import TimedUrls
 from bigcrawl.scheduler.queues.turn_state import QUANTUM_MAX, WINDOW_MAX, WINDOW_MIN
 from bigcrawl.scheduler.queues.unrunnable import Unrunnable
 
@@ -51,34 +37,24 @@ _QUEUE = "queue"
 
 
 class Turns:
-    """The front queues, the later turns, the over-budget queue, and what waits for its next visit.
-
-    Attributes:
-        front: the front queues.
-        over: the over-budget queue.
-        rescoring: which URLs in turns are to be scored again.
-        revisits: URLs that wait for the time of their next visit.
-        unrunnable: URLs that wait for a spider that can run them.
-    """
-
     def __init__(
         self,
         queues: Queues,
         state: TurnState,
         selector: Selector,
         later: dict[int, int],
-        revisits: Revisits,
+        timed: TimedUrls,
         unrunnable: Unrunnable,
         rescoring: Rescoring | None = None,
     ) -> None:
         self._queues = queues
         self._state = state
         self._ordinary, self._joined, self._extra = state.ordinary, state.joined, state.extra
-        # The number of URLs in each later turn that has any.
+        # URLs in each later turn that has any.
         self._later = later
         self._later_waiting = sum(later.values())
         self.rescoring = rescoring or Rescoring()
-        self.revisits = revisits
+        self.timed = timed
         self.unrunnable = unrunnable
         self.over = OverBudget(queues, state.generation, is_rereading=state.is_rereading)
         self.front = FrontQueues(queues, _prefix(state.turn), selector)
@@ -87,7 +63,6 @@ class Turns:
     def restore(
         cls, epoch: EpochDirectory, states: Mapping[str, FifoState], state: TurnState, selector: Selector
     ) -> Turns:
-        """Return the queues that a manifest describes. Their segments are sealed."""
         later: dict[int, int] = {}
         for name, queue in states.items():
             kind, _, rest = name.partition("-")
@@ -95,7 +70,7 @@ class Turns:
                 later[turn] = later.get(turn, 0) + queue.waiting
         queues = Queues.restore(epoch, states)
         return cls(
-            queues, state, selector, later, Revisits.restore(queues, state.released_s), Unrunnable.restore(queues)
+            queues, state, selector, later, TimedUrls.restore(queues, state.released_s), Unrunnable.restore(queues)
         )
 
     def __len__(self) -> int:
@@ -106,19 +81,17 @@ class Turns:
 
     @property
     def state(self) -> TurnState:
-        """The state of the turns."""
         return self._state._replace(
             ordinary=self._ordinary,
             joined=self._joined,
             extra=self._extra,
             generation=self.over.generation,
             is_rereading=self.over.is_rereading,
-            released_s=self.revisits.released_s,
+            released_s=self.timed.released_s,
         )
 
     @property
     def by_turn(self) -> dict[int, int]:
-        """URLs in the current turn and in each later one that has any."""
         return {self._state.turn: self.front.waiting, **dict(sorted(self._later.items()))}
 
     @property
@@ -130,7 +103,6 @@ class Turns:
 
     @property
     def window(self) -> Window:
-        """Where URLs may be placed now."""
         state = self._state
         is_closed = self._joined >= max(TURN_CLOSES_AT, self._extra)
         over = self.over
@@ -139,43 +111,29 @@ class Turns:
         )
 
     def fork(self) -> Turns:
-        """Return a copy to change. This one stays as it is."""
         queues = self._queues.fork()
         return Turns(
             queues,
             self.state,
             self.front.selector.fork(),
             self._later.copy(),
-            self.revisits.fork(queues),
+            self.timed.fork(queues),
             self.unrunnable.fork(queues),
             self.rescoring.fork(),
         )
 
     def flush(self) -> None:
-        """Write pending URLs to disk."""
         self._queues.flush()
 
     def queue_states(self) -> Mapping[str, FifoState]:
-        """Return the states of the queues for the manifest. All must be flushed."""
         return self._queues.states()
 
-    # Placing.
-
     def append(self, urls: Sequence[QueuedUrl]) -> None:
-        """Add URLs at the end of the current turn, whatever share their PLD has had."""
         self.front.extend(urls)
         self._ordinary += len(urls)
         self._joined += len(urls)
 
     def put(self, urls: Iterable[QueuedUrl], turns: Sequence[int], tiers: Sequence[int], *, reread: bool) -> None:
-        """Put URLs where they were placed: into turns, in the order given, or into the over-budget queue.
-
-        Args:
-            urls: in order of arrival.
-            turns: the turn of each URL, not before the current one, or `OVER_BUDGET`.
-            tiers: the tier of each URL in its turn.
-            reread: whether they come from the over-budget queue.
-        """
         current, queues, later = self._state.turn, self._queues, self._later
         over = ordinary_here = extra_here = 0
         for url, turn, tier in zip(urls, turns, tiers, strict=True):
@@ -199,7 +157,6 @@ class Turns:
             self._state = self._state.counting_reread(len(turns), len(turns) - over)
 
     def withhold(self, urls: Sequence[QueuedUrl], *, reread: bool) -> None:
-        """Add URLs at the end of the over-budget queue, whatever share their PLD has had; `reread` as for `put`."""
         self.put(urls, [OVER_BUDGET] * len(urls), [0] * len(urls), reread=reread)
 
     def advance(self) -> bool:
@@ -219,35 +176,29 @@ class Turns:
         return True
 
     def begin_rescore(self) -> None:
-        """Scores have changed: have all URLs that wait in turns scored again."""
         self.rescoring.begin(self.front, self._later)
 
-    # Re-reading.
-
     def wake(self) -> None:
-        """Allow a re-read as soon as nothing else waits, because budgets have changed."""
+        """Allow a re-read as soon as no other URLs wait, because budgets have changed."""
         self._state = self._state._replace(is_resting=False, has_new_budgets=self.over.is_rereading)
 
     def wants_reread(self, *, starved: bool) -> bool:
-        """Whether the over-budget queue is being re-read, or should be now. See `TurnState.wants_reread`."""
         return self._state.wants_reread(self.over, starved=starved)
 
     def begin_reread(self) -> None:
-        """Begin a re-read of the over-budget queue."""
         is_empty = not (self.front.waiting or self._later)
         turn_urls = self._ordinary + self._extra
         self._state = self._state.beginning_reread(self.over, turn_urls=turn_urls, is_empty=is_empty)
         self.over.begin_reread()
 
     def end_reread(self) -> None:
-        """Finish a re-read, in which all URLs were taken from the over-budget queue and put elsewhere, or back."""
         in_turns = self.front.waiting + self._later_waiting
         self._state = self._state.ending_reread(in_turns, max(self._later, default=self._state.turn))
 
     def _check(self) -> None:
         self._queues._check()
         self.over._check()
-        self.revisits._check()
+        self.timed._check()
         self.unrunnable._check()
         state = self.state
         later: dict[int, int] = {}

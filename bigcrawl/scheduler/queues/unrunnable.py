@@ -1,14 +1,8 @@
 """URLs that wait on disk because the owner's spider cannot run their requests (steps 4 and 9).
 
-They are in queues by what is missing: `unrunnable-<name of a method, in hexadecimal digits>`. The queue of
-`callbacks.DAMAGED` has those whose request cannot be decoded, and those of further methods than `NAMES_MAX`.
-
-    set aside by the node    unrunnable-...        flagged `UNRUNNABLE`, through the inbox
-    unrunnable-<method>      placed as arriving    the owner's spider has the method; a portion in each step
-    unrunnable-<damaged>     placed as arriving    those that waited when the owner opened the partition, once
-
-So an owner tries no URL twice that it cannot run, and another owner, or the same one after a restart, tries it again.
-An empty queue stays, because its name is used again.
+Each missing method has a queue `unrunnable-<name in hexadecimal>`. The queue of `callbacks.DAMAGED` has URLs whose
+request cannot be decoded, and those of further methods than `NAMES_MAX`; it is released once after the owner has opened
+the partition. An empty queue stays, because its name is used again.
 """
 
 from __future__ import annotations
@@ -31,24 +25,20 @@ NAMES_MAX = 32
 
 
 class Unrunnable:
-    """These queues of a partition."""
-
     def __init__(self, queues: Queues, waiting: dict[str, int], untried: int) -> None:
         self._queues = queues
         self.waiting = waiting
-        """How many URLs wait for each method; 0 for one that they waited for once."""
-        self._untried = untried  # of the damaged ones, by this owner
+        """URLs that wait for each method; 0 for a method that no longer has any."""
+        self._untried = untried  # damaged ones that this owner has not tried
         self.released_ever = 0
 
     @classmethod
     def restore(cls, queues: Queues) -> Unrunnable:
-        """Return those of the queues that are such queues; all damaged URLs are to be tried."""
         names = [name for name in queues.names if name.startswith(PREFIX)]
         waiting = {method_of(name): queues.waiting(name) for name in names}
         return cls(queues, waiting, waiting.get(DAMAGED, 0))
 
     def fork(self, queues: Queues) -> Unrunnable:
-        """Return a copy to change, in a fork of the queues. This one stays as it is."""
         other = Unrunnable(queues, self.waiting.copy(), self._untried)
         other.released_ever = self.released_ever
         return other
@@ -60,7 +50,6 @@ class Unrunnable:
         return f"<Unrunnable {self.waiting} untried={self._untried}>"
 
     def put(self, urls: Iterable[QueuedUrl], callbacks: Callbacks) -> None:
-        """Let URLs wait for what they need."""
         for url in urls:
             try:
                 method = callbacks.first_missing(look_at_body(url.body).methods) or DAMAGED
@@ -72,7 +61,6 @@ class Unrunnable:
             self.waiting[method] = self.waiting.get(method, 0) + 1
 
     def releasable(self, callbacks: Callbacks) -> dict[str, int]:
-        """Return how many URLs may be tried now, by method."""
         found = {method: count for method, count in self.waiting.items() if method != DAMAGED and callbacks.has(method)}
         return {method: count for method, count in {**found, DAMAGED: self._untried}.items() if count}
 
@@ -98,10 +86,8 @@ class Unrunnable:
 
 
 def queue_of(method: str) -> str:
-    """Return the name of the queue of URLs that wait for a method."""
     return PREFIX + method.encode().hex()
 
 
 def method_of(queue: str) -> str:
-    """Return the method that the URLs of such a queue wait for."""
     return bytes.fromhex(queue.removeprefix(PREFIX)).decode()

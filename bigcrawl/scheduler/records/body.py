@@ -1,8 +1,7 @@
 """Reads single fields of a `QueuedUrl.body` without decoding its objects.
 
-A body is msgpack [url, depth, payload]. `bigcrawl.scheduler.adapter.request_codec` writes these fields, and decodes
-them. In a crawl that visits pages again there may be two more: what is known of the page (packed by
-`bigcrawl.revisiting.visit`), or empty; and in the next try of a URL the body that it had before any try.
+A body is msgpack [url, depth, payload], see `adapter.request_codec`. With revisits two fields may follow: a feature's
+data about the page, and in the next try of a URL the body before any try.
 """
 
 from __future__ import annotations
@@ -17,15 +16,13 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
 _PLAIN_FIELDS = 3
-_LIST_OF_3, _LIST_OF_4, _LIST_OF_5 = b"\x93", b"\x94", b"\x95"  # how msgpack begins lists of so many
+_LIST_OF_3, _LIST_OF_4, _LIST_OF_5 = b"\x93", b"\x94", b"\x95"
 _PAYLOADS = frozenset((dict, int, type(None)))
 _pack = msgpack.Packer().pack
-_new_tuple = tuple.__new__  # the named tuples' own constructors are Python
+_new_tuple = tuple.__new__  # the named tuples' constructors are slower Python code
 
 
 class BodySummary(NamedTuple):
-    """The fields of a body that can be read without decoding objects."""
-
     url: str
     is_canonical: bool
     has_errback: bool
@@ -33,11 +30,7 @@ class BodySummary(NamedTuple):
 
 
 def look_at_body(body: bytes) -> BodySummary:
-    """Return the URL of a body, two facts about its request, and the names of its callback and errback.
-
-    Raises:
-        ValueError: the body is damaged.
-    """
+    """Return the URL of a body, and the names of its callback and errback; a ValueError means damage."""
     url, _, payload, _ = _fields(body)
     if payload is None or isinstance(payload, int):
         return _new_tuple(BodySummary, (url, True, False, ()))
@@ -46,11 +39,7 @@ def look_at_body(body: bytes) -> BodySummary:
 
 
 def look_at_address(body: bytes) -> tuple[str, int]:
-    """Return the canonical URL and the depth of a body; a URL without a canonical form is returned unchanged.
-
-    Raises:
-        ValueError: the body is damaged.
-    """
+    """Return the canonical URL, or the given one if there is none, and the depth."""
     url, depth, payload, _ = _fields(body)
     if payload is None or isinstance(payload, int):
         return url, depth
@@ -61,7 +50,7 @@ def look_at_address(body: bytes) -> tuple[str, int]:
 
 
 def address_or_none(body: bytes) -> tuple[str, int]:
-    """Like `look_at_address`, but of a damaged body: no URL, and depth 0. Its URL is set aside when it is taken."""
+    """Like `look_at_address`; ("", 0) for a damaged body, whose URL is withheld when it is taken."""
     try:
         return look_at_address(body)
     except ValueError:
@@ -69,11 +58,7 @@ def address_or_none(body: bytes) -> tuple[str, int]:
 
 
 def look_at_link(body: bytes) -> tuple[str, int, int]:
-    """Return the URL of a body, its depth, and the priority that the spider gave, whatever a queue made of it.
-
-    Raises:
-        ValueError: the body is damaged.
-    """
+    """Return the URL, the depth and the spider's priority, which a queue may have changed."""
     url, depth, payload, _ = _fields(body)
     if isinstance(payload, dict):
         payload = payload.get("priority")
@@ -81,8 +66,6 @@ def look_at_link(body: bytes) -> tuple[str, int, int]:
 
 
 class RequestSummary(NamedTuple):
-    """The fields of a body by which Scrapy tells requests apart."""
-
     url: str
     method: str
     body: bytes
@@ -90,11 +73,6 @@ class RequestSummary(NamedTuple):
 
 
 def look_at_request(body: bytes) -> RequestSummary:
-    """Return these fields of a body.
-
-    Raises:
-        ValueError: the body is damaged.
-    """
     url, _, payload, _ = _fields(body)
     fields = payload if isinstance(payload, dict) else {}
     data = fields.get("body") or b""
@@ -102,88 +80,72 @@ def look_at_request(body: bytes) -> RequestSummary:
 
 
 def is_seed(body: bytes) -> bool:
-    """Whether a body belongs to a start request, and not to a redirect of one.
-
-    Raises:
-        ValueError: the body is damaged.
-    """
+    """Whether a body belongs to a start request rather than to a redirect of one."""
     _, depth, payload, _ = _fields(body)
     meta = payload.get("meta") if isinstance(payload, dict) else None
     return depth == 0 and not (meta and meta.get("redirect_times"))
 
 
 def look_at_origin(body: bytes) -> tuple[int, str | None]:
-    """Return the depth of a body, and its request's Referer header if it has one.
-
-    Raises:
-        ValueError: the body is damaged.
-    """
-    _, depth, payload, _ = _fields(body)
+    """Return the depth of a body, and the page it was found on, or its request's Referer header; None without both."""
+    _, depth, payload, _ = _unpacked(body)
+    if isinstance(payload, list):
+        return depth, payload[1]
     headers = payload.get("headers", {}) if isinstance(payload, dict) else {}
     referrer = next((values[0] for name, values in headers.items() if name in {b"Referer", "Referer"}), None)
     return depth, referrer.decode("latin-1") if isinstance(referrer, bytes) else referrer
 
 
 def look_at_meta(body: bytes, keys: Iterable[str]) -> dict[str, bytes]:
-    """Return what the meta of a body has under these keys, each value packed as it is there.
-
-    Raises:
-        ValueError: the body is damaged.
-    """
+    """Return the values of these keys in the meta, each still packed."""
     _, _, payload, _ = _fields(body)
     meta = payload.get("meta") if isinstance(payload, dict) else None
     return {key: msgpack.packb(meta[key]) for key in keys if key in meta} if isinstance(meta, dict) else {}
 
 
-def visit_in(body: bytes) -> bytes:
-    """Return what a body says of an earlier visit; empty if its page was not visited yet.
+def look_at_header(body: bytes, name: bytes) -> list[bytes]:
+    _, _, payload, _ = _fields(body)
+    headers = payload.get("headers") if isinstance(payload, dict) else None
+    values = headers.get(name) if isinstance(headers, dict) else None
+    return [value for value in values if isinstance(value, bytes)] if isinstance(values, list) else []
 
-    Raises:
-        ValueError: the body is damaged.
-    """
+
+def known_in(body: bytes) -> bytes:
+    """Return the data about the page from its last visit; empty before the first one."""
     *_, rest = _fields(body)
     return rest[0] if rest else b""
 
 
 def as_next_try(body: bytes, before: bytes) -> bytes:
-    """Return the body of a URL's next try, which remembers what the body before says of visits, and the first body.
-
-    Raises:
-        ValueError: one of them is damaged.
-    """
     *_, rest = _fields(before)
-    visit, first = (*rest, b"", b"")[:2]
-    return b"".join((_LIST_OF_5, _plain_part(body), _pack(visit), _pack(first or _LIST_OF_3 + _plain_part(before))))
+    known, first = (*rest, b"", b"")[:2]
+    return b"".join((_LIST_OF_5, _plain_part(body), _pack(known), _pack(first or _LIST_OF_3 + _plain_part(before))))
 
 
-def for_revisit(body: bytes, visit: bytes) -> bytes:
-    """Return the body of a URL's next visit: as it was before any tries, with what is known of its page now.
-
-    Raises:
-        ValueError: the body is damaged.
-    """
+def with_known(body: bytes, known: bytes) -> bytes:
+    """Return the body of a URL's next visit: the body before any try, with new data about the page."""
     *_, rest = _fields(body)
     first = rest[1] if len(rest) > 1 else body
-    return b"".join((_LIST_OF_4, _plain_part(first), _pack(visit)))
+    return b"".join((_LIST_OF_4, _plain_part(first), _pack(known)))
 
 
 def _fields(body: bytes) -> tuple[str, int, dict[str, Any] | int | None, list[bytes]]:
-    """Return url, depth, payload, and the fields beyond them.
+    url, depth, payload, rest = _unpacked(body)
+    return url, depth, payload[0] if isinstance(payload, list) else payload, rest
 
-    Raises:
-        ValueError: the body is damaged.
-    """
+
+def _unpacked(body: bytes) -> tuple[str, int, dict[str, Any] | list[Any] | int | None, list[bytes]]:
     try:
         url, depth, payload, *rest = msgpack.unpackb(body, raw=False, strict_map_key=False)
     except TypeError as error:
         raise ValueError(f"a body is no list of fields: {error}") from error
-    if type(url) is not str or type(depth) is not int or type(payload) not in _PAYLOADS:
+    is_found = type(payload) is list and [*map(type, payload)] == [int, str]
+    if type(url) is not str or type(depth) is not int or not (type(payload) in _PAYLOADS or is_found):
         raise ValueError("a body has a URL, a depth or a payload of a wrong type")
     return url, depth, payload, rest
 
 
 def _plain_part(body: bytes) -> bytes:
-    """The bytes of a body's first three fields."""
     unpacker = msgpack.Unpacker(raw=False, strict_map_key=False, max_buffer_size=max(len(body), 1))
     unpacker.feed(body)
     unpacker.read_array_header()

@@ -1,7 +1,4 @@
-"""Dead letters as Redis stores them: URLs that were given up because they kill or hang the node that fetches them.
-
-The partition's hash `dead` maps the URL's key to msgpack [version, host, priority, flags, body, deaths, ms since 1970].
-"""
+"""Dead letters: URLs that were given up because they kill or hang the node that fetches them."""
 
 from __future__ import annotations
 
@@ -20,22 +17,10 @@ _VERSION = 1
 
 
 class LetterFormatError(BigcrawlError):
-    """The bytes are not a dead letter, or have a later version."""
+    pass
 
 
 class DeadLetter(NamedTuple):
-    """One dead letter.
-
-    Attributes:
-        key: the URL's key.
-        host: the URL's host.
-        priority: the priority that the URL was queued with.
-        flags: the flags that it was queued with.
-        body: the request, see `bigcrawl.scheduler.adapter.request_codec`.
-        deaths: how many nodes died while it was in process.
-        died_ms: when it was given up, ms since 1970 on the crawl's clock.
-    """
-
     key: int
     host: str
     priority: int
@@ -46,33 +31,24 @@ class DeadLetter(NamedTuple):
 
     @classmethod
     def of(cls, held: HeldUrl, deaths: int, now_ms: int) -> Self:
-        """Return the dead letter of a held URL."""
         fields = held.fields
         return cls(fields.key, held.host, fields.priority, fields.flags, fields.body, deaths, now_ms)
 
     @property
     def url(self) -> str:
-        """The URL as it is fetched."""
         return look_at_body(self.body).url
 
     @property
     def queued(self) -> QueuedUrl:
-        """The URL to queue again; its flags skip the seen check."""
         return QueuedUrl(self.key, self.host, self.priority, self.flags | UNCHECKED, self.body)
 
 
 def pack_letter(letter: DeadLetter) -> bytes:
-    """Return a dead letter as Redis stores it under its key."""
     packed: bytes = msgpack.packb([_VERSION, *letter[1:]])
     return packed
 
 
 def unpack_letter(key: int, data: bytes) -> DeadLetter:
-    """Return the dead letter of a key.
-
-    Raises:
-        LetterFormatError: the bytes are damaged or have a later version.
-    """
     try:
         version, *fields = msgpack.unpackb(data, raw=False)
         if version != _VERSION:

@@ -1,10 +1,6 @@
-r"""What a node holds: URLs taken and not yet acknowledged (steps 9 to 14).
+"""A node's held URLs: taken and not yet acknowledged (steps 9 to 14).
 
-    taken --> waiting (robots, address, gate, due time) --> buffered --> started --> ended --> gone
-                  \______________ returned to its host's queue ______________/
-
-A `returned` URL goes back to its place in the queue. An ended URL is acknowledged once the links offered before its
-end are in Redis and its page is on disk.
+An ended URL is acknowledged once the links offered before its end are in Redis and its page is on disk.
 """
 
 from __future__ import annotations
@@ -15,7 +11,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from bigcrawl.redisdb.running_time import FORGETTABLE_MS
 from bigcrawl.scheduler.records.held import Stage
-from bigcrawl.scheduler.records.revisits import encode_revisits
+from bigcrawl.scheduler.records.passage import ANY_TIME
+from bigcrawl.scheduler.records.timed_url import encode_timed
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -25,13 +22,11 @@ if TYPE_CHECKING:
     from bigcrawl.scheduler.records.page_storage import PageStorage
 
 
-# Confirmed ends may wait behind an unconfirmed one. Above this number, they are removed in bulk.
+# Confirmed ends may wait behind an unconfirmed one; more than this many are removed in bulk.
 CONFIRMED_MAX = 512
 
 
 class _Confirmed(NamedTuple):
-    """A URL whose end Redis has confirmed: when, on the monotonic clock and by the running time of Redis."""
-
     held: HeldUrl
     now_ms: int
     running_ms: int
@@ -39,12 +34,12 @@ class _Confirmed(NamedTuple):
 
 @dataclass(slots=True)
 class HeldUrls:
-    """The table of held URLs, by (partition, seq)."""
+    """The held URLs, by (partition, seq). Pages must be safe in the storage, if there is one, before a URL ends."""
 
-    _storage: PageStorage | None = None
+    storage: PageStorage | None = None
     _held: dict[tuple[int, int], HeldUrl] = field(default_factory=dict)
     _ended: deque[HeldUrl] = field(default_factory=deque)
-    _confirmed: int = 0  # how many of `_ended` Redis has confirmed
+    _confirmed: int = 0
     _lately: deque[_Confirmed] = field(default_factory=deque)
     _tell_left: Callable[[HeldUrl, int | None], None] | None = None
 
@@ -54,33 +49,26 @@ class HeldUrls:
     def __iter__(self) -> Iterator[HeldUrl]:
         return iter(list(self._held.values()))
 
-    def store_pages_in(self, storage: PageStorage | None) -> None:
-        """Acknowledge URLs once their pages are safe in this storage; None if pages are not stored."""
-        self._storage = storage
-
     def tell_left_hosts_to(self, tell: Callable[[HeldUrl, int | None], None]) -> None:
-        """Have `tell` called when a URL ends or leaves otherwise and its host's gate is shared with other crawls.
+        """Call `tell` when a URL leaves and its host's gate is shared with other crawls.
 
-        The second argument is the host's rest in ms. None means that the fetch may continue and its end will not be
-        known.
+        The second argument is the host's rest in ms, or None if the fetch may continue.
         """
         self._tell_left = tell
 
     @property
     def unacknowledged(self) -> int:
-        """Ended URLs whose links or page are not safe yet, or whose end Redis has not confirmed."""
+        """Ended URLs whose links, page or confirmation by Redis is outstanding."""
         return len(self._ended) - self._confirmed
 
     def has_safe(self, count: int) -> bool:
-        """Whether about `count` ended URLs have safe pages and can be acknowledged."""
         if self.unacknowledged < count:
             return False
-        return self._storage is None or self._ended[count - 1].pages_at_end <= self._storage.safe_pages
+        return self.storage is None or self._ended[count - 1].pages_at_end <= self.storage.safe_pages
 
     def hurry_pages(self, count: int) -> None:
-        """If so many ended URLs wait for their pages, have these made safe now."""
-        if self._storage is not None and self.unacknowledged >= count and not self.has_safe(count):
-            self._storage.hurry()
+        if self.storage is not None and self.unacknowledged >= count and not self.has_safe(count):
+            self.storage.hurry()
 
     def add(self, held: HeldUrl) -> None:
         self._held[held.partition, held.seq] = held
@@ -89,7 +77,6 @@ class HeldUrls:
         return [held for held in self._held.values() if held.partition == partition]
 
     def by_partitions(self, partitions: Iterable[int]) -> dict[int, list[HeldUrl]]:
-        """Return the held URLs of several partitions, in one pass over the table."""
         found: dict[int, list[HeldUrl]] = {partition: [] for partition in partitions}
         for held in self._held.values():
             if held.partition in found:
@@ -97,44 +84,37 @@ class HeldUrls:
         return found
 
     def end(self, held: HeldUrl, end: Ended, offered: int) -> None:
-        """Record the end of a URL. `offered` is the outbox's count of offered URLs at that moment."""
         # By identity: the partition may have been lost and won again, and the URL taken a second time.
         if held.stage is not Stage.ENDED and self._held.get((held.partition, held.seq)) is held:
             if held.passage.of_host.granted_ms:
                 self._leave_host(held, end.delay_ms)
-            held.note_end(end, offered=offered, pages=self._storage.pages if self._storage else 0)
+            held.note_end(end, offered=offered, pages=self.storage.pages if self.storage else 0)
             self._ended.append(held)
 
     def acknowledgeable(self, flushed: int) -> list[HeldUrl]:
-        """Return the ended URLs whose links and pages are safe, oldest first. They stay until `forget`.
-
-        A page that has become safe since the last call of `safe_with_content` waits: its content was not told yet.
-        """
+        """Return the ended URLs whose links and pages are safe and whose rows are sent, oldest first."""
         ready = []
-        safe_pages = self._storage.safe_pages if self._storage else 0
+        safe_pages = self.storage.safe_pages if self.storage else 0
         for held in self._ended:
-            if held.offered_at_end > flushed or held.pages_at_end > safe_pages or held.owes_content:
+            if held.offered_at_end > flushed or held.pages_at_end > safe_pages or held.owes_rows:
                 break
             if not held.is_end_confirmed:
                 ready.append(held)
         return ready
 
-    def safe_with_content(self) -> list[HeldUrl]:
-        """Return ended URLs whose pages are safe and whose contents were not told yet, oldest first.
-
-        Those that are tried again have none to tell.
-        """
-        safe_pages = self._storage.safe_pages if self._storage else 0
+    def safe_with_rows(self) -> list[HeldUrl]:
+        """Return ended URLs whose pages are safe and whose rows are still to be sent, oldest first."""
+        safe_pages = self.storage.safe_pages if self.storage else 0
         found = []
         for held in self._ended:
             if held.pages_at_end > safe_pages:
                 break
-            if held.owes_content:
+            if held.owes_rows:
                 found.append(held)
         return found
 
     def forget(self, ends: list[HeldUrl], now_ms: int, running_ms: int) -> None:
-        """Remove URLs whose end Redis has confirmed. How they ended is kept until `forget_safe`."""
+        """Remove URLs whose end Redis has confirmed; keep their ends until `forget_safe`."""
         for held in ends:
             key = (held.partition, held.seq)
             if self._held.get(key) is held:
@@ -150,12 +130,11 @@ class HeldUrls:
             self._confirmed = 0
 
     def forget_safe(self, running_ms: int) -> None:
-        """Forget how URLs ended whose end Redis cannot forget any more, by its running time."""
+        """Forget the ends that Redis can no longer lose, by its running time."""
         while self._lately and self._lately[0].running_ms < running_ms - FORGETTABLE_MS:
             self._lately.popleft()
 
     def drop(self, held: HeldUrl) -> bool:
-        """Remove a URL that leaves without an end. False if it is no longer held."""
         key = (held.partition, held.seq)
         if self._held.get(key) is not held:
             return False
@@ -167,30 +146,27 @@ class HeldUrls:
     def _leave_host(self, held: HeldUrl, rest_ms: int | None) -> None:
         if self._tell_left is not None:
             self._tell_left(held, rest_ms)
-        held.leave_host()
+        held.hold_host(ANY_TIME)
 
     def drop_partition(self, partition: int) -> list[HeldUrl]:
-        """Remove and return all URLs of a partition that another node owns now. For this node they have ended."""
         dropped = self.by_partition(partition)
         for held in dropped:
             if held.stage is not Stage.ENDED and held.passage.of_host.granted_ms:
                 self._leave_host(held, None)
-            held.abandon()
+            held.go_to(Stage.ENDED)
             del self._held[partition, held.seq]
         self._ended = deque(held for held in self._ended if held.partition != partition and not held.is_end_confirmed)
         self._confirmed = 0
         return dropped
 
     def lately_of(self, partition: int) -> list[HeldUrl]:
-        """Return the partition's URLs whose end Redis may forget, once for each end, whatever it was."""
         return [held for held in self.lately() if held.partition == partition]
 
     def lately(self) -> list[HeldUrl]:
-        """Return URLs whose end Redis has confirmed, and may forget."""
         return [held for held, _, _ in self._lately]
 
     def rests(self, partition: int, now_ms: int) -> dict[str, int]:
-        """Return hosts that a rewound Redis may no longer hold back, and for how many more ms each must rest."""
+        """Return hosts whose rest a rewound Redis may have lost, and the ms that are left of it."""
         left: dict[str, int] = {}
         for held, confirmed_ms, _ in self._lately:
             until_ms = confirmed_ms + (held.end.delay_ms if held.end else 0)
@@ -199,7 +175,6 @@ class HeldUrls:
         return left
 
 
-def revisits_of(ended: Iterable[HeldUrl]) -> bytes:
-    """Return the next visits of ended URLs as the inbox takes them; empty if there are none."""
-    found = [held.revisit for held in ended if held.revisit is not None and held.end and not held.end.member]
-    return encode_revisits(found) if found else b""
+def timed_of(ended: Iterable[HeldUrl]) -> bytes:
+    found = [held.again for held in ended if held.again is not None and held.end and not held.end.member]
+    return encode_timed(found) if found else b""

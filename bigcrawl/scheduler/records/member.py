@@ -12,14 +12,12 @@ import msgpack
 if TYPE_CHECKING:
     from bigcrawl.scheduler.records.queued_url import QueuedUrl
 
-_new_tuple = tuple.__new__  # the named tuple's own constructor is Python
+_new_tuple = tuple.__new__  # the constructor is slower Python code
 _ORDER_BITS = 33  # of a sequence number inside an order: 8.6e9 URLs a partition before equal priorities mix
 PRIORITY_MAX = (1 << 19) - 1  # order = -priority * 2^33 + seq stays exact in a double's 53 bits
 
 
 class Member(NamedTuple):
-    """The fields of an admitted URL, as unpacked from Redis."""
-
     seq: int
     key: int
     priority: int
@@ -29,12 +27,10 @@ class Member(NamedTuple):
 
 
 def pack_member(seq: int, url: QueuedUrl, attempts: int = 0) -> bytes:
-    """Return the bytes that Redis stores for an admitted URL."""
     return _packed_member(seq, url.key, url.priority, url.flags, attempts, url.body)
 
 
 def moved_member(fields: Member, priority: int) -> bytes:
-    """Return the bytes of an admitted URL with its new priority."""
     return _packed_member(*fields._replace(priority=priority))
 
 
@@ -44,11 +40,6 @@ def _packed_member(seq: int, *fields: object) -> bytes:
 
 
 def unpack_member(data: bytes) -> Member:
-    """Return the fields of a member.
-
-    Raises:
-        ValueError: it is damaged.
-    """
     seq, _, rest = data.partition(b":")
     key, priority, flags, attempts, body = msgpack.unpackb(rest, raw=False)
     if not (type(key) is type(priority) is type(flags) is type(attempts) is int and type(body) is bytes):
@@ -57,7 +48,6 @@ def unpack_member(data: bytes) -> Member:
 
 
 def seq_of(data: bytes) -> int:
-    """Return the sequence number of a member. This works for a damaged member too."""
     return int(data.partition(b":")[0])
 
 
@@ -72,5 +62,4 @@ def priority_after_failure(priority: int) -> int:
 
 
 def clamped(priority: int) -> int:
-    """Return a priority between -`PRIORITY_MAX` and `PRIORITY_MAX`, the nearest to the one given."""
     return max(-PRIORITY_MAX, min(PRIORITY_MAX, priority))

@@ -1,10 +1,8 @@
 """Outcomes: how and when URLs ended, as nodes send them to partitions and as the table `ends` stores them.
 
-On the wire an outcome is a row: u64 key | u16 code | u16 detail, little-endian. An inbox entry holds whole rows; its id
-gives their time. The table maps a URL's key to code, detail and time (`VALUE`). The detail of a URL that robots.txt
-forbids identifies the rule (`rule_hash`), and that of an answered URL the filter that dropped its page, if one did
-(`bigcrawl.scheduler.rules.page_rules`). Three codes mark rows that are not outcomes: `FETCHED`, `SAME_CONTENT` and
-`WILDCARD` say something about an account or a PLD.
+On the wire an outcome is a row: u64 key | u16 code | u16 detail; the id of the inbox entry gives the time. The detail
+identifies the line of robots.txt or the filter that ended the URL. Codes from `MARKS_FROM` are no outcomes but marks,
+by which features describe an account or a PLD.
 """
 
 from __future__ import annotations
@@ -27,16 +25,16 @@ if TYPE_CHECKING:
     from bigcrawl.drum.format import KeyArray
 
 
-OWN_ERROR = "error:other"  # the outcome of a fetch that failed by an error which says nothing of the host
-ABORTED = "aborted"  # the outcome of a fetch that was given up because the node stops
+OWN_ERROR = "error:other"  # the fetch failed by an error that says nothing about the host
+ABORTED = "aborted"  # the fetch was given up because the node stops
 
 
 VALUE: Final = np.dtype([("code", "<u2"), ("detail", "<u2"), ("time_s", "<u4")])
-"""The value of a URL in the table `ends`; time_s is seconds since 1970 and lasts until 2106."""
+"""The value of a URL in the table `ends`; time_s is seconds since 1970, until 2106."""
 
 OTHER: Final = "other"
 AGAIN: Final = "queued-again"
-"""Not an end: the operator asked for the URL to be fetched once more."""
+"""Not an end: the operator queued the URL again."""
 
 CODES: Final[dict[str, int]] = {
     OTHER: 1000,
@@ -63,19 +61,9 @@ CODES: Final[dict[str, int]] = {
     "dropped:size": 1210,
     "dropped:lost-from-memory": 1211,
 }
-"""Code of each counter that is not an HTTP status. A status from 100 to 999 is its own code."""
+"""The code of each counter that is not an HTTP status; a status is its own code."""
 
-FETCHED: Final = 1900
-"""Takes the place of a code: the row is not an outcome. Its key is an account; its detail is the KiB of bodies that
-count towards the account's bytes, see `bigcrawl.scheduler.budgets.allowances`."""
-
-SAME_CONTENT: Final = 1901
-"""Takes the place of a code: the row is not an outcome. Its key is a PLD; its detail is how many pages of a window had
-the same content as another, 0 for few; see `bigcrawl.scheduler.budgets.same_content`."""
-
-WILDCARD: Final = 1902
-"""Takes the place of a code: the row is not an outcome. Its key is a PLD; its detail is 1 if DNS answers for every name
-below it, 0 if no longer; see `bigcrawl.scheduler.budgets.wildcard_dns`."""
+MARKS_FROM: Final = 1900
 
 _STATUSES = range(100, 1000)
 _CODE_OF = {**{f"status:{status}": status for status in _STATUSES}, **CODES}
@@ -86,70 +74,34 @@ _ROWS = np.dtype([("key", "<u8"), ("code", "<u2"), ("detail", "<u2")])
 
 
 class OutcomesFormatError(BigcrawlError):
-    """The bytes are not whole rows of outcomes, or not whole keys."""
+    pass
 
 
 class Outcome(NamedTuple):
-    """One outcome, as unpacked.
-
-    Attributes:
-        name: the counter; `code-<n>` for a code of a later version.
-        detail: see the top of this module.
-        time_s: seconds since 1970, by the clock of Redis.
-    """
-
     name: str
     detail: int
     time_s: int
 
 
 def pack_outcome(key: int, counter: str, detail: int = 0) -> bytes:
-    """Return one outcome as a row of bytes for the inbox. Cost: 0.3 us."""
     return _ROW.pack(key, _CODE_OF.get(counter, _OTHER), detail)
 
 
-def pack_fetched(account: int, fetched_bytes: int) -> bytes:
-    """Return rows that add fetched bytes to an account, in KiB rounded up."""
-    rows, rest = [], -(-fetched_bytes // 1024)
-    while rest > 0:
-        rows.append(_ROW.pack(account, FETCHED, min(rest, 0xFFFF)))
-        rest -= 0xFFFF
-    return b"".join(rows)
-
-
-def pack_same_content(pld: int, same: int) -> bytes:
-    """Return the row that says how many pages in a window of a PLD had the same content as another."""
-    return _ROW.pack(pld, SAME_CONTENT, same)
-
-
-def pack_wildcard(pld: int, *, found: bool) -> bytes:
-    """Return the row that says whether DNS answers for every name below a PLD."""
-    return _ROW.pack(pld, WILDCARD, found)
+def pack_mark(key: int, code: int, detail: int) -> bytes:
+    return _ROW.pack(key, code, detail)
 
 
 def pack_outcomes(ends: Iterable[tuple[int, str, int]]) -> bytes:
-    """Return outcomes, each (key, counter, detail), as rows of bytes for the inbox."""
     return b"".join([pack_outcome(*end) for end in ends])
 
 
 def check_outcomes(data: bytes) -> None:
-    """Check that the bytes are whole rows.
-
-    Raises:
-        OutcomesFormatError: they are not.
-    """
     if len(data) % _ROW.size:
         raise OutcomesFormatError(f"{len(data)} bytes of outcomes; must be rows of {_ROW.size}")
 
 
 def unpack_outcomes(entries: Sequence[tuple[str, bytes]]) -> tuple[KeyArray, npt.NDArray[Any]]:
-    """Return the keys of outcomes, in order, and for each the value that the table stores (`VALUE`).
-
-    Args:
-        entries: id and whole rows of each inbox entry.
-
-    Cost: 20 us for few; for many, 0.1 us an outcome and 1 us an entry.
-    """
+    """Return the keys of outcomes, in order, and the values to store, from ids and rows of inbox entries."""
     rows = np.frombuffer(b"".join([data for _, data in entries]), dtype=_ROWS)
     values = np.empty(len(rows), dtype=VALUE)
     values["code"], values["detail"] = rows["code"], rows["detail"]
@@ -159,7 +111,6 @@ def unpack_outcomes(entries: Sequence[tuple[str, bytes]]) -> tuple[KeyArray, npt
 
 
 def last_of_each(keys: KeyArray, values: npt.NDArray[Any]) -> tuple[KeyArray, npt.NDArray[Any]]:
-    """Return the distinct keys, ascending, and the last value of each."""
     order = keys.argsort(kind="stable")
     keys = keys[order]
     is_last = np.ones(len(keys), dtype=np.bool_)
@@ -168,29 +119,21 @@ def last_of_each(keys: KeyArray, values: npt.NDArray[Any]) -> tuple[KeyArray, np
 
 
 def pack_keys(keys: Sequence[int]) -> bytes:
-    """Return keys to forget, as bytes for the inbox."""
     return np.array(keys, dtype=KEY_TYPE).tobytes()
 
 
 def unpack_keys(data: bytes) -> KeyArray:
-    """Return the keys that `pack_keys` packed.
-
-    Raises:
-        OutcomesFormatError: the bytes are not whole keys.
-    """
     if len(data) % KEY_TYPE.itemsize:
         raise OutcomesFormatError(f"{len(data)} bytes of keys; must be {KEY_TYPE.itemsize} each")
     return np.frombuffer(data, dtype=KEY_TYPE)
 
 
 def read_outcome(value: npt.NDArray[Any]) -> Outcome:
-    """Return the outcome in one value of the table."""
     code, detail, time_s = value.item()
     return Outcome(_NAME_OF.get(code, f"code-{code}"), detail, time_s)
 
 
 def rule_hash(rule: str) -> int:
-    """Return the detail of a URL that this robots.txt line forbids: 16 bits, never 0."""
     return zlib.crc32(rule.encode()) % 0xFFFF + 1
 
 

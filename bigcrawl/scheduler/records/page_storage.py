@@ -1,4 +1,4 @@
-"""What the frontier needs from the components that store pages and items: whether they are safe."""
+"""The frontier's requirements on components that store pages and items."""
 
 from __future__ import annotations
 
@@ -6,29 +6,24 @@ from typing import Protocol
 
 
 class PageStorage(Protocol):
-    """Stores the crawl's pages."""
-
     def is_flushed(self) -> bool:
         """Whether it accepts pages. While it does not, nothing is fetched or acknowledged."""
 
     @property
-    def pages(self) -> int:
-        """How many pages, and notes on pages, it has been given."""
+    def pages(self) -> int: ...
 
     @property
     def safe_pages(self) -> int:
-        """How many of them, counted from the first, are safe. A URL that ended before that may be acknowledged."""
+        """How many of `pages`, counted from the first, are safe."""
 
     def hurry(self) -> None:
-        """Make those safe now that wait for others to become safe with them."""
+        """Make pages safe now that wait for others to become safe with them."""
 
 
 class Feeds(Protocol):
-    """Stores the crawl's items."""
-
     @property
     def is_stuck(self) -> bool:
-        """Whether it accepts no more items. While it does not, nothing should be fetched."""
+        """Whether it accepts no more items, so that nothing should be fetched."""
 
     def flush(self) -> bool:
-        """Make all items so far safe, before their pages are acknowledged. If False, the pages must not be yet."""
+        """Make all items so far safe. If this returns False, their pages must not be acknowledged yet."""

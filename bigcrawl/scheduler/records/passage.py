@@ -11,14 +11,10 @@ if TYPE_CHECKING:
 
 
 class Start(NamedTuple):
-    """The time span in which a fetch may start.
+    """The time span in which a fetch may start, on the monotonic clock.
 
-    Attributes:
-        at_ms: earliest start, on the monotonic clock.
-        until_ms: latest start.
-        granted_ms: the granted moment on the crawls' clock; 0 if no gate was asked.
-        misses: how many earlier starts of this fetch were missed. Each doubles the slack, so that a node that is
-            always late still makes progress.
+    `granted_ms` is on the crawls' clock; 0 if no gate was asked. Each missed start doubles the slack, so that a slow
+    node still makes progress.
     """
 
     at_ms: int
@@ -31,7 +27,6 @@ MISSED: Final = -1
 """Returned instead of a waiting time: the start was missed."""
 
 ANY_TIME: Final = Start(0, 1 << 62)
-"""The start of a fetch that has no gate."""
 
 
 class Passage(NamedTuple):
@@ -43,23 +38,19 @@ class Passage(NamedTuple):
 
     @property
     def at_ms(self) -> int:
-        """Earliest start."""
         return max(self.of_spaces.at_ms, self.of_server.at_ms)
 
     @property
     def until_ms(self) -> int:
-        """Latest start."""
         return min(self.of_spaces.until_ms, self.of_server.until_ms, self.of_host.until_ms)
 
     @property
     def misses(self) -> int:
-        """How many earlier starts of this fetch were missed."""
         return max(self.of_spaces.misses, self.of_server.misses)
 
 
 UNASKED: Final = Passage()
-"""The passage of a fetch that has not asked any gate."""
 
 
 Space = tuple[str, int]
-"""Its name, and the gap between starts in it, in ms."""
+"""The name of a space, and its minimum gap between starts in ms."""

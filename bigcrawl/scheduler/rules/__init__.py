@@ -1,1 +1,1 @@
-"""Rules set by hand: budgets, delays and the blacklist. All use the same syntax for names of hosts and domains."""
+"""Rules set by hand: scope, filters, budgets, delays and the blacklist. No I/O."""

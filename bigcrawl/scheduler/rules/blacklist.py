@@ -1,17 +1,11 @@
-"""The blacklist, set by hand: where the crawl must not go; its syntax, and what each entry covers (steps 5, 7, 10).
+"""The blacklist: where the crawl must not go (steps 5, 7, 10).
 
-    www.example.com   that host                         203.0.113.7       that address
-    example.com       all hosts of the PLD              203.0.113.0/24    a range of addresses, 2001:db8::/32 too
-    *.example.com     all hosts below that name         re:<pattern>      URLs whose canonical form matches it
+A covered URL stays on disk until its entry is removed. The frontier does not store which hosts lie in a range of
+addresses; instead, a URL withheld for its address carries a *mark* that identifies all ranges and opened private
+addresses in force, and is tried again once they differ.
 
-A covered URL is neither fetched nor lost: it stays on disk, withheld, until its entry is removed. Hosts, PLDs and
-patterns are checked before anything is sent to them. Addresses are checked once the name is resolved. The frontier does
-not store which names lie in a range. Instead, a URL set aside for its address carries a mark of all ranges in force at
-that time, and is tried again once the ranges differ. This also holds for a seed at an address that the settings close:
-the addresses they open are part of the mark.
-
-Entries come from the settings and from one Redis hash, which can change while the crawl runs and wins. The hash maps
-an entry to 1, or to 0 to remove one of the settings' entries. Source: PolyBot §4.4.
+Entries come from the settings and from a Redis hash, which may change during the crawl. The hash maps an entry to 1, or
+to 0 to remove an entry of the settings. Source: PolyBot §4.4.
 """
 
 from __future__ import annotations
@@ -24,7 +18,6 @@ from typing import TYPE_CHECKING, Final
 from bigcrawl.exceptions import ConfigError
 from bigcrawl.scheduler.records.body import address_or_none
 from bigcrawl.scheduler.records.queued_url import RANGES_SHIFT
-from bigcrawl.scheduler.rules.budget_rules import Rule
 from bigcrawl.scheduler.rules.names import URL_PATTERN, parse_name
 from bigcrawl.scheduler.rules.rule_book import RuleBook
 from bigcrawl.url.key import PUBLIC_KEYS
@@ -34,26 +27,19 @@ if TYPE_CHECKING:
     from ipaddress import IPv4Network, IPv6Network
 
     from bigcrawl.scheduler.records.queued_url import QueuedUrl
+    from bigcrawl.scheduler.rules.budget_rules import Rule
 
 ON: Final = b"1"
 OFF: Final = b"0"
 WHERE: Final = "BIGCRAWL_BLACKLIST"
 
-_HELD_BACK: Final = Rule(budget=0)
+_HELD_BACK: Final[Rule] = {"budget": 0}
 _MARK_MAX: Final = (1 << 24) - 1
 ADDRESSES_CACHED: Final = 8_192
 
 
 class Blacklist:
-    """The entries in force.
-
-    Args:
-        entries: normalised, as `parse_entry` returns them.
-        pld: returns a host's PLD, by the crawl's own public-suffix list.
-        opened: which of the usually closed addresses the settings open; None: all of them.
-
-    Cost: that of a `RuleBook`; 0.1 us for an address that was asked for recently.
-    """
+    """The entries in force; `opened` are the private addresses that the settings open, None for all of them."""
 
     def __init__(self, entries: Iterable[str], pld: Callable[[str], str], opened: str | None = None) -> None:
         self.entries = frozenset(entries)
@@ -78,30 +64,25 @@ class Blacklist:
         return self._is_marked if self.mark else None
 
     def of_host(self, host: str) -> str | None:
-        """Return the entry that covers a whole host, or None."""
-        limit = self._book.for_host(host).budget
+        limit = self._book.for_host(host).get("budget")
         return limit.rule if limit else None
 
     def of_url(self, host: str, body: bytes) -> str | None:
-        """Return the entry that covers a queued URL, or None. Addresses are not checked here."""
         entry = self.of_host(host)
         if entry is not None or not self._book.needs_urls:
             return entry
         return self.of_canonical(host, address_or_none(body)[0])
 
     def of_canonical(self, host: str, url: str) -> str | None:
-        """Return the entry that covers a canonical URL, or None. Addresses are not checked here."""
-        limit = self._book.for_url(host, url).budget
+        limit = self._book.for_url(host, url).get("budget")
         return limit.rule if limit else None
 
     def withholds(self, url: QueuedUrl) -> bool:
-        """Whether a URL in the partition's queues stays on disk."""
         if self.mark and self._is_marked(url):
             return True
         return self.of_url(url.host, url.body) is not None
 
     def marked(self, flags: int, *, by_address: bool) -> int:
-        """Return the flags for a URL that is set aside."""
         return flags & ((1 << RANGES_SHIFT) - 1) | (self.mark << RANGES_SHIFT if by_address else 0)
 
     def _is_marked(self, url: QueuedUrl) -> bool:
@@ -116,20 +97,10 @@ class Blacklist:
 
 
 def parse_entries(written: Iterable[str], where: str = WHERE) -> frozenset[str]:
-    """Return the entries, normalised.
-
-    Raises:
-        ConfigError: an entry is invalid. The message names it and shows valid forms.
-    """
     return frozenset(parse_entry(entry, where) for entry in written)
 
 
 def parse_entry(written: str, where: str = WHERE) -> str:
-    """Return an entry in the form in which it is compared and stored.
-
-    Raises:
-        ConfigError: the entry is neither a name, nor a pattern, nor a range of addresses.
-    """
     written = written.strip()
     if not written.startswith(URL_PATTERN):
         try:
@@ -144,12 +115,11 @@ def parse_entry(written: str, where: str = WHERE) -> str:
 
 
 def is_range(entry: str) -> bool:
-    """Whether a normalised entry is an address range."""
     return "/" in entry and not entry.startswith(URL_PATTERN)
 
 
 def in_force(settings: Iterable[str], live: Mapping[bytes, bytes]) -> tuple[frozenset[str], list[str]]:
-    """Return the entries in force, and one message for each entry in Redis that is invalid and therefore ignored."""
+    """Return the entries in force, and a message for each invalid entry in Redis, which is ignored."""
     entries, faults = set(settings), []
     for name, value in live.items():
         try:
@@ -169,7 +139,7 @@ def _range(written: str) -> IPv4Network | IPv6Network:
 
 
 def _mark(entries: Iterable[str], opened: str | None) -> int:
-    """Return 24 bits that identify what is closed; 0 if nothing is."""
+    """Return 24 bits that identify the closed addresses; 0 if there are none."""
     closed = sorted(entries) + ([] if opened is None else [f"all but {opened}"])
     return zlib.crc32(" ".join(closed).encode()) % _MARK_MAX + 1 if closed else 0
 

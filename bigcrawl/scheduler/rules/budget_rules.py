@@ -1,37 +1,20 @@
-"""Limits set by hand for hosts, PLDs and patterns (step 5): their syntax, checks and storage.
+"""Limits set by hand for hosts, PLDs and patterns (step 5, docs/budgets.md).
 
-A rule has a name and up to four limits. URLs beyond a limit are withheld, not dropped, and released when the rule
-changes.
-
-    budget   URLs that pass in a turn; 0 withholds all
-    pages    URLs that pass in total, counted from the first step that knows the rule
-    bytes    bytes of bodies fetched in total; fetches already under way at the limit are still completed
-    depth    hops from a start URL
-
-    name             applies to                                       limits are counted
-    www.example.com  that host                                        for the host
-    example.com      all hosts of the PLD                             for the PLD
-    *.example.com    all hosts below that name, but not the name      for each host
-    *                all hosts                                        for each host
-    re:<pattern>     URLs whose canonical form matches it             for each PLD, separately from its other URLs
-
-Each limit comes from the most specific rule that sets it: host, then PLD, then the longest *., then *, then re:. If
-several re: match, the smallest value wins. The order in which rules are written does not matter. `rule_book` finds
-them.
-
-Rules come from the settings and from one Redis hash (name -> JSON), which can change while the crawl runs. A name in
-the hash replaces the settings' rule of that name; `{}` removes it.
+Rules come from the settings and from a Redis hash (name -> JSON), which may change during the crawl. A name in the hash
+replaces the settings' rule of that name; `{}` removes it.
 """
 
 from __future__ import annotations
 
 import difflib
 import json
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Final
 
 from bigcrawl.exceptions import ConfigError
+from bigcrawl.feature_list import modules_of
 from bigcrawl.json_text import read_json
 from bigcrawl.scheduler.rules.names import EVERY, parse_name
+from bigcrawl.table_rows import COUNT_MAX, LimitRow
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -41,52 +24,24 @@ if TYPE_CHECKING:
 
     BudgetArray = npt.NDArray[np.uint32]
 
-
-_COUNT_MAX = (1 << 63) - 1
+    Rule = dict[str, int]
+    """The limits of one name that are set, as users write them, in the order of `LIMITS`."""
 
 BUDGET_LARGEST = 1_000_000
-"""No budget exceeds this, so that a turn of 1,024 budgets can be counted in 32 bits."""
+"""The largest budget, so that a turn of 1,024 budgets can be counted in 32 bits."""
 
-# Limit as users write it -> its maximum, its unit.
-_LIMITS: Final[dict[str, tuple[int, str]]] = {
-    "budget": (BUDGET_LARGEST, "URLs a turn"),
-    "pages": (_COUNT_MAX, "URLs in all"),
-    "bytes": (_COUNT_MAX, "bytes in all"),
-    "depth": (_COUNT_MAX, "hops"),
+LIMITS: Final = {
+    row.name: row
+    for row in (
+        LimitRow("budget", BUDGET_LARGEST, "URLs a turn", "URLs that pass per turn; 0 withholds all"),
+        *(row for module in modules_of("limits") for row in module.LIMITS),
+        LimitRow("depth", COUNT_MAX, "hops", "hops from a start URL"),
+    )
 }
 
 
-class Rule(NamedTuple):
-    """The limits of one name; None for a limit that is not set."""
-
-    budget: int | None = None
-    pages: int | None = None
-    fetched_bytes: int | None = None
-    depth: int | None = None
-
-    def written(self) -> dict[str, int]:
-        """Return the limits that are set, as users write them."""
-        pairs = zip(_LIMITS, self, strict=True)
-        return {limit: value for limit, value in pairs if value is not None}
-
-    def to_json(self) -> bytes:
-        """Return the rule as Redis stores it."""
-        return json.dumps(self.written()).encode()
-
-
-NO_RULE = Rule()
-
-
 def parse_rules(written: Mapping[str, Mapping[str, object]], where: str = "BIGCRAWL_BUDGET_RULES") -> dict[str, Rule]:
-    """Return the rules by normalised name.
-
-    Args:
-        written: name -> limit -> value; None means no limit.
-        where: the start of each error message.
-
-    Raises:
-        ConfigError: a name, a limit or a value is invalid, or one name occurs in two spellings.
-    """
+    """Return rules by normalised name. `written` maps names to limits and their values; None means no limit."""
     rules: dict[str, Rule] = {}
     for name, limits in written.items():
         normal = parse_rule_name(name, where)
@@ -97,36 +52,29 @@ def parse_rules(written: Mapping[str, Mapping[str, object]], where: str = "BIGCR
 
 
 def parse_rule_name(name: str, where: str = "BIGCRAWL_BUDGET_RULES") -> str:
-    """Return a rule's name in the form in which it is compared and stored; raises as `parse_name`."""
     return name if name == EVERY else parse_name(name, where)
 
 
 def parse_rule(limits: Mapping[str, object], where: str) -> Rule:
-    """Return the rule with these limits.
-
-    Raises:
-        ConfigError: a limit is unknown, or its value is not a whole number within bounds.
-    """
     for limit, value in limits.items():
-        if limit not in _LIMITS:
-            close = difflib.get_close_matches(str(limit), _LIMITS, n=1)
-            hint = f"did you mean {close[0]}?" if close else "must be one of " + ", ".join(_LIMITS)
+        if limit not in LIMITS:
+            close = difflib.get_close_matches(str(limit), LIMITS, n=1)
+            hint = f"did you mean {close[0]}?" if close else "must be one of " + ", ".join(LIMITS)
             raise ConfigError(f"{where} has an unknown limit {limit!r}; {hint}")
-        highest, unit = _LIMITS[limit]
+        highest, unit = LIMITS[limit].highest, LIMITS[limit].unit
         if value is not None and (type(value) is not int or not 0 <= value <= highest):
             raise ConfigError(
                 f"{where}: {limit} is {value!r}; must be a whole number from 0 to {highest:,} {unit}, e.g. 500"
             )
-    return Rule(*(limits.get(limit) for limit in _LIMITS))  # type: ignore[arg-type]
+    return {limit: value for limit in LIMITS if type(value := limits.get(limit)) is int}
+
+
+def rule_json(rule: Rule) -> bytes:
+    return json.dumps(rule).encode()
 
 
 def read_live_rules(fields: Mapping[bytes, bytes]) -> tuple[dict[str, Rule], list[str]]:
-    """Read the rules of the crawl's Redis hash.
-
-    Returns:
-        The valid rules by normalised name, and one message for each invalid rule. Invalid rules are ignored and stop
-        nothing.
-    """
+    """Return the valid rules by normalised name, and a message for each invalid rule, which is ignored."""
     rules: dict[str, Rule] = {}
     faults: list[str] = []
     for field, value in sorted(fields.items()):
@@ -143,5 +91,4 @@ def read_live_rules(fields: Mapping[bytes, bytes]) -> tuple[dict[str, Rule], lis
 
 
 def merge_rules(settings: Mapping[str, Rule], live: Mapping[str, Rule]) -> dict[str, Rule]:
-    """Return the rules in force. Live rules replace the settings' by name; rules without limits are dropped."""
-    return {name: rule for name, rule in {**settings, **live}.items() if rule != NO_RULE}
+    return {name: rule for name, rule in {**settings, **live}.items() if rule}

@@ -1,10 +1,6 @@
-"""Which requests a spider can run: by its methods, and by BIGCRAWL_CALLBACKS (steps 9 and 11).
+"""Which requests the spider can run, by its methods and BIGCRAWL_CALLBACKS (steps 9 and 11).
 
-    parse_old=parse_new    requests that were stored with the first method are given to the second
-    parse_old=             they are dropped, and counted as undecodable
-    ?=                     so are requests that cannot be decoded for another reason
-
-All other requests whose method the spider does not have wait on disk (`queues.unrunnable`).
+Other requests for methods that the spider lacks wait on disk (`queues.unrunnable`).
 """
 
 from __future__ import annotations
@@ -24,14 +20,9 @@ _ROW = "must be the name of a method, =, and a method of the spider or nothing, 
 
 
 class Callbacks:
-    """Asks one spider; without a spider, each method is there."""
+    """The methods of a spider; without a spider, all methods exist."""
 
     def __init__(self, entries: Iterable[str], spider: object | None) -> None:
-        """Check the entries of the setting.
-
-        Raises:
-            ConfigError: one is malformed, or names a method that the spider does not have.
-        """
         self._spider = spider
         self._instead: dict[str, str] = {}
         for entry in entries:
@@ -46,19 +37,17 @@ class Callbacks:
         return f"<Callbacks of {type(self._spider).__name__} instead={self._instead}>"
 
     def has(self, name: str) -> bool:
-        """Whether requests with this method can be run or are dropped, and so need not wait."""
+        """Whether requests with this method need not wait: they can be run, or are dropped."""
         return name in self._instead or (name != DAMAGED and self._is_there(name))
 
     def drops(self, name: str) -> bool:
-        """Whether requests with this method are dropped."""
         return self._instead.get(name) == ""
 
     def instead_of(self, name: str) -> str:
-        """Return the method that is called for this one; as a rule itself."""
         return self._instead.get(name, name)
 
     def first_missing(self, names: Iterable[str]) -> str:
-        """Return the first of some methods that requests wait for; empty if they can be run or dropped."""
+        """Return the first method that a request must wait for; empty if it need not wait."""
         return next((name if is_short(name) else DAMAGED for name in names if not self.has(name)), "")
 
     def _is_there(self, name: str) -> bool:
@@ -66,14 +55,12 @@ class Callbacks:
             return True
         try:
             return callable(getattr(self._spider, name, None))
-        except Exception:  # noqa: BLE001 - a property of the spider may raise anything
+        except Exception:  # noqa: BLE001 - a property of the spider may raise any error
             return False
 
 
 def is_short(name: str) -> bool:
-    """Whether this can be the name of a method, and of a queue."""
     return name.isidentifier() and len(name) <= _NAME_CHARS_MAX
 
 
 ANY_CALLBACKS: Final = Callbacks((), None)
-"""Those of a node without a spider."""

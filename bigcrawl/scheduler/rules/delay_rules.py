@@ -1,13 +1,7 @@
-"""Delays set by hand for hosts and pay-level domains (step 12): their syntax, and which rule applies.
+"""Delays set by hand for hosts and pay-level domains (step 12, docs/settings.md).
 
-    name             delay, s: each host rests            pld_delay, s: between starts across its hosts
-    www.example.com  that host                            -
-    example.com      each host of the PLD                 of the PLD
-    *.example.com    each host below that name            -
-
-A delay comes from the most specific rule that sets one: host, then PLD, then the longest *. It replaces
-`BIGCRAWL_HOST_DELAY`, shorter or longer, whatever the budget. Crawl delays and back-offs still apply. Rules come from
-the settings and from one Redis hash (name -> JSON), which can change while the crawl runs; `{}` there removes a rule.
+Rules come from the settings and from a Redis hash (name -> JSON), which may change during the crawl; `{}` there removes
+a rule.
 """
 
 from __future__ import annotations
@@ -30,17 +24,14 @@ _LIMITS: Final = ("delay", "pld_delay")
 
 
 class DelayRule(NamedTuple):
-    """The delays of one name in ms; None for one that is not set."""
-
     delay_ms: int | None = None
     pld_delay_ms: int | None = None
 
     def written(self) -> dict[str, float]:
-        """Return the delays that are set, in seconds, as users write them."""
+        """Return the delays that are set, in seconds."""
         return {limit: ms / 1000 for limit, ms in zip(_LIMITS, self, strict=True) if ms is not None}
 
     def to_json(self) -> bytes:
-        """Return the rule as Redis stores it."""
         return json.dumps(self.written()).encode()
 
 
@@ -48,8 +39,6 @@ NO_DELAYS: Final = DelayRule()
 
 
 class DelayBook:
-    """The rules in force. `pld` returns a host's PLD. Cost: 0.1 us for a host that was asked for recently."""
-
     def __init__(self, rules: Mapping[str, DelayRule], pld: Callable[[str], str]) -> None:
         self._rules = dict(rules)
         self._pld = pld
@@ -72,33 +61,19 @@ class DelayBook:
 
 
 def parse_delays(written: Mapping[str, Mapping[str, object]], where: str = WHERE) -> dict[str, DelayRule]:
-    """Return the rules by normalised name.
-
-    Raises:
-        ConfigError: a name or a value is invalid. The message shows valid forms.
-    """
     return {
         parse_delay_name(name, where): parse_delay(limits, f"{where}[{name!r}]") for name, limits in written.items()
     }
 
 
 def parse_delay_name(name: str, where: str) -> str:
-    """Return the normalised name of a rule.
-
-    Raises:
-        ConfigError: the name is invalid, or a pattern; delays apply to hosts.
-    """
     if name.startswith(URL_PATTERN):
         raise ConfigError(f"{where} has {name!r}; delays apply to hosts: must be a host, a PLD, or *. and a name")
     return parse_name(name, where)
 
 
 def parse_delay(limits: Mapping[str, object], where: str) -> DelayRule:
-    """Return the rule with these delays, given in seconds.
-
-    Raises:
-        ConfigError: a delay is unknown, or its value is out of bounds.
-    """
+    """Return the rule with these delays, given in seconds."""
     for limit, value in limits.items():
         if limit not in _LIMITS:
             raise ConfigError(f"{where} has an unknown {limit!r}; must be delay or pld_delay")
@@ -110,7 +85,7 @@ def parse_delay(limits: Mapping[str, object], where: str) -> DelayRule:
 def delays_in_force(
     settings: Mapping[str, DelayRule], live: Mapping[bytes, bytes]
 ) -> tuple[dict[str, DelayRule], list[str]]:
-    """Return the rules in force, and one message for each rule in Redis that is invalid and therefore ignored."""
+    """Return the rules in force, and a message for each invalid rule in Redis, which is ignored."""
     rules, faults = dict(settings), []
     for name, value in live.items():
         try:

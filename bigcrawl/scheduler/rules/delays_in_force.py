@@ -1,4 +1,4 @@
-"""The delays in force, in words: one line at the start of a crawl, with the setting that makes each."""
+"""Describes the delays in force in one line of the log, with the setting behind each."""
 
 from __future__ import annotations
 
@@ -11,12 +11,6 @@ if TYPE_CHECKING:
 
 
 def delays_text(config: Config, ruled: int) -> str:
-    """Return the delays that any fetch of this crawl may wait for.
-
-    Args:
-        config: of the crawl.
-        ruled: how many hosts and pay-level domains have delays set by hand.
-    """
     return "delays: " + ("; ".join(_parts(config, ruled)) or "none")
 
 
@@ -24,7 +18,9 @@ def _parts(config: Config, ruled: int) -> Iterator[str]:
     polite, pace = config.politeness, config.pace
     if polite.host_delay_ms:
         rests = "a host rests" if polite.host_connections == 1 else "fetches from one host start at least"
-        how = "after each fetch" if polite.host_connections == 1 else "apart"
+        pages = polite.connection_pages
+        rest = "after each fetch" if pages == 1 else f"after up to {pages} pages (BIGCRAWL_CONNECTION_PAGES)"
+        how = rest if polite.host_connections == 1 else "apart"
         yield _scaled(rests, polite.host_delay_ms, polite.host_delay_min_ms, how, "BIGCRAWL_HOST_DELAY")
     if polite.server_delay_ms:
         starts = "fetches from one IP address start at least"

@@ -1,12 +1,8 @@
-"""Rules of what is asked by HEAD before it is fetched (step 10): which URLs, and what their answers decide.
+"""Which URLs are asked by HEAD before they are fetched (step 10), and which answers drop them.
 
-    media-type   a Content-Type that BIGCRAWL_FILTER_MEDIA_TYPES does not take: the URL ends
-    size         a Content-Length above DOWNLOAD_MAXSIZE, unless larger answers are truncated: likewise
+Only an answer with status 200 drops a URL. After any other result of a HEAD, the URL is fetched in its next turn.
 
-Only an answer with status 200 decides. Whatever else comes of a HEAD, an error or no answer, the URL is fetched in its
-next turn, and a server that does not like HEAD costs a request.
-
-Source: Nexplorer §2.2 (files of some kinds are looked at by HEAD first).
+Source: Nexplorer §2.2 (HEAD before files of some kinds).
 """
 
 from __future__ import annotations
@@ -27,7 +23,7 @@ if TYPE_CHECKING:
 
 SIZE: Final = "size"
 HEADS: Final = ("heads", f"dropped:{MEDIA_TYPE}", f"dropped:{SIZE}")
-"""The crawl's counters that are raised by one for each HEAD."""
+"""The crawl's counters of HEADs and of the URLs that they dropped."""
 
 _OK: Final = 200
 _PATTERNS_MAX: Final = 1_000
@@ -36,13 +32,7 @@ _read_length = re.compile(rb"[0-9]{1,18}").fullmatch
 
 
 class HeadRules:
-    """The rules in force; false if nothing is asked by HEAD.
-
-    Raises:
-        ConfigError: a pattern is invalid. The message shows valid ones.
-
-    Cost: what `Matcher` costs for each URL; nothing without patterns.
-    """
+    """The rules in force; false if no URL is asked by HEAD."""
 
     def __init__(self, config: Config) -> None:
         self._sought = Matcher(_lines(config.filters.head_first)) if config.filters.head_first else None
@@ -56,11 +46,10 @@ class HeadRules:
         return f"<HeadRules {self._sought!r} bytes_max={self._bytes_max}>"
 
     def ask(self, url: str) -> bool:
-        """Whether a canonical URL is asked by HEAD first."""
         return self._sought is not None and not self._sought.is_allowed(url[url.index("/", 8) :])
 
     def against(self, status: int | None, content_type: bytes, content_length: bytes) -> str:
-        """Return the rule that drops a URL, by the answer to its HEAD; empty if none does."""
+        """Return the rule that drops a URL, given the answer to its HEAD; empty if none does."""
         if status != _OK:
             return ""
         told = type_told((content_type,))

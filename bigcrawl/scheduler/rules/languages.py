@@ -1,7 +1,6 @@
-"""Tells the language of a page from the beginning of its text; py3langid (extra `languages`) judges it.
+"""Detects the language of a page from its first text, with py3langid (extra `languages`).
 
-Pages name their language often wrongly or not at all, so the text alone counts. The model knows 139 languages; it is
-read once in a process, in a second of CPU.
+Pages often declare a wrong language or none, so only the text counts. The model takes a second of CPU to load.
 """
 
 from __future__ import annotations
@@ -17,25 +16,19 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
 SAMPLE: Final = 2_000
-"""Characters of text that are judged: 0.5 ms."""
+"""Characters of text that are judged."""
 
 SAMPLE_MIN: Final = 60
-"""A page with fewer letters has no language."""
+"""The fewest letters that are judged."""
 
-MARKUP: Final = 1 << 16  # characters of markup in which the text is looked for
+MARKUP: Final = 1 << 16  # characters of markup that are searched for text
 _ENDS: Final = {
     name: re.compile(f"</{name}", re.IGNORECASE).search for name in ("script", "style", "noscript", "template", "svg")
 }
-"""Where elements end that hold no text."""
+"""Finds the ends of elements without visible text."""
 
 
 class Languages:
-    """The languages that a page may have.
-
-    Raises:
-        ConfigError: py3langid is not installed, or does not know one of the languages.
-    """
-
     def __init__(self, wanted: Iterable[str]) -> None:
         self._wanted = frozenset(language.lower() for language in wanted)
         self._classify, known = _model()
@@ -49,10 +42,7 @@ class Languages:
         return f"<Languages {' '.join(sorted(self._wanted))}>"
 
     def has(self, markup: str) -> bool:
-        """Whether a page is in one of the languages, or has too little text to tell.
-
-        Cost: 0.5 ms; 40 ms for a page made to hurt.
-        """
+        """Whether a page is in one of the languages, or has too little text."""
         text = visible_text(markup)
         letters = sum(map(str.isalpha, text))
         return letters < SAMPLE_MIN or self._classify(text)[0] in self._wanted
@@ -60,7 +50,6 @@ class Languages:
 
 @cache
 def _model() -> tuple[Callable[[str], Any], frozenset[str]]:
-    """Return the function that judges a text, and the codes of all languages that it knows."""
     if find_spec("py3langid") is None:
         raise ConfigError(
             'BIGCRAWL_FILTER_LANGUAGES needs the package py3langid, which is missing: pip install "bigcrawl[languages]"'
@@ -71,10 +60,7 @@ def _model() -> tuple[Callable[[str], Any], frozenset[str]]:
 
 
 def visible_text(markup: str) -> str:
-    """Return the first `SAMPLE` characters of a page's text: without tags, scripts, styles, and repeated blanks.
-
-    Tags are found by their angle brackets alone, which is linear and good enough to judge a language.
-    """
+    """Return the first `SAMPLE` characters of a page's text, with blanks collapsed."""
     markup = markup[:MARKUP]
     found: list[str] = []
     size = at = 0
@@ -91,7 +77,6 @@ def visible_text(markup: str) -> str:
 
 
 def _tag_end(markup: str, start: int) -> int:
-    """Return where the tag at `start` ends, with all of an element that holds no text; the end if it is not closed."""
     if markup.startswith("<!--", start):
         return _after(markup, "-->", start)
     name = markup[start + 1 : start + 10].lower()

@@ -1,16 +1,8 @@
-"""Rules that drop links by their URL, before they are queued (step 1): their syntax and checks.
+"""Rules that drop links by their URL, before they are queued (step 1, docs/guide/filters.md).
 
-    scheme            not one of the schemes that are followed
-    extension         the last segment of the path ends in one of these
-    path              a line of robots.txt's syntax disallows path and query
-    directory-depth   more directories in the path than allowed
-    characters        path or query contain one of these characters
-    function          the project's own function says no
+Paths use the patterns of robots.txt rather than regular expressions, which a hostile URL can make slow.
 
-Patterns are those of robots.txt and not regular expressions, because URLs may be made to hurt: a match of a robots
-pattern costs at most length times parts, whatever the URL (`bigcrawl.politeness.robots_match`).
-
-Source: Nexplorer §2.2, §3.2.4; IRLbot §7.1 (known non-HTML extensions); a URL filter as in the system-design note.
+Source: Nexplorer §2.2, §3.2.4; IRLbot §7.1 (known non-HTML extensions).
 """
 
 from __future__ import annotations
@@ -32,10 +24,9 @@ logger = logging.getLogger(__name__)
 
 RULES: Final = ("scheme", "extension", "path", "directory-depth", "characters", "function")
 NON_HTML: Final = "non-html"
-"""In the place of an extension: all of `NON_HTML_EXTENSIONS`."""
+"""Stands for all of `NON_HTML_EXTENSIONS`."""
 
-# Pictures, sound, video, fonts, archives, programs and documents. Not .com and .php, which end pages too, and not .xml
-# and .gz, which end sitemaps.
+# Without .com and .php, which end pages too, and .xml and .gz, which end sitemaps.
 _NON_HTML: Final = (
     "7z aac aiff apk avi avif bin bmp bz2 css deb dmg doc docx eot epub exe flac flv gif ico iso jar jpeg jpg js "
     "m4a m4v mid mkv mov mp3 mp4 mpeg mpg msi odp ods odt ogg ogv otf pdf png pps ppt pptx ps psd rar rm rpm "
@@ -49,13 +40,7 @@ _is_extension = re.compile(r"[a-z0-9]{1,20}").fullmatch
 
 
 class LinkRules:
-    """The rules in force; false if there are none.
-
-    Raises:
-        ConfigError: a rule is invalid. The message names it and shows valid forms.
-
-    Cost: about 1 us a URL and rule; paths cost what `Matcher` costs, and the function what it costs.
-    """
+    """The rules in force; false if there are none."""
 
     def __init__(self, config: FilterConfig) -> None:
         self._schemes = tuple(f"{scheme}://" for scheme in _schemes(config.schemes))
@@ -74,7 +59,7 @@ class LinkRules:
         return f"<LinkRules {'on' if self else 'off'}>"
 
     def against(self, url: str) -> str:
-        """Return the name of the first rule that drops a canonical URL; empty if none does."""
+        """Return the first rule that drops a canonical URL, or an empty string."""
         if self._schemes and not url.startswith(self._schemes):
             return "scheme"
         target = url[url.index("/", 8) :]
@@ -90,7 +75,7 @@ class LinkRules:
         return "function" if self._wants is not None and not self._ask_function(url) else ""
 
     def _ask_function(self, url: str) -> bool:
-        """Ask the project's function about a URL. One on which it fails is followed; the first failure is logged."""
+        """Ask the project's function. URLs on which it fails are followed; the first failure is logged."""
         assert self._wants is not None
         try:
             return bool(self._wants(url))
@@ -102,11 +87,6 @@ class LinkRules:
 
 
 def parse_paths(written: Iterable[str]) -> list[str]:
-    """Return the lines of BIGCRAWL_FILTER_PATHS as `Matcher` takes them.
-
-    Raises:
-        ConfigError: a line is neither an Allow nor a Disallow line, or there are too many.
-    """
     lines = []
     for line in written:
         found = _read_line(line.strip())
@@ -122,11 +102,7 @@ def parse_paths(written: Iterable[str]) -> list[str]:
 
 
 def filter_function(path: str | None) -> Callable[[str], bool] | None:
-    """Return the function with a dotted path, after a trial call; None if there is no path.
-
-    Raises:
-        ConfigError: there is no such function, or it fails or does not return a bool.
-    """
+    """Return the function at an import path after a trial call."""
     if not path:
         return None
     function = imported("BIGCRAWL_FILTER", path)

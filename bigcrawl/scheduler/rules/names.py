@@ -11,17 +11,13 @@ from bigcrawl.url.canonical import UrlError, canonicalize, host_of
 URL_PATTERN: Final = "re:"
 BELOW: Final = "*."
 EVERY: Final = "*"
-"""In budget rules: every host. Elsewhere a setting of its own says what holds for all hosts."""
+"""Every host; only budget rules use it."""
 
 _HAS_NO_PLACE_IN_A_HOST = re.compile(r"[\s/?#@*\\]|^$")
 
 
 def parse_name(name: str, where: str = "BIGCRAWL_BUDGET_RULES") -> str:
-    """Return a rule's name in the form in which it is compared and stored: hosts in lower case, as A-labels.
-
-    Raises:
-        ConfigError: the name is neither a host, nor "*." and a host, nor "re:" and a regular expression.
-    """
+    """Return a rule's name in the form in which it is compared and stored: hosts in lower case, as A-labels."""
     if name.startswith(URL_PATTERN):
         try:
             re.compile(name.removeprefix(URL_PATTERN))
@@ -43,7 +39,6 @@ def _is_address(host: str) -> bool:
 
 
 def _host(written: str) -> str | None:
-    """Return the host in canonical spelling, or None if it is invalid."""
     if _HAS_NO_PLACE_IN_A_HOST.search(written):
         return None
     is_bare_ipv6 = written.count(":") > 1 and not written.startswith("[")

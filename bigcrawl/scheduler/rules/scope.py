@@ -1,20 +1,7 @@
-"""The scope: where a link must lead to be followed (step 1). Schemes make no difference.
+"""The scope: where a link must lead to be followed (step 1, docs/guide/filters.md).
 
-    any      anywhere
-    host     to the host of its page, or of a seed
-    pld      to the pay-level domain (PLD) of its page, or of a seed
-    prefix   below the directory of a seed: http://a.example/docs/index.html stands for a.example/docs/
-    list     to what a list names
-
-    in the list           covers
-    www.example.com       that host
-    example.com           all hosts of the PLD
-    *.example.com         all hosts below that name, but not the name
-    example.com/docs/     URLs of that host below that directory, and /docs; with the port if there is one
-
-Seeds are in scope themselves. A seed that redirects to another host brings that host with it, because `host` and `pld`
-also look at the page: it is in scope, so what is on its host is too. That makes the scope of a crawl without known
-seeds: it stays on the hosts where it was begun.
+`host` and `pld` also accept links to the host or PLD of their page, so they include the host that a seed redirects to,
+and work without known seeds.
 
 Source: Heritrix's scopes (host, domain, SURT prefix).
 """
@@ -37,23 +24,14 @@ if TYPE_CHECKING:
 
 ANY, HOST, PLD, PREFIX, LIST = ("any", "host", "pld", "prefix", "list")
 OF_SEEDS: Final = (HOST, PLD, PREFIX)
-"""The scopes that seeds make."""
+"""The scopes that depend on seeds."""
 
 WHERE: Final = "BIGCRAWL_SCOPE_LIST"
 CACHED: Final = 1 << 14  # hosts, and directories
 
 
 class Scope:
-    """What is in scope.
-
-    Args:
-        kind: any, host, pld, prefix or list.
-        names: what seeds or list stand for, as `seed_names` and `parse_names` return them. 8 bytes of memory each.
-        pld: returns a host's PLD, by the crawl's own public-suffix list.
-
-    Cost: 0.2 us for a link within its page's authority, 1 to 2 us for another host, 3 us with `prefix`. Made in 4 s for
-    a million names.
-    """
+    """The URLs in scope; `names` are those of `seed_names` or `parse_names`, and take 8 bytes of memory each."""
 
     def __init__(self, kind: str, names: Iterable[str], pld: Callable[[str], str]) -> None:
         self.kind = kind
@@ -67,10 +45,7 @@ class Scope:
         return f"<Scope {self.kind} of {len(self._names)}>"
 
     def leads_from(self, page: str = "") -> Callable[[str], bool]:
-        """Return the check of canonical URLs that were found on a page: whether they are in scope.
-
-        `page` is the canonical URL of the page; empty if there is none.
-        """
+        """Return the check whether canonical URLs found on a page are in scope; `page` is empty without a page."""
         if self.kind == ANY:
             return _is_in_any
         origin = page[: page.index("/", 8) + 1] if page and self.kind in (HOST, PLD) else ""
@@ -102,7 +77,6 @@ class Scope:
         return any(name in self._names for name in names)
 
     def _is_below(self, url: str) -> bool:
-        """Whether a URL is below a directory of the names; only as many of its segments count as those have."""
         parts = f"{_place(url)}/".split("/", self._depth)
         return self._covers_directory("/".join(parts[:-1]) + "/")
 
@@ -115,7 +89,7 @@ class Scope:
 
 
 class _Names:
-    """A set of texts, as 64-bit keys with a secret of this process, so that nobody can make a name that is in it."""
+    """A set of texts, as 64-bit keys with a secret of this process, so that no attacker can construct a collision."""
 
     def __init__(self, names: Iterable[str]) -> None:
         self._hash = Keys(token_bytes(SECRET_BYTES))
@@ -131,7 +105,7 @@ class _Names:
 
 
 def seed_names(kind: str, seeds: Iterable[str], pld: Callable[[str], str]) -> Iterable[str]:
-    """Return what canonical URLs of seeds stand for in a scope: hosts, PLDs or directories; nothing in the others."""
+    """Return the hosts, PLDs or directories of canonical seeds, depending on the kind of scope."""
     if kind == HOST:
         return map(host_of, seeds)
     if kind == PLD:
@@ -142,11 +116,7 @@ def seed_names(kind: str, seeds: Iterable[str], pld: Callable[[str], str]) -> It
 
 
 def parse_names(written: Iterable[str], where: str = WHERE) -> list[str]:
-    """Return the entries of a list in the form in which they are compared.
-
-    Raises:
-        ConfigError: an entry is neither a host, nor a PLD, nor "*." and a name, nor a host with a directory.
-    """
+    """Return the entries of a list in the form in which they are compared."""
     return [_parse_name(name.strip(), where) for name in written]
 
 
@@ -169,7 +139,6 @@ def _parse_name(written: str, where: str) -> str:
 
 
 def _place(url: str) -> str:
-    """Return host, port and path of a canonical URL."""
     authority = authority_of(url)
     path = url[url.index("/", 8) :].partition("?")[0]
     return authority[authority.index("//") + 2 :] + path

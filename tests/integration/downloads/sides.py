@@ -52,7 +52,6 @@ class Seen:
 
     records: dict[str, list[dict[str, Any]]]
     stats: dict[str, Any]
-    settings: dict[str, Any]
     more: dict[str, Any]
     reason: str
     log: str

@@ -7,7 +7,6 @@ from typing import Any
 from tests.integration.downloads.case import Answer, Case, End, Step, answer, page
 
 _EMPTY: Answer = (b"HTTP/1.1 200 OK\r\nContent-Type: text/html\r\nContent-Length: 70\r\n\r\n",)
-OWN_SLOT = "a redirect to another host is queued with that host, and so has its slot; stock keeps the first one's"
 
 
 def _to(target: str, status: str = "302 Found", *headers: tuple[str, str]) -> Answer:
@@ -57,14 +56,10 @@ REDIRECTS = (
         name="redirect-other",
         answers=(_to("{other}/redirect-other/landed"), page("landed")),
         request={"headers": {"Authorization": "Basic s3cret", "Cookie": "own=1"}, "cookies": {"jar": "1"}},
-        ours={"record.-1.meta.download_slot": "127.__.0.2"},
-        why=OWN_SLOT,
     ),
     Case(
         name="redirect-secure",
         answers=(_to("{tls}/redirect-secure/landed"), page("landed")),
-        ours={"record.-1.meta.download_slot": "127.__.0.3"},
-        why=OWN_SLOT,
     ),
     Case(name="redirect-file", answers=(_to("file:///etc/hostname"),)),
     Case(name="redirect-data", answers=(_to("data:text/html,hello"),)),

@@ -49,7 +49,6 @@ HEADERS = (
     Case(name="own-referer", request={"headers": {"Referer": "http://elsewhere.example/"}}),
     Case(name="conditional", request={"headers": {"If-None-Match": '"a"', "If-Modified-Since": "never"}}),
     Case(name="range", request={"headers": {"Range": "bytes=0-9"}}),
-    Case(name="user-in-url", url="http://user:pass@{plain-address}/user-in-url/"),
     Case(name="auth-in-meta", request={"meta": {"http_user": "user", "http_pass": "pa:ss"}}),
     Case(
         name="auth-elsewhere",

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 from tests.integration.downloads.case import Answer, Case, End, Step, answer, page
-from tests.integration.downloads.table_flow import OWN_SLOT
 
 
 def _by(proxy: str | None, **more: Any) -> dict[str, Any]:
@@ -42,8 +41,6 @@ CASES = (
         name="proxied-redirect",
         answers=(_MOVED, page("landed")),
         request=_by("{proxy}"),
-        ours={"record.-1.meta.download_slot": "127.__.0.2"},
-        why=OWN_SLOT,
     ),
     Case(name="proxied-deaf", request=_by("{deaf}")),
     Case(name="proxied-none", request={"meta": {"proxy": None}, "headers": {"Proxy-Authorization": "Basic bWluZQ=="}}),

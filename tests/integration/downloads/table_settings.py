@@ -81,9 +81,6 @@ HANDLED = (
 DOCUMENTED = (
     Case(name="delayed", then=(Step(url="{plain}/delayed/two"),)),
     Case(name="retried-late", url="{flaky1}/retried-late/", answers=(page(status="503 Later"), page("at last"))),
-    Case(name="dropped-file", url="{file}"),
-    Case(name="dropped-data", url="data:text/plain,dropped"),
-    Case(name="dropped-scheme", url="gopher://127.0.0.1/dropped"),
     Case(name="forbidden", url="{other}/forbidden/"),
     Case(name="robots.txt", url="{other}/allowed/", answers=(answer(b"User-agent: *\nDisallow: /forbidden/\n"),)),
 )

@@ -9,10 +9,8 @@ from __future__ import annotations
 from itertools import product
 
 from tests.integration.downloads.case import Case, End, answer, page
-from tests.integration.downloads.table_flow import OWN_SLOT
 
 _KINDS = ("plain", "async", "spider", "async-spider", "deferred")
-_MOVED = ("exception", "request")  # from an address where nobody listens to the origin's
 STOPPED_PEER = "who answered is known when the head is there; Scrapy's handler tells it with the first byte of a body"
 _SLOW = (b"HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\nContent-Length: 100\r\n\r\nfirst", End.HOLD)
 
@@ -21,9 +19,7 @@ def _acting(kind: str, method: str, what: str) -> Case:
     name = f"{kind}-{method}-{what}"
     place = "deaf" if method == "exception" else "plain"
     meta = {"act": [kind, method, what], "dont_retry": True}
-    is_moved = (method, what) == _MOVED
-    ours = {"record.-1.meta.download_slot": "127.__.0.1"} if is_moved else {}
-    return Case(name=name, url=f"{{{place}}}/{name}/", request={"meta": meta}, ours=ours, why=OWN_SLOT * is_moved)
+    return Case(name=name, url=f"{{{place}}}/{name}/", request={"meta": meta})
 
 
 ACTING = (

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 import redis
 
-from bigcrawl.commands.opened_crawl import server_of
+from bigcrawl.views.opened_crawl import server_of
 from tests.support.crawling.crawls import Crawl
 from tests.support.crawling.explained import explained
 from tests.support.running.processes import no_strays_below, wait_until

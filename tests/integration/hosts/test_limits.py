@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from fastwarc.warc import ArchiveIterator
 
+from tests.integration.watching.test_report import tables_of
 from tests.support.crawling.crawls import Crawl
 from tests.support.running.processes import no_strays_below
 from tests.support.servers.serving import at_work
@@ -126,6 +127,24 @@ def test_crawl_of_endless_answers_ends_and_accounts_for_each(tmp_path: Path) -> 
         met = ("size", "time", "decompressed-size", "encodings", "packing", "headers", "redirects")
         assert limits == dict.fromkeys(met, 1)
         assert "'bigcrawl/dropped/redirect': 3" in log
+        assert "not read, or only in part, by limit: " in log
+        assert f"{url}endless is not read, or only in part, by the limit size" in log
+        for name, outcome, limit in (
+            ("endless", "status:200", "size"),
+            ("stalled", "status:200", "time"),
+            ("bomb", "error:too-large", "decompressed-size"),
+            ("packed", "error:too-large", "encodings"),
+            ("heads", "error:too-large", "headers"),
+            ("unpacked", "status:200", "packing"),
+            ("fine", "status:200", None),
+        ):
+            ended = crawl.asked("explain", url + name)["outcome"]
+            assert (ended["name"], ended["limit"]) == (outcome, limit)
+        assert "size, larger than DOWNLOAD_MAXSIZE" in crawl.frontier("explain", url + "endless").stdout
+        unread = tables_of(crawl.asked("report", str(tmp_path / "report")))["unread"]
+        assert {reason: cells[0] for reason, cells in unread.items()} == dict.fromkeys(
+            ("size", "time", "packing", "redirects"), 1
+        )
         pages = stored(tmp_path / "crawl" / "warc")
         truncated = {name: (why, len(body)) for name, (why, body) in pages.items() if why}
         assert truncated == {"endless": ("length", MAXSIZE), "stalled": ("time", 6)}

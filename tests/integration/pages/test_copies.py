@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import json
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import TYPE_CHECKING, Any, ClassVar
 from urllib.parse import urlsplit
 
 import pytest
+from pyarrow import parquet
 
 from tests.support.crawling.crawls import Crawl
 from tests.support.running.processes import no_strays_below
@@ -78,6 +80,24 @@ def test_copies_refer_to_their_original_and_lead_nowhere(tmp_path: Path) -> None
     assert "Traceback" not in log
     for key in "dropped/copy", "warc/copies":
         assert f"'bigcrawl/{key}': {len(COPIES) - 1}," in log
+
+
+def test_table_of_pages_has_the_keys_of_copies_and_the_pages_of_links(tmp_path: Path) -> None:
+    """`frontier copies` names URLs by keys, and links of a batch send no Referer; the table says what they are."""
+    indexed = {"BIGCRAWL_WARC_INDEX": "cdxj,parquet"}
+    with serving() as url, Crawl(tmp_path / "crawl", [f"{url}/"], SETTINGS | indexed) as crawl:
+        assert crawl.run(300) == 0
+        crawl.frontier("copies", str(tmp_path / "copies.jsonl"))
+    tables = (parquet.read_table(path) for path in (tmp_path / "crawl" / "warc").glob("*.parquet"))
+    rows = [row for table in tables for row in table.to_pylist() if not row["url"].endswith("robots.txt")]
+    path_of = {row["key"]: row["url"].removeprefix(url) for row in rows}
+    lines = [json.loads(line) for line in (tmp_path / "copies.jsonl").read_text().splitlines()]
+    [original] = {path_of[line["original"]] for line in lines}
+    assert {path_of[line["page"]] for line in lines} == set(COPIES) - {original}
+    parents = {path_of[row["key"]]: row["parent"] for row in rows}
+    assert parents.pop("/") is None
+    deeper = {path: url + path.removesuffix("deeper.html") for path in parents if "deeper" in path}
+    assert parents == dict.fromkeys(COPIES, f"{url}/") | deeper
 
 
 def test_whoever_publishes_the_page_of_another_site_keeps_nobody_from_its_links(tmp_path: Path) -> None:

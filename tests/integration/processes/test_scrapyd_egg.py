@@ -37,7 +37,8 @@ def egg(tmp_path_factory: pytest.TempPathFactory) -> Path:
     source = tmp_path_factory.mktemp("project")
     for name in ("pyproject.toml", "setup.py", "scrapy.cfg", "README.md", "LICENSE"):
         shutil.copy(PROJECT / name, source)
-    shutil.copytree(PROJECT / "bigcrawl", source / "bigcrawl", ignore=shutil.ignore_patterns("__pycache__"))
+    for folder in ("bigcrawl", "annexes"):
+        shutil.copytree(PROJECT / folder, source / folder, ignore=shutil.ignore_patterns("__pycache__"))
     init = source / "bigcrawl" / "__init__.py"
     version = next(line for line in init.read_text().splitlines() if line.startswith("__version__ = "))
     init.write_text(init.read_text().replace(version, f'__version__ = "{EGG_VERSION}"'))

@@ -139,3 +139,11 @@ def test_second_signal_ends_what_does_not_end(tmp_path: Path, web: SimulatedWeb,
         crawl.terminate()
         assert crawl.wait(300) == 0
         assert "slow: done" not in crawl.log.read_text()
+
+
+def test_scheduler_that_cannot_be_made_ends_the_process(tmp_path: Path, web: SimulatedWeb) -> None:
+    """Nothing is waited for: there is no crawl that could be closed."""
+    settings = {"SCHEDULER": "tests.integration.processes.raising_scheduler.RaisingScheduler"}
+    with no_strays_below(tmp_path), Crawl(tmp_path, web.seeds, settings) as crawl:
+        assert crawl.start().wait(300) == 1
+        assert "no scheduler for broad" in crawl.log.read_text()

@@ -11,6 +11,7 @@ The paths:
     /hold, /release       200 for the first once somebody has asked for the second
     /redirect/<name>      see `_redirects`
     /cookie-gate          302 to itself with a cookie, 200 for who brings it
+    /picture/...          200, a picture
     /private/...          200, and forbidden by robots.txt
     /shop/...             categories, products and pages of them, for a CrawlSpider
     /sitemap.xml          an index of a plain and a gzipped sitemap, named in robots.txt
@@ -21,8 +22,10 @@ from __future__ import annotations
 import gzip
 import json
 import socket
+import struct
 import threading
 import time
+import zlib
 from collections import Counter
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
@@ -153,6 +156,8 @@ class _Handler(BaseHTTPRequestHandler):
         if path in _FIXED:
             return _FIXED[path](self.server.origin)
         kind, _, rest = path[1:].partition("/")
+        if kind in _BELOW:
+            return _BELOW[kind]
         match kind:
             case "echo":
                 return self._echo(body)
@@ -165,11 +170,6 @@ class _Handler(BaseHTTPRequestHandler):
                 self.server.site.released.wait(HOLD_S_MAX)
             case "release":
                 self.server.site.released.set()
-            case "unpacked":
-                return 200, b"\0\1 was never packed", [("Content-Type", "text/html"), ("Content-Encoding", "gzip")]
-            case "refresh":
-                refresh = '<meta http-equiv="refresh" content="0; url=/landed/refresh">'
-                return 200, f"<html><head>{refresh}</head></html>".encode(), [("Content-Type", "text/html")]
             case "redirect":
                 return _redirects(self.server.site)[rest]
             case "cookie-gate" if "gate=open" not in self.headers.get("Cookie", ""):
@@ -246,6 +246,20 @@ def _sitemap(origin: str, numbers: range) -> bytes:
     return f'<?xml version="1.0"?><urlset xmlns="{_SITEMAP}">{entries}</urlset>'.encode()
 
 
+def _chunk(kind: bytes, data: bytes) -> bytes:
+    return struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
+
+
+_SIDE = 32
+# A grey square.
+_PICTURE = b"".join(
+    (
+        b"\x89PNG\r\n\x1a\n",
+        _chunk(b"IHDR", struct.pack(">IIBBBBB", _SIDE, _SIDE, 8, 0, 0, 0, 0)),
+        _chunk(b"IDAT", zlib.compress((b"\0" + b"\x80" * _SIDE) * _SIDE)),
+        _chunk(b"IEND", b""),
+    )
+)
 _FORM = (
     200,
     b'<form action="/echo/form" method="post"><input name="user"><input type="hidden" name="token" value="t"></form>',
@@ -262,4 +276,10 @@ _FIXED: dict[str, Callable[[str], Answer]] = {
         gzip.compress(_sitemap(origin, range(2, 6)), mtime=0),
         [("Content-Type", "application/gzip")],
     ),
+}
+_REFRESH = '<html><head><meta http-equiv="refresh" content="0; url=/landed/refresh"></head></html>'
+_BELOW: dict[str, Answer] = {
+    "picture": (200, _PICTURE, [("Content-Type", "image/png")]),
+    "refresh": (200, _REFRESH.encode(), [("Content-Type", "text/html")]),
+    "unpacked": (200, b"\0\1 was never packed", [("Content-Type", "text/html"), ("Content-Encoding", "gzip")]),
 }

@@ -7,6 +7,7 @@ import threading
 
 from tests.support.faults.replica import ADDRESS, Replica, Replicated
 from tests.support.redis_servers.aof import commands_of
+from tests.support.running.processes import wait_until
 
 
 def rpushed(commands: list[list[bytes]]) -> list[bytes]:
@@ -20,6 +21,7 @@ def test_replica_that_takes_over_has_what_was_written_before_it_fell_behind() ->
             master.client.rpush("numbers", f"before{number}")
         kept_bytes = master.fall_behind(replica)
         master.client.rpush("numbers", "after")
+        wait_until(lambda: master.client.info("persistence")["aof_buffer_length"] == 0, "the file has it")
         master.kill()
         assert rpushed(list(commands_of(master.aof, kept_bytes))) == [b"before%d" % number for number in range(100)]
         assert rpushed(master.commands())[100:] == [b"after"]

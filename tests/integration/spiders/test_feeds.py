@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING
 
-from bigcrawl.simweb.basics.resources import Kind
-from bigcrawl.simweb.check.checker import Rules, check
+from bigcrawl_simweb.basics.resources import Kind
+from bigcrawl_simweb.check.checker import Rules, check
 from tests.support.crawling.crawls import Crawl, SimulatedWeb
 from tests.support.crawling.verdicts import assert_complete
 

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-    from bigcrawl.simweb.check.checker import Exchange
+    from bigcrawl_simweb.check.checker import Exchange
 
 SETTINGS = {
     "BIGCRAWL_HOST_DELAY": 0,
@@ -168,12 +168,19 @@ def test_what_visits_find_is_told_once(origin: Origin, tmp_path: Path) -> None:
     with Crawl(tmp_path / "crawl", [origin.url + "/"], settings, arguments=arguments, spider="recrawl") as crawl:
         assert crawl.run() == 0, crawl.log.read_text()[-4000:]
         log = crawl.log.read_text()
+        crawl.frontier("changes", str(tmp_path / "changes.jsonl"))
+        status = crawl.asked("status")
+    changes = [json.loads(line) for line in (tmp_path / "changes.jsonl").read_text().splitlines()]
     items = [json.loads(line) for line in feed.read_text().splitlines()]
     found = Counter((item["url"].removeprefix(origin.url), item["change"]) for item in items)
     pages = ("/", *(f"/{name}" for name in NAMES), "/elsewhere", "/new")
     later = {("/turning", "changed"): 2, ("/going", "gone"): 1, ("/moved", "gone"): 1}
     assert found == Counter({**{(path, "added"): 1 for path in pages}, **later})
     assert {len(origin.conditions[path]) for path in pages} == {3}
+    assert {change["url"]: change["visits"] for change in changes} == {origin.url + path: 3 for path in pages}
+    last = {path for path, change in later if change == "gone"}
+    assert {change["url"] for change in changes if change["change"] == "gone"} == {origin.url + path for path in last}
+    assert (status["finished"], status["urls"]["disk"], status["revisits"]["waiting"]) == (True, 0, 0)
     assert origin.conditions["/"] == [None, '"front"', '"front"']
     assert origin.conditions["/moving"] == [None, '"moving"', '"moving"']
     assert set(origin.conditions["/elsewhere"]) == {None}

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from bigcrawl.simweb.basics.resources import Kind
+from bigcrawl_simweb.basics.resources import Kind
 from tests.integration.spiders.test_recrawl import SETTINGS
 from tests.support.crawling.crawls import Crawl, SimulatedWeb
 from tests.support.running.processes import no_strays_below, wait_until

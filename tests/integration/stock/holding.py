@@ -68,6 +68,18 @@ class KeptSpider(Base):
         yield self.told(response, held=response.meta["handle"].uses)
 
 
+class RefusedSpider(Base):
+    """Without a setting, such requests are refused, and their errback is told."""
+
+    name = "refused"
+    paths = ("/page/1",)
+
+    def parse(self, response):
+        yield self.told(response)
+        if response.url.endswith("/1"):
+            yield response.follow("/page/2", meta={"handle": Handle()}, errback=self.failed)
+
+
 class Plain(scrapy.Item):
     name = scrapy.Field()
 
@@ -123,4 +135,4 @@ class ValueSpider(Base):
         yield self.told(response, x=x)
 
 
-SPIDERS = {spider.name: spider for spider in (HandledSpider, KeptSpider, ValueSpider)}
+SPIDERS = {spider.name: spider for spider in (HandledSpider, KeptSpider, RefusedSpider, ValueSpider)}

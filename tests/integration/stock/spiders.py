@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+from pathlib import Path
 
 import scrapy
-from scrapy.exceptions import CloseSpider, DropItem
+from scrapy.exceptions import CloseSpider, DropItem, IgnoreRequest
 from scrapy.linkextractors import LinkExtractor
 from scrapy.spidermiddlewares.httperror import HttpError
 from scrapy.spiders import CrawlSpider, Rule, SitemapSpider
+from scrapy.utils.request import fingerprint
 
 
 class Base(scrapy.Spider):
@@ -42,6 +44,59 @@ class PlainSpider(Base):
     async def parse_page(self, response, found_on):
         await asyncio.sleep(0)
         yield self.told(response, referer=response.request.headers.get("Referer", b"").decode())
+
+
+class DataSpider(Base):
+    """Pages in their own URLs, at the start and later; they lead to others, and to files, which are not read."""
+
+    name = "data"
+    custom_settings = {"COOKIES_ENABLED": False}  # noqa: RUF012 - Scrapy's own way
+
+    async def start(self):
+        yield scrapy.Request("data:text/html,<a href='/page/1'>x</a>", self.parse_data, dont_filter=True)
+        yield scrapy.Request("data:;base64,eA==", self.parse_data, cb_kwargs={"more": lambda: 0})
+
+    def parse_data(self, response, more=None):
+        yield {"url": response.url, "body": response.text, "kind": type(response).__name__}
+        yield scrapy.Request(f"{self.site}/page/1", self.parse_page)
+        yield scrapy.Request("data:;base64,eA==", self.parse_data)
+
+    def parse_page(self, response):
+        yield self.told(response)
+        yield scrapy.Request("data:,later", self.parse_data)
+
+
+class DamagedDataSpider(Base):
+    name = "damaged_data"
+
+    async def start(self):
+        yield scrapy.Request("data:;base64,e", errback=self.failed)
+
+
+class ByKind:
+    """Tells requests apart by their meta, as plug-ins do."""
+
+    def fingerprint(self, request):
+        return fingerprint(request) + repr(request.meta.get("kind")).encode()
+
+
+class FingerprintSpider(Base):
+    """A URL for each kind once; a redirect and a link keep theirs."""
+
+    name = "fingerprints"
+
+    async def start(self):
+        for kind in ("a", "b", "a", None):
+            yield scrapy.Request(f"{self.site}/page/1", meta={"kind": kind} if kind else {}, dont_filter=False)
+        yield scrapy.Request(f"{self.others[0]}/flaky/1/comes", meta={"kind": "a"})
+        yield scrapy.Request(f"{self.others[1]}/flaky/9/never", meta={"kind": "a"}, errback=self.failed)
+
+    def parse(self, response):
+        kind = response.meta.get("kind")
+        yield self.told(response, kind=kind, retries=response.meta.get("retry_times"))
+        for _ in range(2):
+            yield response.follow("/page/2", meta={"kind": kind})
+        yield response.follow("/page/1")
 
 
 class StartSpider(Base):
@@ -248,6 +303,52 @@ class RedirectSpider(Base):
         yield self.told(response, method=response.json()["method"], body=response.json()["body"])
 
 
+class BesideSpider(Base):
+    """A callback that downloads by itself, as a media pipeline does: robots.txt counts there, too."""
+
+    name = "beside"
+    paths = ("/page/1",)
+
+    async def parse(self, response):
+        for url in ("/page/2", "/private/a", f"{self.others[2]}/private/b", f"{self.others[2]}/page/3"):
+            try:
+                found = await self.crawler.engine.download_async(response.follow(url))
+            except IgnoreRequest:
+                yield {"url": url, "got": "IgnoreRequest"}
+            else:
+                yield self.told(found)
+
+
+class KeysSpider(Base):
+    """Keys of meta, each with what it does to an answer."""
+
+    name = "keys"
+
+    async def start(self):
+        for url, meta in (
+            (f"{self.site}/redirect/same", {"dont_redirect": True, "handle_httpstatus_list": [302]}),
+            (f"{self.site}/status/404", {"handle_httpstatus_all": True}),
+            (f"{self.site}/page/1", {"referrer_policy": "no-referrer", "download_slot": "mine"}),
+            (f"{self.others[0]}/flaky/2/more", {"max_retry_times": 2}),
+            (f"{self.others[1]}/flaky/9/none", {"max_retry_times": 0}),
+        ):
+            yield scrapy.Request(url, meta=meta, errback=self.failed)
+        # A file of this project, and not for what a page names.
+        yield scrapy.Request(Path(__file__).as_uri(), self.parse_file)
+
+    def parse(self, response):
+        yield self.told(response, retries=response.meta.get("retry_times"))
+        if response.url.endswith("/page/1"):
+            yield response.follow("/echo/1", self.parse_echo, meta={"referrer_policy": "no-referrer"})
+            yield response.follow("/echo/2", self.parse_echo)
+
+    def parse_echo(self, response):
+        yield self.told(response, referer=response.json()["headers"].get("referer"))
+
+    def parse_file(self, response):
+        yield {"file": response.url, "size": len(response.body)}
+
+
 class SlotSpider(Base):
     name = "slots"
 
@@ -264,6 +365,9 @@ SPIDERS = {
     spider.name: spider
     for spider in (
         PlainSpider,
+        DataSpider,
+        DamagedDataSpider,
+        FingerprintSpider,
         StartSpider,
         RulesSpider,
         MapSpider,
@@ -275,6 +379,8 @@ SPIDERS = {
         HoldSpider,
         RetrySpider,
         RedirectSpider,
+        BesideSpider,
+        KeysSpider,
         SlotSpider,
     )
 }

@@ -8,6 +8,11 @@ _OWN = "tests.integration.stock.spiders.OwnPipeline"
 _HANDLES = "tests.integration.stock.holding.HandleMiddleware"
 _FAILING = "tests.integration.stock.failing"
 _ROBOTS_FIRST = "without a robots.txt no page is asked for, so each page asks for it in its place"
+_REFUSAL = "<class 'bigcrawl.scheduler.adapter.fetch_errors.UrlRefusedError'>"
+_REFUSED = [
+    '{"depth": 0, "status": 200, "url": "http://site0/page/1"}',
+    f'{{"failed": "{_REFUSAL}", "retries": null, "url": "http://site0/page/2"}}',
+]
 _UNDER_WAY = {"items": ANYTHING, "signals": ANYTHING, "stats": ANYTHING}
 
 CASES = (
@@ -46,9 +51,34 @@ CASES = (
     Case("hold", {"CLOSESPIDER_TIMEOUT": 6, "DOWNLOAD_TIMEOUT": 9, "RETRY_ENABLED": False}, name="closespider-timeout"),
     Case("retries", {"RETRY_TIMES": 1}),
     Case("redirects"),
+    Case(
+        "beside",
+        ours={"signals": ANYTHING},
+        why="robots_parsed is sent for the hosts of the crawl's pages",
+    ),
+    Case("keys"),
     Case("handled", {"RETRY_TIMES": 2, "DOWNLOADER_MIDDLEWARES": {_HANDLES: 10}}),
     Case("kept", {"DOWNLOADER_MIDDLEWARES": {_HANDLES: 10}, "BIGCRAWL_NOT_STORABLE": "memory"}),
+    Case(
+        "refused",
+        ours={"items": _REFUSED, "signals": ANYTHING, "stats": ANYTHING},
+        why="what cannot be stored is refused, unless a setting has it kept in memory",
+    ),
     Case("values"),
+    Case("data"),
+    Case(
+        "fingerprints",
+        {
+            "REQUEST_FINGERPRINTER_CLASS": "tests.integration.stock.spiders.ByKind",
+            "BIGCRAWL_FINGERPRINTS": True,
+            "RETRY_TIMES": 1,
+        },
+    ),
+    Case(
+        "damaged_data",
+        ours={"stats": ANYTHING},
+        why="the first error of a handler is logged, also if its errback gets it",
+    ),
     Case(
         "failing",
         {"DOWNLOAD_HANDLERS": {"http": f"{_FAILING}.RaisingHandler"}},
@@ -66,7 +96,7 @@ CASES = (
     Case(
         "failing",
         {"DOWNLOAD_HANDLERS": {"http": f"{_FAILING}.ImpersonatingHandler"}, "RETRY_TIMES": 1},
-        ours={"stats": ANYTHING},
+        ours={"stats": ANYTHING, "signals": ANYTHING},
         why="robots.txt is asked for as its page connects, and so is answered",
         name="handler-impersonates",
     ),

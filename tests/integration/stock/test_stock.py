@@ -40,7 +40,10 @@ ADDED: dict[str, Any] = {
     "BIGCRAWL_PARTITIONS": 4,
     "BIGCRAWL_BACKOFF": 0,
 }
-COUNTED = ("downloader/", "retry/", "httperror/", "item_", "response_", "spider_exceptions/", "request_depth_max")
+COUNTED = (
+    *("downloader/", "retry/", "httperror/", "item_", "response_", "spider_exceptions/", "request_depth_max"),
+    *("robotstxt/", "dupefilter/", "log_count/ERROR"),
+)
 
 
 @dataclass(frozen=True)

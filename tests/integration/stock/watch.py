@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from typing import Any
+from urllib.parse import urljoin
 
 from scrapy import signals
 
@@ -22,6 +23,7 @@ _SIGNALS = (
     "response_received",
     "response_downloaded",
     "headers_received",
+    "robots_parsed",
 )
 
 
@@ -48,6 +50,8 @@ class Watch:
             request = said.get("request") or getattr(said.get("response"), "request", None)
             if request is not None and request.url.endswith("/robots.txt"):
                 return
+            if name == "robots_parsed" and request is not None:  # for which page of a host first, is nobody's promise
+                request = request.replace(url=urljoin(request.url, "/"))
             self.signals[f"{name} {request.method} {request.url}" if request is not None else name] += 1
             if name == "item_scraped":
                 self.items.append(said["item"])

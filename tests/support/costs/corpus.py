@@ -378,6 +378,8 @@ _BOMBS: Final[dict[str, tuple[Genome, ...]]] = {
         (Piece(b"<rss", 0), Piece(b" a%d='1'")),
         (Piece(b"<rss><item><title>", 0), Piece(b"&nbsp;")),
         (Piece(b"<rss><item><link>", 0), Piece(b"\n")),
+        (Piece(b"<rss>", 0), Piece(b"<item><link>")),
+        (Piece(b"<rss>", 0), Piece(b"<item><a/><link href='/%d'/>")),
     ),
     "sitemap": (
         (Piece(b"<urlset>", 0), Piece(b"<url><loc>/%d</loc></url>")),
@@ -388,6 +390,10 @@ _BOMBS: Final[dict[str, tuple[Genome, ...]]] = {
         (Piece(b"<urlset>", 0), Piece(b"<loc>" + b"&amp;" * 1_600)),
         (Piece(b"<urlset>", 0), Piece(b"<loc>" + b"&#38;" * 70)),
         (Piece(b"<urlset>", 0), Piece(b"<")),
+        (Piece(b"<urlset>", 0), Piece(b"<loc>")),
+        (Piece(b"<urlset>", 0), Piece(b"<a>")),
+        (Piece(b"<urlset>", 0), Piece(b"<a><b></b>")),
+        (Piece(b"<urlset>", 0), Piece(b"<x xmlns:a%d='u' xml:base='u'>")),
     ),
     "sitemap_slice": (
         (Piece(b"<urlset><loc>", 0), Piece(b"&amp;")),

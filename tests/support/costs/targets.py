@@ -18,11 +18,13 @@ from scrapy.utils.test import get_crawler
 from bigcrawl.clock import SystemClock
 from bigcrawl.config import read_config
 from bigcrawl.content.sketches import sketches_of
-from bigcrawl.downloads.response_builder import ResponseBuilder
+from bigcrawl.downloads.response_builder import Bounds, ResponseBuilder
 from bigcrawl.downloads.signalling import Signalling
 from bigcrawl.exceptions import RequestNotStorableError
+from bigcrawl.features.traps.settings import TrapConfig
+from bigcrawl.features.traps.shape import Shapes
 from bigcrawl.links import Links
-from bigcrawl.listings import feeds, sitemaps
+from bigcrawl.listings import elements, feeds, sitemaps
 from bigcrawl.middlewares.compression import CompressionMiddleware
 from bigcrawl.middlewares.links import LinksMiddleware
 from bigcrawl.middlewares.page_directives import PageDirectives
@@ -44,7 +46,6 @@ from bigcrawl.spiders.broad import BroadSpider
 from bigcrawl.spiders.feeds import FeedsSpider
 from bigcrawl.url.canonical import UrlError, authority_of, canonicalize, host_of, join
 from bigcrawl.url.domain import PublicSuffixes
-from bigcrawl.url.shape import Shapes
 from bigcrawl.warc.records import Exchange
 from bigcrawl.warc.segments import WarcWriter
 from bigcrawl.warc.verification import verify
@@ -65,9 +66,9 @@ BYTES_MAX: Final = {
     "redirect": 64 * KB,
     "url": 8 * KB,
     "sitemap": 16 << 20,
-    "sitemap_slice": sitemaps.SLICE_BYTES + sitemaps.LOCATION_BYTES_MAX,
+    "sitemap_slice": elements.SLICE_BYTES + sitemaps.LOCATION_BYTES_MAX,
     "feed": 6 << 20,
-    "feed_slice": feeds.SLICE_BYTES,
+    "feed_slice": elements.SLICE_BYTES,
     "body": 16 << 20,
     "archived_url": 64 * KB,
     "stored_page": 128 * KB,
@@ -95,7 +96,9 @@ class Desk:
         self.cookies = CookiesMiddleware.from_crawler(get_crawler(Spider, {"COOKIES_ENABLED": True}))
         self.compression = CompressionMiddleware.from_crawler(self.crawler)
         self.config = read_config(self.crawler.settings)
-        self.shapes = Shapes(self.config.traps)
+        limits = self.config.limits
+        self.bounds = Bounds(1 << 24, 0, limits.header_bytes_max, limits.headers_max)
+        self.shapes = Shapes(self.config.of(TrapConfig))
         self.rules = RuleBook(parse_rules({"re:/calendar/[0-9]+": {"budget": 1}}), self.suffixes.pld, KEYS.of_pld)
         self.signalling = Signalling(self.crawler)
         self.visits = RevisitPolicy(CHANGE_RATE, WaitBounds(86_400, 3_600, 8_640_000))
@@ -154,7 +157,7 @@ def robots(desk: Desk, data: bytes) -> None:
 def head(desk: Desk, data: bytes) -> None:
     """The head of an answer, line by line, and all that looks into headers."""
     request = Request(PAGE)
-    builder = ResponseBuilder(request, desk.signalling, desk.spider, 1 << 24, 0, desk.config.limits)
+    builder = ResponseBuilder(request, desk.signalling, desk.bounds)
     for line in (b"HTTP/1.1 200 OK", *data.split(b"\n"), b""):
         if builder.header(line + b"\r\n") is not None:
             break
@@ -193,7 +196,7 @@ def redirect(desk: Desk, data: bytes) -> None:
                 key_of=KEYS.of_request,
                 checked=True,
                 url_bytes_max=8_192,
-                marks=desk.shapes.marks,
+                traits=desk.shapes.traits,
             )
 
 
@@ -204,7 +207,7 @@ def url(desk: Desk, data: bytes) -> None:
             with suppress(UrlError):
                 canonical = canonicalize(spelled)
                 authority_of(canonical)
-                desk.shapes.marks(canonical)
+                desk.shapes.traits(canonical)
                 desk.suffixes.pld(host_of(canonical))
                 desk.rules.for_url(host_of(canonical), canonical)
 
@@ -252,7 +255,7 @@ def stored_page(desk: Desk, data: bytes) -> None:
         writer.write(Exchange(url, "GET", pairs, b"", 200, pairs, b"page", 0, notes={"via": url}))
         writer.close()
         [path] = directory.glob("*.warc.gz")
-        assert verify(path) == (4, None)
+        assert verify(path) == (4, 0, "")
         assert index_file(path, ["cdxj"]) == (path, 1, "")
         captures(directory, url)
 

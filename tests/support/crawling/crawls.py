@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import functools
 import json
 import os
@@ -16,15 +15,15 @@ from typing import TYPE_CHECKING, Any, Self
 import redis
 from scrapy.settings import Settings
 
-from bigcrawl.commands.looking.status import read_status
-from bigcrawl.commands.opened_crawl import server_of
 from bigcrawl.config import read_config
 from bigcrawl.redisdb.embedded import running_url
 from bigcrawl.scheduler.records.body import look_at_address
 from bigcrawl.scheduler.records.member import unpack_member
-from bigcrawl.simweb.check.checker import Exchange, Report, Rules, check
-from bigcrawl.simweb.model.state import SavedWeb, load
-from bigcrawl.simweb.serve.access_log import read_exchanges
+from bigcrawl.views.opened_crawl import in_crawl
+from bigcrawl.views.status import status_of
+from bigcrawl_simweb.check.checker import Exchange, Report, Rules, check
+from bigcrawl_simweb.model.state import SavedWeb, load
+from bigcrawl_simweb.serve.access_log import read_exchanges
 from tests.support.crawling.verdicts import assert_all_counted
 from tests.support.running import warm
 from tests.support.running.processes import spawn, wait_until
@@ -37,7 +36,7 @@ if TYPE_CHECKING:
 
 
 class SimulatedWeb:
-    """`python -m bigcrawl.simweb serve` below a directory; the same web again after a restart."""
+    """`python -m bigcrawl_simweb serve` below a directory; the same web again after a restart."""
 
     def __init__(self, directory: Path, *, hosts: int, pages: int, seed: int = 7, features: str = "") -> None:
         """Serve it; without `features`, those of the web that is saved there, or plain ones."""
@@ -46,7 +45,7 @@ class SimulatedWeb:
         directory.mkdir(parents=True, exist_ok=True)
         options = ["--hosts", str(hosts), "--pages-per-host", str(pages), "--seed", str(seed)]
         options += ["--features", features] if features else []
-        command = ["bigcrawl.simweb", "serve", *options]
+        command = ["bigcrawl_simweb", "serve", *options]
         self._process = warm.start([*command, "--state", directory, "--log", self.log], stdout=subprocess.PIPE)
         assert self._process.stdout is not None
         assert self._process.stdout.readline().startswith(b"simweb ready")
@@ -250,9 +249,7 @@ def held(crawl: Crawl, web: SimulatedWeb, by: Crawl | None = None) -> Iterator[N
 
 def shares(crawl: Crawl) -> list[int]:
     """Partitions of each live node. It is asked here and not by a command, which may take as long as a crawl lasts."""
-    config = crawl.config()
-    with server_of(config) as server:
-        status = asyncio.run(read_status(config, server))
+    status = in_crawl(crawl.config(), status_of)
     return sorted(node["partitions"] for node in status["nodes"].values())
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from bigcrawl.simweb.basics.exchange import Exchange
+from bigcrawl_simweb.basics.exchange import Exchange
 
 A, B = "127.16.0.1", "127.16.0.2"
 

@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-import asyncio
 import functools
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from bigcrawl.commands.looking.explain import look_up, said_of
-from bigcrawl.commands.opened_crawl import opened, server_of
 from bigcrawl.scheduler.partition.manifest_log import decode_manifest
+from bigcrawl.views.explain import look_up, said_of
+from bigcrawl.views.opened_crawl import in_crawl
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from bigcrawl.config import Config
+    from bigcrawl.views.opened_crawl import OpenedCrawl
     from tests.support.crawling.crawls import Crawl
 
 PARTITIONS_MAX = 256
@@ -27,13 +26,12 @@ def explained(crawl: Crawl, urls: Iterable[str]) -> dict[str, dict[str, Any]]:
     A partition's manifest is read for each URL, as by `scrapy frontier explain`, and its bytes are decoded once.
     """
     config = crawl.config()
-    with server_of(config) as server, pytest.MonkeyPatch.context() as patch:
+    with pytest.MonkeyPatch.context() as patch:
         decoded = functools.lru_cache(maxsize=PARTITIONS_MAX)(decode_manifest)
         patch.setattr("bigcrawl.scheduler.partition.reader.decode_manifest", decoded)
-        return asyncio.run(_ask(config, server, urls))
+        return in_crawl(config, _ask, urls)
 
 
-async def _ask(config: Config, server: str, urls: Iterable[str]) -> dict[str, dict[str, Any]]:
-    async with opened(config, server) as there:
-        found = {url: await look_up(there, there.place_of(url)) for url in urls}
-        return {url: said_of(one, there.partitions, config.traps) for url, one in found.items()}
+async def _ask(there: OpenedCrawl, urls: Iterable[str]) -> dict[str, dict[str, Any]]:
+    found = {url: await look_up(there, there.place_of(url)) for url in urls}
+    return {url: said_of(one, there.partitions, there.config) for url, one in found.items()}

@@ -17,12 +17,12 @@ from urllib.parse import urljoin, urlsplit
 
 from protego import Protego
 
-from bigcrawl.simweb.basics.exchange import ROBOTS_TARGET
+from bigcrawl_simweb.basics.exchange import ROBOTS_TARGET
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Iterable
 
-    from bigcrawl.simweb.check.rules import Rules
+    from bigcrawl_simweb.check.rules import Rules
 
 AGENT = "rudebot"
 JUMP_S = 0.3  # a busy machine must not let the two requests come together

@@ -13,13 +13,14 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
-    from bigcrawl.simweb.check.checker import Report
-    from bigcrawl.simweb.check.findings import Gap
+    from bigcrawl_simweb.check.checker import Report
+    from bigcrawl_simweb.check.findings import Gap
     from tests.support.crawling.crawls import SimulatedWeb
 
 # What a process that is killed may cause by what it had in process: its URLs are fetched again, failed ones among them.
 FETCHED_AGAIN = frozenset({"refetched", "over_retried"})
-FORGOTTEN_MS = 3_000  # README P2: what ended in the last two seconds before a master was lost, and what hung meanwhile
+# P2 of docs/promises.md: URLs that ended in the last two seconds before a master was lost, and those that hung then.
+FORGOTTEN_MS = 3_000
 
 
 def assert_all_counted(log: str) -> None:

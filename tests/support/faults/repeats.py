@@ -13,11 +13,11 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
     from pathlib import Path
 
-    from bigcrawl.simweb.check.checker import Exchange
+    from bigcrawl_simweb.check.checker import Exchange
     from tests.support.faults.redis_log import History
     from tests.support.redis_servers.redis_server import PrivateRedis
 
-# README P2: what ended in the last second before the one that Redis forgot.
+# docs/promises.md P2: what ended in the last second before the one that Redis forgot.
 MORE_MS = 1_000
 
 

@@ -13,9 +13,9 @@ from pyarrow import parquet
 
 from bigcrawl.scheduler.crawl.crawl_record import keys_of
 from bigcrawl.scheduler.records.outcomes import VALUE
-from bigcrawl.simweb.check.checker import Rules, check
 from bigcrawl.url.canonical import canonicalize
 from bigcrawl.warc.files import WARC_SUFFIX
+from bigcrawl_simweb.check.checker import Rules, check
 from tests.support.crawling.everything import stored
 from tests.support.crawling.verdicts import warc_files, without_untold_gaps
 from tests.support.faults.world import DEADLINE_S, DELAY_MS, NAME
@@ -24,7 +24,7 @@ from tests.unit.page_index.reference import reference_lines
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from bigcrawl.simweb.check.checker import Exchange, Report
+    from bigcrawl_simweb.check.checker import Exchange, Report
     from tests.support.faults.world import World
 
 _OK, _NOT_MODIFIED = 200, 304

@@ -9,10 +9,10 @@ from collections import Counter, defaultdict
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from bigcrawl.simweb.basics.exchange import ABORTED_STATUS
-from bigcrawl.simweb.basics.resources import Kind
-from bigcrawl.simweb.exhibits.table import row_of
 from bigcrawl.url.canonical import host_of
+from bigcrawl_simweb.basics.exchange import ABORTED_STATUS
+from bigcrawl_simweb.basics.resources import Kind
+from bigcrawl_simweb.exhibits.table import row_of
 from tests.support.crawling.explained import explained
 
 if TYPE_CHECKING:

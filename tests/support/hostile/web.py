@@ -17,20 +17,20 @@ from typing import TYPE_CHECKING, Any
 
 from bigcrawl.default_settings import BY_NAME
 from bigcrawl.politeness.backoff_policy import FREE_TRIES_MAX
-from bigcrawl.simweb.basics.features import ALL, Feature, Naming
-from bigcrawl.simweb.check.checker import Rules, check
-from bigcrawl.simweb.check.findings import Gap
 from bigcrawl.url.canonical import host_of
-from tests.support.crawling.everything import NamedCrawl, expected_of, faults_at, names_resolved, serve
+from bigcrawl_simweb.basics.features import ALL, Feature, Naming
+from bigcrawl_simweb.check.checker import Rules, check
+from bigcrawl_simweb.check.findings import Gap
+from tests.support.crawling.everything import NamedCrawl, answered_within, expected_of, faults_at, names_resolved, serve
 from tests.support.running.processes import no_strays_below
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
     from pathlib import Path
 
-    from bigcrawl.simweb.check.checker import Exchange, Report
-    from bigcrawl.simweb.check.findings import OverRetry
-    from bigcrawl.simweb.model.expected import Expected
+    from bigcrawl_simweb.check.checker import Exchange, Report
+    from bigcrawl_simweb.check.findings import OverRetry
+    from bigcrawl_simweb.model.expected import Expected
     from tests.support.crawling.crawls import Crawl, SimulatedWeb
 
 # 350 hosts (`make test-hostile`) have 20,000 URLs that a right crawl comes to see: each kind of robots.txt (35) meets
@@ -110,7 +110,7 @@ class HostileWeb:
             asleep_ms: from when to when it was: it cannot close its connections then, and others leave its hosts alone
                 for the fetch deadline.
         """
-        exchanges = [_as_left(each) for each in self.served.exchanges()]
+        exchanges = [_as_left(each) for each in answered_within(self.served.exchanges(), TIMEOUT_S)]
         if asleep_ms:
             exchanges = [_given_up(each, asleep_ms) for each in exchanges]
         report = check(exchanges, self._rules())

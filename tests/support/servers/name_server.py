@@ -6,14 +6,14 @@ from collections import Counter
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING
 
-from bigcrawl.simweb.serve.resolver import DnsServer
+from bigcrawl_simweb.serve.resolver import DnsServer
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Mapping, Sequence
 
-    from bigcrawl.simweb.basics.answer import Answer
-    from bigcrawl.simweb.basics.name_fault import NameFault
-    from bigcrawl.simweb.basics.name_record import NameRecord
+    from bigcrawl_simweb.basics.answer import Answer
+    from bigcrawl_simweb.basics.name_fault import NameFault
+    from bigcrawl_simweb.basics.name_record import NameRecord
 
     Said = str | NameRecord | NameFault | None
 

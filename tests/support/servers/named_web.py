@@ -7,7 +7,7 @@ import threading
 from contextlib import suppress
 from typing import TYPE_CHECKING, NamedTuple, Self
 
-from bigcrawl.simweb.serve.resolver import DnsServer
+from bigcrawl_simweb.serve.resolver import DnsServer
 from tests.support.servers.arrivals import arrived_s
 from tests.support.servers.name_server import Zone
 

@@ -10,8 +10,8 @@ import asyncio
 import threading
 from typing import Self
 
-from bigcrawl.simweb.basics.addresses import address_of, origin_of
-from bigcrawl.simweb.serve.listen import open_listeners
+from bigcrawl_simweb.basics.addresses import address_of, origin_of
+from bigcrawl_simweb.serve.listen import open_listeners
 
 PAGE_BYTES = 20_000
 TICK_S = 0.01

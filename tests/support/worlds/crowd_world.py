@@ -20,6 +20,8 @@ TICK_MS = 10
 LOOK_MS = 200
 NEVER_MS = 1 << 40
 HOSTS = 2_000
+CONNECT_MS = 40
+QUEUE_MS_MAX = 500  # of a router
 _START_MS = attrgetter("start_ms")
 
 
@@ -58,12 +60,15 @@ class CrowdWorld:
         link: mean pages a second that the link, or the CPU, carries.
         host_ms: how long a host takes, without the link.
         dead: share of the fetches that never get an answer.
+        connecting: share of the fetches that open a new connection, besides those that the limit asks for.
     """
 
     def __init__(self, limit: FetchLimit | int, link: float = 1e6, *, timeout_ms: int = 60_000, seed: int = 1) -> None:
         self.link = link
         self.host_ms: Callable[[Random], int] = quick
         self.dead = 0.0
+        self.connecting = 0.0
+        self._queue_ms = 0
         self.timeout_ms = timeout_ms
         self.now_ms = 0
         self._limit = limit
@@ -78,7 +83,8 @@ class CrowdWorld:
             self._begin()
             self._move(tally)
             if self.now_ms % LOOK_MS == 0 and not isinstance(self._limit, int):
-                self._limit.look(self.now_ms, len(self._fetches) - self._hanging(self._limit))
+                hanging = self._hanging(self._limit)
+                self._limit.look(self.now_ms, len(self._fetches) - hanging, hanging)
         return tally
 
     def _begin(self) -> None:
@@ -89,12 +95,20 @@ class CrowdWorld:
             host = str(self._dice.randrange(HOSTS))
             size = self._dice.lognormvariate(-0.25, 0.7)  # one, in the mean
             self._fetches.append(Fetch(self.now_ms, self.now_ms + waits_ms, size, host))
+            if not isinstance(limit, int) and (limit.ask_for_connection() or self._connects()):
+                limit.note_connected(host, CONNECT_MS + self._queue_ms, self.now_ms)
+
+    def _connects(self) -> bool:
+        return self.connecting > 0 and self._dice.random() < self.connecting
 
     def _move(self, tally: Tally) -> None:
         sending = [fetch for fetch in self._fetches if fetch.answers_ms <= self.now_ms]
         share = self.link * TICK_MS / 1000 / max(1, len(sending))
+        self._queue_ms = min(QUEUE_MS_MAX, round(1000 * sum(fetch.left for fetch in sending) / self.link))
         for fetch in sending:
             fetch.left -= share
+            if not isinstance(self._limit, int) and fetch.answers_ms > self.now_ms - TICK_MS:
+                self._limit.note_head()
         for fetch in [fetch for fetch in sending if fetch.left <= 0]:
             took_ms = self.now_ms - fetch.start_ms
             tally.pages += 1
@@ -102,6 +116,7 @@ class CrowdWorld:
             self._fetches.remove(fetch)
             if not isinstance(self._limit, int):
                 self._limit.note(fetch.host, took_ms, self.now_ms)
+                self._limit.note_life(self.now_ms)
         timeouts = self._begun_before(self.now_ms - self.timeout_ms + 1)
         tally.timeouts += timeouts
         del self._fetches[:timeouts]

@@ -12,37 +12,33 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from bigcrawl.drum.files import DiskFiles
-from bigcrawl.scheduler.budgets.mirrors import MirrorRules, is_sample
+from bigcrawl.features.mirrors.fold import Mirrors
+from bigcrawl.features.mirrors.rows import SAMPLED, pack_sampled
+from bigcrawl.features.mirrors.verdicts import MirrorRules, is_sample
 from bigcrawl.scheduler.partition.fold.imported_rows import pack_rows, rows_to_export
 from bigcrawl.scheduler.partition.manifest_log import decode_manifest
 from bigcrawl.scheduler.partition.partition import Partition, PartitionLimits
 from bigcrawl.scheduler.partition.reader import read_plds
 from bigcrawl.scheduler.partition.tables import Tables
 from bigcrawl.scheduler.queues.epoch_directory import MANIFEST, EpochDirectory, epoch_path, list_committed
-from bigcrawl.scheduler.records.contents import (
-    KINDS,
-    ContentRow,
-    RowKind,
-    pack_contents,
-    pack_sampled,
-    rows_by_partition,
-)
 from bigcrawl.scheduler.records.inbox_entry import InboxEntry
+from bigcrawl.scheduler.records.observed import KINDS, ObservedRows, rows_by_partition
 from bigcrawl.scheduler.records.queued_url import encode_batch
 from bigcrawl.url.key import PUBLIC_KEYS
 from tests.support.keys import pld_key
+from tests.support.observed_rows import pack_each
 from tests.support.worlds.partition_world import SetBudgets, make_edges, make_url, pld_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
     from pathlib import Path
 
-    from bigcrawl.scheduler.budgets.mirrors import MirrorChange, MirrorVerdict
+    from bigcrawl.features.mirrors.verdicts import MirrorVerdict
     from bigcrawl.scheduler.records.queued_url import QueuedUrl
 
 PARTITIONS: Final = 3
 RULES: Final = MirrorRules(share=0.8, divisor=20)
-LIMITS: Final = PartitionLimits(host_hot_max=10_000, mirrors=RULES)
+LIMITS: Final = PartitionLimits(host_hot_max=10_000, features=(Mirrors(RULES),))
 
 
 def content_of(text: str) -> int:
@@ -61,8 +57,8 @@ class MirrorWorld:
         self._epoch = 0
         self._entries = 0
         self._urls = 0
-        self._under_way: list[ContentRow] = []
-        self.told: list[MirrorChange] = []
+        self._under_way: list[ObservedRows] = []
+        self.told: list[str] = []
         self.rows = 0
         self.take_over()
 
@@ -96,7 +92,7 @@ class MirrorWorld:
         for text in texts:
             if is_sample(content := content_of(text)):
                 row = pack_sampled(pld_key(pld), content)
-                self._under_way.append(ContentRow(self._home(pld), row, RowKind.SAMPLED))
+                self._under_way.append(ObservedRows(self._home(pld), row, SAMPLED))
 
     def travel(self) -> None:
         """Let rows travel until all have arrived."""
@@ -108,10 +104,10 @@ class MirrorWorld:
             self._under_way.clear()
             for partition, rows_by_kind in sorted(by_partition.items()):
                 hints: list[bytes | bytearray] = [*rows_by_kind]
-                hints[RowKind.SAMPLED] = b""
-                again = [pack_contents(*hints)] * (self._times_told - 1)
-                for contents in filter(None, (pack_contents(*rows_by_kind), *again)):
-                    self._step(partition, InboxEntry(self._next_id(), contents=contents))
+                hints[SAMPLED] = b""
+                again = [pack_each(*hints)] * (self._times_told - 1)
+                for contents in filter(None, (pack_each(*rows_by_kind), *again)):
+                    self._step(partition, InboxEntry(self._next_id(), observed=contents))
 
     def import_from(self, other: MirrorWorld, names: Iterable[str] = ("sites", "samples", "mirrors")) -> None:
         """Merge the rows that an export of another crawl with the same keys has in these tables."""
@@ -122,7 +118,7 @@ class MirrorWorld:
             manifest = decode_manifest(own.place(MANIFEST), own.read(MANIFEST))
             tables = Tables.restore(own, manifest.tables)
             for name in names:
-                for records in getattr(tables, name).records():
+                for records in tables[name].records():
                     for rows in rows_to_export(name, records):
                         assert rows.values is not None
                         packed = pack_rows(name, rows.keys.tobytes(), rows.values.tobytes())
@@ -147,11 +143,11 @@ class MirrorWorld:
     def verdict(self, pld: str) -> MirrorVerdict | None:
         """What the files say of a PLD."""
         found = read_plds(self.directory(self._home(pld)), [pld_key(pld)])
-        return found.mirrors[0] if found is not None else None
+        return found.said["mirrors"][0] if found is not None else None
 
     def counted(self) -> int:
         """How many mirrors the partitions count."""
-        return sum(partition.manifest.mirrors for partition in self.partitions)
+        return sum(partition.manifest.counts.get("mirrors", 0) for partition in self.partitions)
 
     def _home(self, pld: str) -> int:
         return pld_key(pld) % PARTITIONS
@@ -163,6 +159,6 @@ class MirrorWorld:
     def _step(self, number: int, entry: InboxEntry) -> None:
         step = self.partitions[number].step([entry], 0, {})
         assert not step.rejected
-        self.told += step.mirror_changes
-        for kind, rows in step.told:
+        self.told += step.messages
+        for kind, rows in step.hints:
             self._under_way += rows_by_partition(kind, rows, PARTITIONS)

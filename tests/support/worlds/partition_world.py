@@ -13,13 +13,14 @@ import numpy as np
 
 from bigcrawl.content.copies import read_copies
 from bigcrawl.drum.bucket import Kind
+from bigcrawl.features.copies.rows import pack_seen
 from bigcrawl.scheduler.budgets.allowances import Allowances
 from bigcrawl.scheduler.partition import tables
 from bigcrawl.scheduler.queues.front_queues import LEVELS, level_of
-from bigcrawl.scheduler.records.contents import pack_contents, pack_seen
 from bigcrawl.scheduler.records.inbox_entry import InboxEntry
 from bigcrawl.scheduler.records.queued_url import UNCHECKED, QueuedUrl, encode_batch
 from tests.support.keys import pld_key
+from tests.support.observed_rows import pack_each
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -28,7 +29,7 @@ if TYPE_CHECKING:
     import pytest
 
     from bigcrawl.drum.format import KeyArray
-    from bigcrawl.scheduler.budgets.allowances import Totals
+    from bigcrawl.scheduler.budgets.allowances import Limiting
     from bigcrawl.scheduler.partition.partition import AdmitBatch, Partition
 
 
@@ -77,11 +78,15 @@ class SetBudgets:
         return f"<SetBudgets {self._ordinary} {sorted(self._by_key.values())} {self._for_link}>"
 
     def allow(
-        self, urls: Sequence[QueuedUrl], plds: KeyArray, in_degrees: npt.NDArray[np.uint32], totals: Totals
+        self,
+        urls: Sequence[QueuedUrl],
+        plds: KeyArray,
+        in_degrees: npt.NDArray[np.uint32],
+        limiting: Sequence[Limiting],
     ) -> Allowances:
         set_ = np.array([self._by_key.get(pld, self._ordinary) for pld in plds.tolist()], dtype=np.uint32)
         budgets = set_ + in_degrees * np.uint32(self._for_link)
-        return Allowances(plds, budgets, np.zeros(len(urls), dtype=np.bool_), np.empty(0, dtype=np.uint64))
+        return Allowances(plds, budgets, urls)
 
 
 class PartitionWorld:
@@ -121,7 +126,7 @@ class PartitionWorld:
         """Append an entry with what pages contain: rows (content, page)."""
         self.contents += (rows := list(rows))
         self.offer_bytes(b"")
-        self.inbox[-1] = self.inbox[-1]._replace(contents=pack_contents(b"".join(pack_seen(*row) for row in rows)))
+        self.inbox[-1] = self.inbox[-1]._replace(observed=pack_each(b"".join(pack_seen(*row) for row in rows)))
 
     def check_copies(self, partition: Partition) -> None:
         """Of the pages with a content, all but the first are copies of the first, and are counted once."""
@@ -129,9 +134,9 @@ class PartitionWorld:
         for content, page in self.contents:
             first.setdefault(content, page)
         expected = {(page, content, first[content]) for content, page in self.contents if page != first[content]}
-        copies = read_copies(partition.state.tables.copies)
+        copies = read_copies(partition.state.tables["copies"])
         assert {tuple(copy) for copy in copies[["page", "content", "original"]].tolist()} == expected
-        assert partition.manifest.exact_copies == len(copies) == len(expected)
+        assert partition.manifest.counts.get("exact_copies", 0) == len(copies) == len(expected)
 
     def unread(self, partition: Partition, limit: int = 1 << 30) -> list[InboxEntry]:
         """Entries behind what the partition has folded."""

@@ -9,14 +9,14 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from bigcrawl.simweb.basics.exchange import Exchange
+from bigcrawl_simweb.basics.exchange import Exchange
 from tests.support.worlds.polite_schedule import EPOCH_MS, PERIOD_MS, pld_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from bigcrawl.simweb.check.rules import Rules
-    from bigcrawl.simweb.model.expected import Expected
+    from bigcrawl_simweb.check.rules import Rules
+    from bigcrawl_simweb.model.expected import Expected
     from tests.support.worlds.polite_schedule import Schedule
 
 # Longer than any delay that is drawn, and any exchange.

@@ -12,9 +12,9 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from bigcrawl.simweb.basics.exchange import Exchange
-from bigcrawl.simweb.check.rules import Rules
-from bigcrawl.simweb.model.expected import Expected
+from bigcrawl_simweb.basics.exchange import Exchange
+from bigcrawl_simweb.check.rules import Rules
+from bigcrawl_simweb.model.expected import Expected
 
 HOSTS = tuple(f"{name}.{pld}" for pld in ("one.test", "two.test") for name in "ab")
 MAX_AGES_MS = (3_000, 24 * 3_600_000)

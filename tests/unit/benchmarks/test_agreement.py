@@ -5,8 +5,8 @@ from __future__ import annotations
 from scrapy.http import HtmlResponse
 
 from benchmarks.crawl.agreement import disagreements, faults
-from bigcrawl.simweb.basics.addresses import address_of
-from bigcrawl.simweb.model.uniform import UniformWeb
+from bigcrawl_simweb.basics.addresses import address_of
+from bigcrawl_simweb.model.uniform import UniformWeb
 
 HTML = {"Content-Type": "text/html; charset=utf-8"}
 

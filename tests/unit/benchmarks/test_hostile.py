@@ -12,9 +12,9 @@ import pytest
 from benchmarks.hostile.figures import figures_of
 from benchmarks.hostile.origin import Origin
 from benchmarks.hostile.web import KINDS, HostileWeb, Kind, Ports, WebPlan
-from bigcrawl.simweb.basics.addresses import address_of, index_of
-from bigcrawl.simweb.basics.answer import Fault
-from bigcrawl.simweb.serve.access_log import AccessLog, LogLine
+from bigcrawl_simweb.basics.addresses import address_of, index_of
+from bigcrawl_simweb.basics.answer import Fault
+from bigcrawl_simweb.serve.access_log import AccessLog, LogLine
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -34,7 +34,7 @@ def test_a_prefilled_partition_merges_all_at_the_last_flush(tmp_path: Path, flus
         start = flush * (MEMTABLE_KEYS_MAX + 1)
         world.offer(make_url(start + number) for number in range(MEMTABLE_KEYS_MAX + 1))
         assert partition.step(world.unread(partition), 0, {}).new == MEMTABLE_KEYS_MAX + 1
-        counts.append(len(partition.committed.manifest.tables.seen.runs))
+        counts.append(len(partition.committed.manifest.tables["seen"].runs))
     assert counts[-1] == 1
     assert all(count >= FAN_IN for count in counts[:-1])
     partition._check()

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from benchmarks.crawl.origin import Counts, LogCounter
-from bigcrawl.simweb.serve.access_log import AccessLog, LogLine
+from bigcrawl_simweb.serve.access_log import AccessLog, LogLine
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -10,7 +10,7 @@ from benchmarks.spam.discovery import discovered
 from benchmarks.spam.origin import LogTail
 from benchmarks.spam.timeline import is_spam
 from benchmarks.spam.web import NO_PORT, SlowWeb, WebPlan
-from bigcrawl.simweb.serve.access_log import AccessLog, LogLine
+from bigcrawl_simweb.serve.access_log import AccessLog, LogLine
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from benchmarks.spam.timeline import Point, ratio, timeline_of
-from bigcrawl.simweb.serve.access_log import LogLine
+from bigcrawl_simweb.serve.access_log import LogLine
 
 SPAM = ("a.bada-offers0.biz", "b.bada-offers0.biz", "c.dofa-offers1.info")
 LEGIT = frozenset(f"http://one.example/{number}" for number in range(10))

@@ -9,11 +9,11 @@ from benchmarks.frontier.ours import make_node
 from benchmarks.watching.counting_link import CountingLink
 from benchmarks.watching.fill import fill
 from bigcrawl.clock import SystemClock
-from bigcrawl.commands.looking.status import status_of
-from bigcrawl.commands.opened_crawl import opened
 from bigcrawl.config import read_config
 from bigcrawl.politeness.dns_cache import DnsCache
 from bigcrawl.redisdb.client import RedisClient
+from bigcrawl.views.opened_crawl import opened
+from bigcrawl.views.status import status_of
 from tests.support.redis_servers.redis_server import PrivateRedis
 from tests.unit.scheduler.world import resolve
 

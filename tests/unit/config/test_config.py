@@ -5,16 +5,20 @@ from __future__ import annotations
 import ast
 from dataclasses import FrozenInstanceError
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 from redis.asyncio.connection import parse_url
 from scrapy.settings import Settings
 
-from bigcrawl import config, setting_values
+from bigcrawl import config, features, setting_values
 from bigcrawl.config import pages, read_config
-from bigcrawl.default_settings import BY_NAME, SETTINGS, Setting
+from bigcrawl.default_settings import BY_NAME, SETTINGS
 from bigcrawl.exceptions import ConfigError
 from tests.support.imports import parsed
+
+if TYPE_CHECKING:
+    from bigcrawl.table_rows import Setting
 
 BOUNDED = [setting for setting in SETTINGS if setting.low is not None]
 NUMBERS = [setting for setting in SETTINGS if setting.type in (int, float)]
@@ -248,10 +252,10 @@ def test_what_was_read_cannot_be_changed() -> None:
 
 
 def test_every_setting_is_read_in_one_place() -> None:
-    """Each row of the table is used by the package, and the package uses no name that is not in the table."""
+    """Each row of the tables is used by the package or its feature, and they use no name that is not in a table."""
     read = [
         node.slice.value
-        for path in Path(config.__file__).parent.glob("*.py")
+        for path in [*Path(config.__file__).parent.glob("*.py"), *Path(features.__file__).parent.glob("*/settings.py")]
         for node in ast.walk(parsed(path.read_text("utf-8")))
         if isinstance(node, ast.Subscript) and isinstance(node.slice, ast.Constant)
     ]

@@ -15,27 +15,32 @@ from tests.unit.content.test_near_copies import ask, key_of, rows_of, table_in
 if TYPE_CHECKING:
     from pathlib import Path
 
-NAMES = {"bigcrawl.content.copies", "bigcrawl.content.near_copies", "near_copies", "read_copies", "read_copies_of"}
+COPIES = "bigcrawl.features.copies"
+NAMES = {
+    *("bigcrawl.content.copies", "bigcrawl.content.near_copies", "near_copies", "read_copies", "read_copies_of"),
+    *(f"{COPIES}.{module}" for module in ("fold", "page", "rows")),
+    *("[copies]", "[near]"),  # the tables
+}
 
 READERS = {
-    "commands/looking/status.py": "prints the count",
     "commands/moving/copies.py": "lists them",
-    "scheduler/owner/publishing.py": "sends the count to other nodes",
-    "scheduler/partition/fold/step.py": "finds, counts and notes them",
-    "scheduler/partition/manifest.py": "holds the count",
+    "features/copies/fold.py": "finds, counts and notes them",
+    "features/copies/page.py": "makes sketches",
+    "features/copies/rows.py": "has the layout of rows",
+    "features/copies/stats.py": "names the count",
+    "features/copies/view.py": "shows the count",
     "scheduler/partition/reader.py": "reads the map for the list",
-    "scheduler/partition/tables.py": "names the maps",
-    "scheduler/records/contents.py": "has the layout of rows",
-    "stats.py": "names the count",
 }
 """All code that knows of near copies. Before any acts on them, answer "What an enemy can do" of docs/copies.md."""
 
 
 def names_in(source: str) -> set[str]:
-    """Whatever a module imports, calls, reads or spells as a string."""
+    """All that a module imports, calls, reads, looks up or spells as a string."""
     names: set[str] = set()
     for node in ast.walk(parsed(source)):
-        if isinstance(node, ast.ImportFrom):
+        if isinstance(node, ast.Subscript) and isinstance(node.slice, ast.Constant):
+            names.add(f"[{node.slice.value!s}]")
+        elif isinstance(node, ast.ImportFrom):
             names |= {node.module or ""} | {alias.name for alias in node.names}
             names |= {f"{node.module}.{alias.name}" for alias in node.names}
         elif isinstance(node, ast.Import | ast.Attribute | ast.Name | ast.Constant | ast.keyword | ast.AnnAssign):
@@ -55,7 +60,7 @@ def test_enemy_has_another_site_called_a_near_copy(tmp_path: Path) -> None:
 
 def test_only_what_counts_and_lists_knows_of_near_copies() -> None:
     sources = package_sources()
-    elsewhere = {path: text for path, text in sources.items() if not path.startswith(("content/", "simweb/"))}
+    elsewhere = {path: text for path, text in sources.items() if not path.startswith("content/")}
     assert {path for path, text in elsewhere.items() if names_in(text) & NAMES} == set(READERS)
 
 
@@ -66,8 +71,11 @@ def test_only_what_counts_and_lists_knows_of_near_copies() -> None:
         "from bigcrawl.content.copies import NEAR",
         "import bigcrawl.content.near_copies",
         "budget = seen.counts['near_copies']",
-        "drop(manifest.near_copies)",
+        "drop(manifest.counts['near_copies'])",
         "drop(read_copies_of(directory))",
+        "drop(tables['copies'])",
+        "from bigcrawl.features.copies import rows",
+        "from bigcrawl.features.copies.fold import Copies",
     ],
 )
 def test_another_reader_is_noticed(source: str) -> None:

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from bigcrawl.commands.actions import ACTIONS
-from bigcrawl.commands.frontier import parse_action
+from bigcrawl.commands.running import parse_action
 from bigcrawl.dashboard.actions import CHANGES, LOOKS, WORDS_MAX, ActionCall, change_of, look_of
 from bigcrawl.exceptions import BigcrawlError, ConfigError
 

@@ -11,6 +11,7 @@ from urllib.parse import quote
 import pytest
 from twisted.internet.testing import StringTransport
 
+from bigcrawl.commands.running import data_of_action
 from bigcrawl.config import read_config
 from bigcrawl.dashboard import face as module
 from bigcrawl.dashboard.face import BODY_MAX, DashboardSite
@@ -67,7 +68,7 @@ def asked(raw: bytes, **settings: Any) -> Reply:
     """What the site answers to a request, as it is written."""
 
     async def ask() -> bytes:
-        site = DashboardSite(read_config({"BIGCRAWL_DASHBOARD_TOKEN": TOKEN, **settings}))
+        site = DashboardSite(read_config({"BIGCRAWL_DASHBOARD_TOKEN": TOKEN, **settings}), data_of_action)
         site.start()
         transport = Noticing()
         protocol = site.buildProtocol(None)
@@ -102,7 +103,7 @@ def calls(monkeypatch: pytest.MonkeyPatch) -> list[ActionCall]:
     errors["torn"] = CorruptionError("p0000/manifest", 7, "a", "b")
     made: list[ActionCall] = []
 
-    def run(_config: object, call: ActionCall, _kept: object) -> dict[str, Any]:
+    def run(_config: object, call: ActionCall, _kept: object, _act: object) -> dict[str, Any]:
         made.append(call)
         for word in call.words:
             if word in errors:

@@ -16,8 +16,8 @@ from tests.unit.scheduler.world import make_config
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from bigcrawl.commands.opened_crawl import OpenedCrawl
     from bigcrawl.config import Config
+    from bigcrawl.views.opened_crawl import OpenedCrawl
 
 
 @pytest.fixture

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, contextmanager
+from itertools import pairwise
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, ClassVar, Self, cast
 
@@ -18,7 +19,7 @@ from bigcrawl.downloads.downloader import Downloader
 from bigcrawl.scheduler.adapter.fetch_errors import UNDER_LEASE, FetchAbortedError, UrlRefusedError
 from bigcrawl.scheduler.records.held import Stage
 from bigcrawl.scheduler.scheduler import Scheduler
-from bigcrawl.tallies.tallies import Tallies
+from tests.support.observing import NO_OBSERVERS
 from tests.support.running.stepped_time import run_stepped
 from tests.unit.downloads.crawlers import new_crawler
 from tests.unit.downloads.servers import ok, sends, serving
@@ -132,7 +133,7 @@ def test_one_redirect_too_many_is_counted(tmp_path: Path, earlier: int, counted:
             else:
                 assert isinstance(await crawl.fetch(request), Request)
             assert held.outcome == "status:302"
-            crawl.downloader._stats_buffer.flush()
+            crawl.downloader._unread._stats_buffer.flush()
             assert crawl.crawler.stats is not None
             assert crawl.crawler.stats.get_value("bigcrawl/limits/redirects") == counted
 
@@ -223,7 +224,8 @@ def test_gap_of_a_server_begins_when_the_fetch_before_was_sent(tmp_path: Path) -
         noting = {"DOWNLOADER_MIDDLEWARES": {Holdup: 1}, "DOWNLOAD_HANDLERS": {"http": NotingHandler, "https": None}}
         async with crawling(tmp_path, **noting) as crawl:
             crawl.frontier.attach(
-                cast("Any", SimpleNamespace(handout=desk.handout, same_content=None, tallies=Tallies())), Spider("test")
+                cast("Any", SimpleNamespace(handout=desk.handout, observers=NO_OBSERVERS)),
+                Spider("test"),
             )
             works = []
             for name in ("held-up", "robots.txt", "page", "page of another server"):
@@ -244,6 +246,97 @@ def test_gap_of_a_server_begins_when_the_fetch_before_was_sent(tmp_path: Path) -
     assert other < 1_630, "it waits for nothing"
 
 
+def test_connections_of_a_host_are_a_delay_apart_where_they_are_sent(tmp_path: Path) -> None:
+    """One that was held up waits for its turn among those sent meanwhile, a robots.txt too; a refused one has none."""
+    desk = Desk(tmp_path, host_delay=0.1, host_connections=4)
+    NotingHandler.times_ms.clear()
+
+    async def scenario() -> None:
+        noting = {"DOWNLOADER_MIDDLEWARES": {Holdup: 1}, "DOWNLOAD_HANDLERS": {"http": NotingHandler, "https": None}}
+        async with crawling(tmp_path, **noting) as crawl:
+            crawl.frontier.attach(
+                cast("Any", SimpleNamespace(handout=desk.handout, observers=NO_OBSERVERS)), Spider("test")
+            )
+            works = []
+            for name in ("held-up", "page", "refused", "robots.txt", "last"):
+                request = Request(f"http://a.example/{name}", meta={UNDER_LEASE: ()})
+                if name != "robots.txt":
+                    request, held = crawl.hand_out(f"http://a.example/{name}")
+                    held.refusal = "forbidden" if name == "refused" else ""
+                work = crawl.downloader.fetch(request).asFuture(asyncio.get_running_loop())
+                works.append(asyncio.ensure_future(work))
+                await asyncio.sleep(0.1)
+            await asyncio.gather(*works, return_exceptions=True)
+
+    run_stepped(desk.clock, scenario())
+    first, *_, last = NotingHandler.times_ms
+    assert first == 100, "the page, and nothing before the one that was held up"
+    assert all(100 <= later - earlier <= 101 for earlier, later in pairwise(NotingHandler.times_ms))
+    assert last <= 403
+
+
+def test_refused_fetch_costs_its_server_no_gap(tmp_path: Path) -> None:
+    """It had a start, missed it, and was refused when it asked for another: nothing is sent."""
+    desk = Desk(tmp_path)
+
+    async def scenario() -> None:
+        async with crawling(tmp_path) as crawl:
+            crawl.frontier.attach(
+                cast("Any", SimpleNamespace(handout=desk.handout, observers=NO_OBSERVERS)), Spider("test")
+            )
+            for refusal in ("forbidden", ""):
+                request, held = crawl.hand_out(f"http://a.example/{refusal}")
+                held.gaps, held.refusal = (("192.0.2.1", 500),), refusal
+                assert crawl.frontier.started.try_send(request) == 0
+
+    asyncio.run(scenario())
+
+
+def test_fetch_makes_no_context_manager_of_a_generator(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each costs two microseconds, and every page pays them."""
+    made = []
+    kind: Any = type(contextmanager(lambda: iter(()))())
+    make = kind.__init__
+
+    def note(self: Any, *arguments: Any) -> None:
+        made.append(self)
+        make(self, *arguments)
+
+    handler = {"DOWNLOAD_HANDLERS": {"http": NotingHandler, "https": None}}
+
+    async def scenario() -> None:
+        async with crawling(tmp_path, **handler) as crawl:
+            request, _ = crawl.hand_out("http://a.example/")
+            with monkeypatch.context() as patch:
+                patch.setattr(kind, "__init__", note)
+                await crawl.downloader.handlers.download_request_async(request)
+
+    asyncio.run(scenario())
+    assert not made
+
+
+def test_fetch_is_over_when_its_answer_had_come(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """To the microsecond, for the rest of its host. An answer of any other handler is over when it is reported."""
+    ended_us: list[int] = []
+
+    async def scenario() -> None:
+        clock = SystemClock()
+        async with serving(sends(ok())) as server, crawling(tmp_path) as crawl:
+            desk = Desk(tmp_path)
+            node: Any = SimpleNamespace(handout=desk.handout, observers=NO_OBSERVERS)
+            crawl.frontier.attach(node, Spider("test"))
+            monkeypatch.setattr(desk.handout.fetches, "note_answered", lambda _, ended: ended_us.append(ended))
+            request, _ = crawl.hand_out(server.url())
+            began_us = clock.monotonic_us()
+            response = await crawl.fetch(request)
+            assert began_us < ended_us[0] < clock.monotonic_us()
+            assert isinstance(response, Response)
+            crawl.frontier.started.note_response(request, response, 0)
+            assert ended_us[-1] == 0
+
+    asyncio.run(scenario())
+
+
 @pytest.mark.parametrize("late_us", [400, 20_700])
 def test_request_is_not_sent_before_it_is_due(tmp_path: Path, late_us: int) -> None:
     """To the microsecond, however the loop rounds its timers. The time it waits is none that the server took."""
@@ -258,9 +351,7 @@ def test_request_is_not_sent_before_it_is_due(tmp_path: Path, late_us: int) -> N
 
         async with serving(answer) as server, crawling(tmp_path) as crawl:
             handout = Desk(tmp_path).handout
-            crawl.frontier.attach(
-                cast("Any", SimpleNamespace(handout=handout, same_content=None, tallies=Tallies())), Spider("test")
-            )
+            crawl.frontier.attach(cast("Any", SimpleNamespace(handout=handout, observers=NO_OBSERVERS)), Spider("test"))
             await crawl.fetch(crawl.hand_out(server.url("/first"))[0])  # what is loaded for it takes longer
             request, held = crawl.hand_out(server.url("/"))
             due_us = clock.monotonic_us() + late_us
@@ -280,9 +371,7 @@ def test_request_is_not_sent_after_the_lease(tmp_path: Path, kept: bool, end: st
     async def scenario() -> None:
         async with serving(sends(ok())) as server, crawling(tmp_path) as crawl:
             handout = Desk(tmp_path).handout
-            crawl.frontier.attach(
-                cast("Any", SimpleNamespace(handout=handout, same_content=None, tallies=Tallies())), Spider("test")
-            )
+            crawl.frontier.attach(cast("Any", SimpleNamespace(handout=handout, observers=NO_OBSERVERS)), Spider("test"))
             if kept:
                 await crawl.fetch(crawl.hand_out(server.url("/first"))[0])
             request, held = crawl.hand_out(server.url("/late"))
@@ -312,9 +401,7 @@ def test_answer_that_was_slept_through_says_nothing_of_the_host(tmp_path: Path, 
     async def scenario() -> None:
         async with serving(answers_after(0.2)) as server, crawling(tmp_path) as crawl:
             handout = Desk(tmp_path).handout
-            crawl.frontier.attach(
-                cast("Any", SimpleNamespace(handout=handout, same_content=None, tallies=Tallies())), Spider("test")
-            )
+            crawl.frontier.attach(cast("Any", SimpleNamespace(handout=handout, observers=NO_OBSERVERS)), Spider("test"))
             request, held = crawl.hand_out(server.url("/"))
             work = asyncio.ensure_future(crawl.fetch(request))
             await server.until(lambda: bool(server.paths))
@@ -404,6 +491,29 @@ def test_kept_connection_that_is_lost_costs_no_second_request_in_the_same_turn(t
                 request, held = crawl.hand_out(server.url("/lost"))
             await crawl.fetch(request)
             assert (server.paths, held.outcome) == (["/first", "/lost", "/lost"], "status:200")
+
+    asyncio.run(scenario())
+
+
+@pytest.mark.parametrize("is_robots", [False, True], ids=["page", "robots"])
+def test_first_odd_answer_of_a_server_costs_its_host_no_failure(tmp_path: Path, is_robots: bool) -> None:
+    """The URL comes back at its host's next turn, and is then read: the server has answered."""
+
+    async def scenario() -> None:
+        odd = sends(b"HTTP/1.1 200 OK\r\nContent-Length:\r\n\r\npage", closes=True)
+        async with serving(odd) as server, crawling(tmp_path) as crawl:
+            for outcome in ("aborted", "status:200"):
+                request, held = crawl.hand_out(server.url("/page"))
+                if is_robots:
+                    request = Request(server.url("/robots.txt"), meta={UNDER_LEASE: ()})
+                if outcome == "aborted":
+                    with pytest.raises(FetchAbortedError, match="next turn"):
+                        await crawl.fetch(request)
+                else:
+                    response = await crawl.fetch(request)
+                    assert isinstance(response, Response)
+                    assert response.body == b"page"
+                assert is_robots or held.outcome == outcome
 
     asyncio.run(scenario())
 

@@ -64,7 +64,7 @@ def fetch(answer: Answer, path: str, crawler: Crawler, meta: dict[str, Any] | No
                 async with asyncio.timeout(60):
                     return await handler.download_request(Request(server.url(path), meta=meta or {}))
             finally:
-                handler._stats_buffer.flush()
+                handler._unread._stats_buffer.flush()
                 await server.until(lambda: server.open == 0)
 
     return asyncio.run(scenario())
@@ -137,7 +137,7 @@ def test_connection_is_used_for_so_many_requests() -> None:
                 assert (await handler.download_request(Request(server.url()))).body == b"ok"
                 accepted.append(server.accepted)
             await server.until(lambda: server.open == 1)
-            handler._stats_buffer.flush()
+            handler._unread._stats_buffer.flush()
             return accepted
 
     assert asyncio.run(scenario()) == [1, 1, 1, 2, 2, 2, 3]
@@ -153,7 +153,7 @@ def test_connection_is_not_used_when_it_is_old() -> None:
             for pause_s in (0, 0, 2.1):
                 await asyncio.sleep(pause_s)
                 await handler.download_request(Request(server.url()))
-            handler._stats_buffer.flush()
+            handler._unread._stats_buffer.flush()
             return server.accepted
 
     assert asyncio.run(scenario()) == 2

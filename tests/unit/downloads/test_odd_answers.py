@@ -6,8 +6,10 @@ import asyncio
 import gzip
 import io
 import ssl
+import sys
 import time
 import zlib
+from contextlib import suppress
 from http.client import HTTPResponse
 from typing import TYPE_CHECKING, Any
 
@@ -18,8 +20,9 @@ from scrapy import Request
 from scrapy.exceptions import DownloadFailedError, DownloadTimeoutError, ResponseDataLossError
 from scrapy.http import Response
 
-from bigcrawl.downloads.odd_answers import CHUNKS_MAX, OddAnswer
-from bigcrawl.downloads.packing import is_whole
+from bigcrawl.downloads.odd_answers import OddAnswer
+from bigcrawl.downloads.packing import PARTS_MAX, is_whole
+from bigcrawl.downloads.response_builder import SMALL_PIECES_MAX
 from bigcrawl.middlewares.compression import CompressionMiddleware
 from tests.integration.downloads.certificate import write_certificate
 from tests.support.answers import HTML, ROWS, Row
@@ -27,6 +30,11 @@ from tests.support.sizes import examples
 from tests.unit.downloads.crawlers import handling, new_crawler
 from tests.unit.downloads.servers import sends, serving
 from tests.unit.downloads.test_response_builder import receiving
+
+if sys.version_info >= (3, 14):
+    from compression import zstd
+else:
+    from backports import zstd
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -98,6 +106,10 @@ LOST = {
     "long chunk": b"HTTP/1.1 200 OK\r\nno colon\r\nTransfer-Encoding: chunked\r\n\r\n4\r\nfour and more\r\n0\r\n\r\n",
     "no chunk": b"HTTP/1.1 200 OK\r\nno colon\r\nTransfer-Encoding: chunked\r\n\r\nfour and more\r\n",
     "no size": b"HTTP/1.1 200 OK\r\nno colon\r\nTransfer-Encoding: chunked\r\n\r\n;a=b\r\n",
+    "extension without a size": b"HTTP/1.1 200 OK\r\nno colon\r\nTransfer-Encoding: chunked\r\n\r\n;a=b\r\n\r\n",
+    "half a second frame": b"HTTP/1.1 200 OK\r\nContent-Encoding: zstd\r\nContent-Length: 999\r\n\r\n"
+    + zstd.compress(HTML)
+    + zstd.compress(HTML)[:-9],
     "half a gzip": b"HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\nContent-Length: 999\r\n\r\n"
     + gzip.compress(HTML)[:-9],
     "half a second gzip": b"HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\nContent-Length: 999\r\n\r\n"
@@ -124,6 +136,36 @@ def test_packed_page_that_is_whole_is_whole_when_time_is_up(more: bytes) -> None
     assert (response.body, response.flags) == (HTML, [])
     with pytest.raises(DownloadTimeoutError):
         asyncio.run(fetched(head + half, new_crawler(), closes=False, download_timeout=1, download_truncate=False))
+
+
+@pytest.mark.parametrize("head", [b"HTTP/1.1 200 OK\r\n", b"HTTP/1.1 200 OK\r\nno colon\r\n"])
+@pytest.mark.parametrize("truncate", [True, False])
+def test_page_without_a_length_is_whole_when_its_server_has_fallen_silent(head: bytes, truncate: bool) -> None:
+    """The server keeps the connection, and nothing tells the end: by libcurl and by our own reader."""
+    meta = {"download_timeout": 1, "download_truncate": truncate}
+    response = asyncio.run(fetched(head + b"\r\n" + HTML, new_crawler(), closes=False, **meta))
+    assert (response.body, response.flags) == (HTML, ["partial"])
+
+
+@pytest.mark.parametrize("head", [b"HTTP/1.1 200 OK\r\n", b"HTTP/1.1 200 OK\r\nno colon\r\n"])
+def test_page_without_a_length_that_still_comes_is_not_whole(head: bytes) -> None:
+    """So half a robots.txt allows nothing."""
+
+    async def drip(path: str, writer: asyncio.StreamWriter) -> None:
+        writer.write(head + b"\r\n")
+        while True:
+            writer.write(b".")
+            await asyncio.sleep(0.01)
+
+    async def scenario() -> None:
+        async with serving(drip) as server, handling() as handler:
+            meta = {"download_timeout": 2, "download_truncate": True}
+            for _ in range(2):
+                with suppress(DownloadFailedError):
+                    response = await handler.download_request(Request(server.url(), meta=meta))
+            assert "truncated-time" in response.flags
+
+    asyncio.run(scenario())
 
 
 def test_request_to_an_odd_server_is_that_of_libcurl() -> None:
@@ -242,7 +284,7 @@ def test_no_bytes_break_the_reader(sent: bytes, data: st.DataObject) -> None:
 
 HEAD = b"HTTP/1.1 200 OK\r\nno colon\r\n"
 COSTLY = {
-    "tiny chunks": HEAD + b"Transfer-Encoding: chunked\r\n\r\n" + b"1\r\nx\r\n" * (CHUNKS_MAX + 9),
+    "tiny chunks": HEAD + b"Transfer-Encoding: chunked\r\n\r\n" + b"1\r\nx\r\n" * (2 * SMALL_PIECES_MAX),
     "empty lines": b"\r\n" * 200_000,
     "long line": HEAD + b"X: " + b"x" * 2_000_000,
     "folded lines": HEAD + b"X: x\r\n" + b" x\r\n" * 200_000,
@@ -268,14 +310,15 @@ def test_costly_answers_are_bounded(sent: bytes, step: int) -> None:
     except DownloadFailedError:
         pass
     assert time.process_time() - used < 5  # far from what a square would take
-    assert fed < len(sent) or answer.loss or builder.error is not None
+    assert fed < len(sent) or answer.loss or builder.error is not None or builder.limit
 
 
 @pytest.mark.parametrize("pack", [gzip.compress, zlib.compress])
 def test_bomb_is_not_judged(pack: Any) -> None:
     """Only so much is unpacked to see its end; many small members count, too."""
-    bombs = (pack(bytes(80 << 20)), gzip.compress(b"") * 800_000)
+    bombs = (pack(bytes(80 << 20)), gzip.compress(b"") * 800_000, zstd.compress(b"") * 800_000)
     used = time.process_time()
     assert not any(is_whole([b"gzip"], bomb) for bomb in bombs)
     assert time.process_time() - used < 1
-    assert is_whole([b"gzip"], gzip.compress(b"") * 1_000)
+    assert is_whole([b"gzip"], gzip.compress(b"") * PARTS_MAX)
+    assert is_whole([b"zstd"], zstd.compress(b"") * PARTS_MAX)

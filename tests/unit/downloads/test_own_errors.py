@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from scrapy import Request, Spider, signals
-from scrapy.exceptions import DownloadTimeoutError, NotSupported
+from scrapy.exceptions import DownloadTimeoutError, NotSupported, StopDownload
 
 from bigcrawl.downloads import own_errors
 from bigcrawl.downloads.http import HttpDownloadHandler
@@ -27,7 +27,7 @@ REQUEST = Request("http://a.example/")
 
 
 def test_first_of_each_class_is_logged_and_the_last_line_counts_them(caplog: pytest.LogCaptureFixture) -> None:
-    """Failures of hosts and refusals are none."""
+    """Failures of hosts, refusals, and what a signal has stopped are none."""
     crawler = new_crawler()
     crawler.spider = Spider(name="x")
     errors = OwnErrors(crawler)
@@ -37,6 +37,7 @@ def test_first_of_each_class_is_logged_and_the_last_line_counts_them(caplog: pyt
         NotSupported("no http"),
         DownloadTimeoutError(),
         UrlRefusedError("u", "x"),
+        StopDownload(),
     ):
         errors.note(error, REQUEST)
     said = [record.getMessage() for record in caplog.records if record.levelname == "ERROR"]
@@ -114,7 +115,7 @@ def test_host_rests_after_an_error_of_ours_as_after_any_fetch(tmp_path: Path) ->
         else:
             desk.handout.admit(held)
         assert desk.handout.buffer.pop() is held
-        held.note_outcome("error:other")
+        held.note_download("error:other")
         desk.handout.fetches.end(held)
         assert held.end is not None
         assert (held.end.counter, held.end.news) == ("error:other", NO_NEWS)

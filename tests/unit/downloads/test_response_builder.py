@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import tracemalloc
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -12,7 +13,7 @@ from scrapy.http import Headers, HtmlResponse
 from scrapy.responsetypes import responsetypes
 
 from bigcrawl.config import read_config
-from bigcrawl.downloads.response_builder import BREAK_OFF, ResponseBuilder
+from bigcrawl.downloads.response_builder import BREAK_OFF, PIECE_BYTES, SMALL_PIECES_MAX, Bounds, ResponseBuilder
 from bigcrawl.downloads.signalling import Signalling
 from bigcrawl.scheduler.adapter.fetch_errors import error_outcome
 from tests.support.logs import of_bigcrawl
@@ -37,9 +38,8 @@ def receiving(
     """A builder that was given these lines of a head."""
     crawler = crawler or _QUIET
     limits = read_config(crawler.settings).limits
-    builder = ResponseBuilder(
-        Request(url), Signalling(crawler), crawler.spider, maxsize, warnsize, limits, truncates=truncates
-    )
+    bounds = Bounds(maxsize, warnsize, limits.header_bytes_max, limits.headers_max)
+    builder = ResponseBuilder(Request(url), Signalling(crawler), bounds, truncates=truncates)
     for line in lines:
         builder.header(line + b"\r\n")
     return builder
@@ -215,7 +215,25 @@ def test_body_that_grows_too_large_breaks_off_and_is_forgotten() -> None:
     assert builder.body(b"x" * 100) is None
     assert builder.body(b"x") == BREAK_OFF
     assert isinstance(builder.error, DownloadCancelledError)
-    assert not builder._chunks
+    assert builder._received.getvalue() == b""
+
+
+@pytest.mark.parametrize("truncates", [True, False])
+def test_body_in_small_pieces_ends_at_a_limit_and_takes_its_bytes(truncates: bool) -> None:
+    """A piece takes time and an object, however small: 16 MB in pieces of two bytes took eight seconds and 1 GB."""
+    builder = receiving(b"HTTP/1.1 200 OK", b"", maxsize=1 << 24, truncates=truncates)
+    tracemalloc.start()
+    given = 0
+    while builder.body(b"%02d" % (given % 100)) is None:
+        given += 1
+        assert given < 2 * SMALL_PIECES_MAX
+    held = tracemalloc.get_traced_memory()[0]
+    tracemalloc.stop()
+    assert held < 1 << 20
+    assert (builder.limit, builder.is_truncated) == ("pieces", truncates)
+    assert (builder.error is None) == truncates
+    large = receiving(b"HTTP/1.1 200 OK", b"", maxsize=1 << 30)
+    assert {large.body(b"x" * PIECE_BYTES) for _ in range(2 * SMALL_PIECES_MAX)} == {None}
 
 
 @pytest.mark.parametrize("head", [(b"Content-Length: 300",), ()])
@@ -310,8 +328,9 @@ def test_headers_are_told_before_their_size_is_judged() -> None:
 
 @pytest.mark.parametrize("fail", [True, False])
 @pytest.mark.parametrize("signal", [signals.headers_received, signals.bytes_received])
-def test_receiver_stops_a_download(signal: object, fail: bool) -> None:
+def test_receiver_stops_a_download(signal: object, fail: bool, caplog: pytest.LogCaptureFixture) -> None:
     """What has come until then is the response: handed over, or with the error when it counts as failed."""
+    caplog.set_level(logging.DEBUG)
     crawler = new_crawler()
     crawler.signals.connect(_noting([], StopDownload(fail=fail)), signal, weak=False)
     builder = receiving(b"HTTP/1.1 200 OK", crawler=crawler)
@@ -323,6 +342,8 @@ def test_receiver_stops_a_download(signal: object, fail: bool) -> None:
         assert builder.body(b"first") == BREAK_OFF
         expected = b"first"
     assert builder.error is None
+    line = f"Download stopped for <GET {URL}> from signal handler _noting.<locals>.note"
+    assert line in caplog.messages, "as Scrapy says it"
     if fail:
         with pytest.raises(StopDownload) as caught:
             builder.response("192.0.2.1", None)

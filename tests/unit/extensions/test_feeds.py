@@ -6,7 +6,7 @@ import contextlib
 import json
 import os
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any
+from typing import IO, TYPE_CHECKING, Any, cast
 
 import pytest
 from scrapy import Spider
@@ -14,12 +14,14 @@ from scrapy.utils.test import get_crawler
 
 from bigcrawl.extensions.feed_files import cut_torn_line
 from bigcrawl.extensions.feeds import FeedExporter
-from bigcrawl.scheduler.adapter.registry import feeds_of
+from bigcrawl.scheduler.adapter.registry import feeds_of, register
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from scrapy.extensions.feedexport import FeedSlot
+
+    from bigcrawl.exceptions import BigcrawlError
 
 
 @contextlib.contextmanager
@@ -87,6 +89,33 @@ def test_full_disk_holds_items_back_until_there_is_room(tmp_path: Path, caplog: 
         os.close(room)
         assert (feeds.flush(), feeds.is_stuck) == (True, False)
         assert numbers_in(path) == list(range(3000))
+
+
+def test_pipe_that_nothing_reads_ends_the_crawl(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    """As behind `| head`: it never gets room."""
+
+    class Ending:
+        is_open, node = True, None
+
+        def __init__(self) -> None:
+            self.errors: list[str] = []
+
+        def fail(self, error: BigcrawlError) -> None:
+            self.errors.append(str(error))
+
+    read_end, write_end = os.pipe()
+    os.close(read_end)
+    with exporter(tmp_path / "items.jl") as feeds:
+        register(feeds.crawler, cast("Any", ending := Ending()))
+        export(feeds, 0)
+        os.dup2(write_end, file_of(feeds.slots[0]).fileno())
+        assert (feeds.flush(), feeds.flush(), feeds.is_stuck) == (False, False, True)
+        [error] = ending.errors
+        assert error.startswith("nothing reads the items any more")
+        assert "make room" not in caplog.text
+        with contextlib.suppress(BrokenPipeError):
+            file_of(feeds.slots[0]).close()
+    os.close(write_end)
 
 
 @pytest.mark.parametrize(

@@ -8,8 +8,11 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from scrapy import Request, Spider
+from scrapy.exceptions import DownloadTimeoutError
 from scrapy.http import TextResponse
 from scrapy.logformatter import LogFormatter as ScrapysFormatter
+from scrapy.utils.test import get_crawler
+from twisted.python.failure import Failure
 
 from bigcrawl.extensions.log_formatter import LogFormatter, is_heard
 
@@ -81,3 +84,12 @@ def test_logger_is_heard_through_those_above_it_until_one_does_not_propagate() -
         logger.setLevel(logging.INFO)
         assert not is_heard(logger, logging.DEBUG)
         assert is_heard(logger, logging.INFO)
+
+
+@pytest.mark.parametrize(("given_up", "level"), [("ERROR", logging.ERROR), ("DEBUG", logging.DEBUG), (30, 30)])
+def test_page_that_cannot_be_fetched_has_the_level_of_those_that_were_given_up(given_up: Any, level: int) -> None:
+    """An error that is not the host's remains one, whatever the level."""
+    formatter = LogFormatter.from_crawler(get_crawler(settings_dict={"RETRY_GIVE_UP_LOG_LEVEL": given_up}))
+    assert PAGE.request is not None
+    for error, wanted in ((DownloadTimeoutError(), level), (RuntimeError(), logging.ERROR)):
+        assert formatter.download_error(Failure(error), PAGE.request, SPIDER)["level"] == wanted

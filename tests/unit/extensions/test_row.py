@@ -81,23 +81,10 @@ def test_log_lines_stand_above_the_row(monkeypatch: pytest.MonkeyPatch, log: log
     assert handler.stream is terminal
 
 
-def test_no_terminal_has_no_row(capsys: pytest.CaptureFixture[str], log: logging.Logger) -> None:
-    """Nothing is written, and the log's handlers are left alone."""
-    handler = logging.StreamHandler()
-    log.addHandler(handler)
-    row = Row()
-    row.show(PARTS)
-    row.close()
-    assert not row.is_shown
-    assert not row.has_log
-    assert capsys.readouterr().err == ""
-
-
 def test_log_in_a_file_is_told_too(monkeypatch: pytest.MonkeyPatch, log: logging.Logger) -> None:
     """A handler that does not write to the terminal does not count as being above the row."""
     Terminal(80, monkeypatch)
     log.handlers[:] = [logging.StreamHandler(io.StringIO())]
     row = Row()
-    assert row.is_shown
     assert not row.has_log
     row.close()

@@ -6,11 +6,11 @@ import time
 
 import pytest
 
+from bigcrawl.listings.elements import SLICE_BYTES
+from bigcrawl.listings.encodings import DECODED_BYTES
 from bigcrawl.listings.sitemaps import (
     LOCATION_BYTES_MAX,
     REFERENCES_MAX,
-    SLICE_BYTES,
-    UTF16_BYTES,
     SitemapEntry,
     entries,
     is_index,
@@ -78,7 +78,7 @@ def test_location_that_no_setting_allows_is_said_to_be_too_long() -> None:
 
 def test_utf_16_is_told_by_its_root_and_read_by_and_by() -> None:
     """What is none of it takes long to decode, so no more than a portion is decoded between two lists."""
-    body = "<urlset><loc>/1</loc>".encode("utf-16") + b"\x00\xd8" * UTF16_BYTES
+    body = "<urlset><loc>/1</loc>".encode("utf-16") + b"\x00\xd8" * DECODED_BYTES
     assert is_index(body) is False
     found = list(entries(body, 9))
     assert found[:2] == [[], []]

@@ -5,10 +5,14 @@ from __future__ import annotations
 import json
 import re
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 
-from bigcrawl.metrics.table import METRICS, SHOWN_ENDS, Metric
+from bigcrawl.metrics.table import METRICS, SHOWN_ENDS
+
+if TYPE_CHECKING:
+    from bigcrawl.metrics.metric import Metric
 
 PROJECT = Path(__file__).resolve().parents[3]
 DASHBOARD = PROJECT / "ops" / "grafana" / "bigcrawl.json"

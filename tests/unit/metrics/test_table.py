@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import re
+from typing import TYPE_CHECKING
 
 import pytest
 
-from bigcrawl.metrics.table import METRICS, Metric
+from bigcrawl.metrics.table import METRICS
+
+if TYPE_CHECKING:
+    from bigcrawl.metrics.metric import Metric
 
 SERIES_MAX = 400
 PACKAGE_SOURCE = re.compile(r"(stats\.py: bigcrawl/\S+|[a-z_/]+\.(py|lua))(, [a-z_/]+\.(py|lua))*")

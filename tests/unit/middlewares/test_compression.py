@@ -4,20 +4,27 @@ from __future__ import annotations
 
 import gzip
 import sys
+import time
 import zlib
+from contextlib import suppress
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import brotli  # type: ignore[import-untyped]
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from scrapy import Request
 from scrapy.downloadermiddlewares.httpcompression import HttpCompressionMiddleware
 from scrapy.exceptions import IgnoreRequest
 from scrapy.http import HtmlResponse, Response
+from scrapy.utils.gz import gunzip as scrapys_gunzip
 
+from bigcrawl.downloads.packing import gunzip
 from bigcrawl.middlewares.compression import FREE_BYTES, CompressionMiddleware
 from bigcrawl.scheduler.adapter.fetch_errors import error_outcome, is_own
 from bigcrawl.scheduler.scheduler import Scheduler
+from tests.support.sizes import examples
 from tests.unit.downloads.crawlers import new_crawler
 from tests.unit.downloads.test_limits import counts
 from tests.unit.scheduler.records.test_held_urls import held_url
@@ -49,9 +56,49 @@ def unpack(body: bytes, encoding: str, crawler: Crawler, **meta: Any) -> Respons
     try:
         answer = middleware.process_response(request, packed)
     finally:
-        middleware._stats_buffer.flush()
+        middleware._unread._stats_buffer.flush()
     assert isinstance(answer, Response)
     return answer
+
+
+MANY = 16 << 20
+NAMED = b"\x1f\x8b\x08\x08" + bytes(6)
+COSTLY = {
+    "frames": zstd.compress(b"x") * (MANY // 10),
+    "empty frames": zstd.compress(b"") * (MANY // 10),
+    "frames to skip": b"\x50\x2a\x4d\x18\0\0\0\0" * (MANY // 8),
+    "members": gzip.compress(b"") * (MANY // 20),
+    "long name": NAMED + b"n" * MANY,
+    "long names": (NAMED + b"n" * 4_000 + b"\0" + zlib.compress(b"", wbits=-15) + bytes(8)) * 4_000,
+    "zeros between members": (gzip.compress(b"") + bytes(4_000)) * 4_000,
+}
+
+
+@pytest.mark.parametrize("body", COSTLY.values(), ids=COSTLY)
+def test_costly_packing_is_unpacked_at_a_bounded_cost(body: bytes) -> None:
+    """Time a byte is that of any body; it was up to 14 s."""
+    used = time.process_time()
+    with suppress(ValueError, EOFError):
+        unpack(body, "zstd" if body.startswith((b"\x28", b"\x50")) else "gzip", new_crawler())
+    assert time.process_time() - used < 2
+
+
+@given(st.lists(st.sampled_from([b"", b"a", b"text " * 3_000, bytes(range(256)) * 40]), max_size=3), st.data())
+@settings(max_examples=examples(200))
+def test_gzip_is_unpacked_as_by_scrapy(parts: list[bytes], data: st.DataObject) -> None:
+    """Members, zeros between them, a cut: what can be unpacked is."""
+    between = st.sampled_from([b"", bytes(3)])
+    whole = b"".join(gzip.compress(part) + data.draw(between) for part in parts)
+    packed = whole[: data.draw(st.integers(0, len(whole)))] if data.draw(st.booleans()) else whole
+    try:
+        right = scrapys_gunzip(packed)
+    except (EOFError, OSError):
+        right = b""
+    try:
+        found = gunzip(packed)[0]
+    except EOFError:
+        found = b""
+    assert found == right
 
 
 @pytest.mark.parametrize("encoding", PACKERS)
@@ -85,8 +132,8 @@ def test_bomb_in_a_bomb_is_refused() -> None:
 def test_body_larger_than_allowed_is_refused_by_its_size() -> None:
     """DOWNLOAD_MAXSIZE, or the request's own, as in Scrapy."""
     words = b"".join(b"%d " % number for number in range(200_000))
-    for settings, meta in (({"DOWNLOAD_MAXSIZE": 100_000}, {}), ({}, {"download_maxsize": 100_000})):
-        crawler = new_crawler(**settings)
+    for given_settings, meta in (({"DOWNLOAD_MAXSIZE": 100_000}, {}), ({}, {"download_maxsize": 100_000})):
+        crawler = new_crawler(**given_settings)
         with pytest.raises(IgnoreRequest, match="DOWNLOAD_MAXSIZE"):
             unpack(gzip.compress(words), "gzip", crawler, **meta)
         assert counts(crawler) == {"decompressed-size": 1}
@@ -149,3 +196,21 @@ def test_what_is_overridden_is_there() -> None:
     """A release of Scrapy that unpacks elsewhere would leave its own limit in force, and no other."""
     assert callable(HttpCompressionMiddleware._handle_encoding)
     assert callable(HttpCompressionMiddleware._split_encodings)
+
+
+@pytest.mark.parametrize(
+    ("body", "encoding", "is_cut"),
+    [
+        (gzip.compress(b"<p>" * 999)[:-12], "gzip", True),
+        (gzip.compress(b"<p>" * 999), "gzip", False),
+        (b"\0\1\2", "compress", True),
+        (b"<p>", "compress", False),
+    ],
+    ids=["cut", "whole", "unknown", "text"],
+)
+def test_body_that_is_cut_or_stays_packed_has_its_reason(body: bytes, encoding: str, is_cut: bool) -> None:
+    """The spider sees it all the same."""
+    crawler = new_crawler()
+    unpack(body, encoding, crawler)
+    assert crawler.stats is not None
+    assert crawler.stats.get_value("bigcrawl/limits/packing", 0) == is_cut

@@ -25,6 +25,15 @@ if TYPE_CHECKING:
 PAGE = "http://a.example/dir/"
 
 
+class Noted:
+    """Notes how many pages had all their links noted."""
+
+    ended = 0
+
+    def end(self) -> None:
+        self.ended += 1
+
+
 class Frontier:
     """Notes what the middleware asks of a frontier, in order."""
 
@@ -36,7 +45,8 @@ class Frontier:
         self.starts = starts
         self.events: list[Any] = []
         self.parsed: list[str] = []
-        self.ballot, self.casts = object(), 0
+        self.unread: list[tuple[str, str]] = []
+        self.noted = Noted()
         self.failed: BigcrawlError | None = None
         self.room = asyncio.Event()
         self.waited = asyncio.Event()
@@ -89,16 +99,12 @@ class Frontier:
     def note_start_request(self, request: Request) -> None:
         self.events.append(("start", request.url))
 
-    def open_ballot(self, request: Request | None) -> Any:
+    def links_of(self, request: Request | None) -> tuple[Noted, ...]:
         assert request is not None
-        return self.ballot
+        return (self.noted,)
 
-    def cast(self, ballot: Any) -> None:
-        assert ballot is self.ballot
-        self.casts += 1
-
-    def note_found(self, request: Request, page: str, ballot: Any) -> None:
-        assert ballot is self.ballot
+    def note_found(self, request: Request, page: str, noted_by: tuple[Noted, ...]) -> None:
+        assert noted_by == (self.noted,)
         self.events.append(("found", request.url, page))
 
     def offer_links(
@@ -109,10 +115,10 @@ class Frontier:
         page: str = "",
         *,
         starts: bool = False,
-        ballot: Any = None,
+        noted_by: tuple[Noted, ...] = (),
     ) -> int:
         assert depth == 0 or not starts, "what was found on a page is no start"
-        assert ballot is (self.ballot if page else None)
+        assert noted_by == ((self.noted,) if page else ())
         offered = list(urls)
         self.events.append(("links", offered, depth))
         if len(self.events) == self.room_for:
@@ -129,6 +135,9 @@ class Frontier:
 
     def note_running(self, request: Request | None) -> None:
         """The watchdog is not on."""
+
+    def note_unread_page(self, request: Request, reason: str) -> None:
+        self.unread.append((request.url, reason))
 
     def note_page(self, response: Response) -> None:
         """Nobody asks for copies."""
@@ -173,17 +182,17 @@ async def given(*outputs: Any) -> AsyncIterator[Any]:
         yield output
 
 
-def test_a_page_votes_when_the_spider_is_done_with_it() -> None:
-    """All its links share its rank, so they must be known; a callback that fails half-way casts no vote."""
+def test_the_links_of_a_page_end_when_the_spider_is_done_with_it() -> None:
+    """Whoever notes them learns that it has all; if a callback fails half-way, it never does."""
 
     async def scenario() -> None:
         frontier = Frontier()
         desk = Desk(frontier)
         await desk.page(Request("http://b.example/"), Links(["http://c.example/"]), Links(["http://d.example/"]))
-        assert frontier.casts == 1
+        assert frontier.noted.ended == 1
         with pytest.raises(ZeroDivisionError):
             await desk.page(Links(["http://c.example/"]), ZeroDivisionError())
-        assert frontier.casts == 1
+        assert frontier.noted.ended == 1
 
     asyncio.run(scenario())
 
@@ -256,15 +265,15 @@ def test_canonical_urls_are_not_made_canonical_again_but_measured() -> None:
 
 @pytest.mark.parametrize("canonical", [True, False])
 def test_domains_are_of_the_host_and_of_nothing_else(canonical: bool) -> None:
-    """Port, user and the dot at the end do not count; a domain elsewhere in the URL does not either."""
+    """Port and the dot at the end do not count; a domain elsewhere in the URL does not either."""
 
     async def scenario() -> None:
         desk = Desk(Frontier())
         desk.crawler.spider.allowed_domains = ["a.example", "::1"]  # type: ignore[union-attr]
-        good = ["http://a.example:8080/", "https://u:p@a.example/", "http://x.a.example./y", "http://[::1]:80/"]
+        good = ["http://a.example:8080/", "https://a.example/", "http://x.a.example./y", "http://[::1]:80/"]
         bad = [
             "http://b.example/a.example",
-            "http://a.example@b.example/",
+            "http://b.example/a.example@b.example",
             "http://xa.example/",
             "http://b.example/?a.example",
         ]
@@ -290,6 +299,7 @@ def test_depth_limit_holds_for_batches() -> None:
         assert desk.frontier is not None
         assert len(desk.frontier.events) == 1
         assert desk.stat("dropped/depth") == 3
+        assert desk.frontier.unread == [(PAGE, "depth")]
 
     asyncio.run(scenario())
 

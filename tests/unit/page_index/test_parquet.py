@@ -33,6 +33,7 @@ BODY = b"a page that is long enough to be referred to " * 40
 
 def answer(number: int, url: str, body: bytes = b"page", **more: Any) -> Exchange:
     notes = {"fetchTimeMs": "12", "depth": "3", "priority": "-5", "via": "http://a.example/from"}
+    notes["key"] = "00c0ffee00c0ffee"
     return exchange(number, body, **{"notes": notes, **more})._replace(url=url)
 
 
@@ -79,6 +80,7 @@ def test_a_row_says_what_the_records_say(tmp_path: Path) -> None:
         "filename": path.name,
         "offset": capture.offset,
         "size": capture.size,
+        "key": "00c0ffee00c0ffee",
     }
 
 
@@ -87,7 +89,7 @@ def test_what_a_record_does_not_say_is_null(tmp_path: Path) -> None:
     bare = exchange(0, b"page", notes=None, response_headers=[], ip=None)
     referred = exchange(1, b"", notes=None, request_headers=[(b"Referer", b"http://a.example/r")], status=404)
     first, second = rows_of(tmp_path, bare._replace(url="http://a.example/"), referred)
-    unknown = ("type", "language", "parent", "depth", "priority", "ip", "server", "fetch_ms")
+    unknown = ("type", "language", "parent", "depth", "priority", "ip", "server", "fetch_ms", "key")
     assert {name: first[name] for name in unknown} == dict.fromkeys(unknown)
     assert first["length"] == 4
     assert (second["parent"], second["length"], second["outcome"]) == ("http://a.example/r", 0, "client-error")

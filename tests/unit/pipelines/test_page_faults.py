@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 import pytest
 from isal import isal_zlib
 
-from bigcrawl.commands.frontier import parse_action, run_action
+from bigcrawl.commands.running import parse_action, run_action
 from bigcrawl.config import read_config
 from bigcrawl.exceptions import BigcrawlError, ConfigError, TransientStoreError
 from bigcrawl.page_index.index_files import index_path, remove_indexes
@@ -123,7 +123,10 @@ def repair_open(path: Path) -> None:
 def test_a_damaged_file_is_told_and_repaired(
     tmp_path: Path, harm: Callable[[Path], None], way: Callable[[Path], None]
 ) -> None:
-    """The pages before the damage are kept and indexed, the other files untouched; its old index is not believed."""
+    """All pages but the damaged one are kept and indexed, other files untouched; its old index is not believed.
+
+    Of a file whose writer died, those before the damage.
+    """
     path, other = sealed(tmp_path, "a", 0), sealed(tmp_path, "b", 10)
     start(tmp_path)
     harm(path)
@@ -133,7 +136,9 @@ def test_a_damaged_file_is_told_and_repaired(
     assert asked(tmp_path, "verify", str(other)).status == 0
     assert asked(tmp_path, "index").data["files"] == 2
     kept = {number for number in range(PAGES) if is_found(tmp_path, number)}
-    assert kept == set(range(len(kept)))
+    assert len(kept) >= PAGES - 1 or harm is not _spoil
+    if way is not repair:
+        kept = set(range(min({*range(PAGES)} - kept, default=PAGES)))
     way(path)
     assert {item.number for item in checked(tmp_path).items} == kept | set(range(10, 10 + PAGES))
     assert asked(tmp_path, "verify").status == 0
@@ -334,7 +339,7 @@ def test_a_disk_that_is_full_while_a_file_is_recovered_keeps_all_of_it(
     assert not list(tmp_path.glob("*.damaged*"))
     start(tmp_path)
     (damaged,) = tmp_path.glob("*.damaged")
-    assert before.endswith(damaged.read_bytes())
+    assert damaged.read_bytes() in before
     assert asked(tmp_path, "verify").status == 0
 
 

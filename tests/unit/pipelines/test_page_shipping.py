@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import threading
+from functools import partial
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
@@ -37,7 +38,13 @@ class Stats:
 
 def test_stats_are_changed_in_the_crawls_thread(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """With each look, and at the end: the uploader has a thread of its own, which changes none."""
-    monkeypatch.setattr(page_shipping, "call_later", lambda *_: SimpleNamespace(cancel=lambda: None))
+    looks: list[Any] = []
+
+    def call_later(_seconds: float, look: Any, disk: Any) -> Any:
+        looks.append(partial(look, disk))
+        return SimpleNamespace(cancel=lambda: None)
+
+    monkeypatch.setattr(page_shipping, "call_later", call_later)
     monkeypatch.setattr(page_shipping, "run_in_thread", asyncio.to_thread)
     monkeypatch.setattr(page_uploader, "REST_S", LONG_S)  # the store is asked a second time at the end, and not before
     warc, store = tmp_path / "warc", tmp_path / "store"
@@ -51,7 +58,7 @@ def test_stats_are_changed_in_the_crawls_thread(tmp_path: Path, monkeypatch: pyt
     shipping = PageShipping(crawler, warc, config.crawl, EnginePause(crawler))
     shipping.begin()
     wait_until(lambda: bool(shipping._uncounted), "the store, which is not there, was asked")
-    shipping._look()
+    looks.pop()()
     assert stats.counts == {"bigcrawl/warc/upload_errors": 1}
     store.mkdir()
     asyncio.run(shipping.end(LONG_S))

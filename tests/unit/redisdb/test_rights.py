@@ -37,7 +37,9 @@ OPERATORS_SCRIPTS = (
     *("awaken_host", "unbury_urls", "append_batch", "look_crawl", "look_partition", "sum_partitions", "beat_node"),
     "tell_time",
 )
-OPERATORS_MODULES = [*(PACKAGE / "commands").rglob("*.py"), *(PACKAGE / "redisdb").glob("*.py")] + [
+OPERATORS_MODULES = [
+    path for room in ("commands", "commands/*", "redisdb", "views") for path in PACKAGE.glob(f"{room}/*.py")
+] + [
     PACKAGE / "scheduler" / "crawl" / f"{name}.py"
     for name in ("deletion", "fingerprints", "history", "membership", "survey", "stored_record")
 ]
@@ -78,7 +80,8 @@ def known(server: PrivateRedis) -> set[str]:
 def test_a_nodes_commands_are_those_it_sends(known: set[str]) -> None:
     """Those of all scripts, and those of all modules but the operator's."""
     modules = [path for path in PACKAGE.rglob("*.py") if path.parent.name not in ("simweb", "redisdb")]
-    modules = [path for path in modules if path.name != "deletion.py" and not {"simweb", "commands"} & {*path.parts}]
+    others = {"simweb", "commands", "views", "deletion.py"}
+    modules = [path for path in modules if not others & {*path.parts}]
     needed = called_by_scripts(set(script_texts.names()) - OTHERS_SCRIPTS) | sent_by_modules(modules, known)
     assert set(NODE_COMMANDS) == needed | {"HMGET"}
     assert not NOT_A_NODES & set(NODE_COMMANDS)

@@ -6,12 +6,12 @@ import random
 from collections import Counter
 from typing import TYPE_CHECKING, Any
 
-from bigcrawl.commands.looking.plds import TopPld
+from bigcrawl.features.tallies.tallies import Tallies
 from bigcrawl.report.figures import Figures
 from bigcrawl.report.plds import PldFigures
 from bigcrawl.scheduler.crawl.history import COLUMNS, TIME_S
 from bigcrawl.scheduler.crawl.samples import ROWS_MAX
-from bigcrawl.tallies.tallies import Tallies
+from bigcrawl.views.plds import TopPld
 from tests.unit.scheduler.world import make_config
 
 if TYPE_CHECKING:
@@ -77,7 +77,7 @@ def figures_of(tmp_path: Path, tallies: Tallies | None = None, **changes: Any) -
         "status": status_of(),
         "counts": counts,
         "history": history_of([n * 10.0 for n in range(100)]),
-        "tallies": tallies or Tallies(),
+        "counted": tallies or Tallies(),
         "unreadable": 0,
         "may_repeat": 1,
         "errors": [],

@@ -11,13 +11,13 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from bigcrawl.commands.looking.plds import TopPld
 from bigcrawl.exceptions import ConfigError
+from bigcrawl.features.tallies.tallies import Tallies
 from bigcrawl.report.document import document_of
 from bigcrawl.report.files import write_files
 from bigcrawl.report.html import CHARACTERS_MAX, embedded_json, html_of
 from bigcrawl.report.plds import PldFigures
-from bigcrawl.tallies.tallies import Tallies
+from bigcrawl.views.plds import TopPld
 from tests.unit.report.figures import figures_of, full_tallies, large_figures
 
 if TYPE_CHECKING:

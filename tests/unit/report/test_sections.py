@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from bigcrawl.commands.looking.plds import TopPld
+from bigcrawl.features.tallies.tallies import Tallies
 from bigcrawl.report.document import document_of
 from bigcrawl.report.plds import PldFigures, by_degree, percentile
 from bigcrawl.report.rates import STEPS_MAX, Rates, step_s_of
 from bigcrawl.scheduler.crawl.history import COLUMNS, TIME_S
-from bigcrawl.tallies.tallies import Tallies
+from bigcrawl.views.plds import TopPld
 from tests.unit.report.figures import BEGUN_S, figures_of, history_of, status_of
 
 if TYPE_CHECKING:
@@ -95,6 +95,18 @@ def test_measures_of_a_distributed_crawl(tmp_path: Path) -> None:
     assert rows == ["68.75%", "50", "0", "1 (1.0000%)", "0", "10.00", "7.50 (75.0%)"]
 
 
+def test_links_are_those_of_pages_not_those_that_were_sent(tmp_path: Path) -> None:
+    """A link that a node has sent lately is not sent again, and is one of the page all the same (IRLbot, §7.1)."""
+    tallies = Tallies()
+    tallies.urls_repeated, tallies.look_ups, tallies.sent_bytes = 9_000, 7, 12_345
+    counts = Counter({"appended_urls": 1_000, "seen": 500, "duplicates": 500, "status:200": 100})
+    figures = rows_of(figures_of(tmp_path, tallies, counts=counts), "figures")
+    assert figures["links, a page (IRLbot's l)"] == "100.0"
+    assert figures["share of links that were new (IRLbot's p)"] == "5.00%"
+    assert figures["DNS look-ups"] == "7"
+    assert figures["bytes of requests, before encryption"] == "12.35 kB"
+
+
 def test_a_crawl_that_has_just_begun_has_a_report(tmp_path: Path) -> None:
     """Nothing is known, nothing is divided by zero, and what is unknown says so."""
     empty: Columns = {name: [] for name in (TIME_S, *(column.name for column in COLUMNS))}
@@ -103,7 +115,7 @@ def test_a_crawl_that_has_just_begun_has_a_report(tmp_path: Path) -> None:
     )
     measures = rows_of(figures, "measures")
     assert measures["coverage: URLs that ended, of those that were to be fetched"] == "unknown"
-    assert rows_of(figures, "figures")["share of links that were new"] == "unknown"
+    assert rows_of(figures, "figures")["share of links that were new (IRLbot's p)"] == "unknown"
     assert document_of(figures).to_json()["plots"]["pages_per_s"]["x"] == []
 
 

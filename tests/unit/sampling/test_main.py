@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
+import subprocess
+import sys
 from random import Random
 from typing import TYPE_CHECKING
 
@@ -39,3 +42,17 @@ def test_file_that_says_nothing_is_told_in_a_line(tmp_path: Path, capsys: pytest
         told = capsys.readouterr().err
         assert reason in told
         assert told.count("\n") == 1
+
+
+def test_reader_may_have_enough_of_a_sample(tmp_path: Path) -> None:
+    """As `head`."""
+    file = tmp_path / "walks.jsonl"
+    file.write_text(
+        "".join(f"{json.dumps(step._asdict())}\n" for step in walks_over(links_of_web(Random(1)), 60, Random(1)))
+    )
+    reads, writes = os.pipe()
+    os.close(reads)
+    command = [sys.executable, "-m", "bigcrawl.sampling", str(file), "--sample", "50"]
+    with os.fdopen(writes, "wb") as pipe:
+        done = subprocess.run(command, stdout=pipe, stderr=subprocess.PIPE, check=False, text=True)
+    assert (done.returncode, done.stderr) == (0, "")

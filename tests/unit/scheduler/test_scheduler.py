@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, cast
 
@@ -32,7 +33,7 @@ def test_no_exception_leaves_what_the_engine_calls(tmp_path: Path, caplog: pytes
     frontier = new_scheduler(tmp_path)
     handout = SimpleNamespace(buffer=SimpleNamespace(waiting=1), suspects=())
     frontier.attach(cast("Any", SimpleNamespace(handout=handout, outbox=None)), Spider(name="test"))
-    frontier._may_take = broken  # type: ignore[method-assign]
+    frontier.engine.may_take = broken  # type: ignore[method-assign]
     assert frontier.next_request() is None
     assert frontier.enqueue_request(Request("http://a.example/")) is False
     ours = [record.levelname for record in of_bigcrawl(caplog)]
@@ -45,6 +46,16 @@ def test_frontier_without_a_node_has_nothing_to_do(tmp_path: Path) -> None:
     assert frontier.next_request() is None
     assert not frontier.has_pending_requests()
     assert not frontier.enqueue_request(Request("http://a.example/"))
+
+
+def test_wrong_setting_is_found_before_the_crawl_is_joined(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It ends the crawl with one line, as any other."""
+    errors: list[Exception] = []
+    monkeypatch.setattr(Scheduler, "fail", lambda _, error: errors.append(error))
+    frontier = new_scheduler(tmp_path, stored_types=["shop.Price"])
+    asyncio.run(frontier._open(Spider(name="test")))
+    assert [str(error).partition(";")[0] for error in errors] == ["BIGCRAWL_STORED_TYPES has 'shop.Price'"]
+    assert frontier.node is None
 
 
 def test_limit_is_told_as_the_reason_by_who_knows_it(tmp_path: Path) -> None:

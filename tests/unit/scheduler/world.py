@@ -6,7 +6,7 @@ import asyncio
 import itertools
 import socket
 from contextlib import asynccontextmanager, suppress
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar
 
 from bigcrawl.clock import ManualClock
 from bigcrawl.config import read_config
@@ -18,15 +18,16 @@ from bigcrawl.redisdb.keys import CRAWLS, PartitionKeys, gate_prefix
 from bigcrawl.scheduler.adapter.request_codec import links_encoder
 from bigcrawl.scheduler.crawl.survey import survey
 from bigcrawl.scheduler.gates.fetched import Fetched
+from bigcrawl.scheduler.handout.engine_side import EngineSide
 from bigcrawl.scheduler.node.assembly import Parts
-from bigcrawl.scheduler.node.engine_side import EngineSide
 from bigcrawl.scheduler.node.node import Node
 from bigcrawl.scheduler.rules.callbacks import ANY_CALLBACKS
+from bigcrawl.views.opened_crawl import opened
 from tests.support.keys import url_key
 from tests.support.redis_servers.one_clock import OneClock
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Callable
+    from collections.abc import AsyncIterator, Awaitable, Callable
     from pathlib import Path
 
     from bigcrawl.config import Config
@@ -34,6 +35,10 @@ if TYPE_CHECKING:
     from bigcrawl.scheduler.records.passage import Space
     from bigcrawl.scheduler.records.queued_url import QueuedUrl
     from bigcrawl.scheduler.rules.callbacks import Callbacks
+    from bigcrawl.views.opened_crawl import OpenedCrawl
+
+P = ParamSpec("P")
+T = TypeVar("T")
 
 QUIET = {
     "BIGCRAWL_PARTITIONS": 4,
@@ -52,6 +57,15 @@ def make_config(tmp_path: Path, crawl: str, redis_url: str | None = None, **sett
     chosen = {name if name.isupper() else f"BIGCRAWL_{name.upper()}": value for name, value in settings.items()}
     state = {"BIGCRAWL_CRAWL": crawl, "BIGCRAWL_STATE_DIR": str(tmp_path), "BIGCRAWL_REDIS_URL": redis_url}
     return read_config({**QUIET, **state, **chosen})
+
+
+async def viewed(
+    config: Config, view: Callable[Concatenate[OpenedCrawl, P], Awaitable[T]], *args: P.args, **options: P.kwargs
+) -> T:
+    """What a view of a crawl in a Redis says, asked as from another process."""
+    assert config.crawl.redis_url is not None
+    async with opened(config, config.crawl.redis_url) as crawl:
+        return await view(crawl, *args, **options)
 
 
 def queued(*urls: str) -> list[QueuedUrl]:
@@ -105,6 +119,13 @@ async def connected(redis_url: str) -> AsyncIterator[RedisClient]:
         await client.close()
 
 
+class AnyEngine(EngineSide):
+    """An engine that answers as its test has it."""
+
+    def __init__(self, **answers: Any) -> None:
+        vars(self).update(answers)
+
+
 class World:
     """Nodes of one crawl, and what the test wants to know of it."""
 
@@ -133,17 +154,17 @@ class World:
         *,
         may_acknowledge: Callable[[], bool] = lambda: True,
         is_paused: Callable[[], bool] = lambda: False,
-        revive_server: Callable[[], object] | None = None,
+        revive_server: Callable[[], object] = lambda: None,
         callbacks: Callbacks = ANY_CALLBACKS,
+        sent_bytes: Callable[[], int] = lambda: 0,
     ) -> Node:
-        engine = EngineSide(
-            poll_ended=lambda: None,
-            may_take=lambda: True,
+        engine = AnyEngine(
             may_acknowledge=may_acknowledge,
             is_paused=is_paused,
             on_fatal=self.fatal.append,
             revive_server=revive_server,
             callbacks=callbacks,
+            sent_bytes=sent_bytes,
         )
         dns = DnsCache(resolve, self.clock)
         name = f"node{next(self._numbers)}"  # who owns what is the same in each run
@@ -177,7 +198,7 @@ class World:
         started = []
         for _ in range(turns):
             await self.turn(node, 1)
-            await asyncio.gather(*node.parts.gatekeeper._tasks)
+            await asyncio.gather(*node.parts.gates.gatekeeper._tasks)
             while (held := node.handout.buffer.pop()) is not None:
                 started.append(held)
         return started
@@ -196,8 +217,8 @@ class World:
                 "HDEL", CRAWLS, "", *(f"{self.config.crawl.name}/{node.node_id}" for node in self.nodes)
             )
         for node in self.nodes:
-            await node.parts.gatekeeper.close()
-            node.parts.worker.shutdown(wait=True)
+            await node.parts.gates.gatekeeper.close()
+            await node.parts.ownership.close(wait=True)
             node.membership.unlock()
         for client in self.clients:
             await client.close()

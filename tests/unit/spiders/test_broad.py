@@ -180,7 +180,8 @@ def test_sitemap_is_followed_in_batches_up_to_the_protocols_bound() -> None:
     """A list of a hundred thousand brings fifty, a thousand at a time; an index leads to more sitemaps."""
     locs = b"".join(b"<url><loc>/p%d</loc></url>" % number for number in range(SITEMAP_URLS_MAX + 10))
     response = Response("http://a.example/s.xml", body=gzip.compress(b"<urlset>%s</urlset>" % locs))
-    batches = asyncio.run(outputs_of(BroadSpider().parse_sitemap(response)))
+    *batches, last = asyncio.run(outputs_of(BroadSpider().parse_sitemap(response)))
+    assert last.left_out.limit == "listing-entries"
     assert max(len(links.urls) for links in batches) == BATCH_URLS
     assert [url for links in batches for url in links.urls] == [f"/p{n}" for n in range(SITEMAP_URLS_MAX)]
     assert {(links.base, links.callback) for links in batches} == {(response.url, None)}

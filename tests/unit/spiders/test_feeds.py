@@ -62,5 +62,6 @@ def test_what_is_no_feed_leads_nowhere(body: bytes, status: int) -> None:
 def test_entries_of_a_feed_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     """The first ones count."""
     monkeypatch.setattr(feeds_module, "FEED_ENTRIES_MAX", 2)
-    items, _ = outputs_for(Response(URL, body=b"<rss>" + b"<item><link>x</link></item>" * 9))
+    items, batches = outputs_for(Response(URL, body=b"<rss>" + b"<item><link>x</link></item>" * 9))
     assert len(items) == 2
+    assert batches[-1].left_out.limit == "listing-entries"

@@ -41,6 +41,13 @@ def test_what_is_no_date_says_nothing(written: str) -> None:
         ("2026-11-26T02:00:00Z", NOW_S),
         ("2026-11-27T00:00:00Z", None),
         ("soon", None),
+        # W3C dates without a day begin with it: a site that says this year every day has not changed every day.
+        ("2026-10", NOW_S - 55.5 * DAY_S + DAY_S - 1),
+        ("2026", NOW_S - 328.5 * DAY_S + DAY_S - 1),
+        ("2026-13", None),
+        ("2027", None),
+        ("0000", None),
+        ("\uff12\uff10\uff12\uff16", None),
     ],
 )
 def test_a_page_was_changed_at_the_latest_then(written: str, modified: float | None) -> None:

@@ -7,7 +7,7 @@ from scrapy.crawler import Crawler
 
 from bigcrawl.config import read_config
 from bigcrawl.exceptions import ConfigError
-from bigcrawl.scheduler.rules.budget_rules import Rule, parse_rules
+from bigcrawl.scheduler.rules.budget_rules import parse_rules
 from bigcrawl.spiders.site import SiteSpider
 
 
@@ -16,7 +16,7 @@ def test_bounds_are_a_rule_for_every_host() -> None:
     crawler = Crawler(SiteSpider, {"BIGCRAWL_BUDGET_RULES": '{"a.example": {"pages": 1}}'})
     SiteSpider.from_crawler(crawler, seeds="http://a.example/", pages="500", depth=4)
     config = read_config(crawler.settings)
-    assert parse_rules(config.budget.rules) == {"a.example": Rule(pages=1), "*": Rule(pages=500, depth=4)}
+    assert parse_rules(config.budget.rules) == {"a.example": {"pages": 1}, "*": {"pages": 500, "depth": 4}}
     crawler = Crawler(SiteSpider, {"BIGCRAWL_BUDGET_RULES": {"*": {"bytes": 1_000, "depth": 8}}})
     SiteSpider.from_crawler(crawler, seeds="http://a.example/", depth=4)
     assert read_config(crawler.settings).budget.rules == {"*": {"bytes": 1_000, "depth": 4}}

@@ -68,6 +68,15 @@ def test_what_the_site_says_of_changes_goes_with_its_pages() -> None:
     assert modified["http://a.example/2"] == pytest.approx(now.timestamp() - 399.5 * 86_400, abs=86_400)
 
 
+def test_sitemap_may_be_a_text_or_a_feed() -> None:
+    """sitemaps.org allows both; the dates of a feed are hints, too."""
+    today = datetime.now(UTC).date().isoformat()
+    feed = f"<feed><entry><link href='/1'/><updated>{today}</updated></entry></feed>".encode()
+    for body, urls, priority in ((b"http://a.example/1\nhttp://a.example/2\n", ["/1", "/2"], 0), (feed, ["/1"], 6)):
+        [links] = asyncio.run(outputs_of(SitemapSpider().parse_sitemap(Response(URL, body=body))))
+        assert ([url.removeprefix("http://a.example") for url in links.urls], links.priority) == (urls, priority)
+
+
 def test_sitemap_that_grows_too_much_is_none() -> None:
     """Beyond a megabyte by the setting for all bodies; a setting of the project counts."""
     body = gzip.compress(SITEMAP + b" " * (3 << 20))
@@ -77,5 +86,62 @@ def test_sitemap_that_grows_too_much_is_none() -> None:
         return asyncio.run(outputs_of(SitemapSpider.from_crawler(crawler).parse_sitemap(Response(URL, body=body))))
 
     assert len(body) < (3 << 20) / 250
-    assert outputs(250) == []
-    assert len(outputs(100_000)) == 1
+    [told] = outputs(250)
+    assert (told.urls, told.left_out.limit) == ((), "listing-growth")
+    [links] = outputs(100_000)
+    assert (links.urls, links.left_out.limit) == (["/1"], "")
+
+
+@pytest.mark.parametrize("body", [SITEMAP, b"<?xml version='1.0'?>" + SITEMAP, gzip.compress(SITEMAP)], ids=range(3))
+def test_sitemap_may_be_called_html(body: bytes) -> None:
+    """By servers that know no better; a page is one all the same."""
+    for spider in (SitemapSpider(), BroadSpider(sitemaps=True)):
+        [links] = followed(spider, HtmlResponse(URL, body=body, headers={"Content-Type": "text/html"}))
+        assert links.urls == ["/1"]
+    page = HtmlResponse(URL, body=b"<a href='/x'>x</a> <pre>&lt;urlset></pre>", headers={"Content-Type": "text/html"})
+    [links] = followed(BroadSpider(sitemaps=True), page)
+    assert links.urls == ["http://a.example/x"]
+
+
+@pytest.mark.parametrize(
+    ("body", "limit"),
+    [
+        (gzip.compress(SITEMAP)[:-20], "listing-packing"),
+        (b"<urlset>" + b"<loc>/1</loc>" * 50_001, "listing-entries"),
+        (b"<urlset>" + b"<a>" * 600_001 + b"<loc>/1</loc>", "listing-tags"),
+        (b"http://a.example/1\n" * 50_001, "listing-entries"),
+        (b"<rss>" + b"<a>" * (1 << 19) + b"<item><link>/1</link></item>", "listing-tags"),
+        (b"<rss>" + b" " * (4 << 20) + b"<item><link>/1</link></item>", "listing-bytes"),
+        (b"<html>", ""),
+    ],
+    ids=["packing", "entries", "tags", "lines", "feed", "feed of bytes", "page"],
+)
+def test_what_is_not_read_of_a_sitemap_has_a_reason(body: bytes, limit: str) -> None:
+    """It comes last, with no URL."""
+    batches = asyncio.run(outputs_of(SitemapSpider().parse_sitemap(Response(URL, body=body))))
+    assert [links.left_out.limit for links in batches if links.left_out.limit] == ([limit] if limit else [])
+    assert not any(links.left_out.limit for links in batches[:-1])
+
+
+def test_alternates_are_followed_on_request() -> None:
+    """By the attribute that Scrapy's spider has; they change when their page does."""
+    links = "".join(f'<x:link rel="alternate" hreflang="{tag}" href="/{tag}"/>' for tag in ("de", "fr"))
+    more = '<x:link rel="canonical" hreflang="de" href="/no"/><x:link rel="alternate" media="print" href="/no"/>'
+    entry = f"<url><loc>/1</loc><lastmod>2020-01-01</lastmod>{links}{more}</url>"
+    body = f'<urlset xmlns:x="http://www.w3.org/1999/xhtml">{entry}</urlset>'.encode()
+
+    def urls(**arguments: Any) -> list[str]:
+        spider = SitemapSpider(**arguments)
+        [found] = asyncio.run(outputs_of(spider.parse_sitemap(Response(URL, body=body))))
+        assert found.modified.keys() == {f"http://a.example{url}" for url in found.urls}
+        return list(found.urls)
+
+    assert urls() == urls(sitemap_alternate_links="0") == ["/1"]
+    assert urls(sitemap_alternate_links="1") == ["/1", "/de", "/fr"]
+
+
+def test_entries_of_a_feed_that_is_a_sitemap_have_its_base() -> None:
+    """XML Base."""
+    body = b'<feed xml:base="http://b.example/x/"><entry><link href="1"/></entry></feed>'
+    [links] = asyncio.run(outputs_of(SitemapSpider().parse_sitemap(Response(URL, body=body))))
+    assert links.urls == ["http://b.example/x/1"]

@@ -7,12 +7,18 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
+from scrapy import Request
 
 from bigcrawl.page_index.index_files import index_file
+from bigcrawl.page_index.page_records import page_records
+from bigcrawl.pipelines.warc import _exchange
 from bigcrawl.stored.catalogue import Place, read_catalogue
 from bigcrawl.stored.chunks import without_chunks
 from bigcrawl.stored.pages import PageReader, StoredPage, UnreadablePageError
+from bigcrawl.warc.records import new_record_id
+from tests.support.answers import ROWS, Row
 from tests.support.sha1_collision import FIRST, SECOND
+from tests.unit.downloads.test_odd_answers import read as read_answer
 from tests.unit.stored.warc_files import page, stored
 
 if TYPE_CHECKING:
@@ -245,3 +251,47 @@ def test_page_under_a_url_in_other_bytes_is_found(tmp_path: Path, *, is_indexed:
     if is_indexed:
         index_file(path, ["cdxj"])
     assert read(path, f"{A}c%61f%E9").url == f"{A}c%61f%E9"
+
+
+@pytest.mark.parametrize("row", ROWS, ids=lambda row: row.name)
+def test_odd_answer_comes_back_as_it_was_received(tmp_path: Path, row: Row) -> None:
+    """Status, headers and body, still packed, whatever its head and lengths were."""
+    response = read_answer(row.sent)
+    exchange = _exchange(Request(A), response, 0, new_record_id(), {})
+    found = read_back(tmp_path, exchange)
+    assert (found.status, found.body, found.protocol) == (response.status, response.body, response.protocol)
+    told = {name: response.headers.getlist(name) for name in response.headers}
+    for headers in (found.headers, told):
+        headers.pop(b"Content-Length", None)  # the record has one that is right
+    assert found.headers == {name: [value.replace(b"\0", b" ") for value in told[name]] for name in told}
+
+
+PAGE = b"<p>a page</p>\r\n\r\n"
+HEADS = {
+    "LF": b"HTTP/1.1 200 OK\nContent-Type: text/html\nX-A: b\n\n",
+    "LF, no reason": b"HTTP/1.1 200\nContent-Type: text/html\nX-A: b\n\n",
+    "mixed": b"HTTP/1.1 200 OK\r\nContent-Type: text/html\r\nX-A: b\n\r\n",
+    "mixed the other way": b"HTTP/1.1 200 OK\nContent-Type: text/html\r\nX-A: b\r\n\n",
+    "no reason": b"HTTP/1.1 200\r\nContent-Type: text/html\r\nX-A: b\r\n\r\n",
+    "blank before a colon": b"HTTP/1.1 200 OK\r\nContent-Type : text/html\r\nX-A: b\r\n\r\n",
+    "ICY": b"ICY 200 OK\r\nContent-Type: text/html\r\nX-A: b\r\n\r\n",
+    "small letters": b"http/1.1 200 ok\r\nContent-Type: text/html\r\nX-A: b\r\n\r\n",
+    "tab": b"HTTP/1.1\t200 OK\r\nContent-Type: text/html\r\nX-A: b\r\n\r\n",
+}
+
+
+@pytest.mark.parametrize("head", HEADS.values(), ids=HEADS)
+def test_head_is_read_as_other_tools_keep_it(tmp_path: Path, head: bytes) -> None:
+    """RFC 9112, 2.2: a recipient may take a line feed for the end of a line. The index says the same."""
+    block = head + PAGE
+    record = (
+        b"WARC/1.1\r\nWARC-Type: response\r\nWARC-Target-URI: %b\r\nWARC-Date: 2026-11-25T10:00:00Z\r\n"
+        b"WARC-Record-ID: <urn:uuid:1>\r\nContent-Type: application/http\r\nContent-Length: %d\r\n\r\n%b\r\n\r\n"
+    ) % (A.encode(), len(block), block)
+    path = tmp_path / "other.warc.gz"
+    path.write_bytes(gzip.compress(record))
+    [indexed] = page_records(path)
+    assert (indexed.status, indexed.media_type, indexed.body_bytes) == (200, "text/html", len(PAGE))
+    found = read(path, A)
+    assert (found.status, found.body) == (200, PAGE)
+    assert found.headers == {b"Content-Type": [b"text/html"], b"X-A": [b"b"]}

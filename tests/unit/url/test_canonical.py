@@ -35,9 +35,6 @@ CANONICAL = [
     ("http://example.com/?#", "http://example.com/?"),
     ("http://example.com//a//b", "http://example.com//a//b"),
     ("http://example.com./", "http://example.com./"),
-    ("http://user:pa%40ss@example.com/", "http://user:pa%40ss@example.com/"),
-    ("http://us@er@example.com/", "http://us%40er@example.com/"),
-    ("http://@example.com/", "http://example.com/"),
     ("http://example.com/a?b#c?d", "http://example.com/a?b"),
 ]
 
@@ -133,9 +130,9 @@ def test_references_are_joined_as_browsers_do(reference: str, url: str | None) -
 def test_joiner_takes_a_base_that_is_not_canonical() -> None:
     """The base is made canonical once, so plain references and others agree; junk is refused."""
     joiner = Joiner("HTTP://u:p@Example.com:80/x/../dir/page?a/b#c/d")
-    assert joiner("y") == "http://u:p@example.com/dir/y"
-    assert joiner("/y") == "http://u:p@example.com/y"
-    assert joiner("./y") == "http://u:p@example.com/dir/y"
+    assert joiner("y") == "http://example.com/dir/y"
+    assert joiner("/y") == "http://example.com/y"
+    assert joiner("./y") == "http://example.com/dir/y"
     with pytest.raises(UrlError):
         Joiner("about:blank")
 

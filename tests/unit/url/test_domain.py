@@ -74,10 +74,18 @@ def test_a_copy_made_from_the_text_is_the_same_list(suffixes: PublicSuffixes) ->
         assert copy.pld(host) == suffixes.pld(host)
 
 
+def test_the_longest_rule_prevails_whichever_kind_it_is() -> None:
+    """By the algorithm of publicsuffix.org; a rule below a wildcard hides it from nobody else."""
+    suffixes = PublicSuffixes.from_text(b"example\n*.example\n*.in.example\n!out.example\na.b.example\n")
+    hosts = {"x.in.example": "x.in.example", "in.example": "in.example", "y.x.in.example": "y.x.in.example"}
+    hosts |= {"w.out.example": "out.example", "z.a.b.example": "z.a.b.example", "c.b.example": "c.b.example"}
+    assert {host: suffixes.pld(host) for host in hosts} == hosts
+
+
 def test_a_list_is_parsed_once_a_process(suffixes: PublicSuffixes) -> None:
     """Equal texts share what was parsed, and hosts are remembered by each; with `private` it is another list."""
     copies = [PublicSuffixes.from_text(bytes(bytearray(suffixes.text))) for _ in range(2)]
-    assert {id(copy._root) for copy in copies} == {id(suffixes._root)}
+    assert {id(copy._suffixes) for copy in copies} == {id(suffixes._suffixes)}
     copies[0].pld("a.example.com")
     assert "1 hosts cached" in repr(copies[0])
     assert "0 hosts cached" in repr(copies[1])

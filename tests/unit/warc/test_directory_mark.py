@@ -24,7 +24,7 @@ def test_no_file_is_begun_where_the_directory_is_not(tmp_path: Path) -> None:
     """It is unmounted between two files, and mounted again; the message names it and says what to do."""
     place, away = tmp_path / "warc", tmp_path / "away"
     place.mkdir()
-    writer = WarcWriter(place, "c", "n", mark=DirectoryMark(place))
+    writer = WarcWriter(DirectoryMark(place), "c", "n")
     writer.write(exchange(1))
     assert writer.close()
     place.rename(away)

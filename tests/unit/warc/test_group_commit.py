@@ -13,7 +13,7 @@ from bigcrawl.warc.group_commit import GroupCommit
 from bigcrawl.warc.origins import Origins
 from bigcrawl.warc.records import new_record_id
 from bigcrawl.warc.recovery import recover
-from bigcrawl.warc.segments import WarcWriter
+from bigcrawl.warc.segments import Sealing, WarcWriter
 from tests.support.running.processes import wait_until
 from tests.unit.warc.medium import Lost, Medium
 from tests.unit.warc.reading import exchange, numbers_of, read_checked
@@ -35,7 +35,7 @@ class Store:
         self.clock = ManualClock(1_700_000_000_000)
         self.commit = GroupCommit(lambda: self.writer.syncing(), interval_s, self.clock)  # noqa: PLW0108 - made below
         self.writer = WarcWriter(
-            directory, "c", "n", bytes_max=bytes_max, files=self.disk, seal_in=self.commit.submit, origins=Origins(4)
+            directory, "c", "n", files=self.disk, sealing=Sealing(bytes_max, self.commit.submit), origins=Origins(4)
         )
 
     def write(self, number: int, body: bytes = b"<p>a page</p>") -> bool:

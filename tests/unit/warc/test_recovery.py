@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import itertools
 import os
+import random
 import subprocess
 import sys
 import zlib
@@ -13,10 +14,11 @@ from isal import isal_zlib
 from bigcrawl.warc import members
 from bigcrawl.warc.files import lock_named
 from bigcrawl.warc.records import exchange_records
-from bigcrawl.warc.recovery import Recovered, recover
+from bigcrawl.warc.recovery import Recovered, recover, recover_file
 from bigcrawl.warc.segments import WarcWriter
 from bigcrawl.warc.verification import verify
 from tests.unit.warc.elsewhere import grow_old
+from tests.unit.warc.medium import Lost, Medium, Survivors
 from tests.unit.warc.reading import exchange, gzip_members, numbers_of, read_checked
 
 PROJECT = Path(__file__).parents[3]
@@ -139,17 +141,51 @@ def test_file_whose_final_name_is_taken_waits_and_holds_up_nobody(tmp_path: Path
     assert (tmp_path / "a.warc.gz.open").read_bytes() == data
 
 
-def test_damage_is_kept_beside_the_file(tmp_path: Path) -> None:
-    """What lies behind a damaged member may hold pages: it is copied before it is cut off."""
+@pytest.mark.parametrize("was_complete", [False, True])
+def test_damage_is_kept_beside_the_file(tmp_path: Path, was_complete: bool) -> None:
+    """A damaged member may hold a page: it is copied before it is taken out.
+
+    What lies behind it is kept there, too, if the power may have failed: it may refer to what was lost.
+    """
     data = warc_bytes(tmp_path, 3)
     ends = member_ends(data)
     at = (ends[1] + ends[2]) // 2
     damaged = data[:at] + bytes([data[at] ^ 0xFF]) + data[at + 1 :]
     abandon(tmp_path, damaged)
     path = tmp_path / "c.warc.gz"
-    assert recover(tmp_path) == [Recovered(path, 2, ends[1], len(data) - ends[1])]
-    assert len(read_checked(path)) == 2
-    assert (tmp_path / "c.warc.gz.damaged").read_bytes() == damaged[ends[1] :]
+    until = ends[2] if was_complete else len(data)
+    sound = data[: ends[1]] + data[until:]
+    records = len(ends) - 1 if was_complete else 2
+    found = recover_file(tmp_path / "c.warc.gz.open", was_complete=was_complete)
+    assert found == Recovered(path, records, len(sound), len(data) - len(sound))
+    assert path.read_bytes() == sound
+    assert len(read_checked(path)) == records
+    assert (tmp_path / "c.warc.gz.damaged").read_bytes() == damaged[ends[1] : until]
+
+
+@pytest.mark.parametrize("lost", Lost)
+def test_power_cut_while_damage_is_taken_out_costs_no_sound_record(tmp_path: Path, lost: Lost) -> None:
+    """The next repair finds the damaged file, or the one without the damage, and the damage is kept."""
+    data = warc_bytes(tmp_path, 3)
+    ends = member_ends(data)
+    damaged = data[: ends[2] - 9] + b"\0\0\0\0" + data[ends[2] - 5 :]
+    sound = data[: ends[1]] + data[ends[2] :]
+    (tmp_path / "first").mkdir()
+    abandon(tmp_path / "first", damaged)
+    medium = Medium({"c.warc.gz.open": damaged})
+    recover_file(tmp_path / "first" / "c.warc.gz.open", files=medium, was_complete=True)
+    for count in range(len(medium.journal) + 1):
+        survivors = Survivors(medium.found)
+        for change in medium.journal[:count]:
+            change(survivors)
+        directory = tmp_path / str(count)
+        directory.mkdir()
+        for name, content in survivors.after(lost, random.Random(count)).items():
+            (directory / name).write_bytes(content)
+            grow_old(directory / name)
+        recover_file(directory / "c.warc.gz.open", was_complete=True)
+        assert (directory / "c.warc.gz").read_bytes() == sound
+        assert (directory / "c.warc.gz.damaged").read_bytes() == damaged[ends[1] : ends[2]]
 
 
 def test_blocks_never_written_are_cut_off(tmp_path: Path) -> None:
@@ -176,7 +212,7 @@ def test_records_larger_than_a_buffer_are_recovered_and_verified(tmp_path: Path)
     path = tmp_path / "c.warc.gz"
     abandon(tmp_path, data[:-1])
     assert [recovered.kept_records for recovered in recover(tmp_path)] == [4]
-    assert verify(path) == (4, None)
+    assert verify(path) == (4, 0, "")
     assert [r.body for r in read_checked(path) if r.type == "response"] == [body, body]
 
 
@@ -187,8 +223,8 @@ def test_verify_reports_any_flipped_byte(tmp_path: Path) -> None:
     for at in range(start, len(data)):
         flipped = data[:at] + bytes([data[at] ^ 0x10]) + data[at + 1 :]
         path.write_bytes(flipped)
-        count, problem = verify(path)
-        if problem is None:
+        count, _, problem = verify(path)
+        if not problem:
             assert gzip_members(flipped) == gzip_members(data)
         else:
             assert count == 2
@@ -201,15 +237,15 @@ def test_verify_reports_a_torn_tail(tmp_path: Path) -> None:
     start, path = member_ends(data)[-2], tmp_path / "c.warc.gz"
     for size in range(start + 1, len(data)):
         path.write_bytes(data[:size])
-        assert verify(path) == (2, f"torn record at byte {start}")
+        assert verify(path) == (2, 1, f"torn record at byte {start}")
 
 
 @pytest.mark.parametrize(
     ("change", "problem"),
     [
-        (lambda one, two: [one + two], "more than one record in a gzip member"),
+        (lambda one, two: [one + two], "more than one record in a member"),
         (lambda one, two: [one[:-1]], "ends in"),
-        (lambda one, two: [one.replace(b"page", b"pages")], "more than one record"),
+        (lambda one, two: [one.replace(b"page", b"pages")], "and its block has"),
         (lambda one, two: [one.replace(b"page", b"pag")], "ends in"),
         (lambda one, two: [one[:-8]], "4 bytes short of its Content-Length"),
         (lambda one, two: [one.replace(b"page", b"gape")], "block digest is"),
@@ -227,9 +263,10 @@ def test_verify_reports_records_that_gzip_cannot_see(tmp_path: Path, change, pro
     packed = [part if part == b"this is no gzip member" else isal_zlib.compress(part, 2, 31) for part in parts]
     path = tmp_path / "c.warc.gz"
     path.write_bytes(b"".join(packed))
-    count, found = verify(path)
+    count, places, found = verify(path)
+    assert places == 1
     assert count == len(packed) - 1
-    assert problem in (found or "")
+    assert problem in found
 
 
 def test_every_acknowledged_exchange_survives_kill_9(tmp_path: Path) -> None:

@@ -17,7 +17,7 @@ from bigcrawl.warc.files import OsFiles
 from bigcrawl.warc.origins import Origins
 from bigcrawl.warc.records import new_record_id
 from bigcrawl.warc.recovery import recover
-from bigcrawl.warc.segments import WarcWriter
+from bigcrawl.warc.segments import Sealing, WarcWriter
 from tests.unit.warc.elsewhere import grow_old
 from tests.unit.warc.reading import exchange, numbers_of, read_checked
 
@@ -84,7 +84,7 @@ def test_file_is_open_while_written_and_sealed_on_close(tmp_path: Path) -> None:
 
 def test_full_file_is_sealed_and_the_next_begun(tmp_path: Path) -> None:
     """A file that has reached bytes_max is sealed at once; each file has its own warcinfo."""
-    writer = WarcWriter(tmp_path, "c", "n", bytes_max=1)
+    writer = WarcWriter(tmp_path, "c", "n", sealing=Sealing(1))
     for number in range(3):
         writer.write(exchange(number))
         assert not list(tmp_path.glob("*.open"))
@@ -97,7 +97,7 @@ def test_full_file_is_sealed_and_the_next_begun(tmp_path: Path) -> None:
 def test_copies_of_what_was_written_are_stored_by_reference(tmp_path: Path) -> None:
     """Also across files; what a failed write did not store is no original."""
     files = FailingFiles()
-    writer = WarcWriter(tmp_path, "c", "n", files=files, bytes_max=1_000, origins=Origins(100))
+    writer = WarcWriter(tmp_path, "c", "n", files=files, sealing=Sealing(1_000), origins=Origins(100))
     pages = [exchange(number, b"%01000d" % (number % 2), record_id=new_record_id()) for number in range(6)]
     files.room = 100
     with pytest.raises(TransientStoreError):
@@ -308,7 +308,7 @@ def test_a_recovery_does_not_take_a_file_that_is_being_begun(tmp_path: Path) -> 
 def test_sealing_may_run_elsewhere(tmp_path: Path) -> None:
     """A full file is handed to seal_in, and writing goes on in the next before it is sealed."""
     waiting: list[Callable[[], bool]] = []
-    writer = WarcWriter(tmp_path, "c", "n", bytes_max=1, seal_in=waiting.append)
+    writer = WarcWriter(tmp_path, "c", "n", sealing=Sealing(1, waiting.append))
     writer.write(exchange(0))
     writer.write(exchange(1))
     assert len(list(tmp_path.glob("*.open"))) == 2
@@ -327,7 +327,7 @@ def test_a_file_is_sealed_once(tmp_path: Path) -> None:
             closed.append(fd)
             super().close(fd)
 
-    writer = WarcWriter(tmp_path, "c", "n", bytes_max=1, seal_in=waiting.append, files=CountingFiles())
+    writer = WarcWriter(tmp_path, "c", "n", sealing=Sealing(1, waiting.append), files=CountingFiles())
     writer.write(exchange(0))
     (seal,) = waiting
     assert seal()
@@ -342,7 +342,7 @@ import resource, sys
 from bigcrawl.exceptions import TransientStoreError
 from bigcrawl.warc.origins import Origins
 from bigcrawl.warc.records import new_record_id
-from bigcrawl.warc.segments import WarcWriter
+from bigcrawl.warc.segments import Sealing, WarcWriter
 from tests.unit.warc.reading import exchange
 
 writer = WarcWriter(sys.argv[1], "c", "n")

@@ -9,13 +9,13 @@
 -- KEYS[7] prefix  host:      + host: hash, next = next allowed fetch ms; delay = its rest after its last fetch, if that
 --                            was longer than usual; failures = in a row, why = the last one, failed = when that one
 --                            was counted, ms
--- KEYS[8] stream  inbox      fields o = outcomes, v = revisits
+-- KEYS[8] stream  inbox      fields o = outcomes, v = timed URLs
 -- KEYS[9] zset    snoozed    score = next fetch ms after a long back-off, 1e15 more if retired; member = host
 -- ARGV[1] now_ms (0: this server's clock)    ARGV[2] node id    ARGV[3] epoch    ARGV[4] generation
 -- ARGV[5] connections of a host    ARGV[6] most URLs to take    ARGV[7] horizon ms
 -- ARGV[8] host delay ms: for hosts without a delay of their own, and between starts on a host's connections
 -- ARGV[9] outcomes of the acknowledged URLs; '' if there are none
--- ARGV[10] revisits: those of the acknowledged URLs that are to be visited again, encoded; '' if there are none
+-- ARGV[10] timed: those of the acknowledged URLs that come again at a time, encoded; '' if there are none
 -- ARGV[11] number of hosts of which URLs are taken ahead of their turns
 -- ARGV[12...] host, most URLs, of each of these; per ended URL: seq; delay ms of its host; new member ('' acknowledges
 --            the URL, '=' returns it unchanged, otherwise the next try of a failed URL); counter to raise ('' for none);

@@ -1,11 +1,11 @@
 -- append_batch: append a batch of what a node has found to a partition's inbox, once and in order.
--- KEYS[1] stream  inbox      field b = encoded batch of URLs, e = edges, w = votes, c = contents of pages
+-- KEYS[1] stream  inbox      field b = encoded batch of URLs, e = edges, c = what nodes observed
 -- KEYS[2] prefix  sender:    + node: string, "session number" of the last batch accepted from it; kept for a day
 -- KEYS[3] hash    state      appended_urls = URLs ever accepted
 -- ARGV[1] node id    ARGV[2] session, which the node counts from 1 for this partition
--- ARGV[3] batch number, which the node counts from 1 for this session    ARGV[4] batch; '' with contents alone
+-- ARGV[3] batch number, which the node counts from 1 for this session    ARGV[4] batch; '' if it has rows alone
 -- ARGV[5] URLs in the batch    ARGV[6] edges between pay-level domains; '' if there are none
--- ARGV[7] votes for URLs; '' if there are none    ARGV[8] contents of pages; '' if there are none
+-- ARGV[7] what the node observed; '' if there is nothing
 -- Returns: the id of the inbox entry; 0 if the batch had been appended, or a later session has begun;
 --          -1 if an earlier batch of the session is missing.
 -- Guarantee: number n of a session is appended only once, and only after n-1. Nothing of a session is appended after
@@ -30,13 +30,9 @@ if before ~= ARGV[2] .. ' ' .. number - 1 then -- as it is for every batch but t
   end
 end
 redis.call('HINCRBY', KEYS[3], 'appended_urls', ARGV[5])
-local batch, edges, votes, contents = ARGV[4], ARGV[6], ARGV[7], ARGV[8]
-if contents ~= '' then -- with them, what is not sent is an empty field
-  return redis.call('XADD', KEYS[1], '*', 'b', batch, 'e', edges, 'w', votes, 'c', contents)
-elseif votes ~= '' and edges ~= '' then
-  return redis.call('XADD', KEYS[1], '*', 'b', batch, 'e', edges, 'w', votes)
-elseif votes ~= '' then
-  return redis.call('XADD', KEYS[1], '*', 'b', batch, 'w', votes)
+local batch, edges, observed = ARGV[4], ARGV[6], ARGV[7]
+if observed ~= '' then -- with it, what is not sent is an empty field
+  return redis.call('XADD', KEYS[1], '*', 'b', batch, 'e', edges, 'c', observed)
 elseif edges ~= '' then
   return redis.call('XADD', KEYS[1], '*', 'b', batch, 'e', edges)
 end

@@ -7,14 +7,14 @@
 -- KEYS[5] hash    taken      seq -> host \n taken-at ms \n order \n member
 -- KEYS[6] prefix  back:      + host: zset, score = order, member = "<seq>:..."
 -- KEYS[7] prefix  host:      + host: hash, next = next allowed fetch ms
--- KEYS[8] stream  inbox      fields o = outcomes, v = revisits
+-- KEYS[8] stream  inbox      fields o = outcomes, v = timed URLs
 -- ARGV[1] now_ms (0: this server's clock)    ARGV[2] node id    ARGV[3] epoch
 -- ARGV[4] generation, which this call begins    ARGV[5] portion: counted from 1; the first begins the generation
 -- ARGV[6] 1: it is the last portion    ARGV[7] host delay ms after a Redis that forgot, 0 when it forgot nothing
 -- ARGV[8] number of URLs held    ARGV[9] number of those that were in earlier portions
 -- ARGV[10] number of those whose end was told, and not heard    ARGV[11] number of URLs ended lately
 -- ARGV[12] number of places that are left    ARGV[13] run id of this server
--- ARGV[14] outcomes that the inbox was told lately; '' if none    ARGV[15] revisits likewise
+-- ARGV[14] outcomes that the inbox was told lately; '' if none    ARGV[15] timed URLs likewise
 -- ARGV[16...] seq, host, order, member of each URL held; seq of each that was in an earlier portion; seq of each whose
 --         end was told; seq, host, order of each ended lately; host, order of each place in a back queue where a URL held
 --         or gone may stand in a Redis that missed something; host and ms from now of the rests that were said lately
@@ -24,11 +24,11 @@
 --          already.
 -- Guarantee: after the last portion exactly the held URLs are taken, but for those whose end was carried out; none of
 --            them or of the ended ones waits in a queue,
---            and hot is the number of URLs that do. No ended one is removed without its outcome and its revisit in the
---            inbox. Whatever the owner sent in an earlier generation is refused from the
+--            and hot is the number of URLs that do. No ended one is removed without its outcome, and its timed URL, in
+--            the inbox. Whatever the owner sent in an earlier generation is refused from the
 --            first on. Where Redis forgot, no host is due before its delay from now, and before its rest is over,
 --            because its last fetch may have been forgotten. After any portion a URL is taken or queued, never both.
--- Lost reply: repeated in the next generation, it appends outcomes and revisits once more, and changes nothing else.
+-- Lost reply: repeated in the next generation, it appends outcomes and timed URLs once more, and changes nothing else.
 -- Late: refused once the owner has compared in a later generation, and by any other owner.
 -- Cost: O((held + ended + places) * log URLs of a host + taken + hosts * log hosts).
 -- Uses: prelude/now_ms, prelude/refusal, prelude/keep_record, prelude/read_taken

@@ -1,23 +1,23 @@
-"""Turns values of meta and cb_kwargs into msgpack and back: plain values, and types that msgpack would lose.
+"""Packs values of meta and cb_kwargs with msgpack, keeping types that msgpack would lose.
 
-Tuples, sets, dates and times, decimals, paths, members of enumerations and records (`records`) keep their types:
-each is a msgpack extension type that holds a list, a text, [module, class, member] or [module, class, fields]. A
-Request holds what `Request.to_dict` returns. Classes and functions themselves are stored by name if they are of certain
-packages. Objects of other classes are what functions make of them that the project names (`taught_types`). Other
-subclasses of dict, str and the like come back as their base class, numpy's numbers as Python's.
+Tuples, sets, dates and times, decimals, paths, enumeration members and records (`records`) are extension types: each
+holds a list, a text, [module, class, member] or [module, class, fields]. A Request is what `Request.to_dict` returns.
+Classes and functions of certain packages are stored by name. Other classes need a project's functions (`taught_types`),
+and other subclasses of plain types come back as these.
 
-Reading a message imports nothing that the message names, and runs no code of its classes, but that of a Request's. A
-class is looked up among the modules that the process has imported. It is refused if it is neither an enumeration nor a
-record, and a record is filled in without its constructor.
+Reading imports nothing that a message names, and runs no code of its classes except Requests'. A class must be an
+enumeration or a record in an already imported module of certain packages. Records are filled in without their
+constructors.
 """
 
 from __future__ import annotations
 
 import datetime
 import enum
+import sys
 from decimal import Decimal
 from pathlib import Path, PurePath, PurePosixPath, PureWindowsPath
-from types import FunctionType
+from types import FunctionType, MethodType
 from typing import TYPE_CHECKING, Any, Final
 
 import msgpack
@@ -42,50 +42,44 @@ _PATH, _NAMED, _REQUEST, _TAUGHT = range(11, 15)
 _NESTED_MAX = 500  # msgpack itself stops at 511, and a value that contains itself never ends
 
 NOT_STORABLE = (TypeError, ValueError, OverflowError, RecursionError, AttributeError)
-"""What `Values.packed` raises for a value that cannot be stored. A function that a project names may raise anything."""
+"""Raised for unstorable values; a project's function may raise anything."""
 
 
 class Values:
     """Packs and reads values.
 
     Args:
-        spider: its methods may be the callbacks of requests among the values; None: no request among them has one.
-        packages: their classes and functions may be values.
-        types: those that the project teaches.
+        spider: has the callbacks of requests among the values; None for none.
+        packages: the classes and functions that may be named. None allows all classes, but no classes or functions as
+            values.
+        types: the types that the project teaches.
     """
 
     def __init__(
         self,
         spider: Spider | None = None,
-        packages: Iterable[str] = (),
+        packages: Iterable[str] | None = None,
         types: Mapping[str, TaughtType] | None = None,
     ) -> None:
         self._spider = spider
-        self._packages = frozenset(packages)
+        self._packages = None if packages is None else frozenset(packages)
+        bases = {kind.__module__.partition(".")[0] for kind in type(spider).__mro__} - {"builtins"}
+        self._of_methods = None if packages is None else bases.union(packages)
         self._types = types or {}
 
     def __repr__(self) -> str:
-        return f"<Values packages={sorted(self._packages)} types={sorted(self._types)}>"
+        return f"<Values packages={sorted(self._packages or ())} types={sorted(self._types)}>"
 
     def packed(self, value: object) -> bytes:
-        """Return a value as bytes.
-
-        Raises:
-            one of NOT_STORABLE: the value cannot be stored; `culprit` says which part of it.
-        """
+        """Return a value as bytes, or raise one of NOT_STORABLE; `culprit` finds the part at fault."""
         data: bytes = msgpack.packb(value, default=self._to_ext, strict_types=True)
         return data
 
     def unpacked(self, data: bytes) -> Any:
-        """Return the value that `packed` was given.
-
-        Raises:
-            ValueError, or another of NOT_STORABLE: the bytes are damaged, or name a class that this process lacks.
-        """
+        """Return the packed value, or raise one of NOT_STORABLE."""
         return msgpack.unpackb(data, raw=False, strict_map_key=False, ext_hook=self._from_ext)
 
     def culprit(self, value: object, path: str, depth: int = 0) -> tuple[str, str, str] | None:
-        """Return the first value that cannot be stored: key path, reason, type; None if there is none."""
         if depth > _NESTED_MAX:
             return f"{path[:100]}...", "is nested too deep, or holds itself", type(value).__name__
         for inner_path, inner in _parts(value, path):
@@ -100,21 +94,18 @@ class Values:
             return path, f"holds a {kind} ({error})", kind
         return None
 
-    # --- to bytes
-
     def _to_ext(self, value: Any) -> Any:
-        """Return an extension type for a value whose type msgpack would lose, or the plain value of a subclass."""
         if self._types and (taught := self._types.get(name := dotted_name(type(value)))) is not None:
             return msgpack.ExtType(_TAUGHT, self.packed([name, taught.to_plain(value)]))
         if isinstance(value, enum.Enum):
-            return msgpack.ExtType(_ENUM, self.packed(_member(value)))
+            return msgpack.ExtType(_ENUM, self.packed(self._member(value)))
         if isinstance(value, type | FunctionType):
             return msgpack.ExtType(_NAMED, self.packed(self._named(value)))
         if (kind := kind_of(type(value))) is not None:
             fields = kind.fields_of(value)
-            return msgpack.ExtType(_RECORD, self.packed([*name_of(type(value)), fields]))
+            return msgpack.ExtType(_RECORD, self.packed([*self.name_of(type(value)), fields]))
         if isinstance(value, Request):
-            return msgpack.ExtType(_REQUEST, self.packed(fields_of_request(value, self._spider)))
+            return msgpack.ExtType(_REQUEST, self.packed(fields_of_request(value, self._spider, self)))
         return self._plain_ext(value)
 
     def _plain_ext(self, value: Any) -> Any:
@@ -134,12 +125,43 @@ class Values:
                 return plain(value)
         raise TypeError(f"cannot store {type(value).__name__}")
 
-    def _named(self, value: type | FunctionType) -> tuple[str, str]:
-        if not is_within(value.__module__, self._packages):
-            raise TypeError(f"BIGCRAWL_STORED_PACKAGES does not list {value.__module__}")
-        return name_of(value)
+    def name_of(self, kind: type) -> tuple[str, str]:
+        module, name = name_of(kind)
+        if not self._is_listed(module, kind):
+            raise _not_listed(module)
+        return module, name
 
-    # --- from bytes
+    def class_found(self, module: str, name: str, base: type) -> type[Any] | None:
+        """Return the class of this name, if it derives from `base` and may be named."""
+        kind = class_found(module, name)
+        return kind if kind is not None and issubclass(kind, base) and self._is_listed(module, kind) else None
+
+    def _is_listed(self, module: str, kind: type) -> bool:
+        if self._packages is None or is_within(module, self._packages):
+            return True
+        outermost = module.partition(".")[0]  # the objects of these classes can do nothing
+        if issubclass(kind, Request | Item):
+            return outermost == "scrapy"
+        return issubclass(kind, enum.Enum | tuple) and outermost in sys.stdlib_module_names
+
+    def _named(self, value: type | FunctionType) -> tuple[str, str]:
+        module, name = name_of(value)
+        if not is_within(module, self._packages or ()):
+            raise _not_listed(module)
+        return module, name
+
+    def may_call(self, function: Any) -> bool:
+        if self._of_methods is None:
+            return True
+        return isinstance(function, MethodType) and is_within(
+            str(getattr(function.__func__, "__module__", "")), self._of_methods
+        )
+
+    def _member(self, value: enum.Enum) -> tuple[str, str, str | int]:
+        kind = type(value)
+        # A combination of flags has no name to look up.
+        is_named = kind.__members__.get(value.name or "") is value
+        return (*self.name_of(kind), str(value.name) if is_named else int(value.value))
 
     def _from_ext(self, code: int, data: bytes) -> Any:
         if code in _COLLECTION_OF_CODE:
@@ -152,7 +174,7 @@ class Values:
         return read(self, *self.unpacked(data)) if code != _REQUEST else read(self, self.unpacked(data))
 
     def _read_named(self, module: str, name: str) -> object:
-        there = found(module, name) if is_within(module, self._packages) else None
+        there = found(module, name) if is_within(module, self._packages or ()) else None
         if there is None:
             raise ValueError(f"{module}.{name} is no class or function of BIGCRAWL_STORED_PACKAGES that is imported")
         return there
@@ -163,11 +185,39 @@ class Values:
         return self._types[name].from_plain(plain)
 
     def _read_request(self, fields: dict[str, Any]) -> Request:
-        return request_of_fields(fields, self._spider)
+        return request_of_fields(fields, self._spider, self)
+
+    def _read_member(self, module: str, name: str, member: str | int) -> enum.Enum:
+        kind: Any = self.class_found(module, name, enum.Enum)
+        if kind is None:
+            raise ValueError(f"the class {module}.{name} is not among the enumerations that this spider uses")
+        try:
+            found_member: enum.Enum = (
+                kind(member) if issubclass(kind, enum.Flag) and type(member) is int else kind[member]
+            )
+        except (KeyError, TypeError) as error:
+            raise ValueError(f"the class {module}.{name} has changed since: {error}") from error
+        return found_member
+
+    def _read_record(self, module: str, name: str, content: dict[str, Any]) -> object:
+        of_record = self.class_found(module, name, object)
+        kind = kind_of(of_record) if of_record is not None and not issubclass(of_record, enum.Enum) else None
+        if kind is None:
+            raise ValueError(f"the class {module}.{name} is not among the records that this spider uses")
+        try:
+            record = kind.filled_in(of_record, content)
+        except (KeyError, TypeError, AttributeError) as error:
+            raise ValueError(f"the class {module}.{name} has changed since: {error}") from error
+        if content:
+            raise ValueError(f"the class {module}.{name} has changed since: it lacks {', '.join(map(repr, content))}")
+        return record
+
+
+def _not_listed(module: str) -> TypeError:
+    return TypeError(f"BIGCRAWL_STORED_PACKAGES does not list {module}")
 
 
 def _parts(value: object, path: str) -> Iterable[tuple[str, object]]:
-    """The values in a value, each with its key path."""
     if isinstance(value, dict | Item):
         for key, inner in value.items():
             yield (f"{path}[{key!r}]" if path else str(key)), inner
@@ -199,45 +249,30 @@ _TEXT_OF_CODE = {code: read for code, _, read in _TEXTS.values()}
 _COLLECTION_OF_CODE = {code: kind for kind, code in _COLLECTIONS.items()}
 
 
-# --- requests
-
-
-def fields_of_request(request: Request, spider: Spider | None) -> dict[str, Any]:
-    """Return what `Request.to_dict` returns, with callbacks as names of the spider's methods.
-
-    Raises:
-        TypeError: no other process finds the request's class.
-        ValueError: a callback or errback is no method of the spider.
-    """
+def fields_of_request(request: Request, spider: Spider | None, values: Values) -> dict[str, Any]:
+    """Return `Request.to_dict`, with callbacks as names of the spider's methods."""
     if type(request) is not Request:
-        name_of(type(request))
-    return request.to_dict(spider=spider)
+        values.name_of(type(request))
+    fields = request.to_dict(spider=spider)
+    for function in (request.callback, request.errback):
+        if function is not None and not values.may_call(function):
+            raise ValueError(f"{function} is no method of the spider")
+    return fields
 
 
-def request_of_fields(fields: dict[str, Any], spider: Spider | None) -> Request:
-    """Return the request that `fields_of_request` was given.
-
-    Raises:
-        ValueError: its class is not among those that are imported; the spider lacks a callback.
-    """
-    named = fields.get("_class")
-    if named is None:
+def request_of_fields(fields: dict[str, Any], spider: Spider | None, values: Values) -> Request:
+    for name in ("callback", "errback"):
+        named = str(fields.get(name) or "")
+        if named and hasattr(spider, named) and not values.may_call(getattr(spider, named)):
+            raise ValueError(f"{name} {named!r} is no method of the spider")
+    path = fields.get("_class")
+    if path is None:
         return request_from_dict(fields, spider=spider)
-    module, _, name = str(named).rpartition(".")
-    kind = class_found(module, name)
-    if kind is None or not issubclass(kind, Request):
-        raise ValueError(f"the class {named} is not among the requests that this spider uses")
+    module, _, name = str(path).rpartition(".")
+    kind = values.class_found(module, name, Request)
+    if kind is None:
+        raise ValueError(f"the class {path} is not among the requests that this spider uses")
     return request_from_dict({**fields, "_class": kind}, spider=spider)
-
-
-# --- objects by their class
-
-
-def _member(value: enum.Enum) -> tuple[str, str, str | int]:
-    kind = type(value)
-    # A combination of flags has no name to look up.
-    is_named = kind.__members__.get(value.name or "") is value
-    return (*name_of(kind), str(value.name) if is_named else int(value.value))
 
 
 def _read_path(_: Values, flavour: str, text: str) -> PurePath:
@@ -246,40 +281,15 @@ def _read_path(_: Values, flavour: str, text: str) -> PurePath:
     return _PATH_OF_NAME[flavour](text)
 
 
-def _read_member(_: Values, module: str, name: str, member: str | int) -> enum.Enum:
-    kind: Any = class_found(module, name)
-    if kind is None or not issubclass(kind, enum.Enum):
-        raise ValueError(f"the class {module}.{name} is not among the enumerations that this spider uses")
-    try:
-        found_member: enum.Enum = kind(member) if issubclass(kind, enum.Flag) and type(member) is int else kind[member]
-    except (KeyError, TypeError) as error:
-        raise ValueError(f"the class {module}.{name} has changed since: {error}") from error
-    return found_member
-
-
-def _read_record(_: Values, module: str, name: str, content: dict[str, Any]) -> object:
-    of_record = class_found(module, name)
-    kind = kind_of(of_record) if of_record is not None and not issubclass(of_record, enum.Enum) else None
-    if kind is None:
-        raise ValueError(f"the class {module}.{name} is not among the records that this spider uses")
-    try:
-        record = kind.filled_in(of_record, content)
-    except (KeyError, TypeError, AttributeError) as error:
-        raise ValueError(f"the class {module}.{name} has changed since: {error}") from error
-    if content:
-        raise ValueError(f"the class {module}.{name} has changed since: it lacks {', '.join(map(repr, content))}")
-    return record
-
-
 _READERS: Final[dict[int, Callable[..., Any]]] = {
     _TIMEDELTA: lambda _, *parts: datetime.timedelta(*parts),
     _PATH: _read_path,
-    _ENUM: _read_member,
-    _RECORD: _read_record,
+    _ENUM: Values._read_member,
+    _RECORD: Values._read_record,
     _NAMED: Values._read_named,
     _REQUEST: Values._read_request,
     _TAUGHT: Values._read_taught,
 }
 
 PLAIN: Final = Values()
-"""Of a process without a spider: no classes, functions or taught types."""
+"""For a process without a spider: no classes, functions or taught types."""

@@ -1,4 +1,4 @@
-"""Classes and functions by module and name, as stored values name them. Looking one up imports nothing."""
+"""Classes and functions by module and name, for stored values. A look-up imports nothing."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from types import FunctionType, ModuleType
 from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Collection, Iterable
 
     Named = type[Any] | FunctionType
 
@@ -16,18 +16,14 @@ OWN: Final = __name__.partition(".")[0]
 
 
 def note_modules() -> None:
-    """From now on, refuse what modules that are imported later define: other nodes may not have them."""
+    """Refuse classes from modules imported later: other nodes might not have them."""
     global _modules_of_the_start  # noqa: PLW0603 - as sys.modules is
     _modules_of_the_start = frozenset(sys.modules)
 
 
 def name_of(named: Named) -> tuple[str, str]:
-    """Return the module and name by which other processes find a class or function.
-
-    Raises:
-        TypeError: they do not find it.
-    """
-    module, name = named.__module__, named.__qualname__
+    """Return the module and name of a class or function, or raise TypeError if other processes cannot find it."""
+    module, name = _own_name(named)
     if found(module, name) is not named:
         what = "class" if isinstance(named, type) else "function"
         raise TypeError(f"cannot store {named.__name__}: move the {what} to the top level of its module")
@@ -40,24 +36,29 @@ def name_of(named: Named) -> tuple[str, str]:
 
 
 def found(module: str, name: str) -> Named | None:
-    """Return what a module that is imported defines by this name; None if it is neither a class nor a function."""
+    """Return the class or function that an imported module itself defines under this name."""
     place = sys.modules.get(module)
-    # Not by `getattr`: a module's own `__getattr__`, or a lazy module, may import what it is asked for.
-    there = object.__getattribute__(place, "__dict__").get(name) if issubclass(type(place), ModuleType) else None
-    return there if isinstance(there, type | FunctionType) else None
+    # Not by `getattr`: a module's `__getattr__`, or a lazy module, may import more.
+    is_module = issubclass(type(place), ModuleType)
+    there: Any = object.__getattribute__(place, "__dict__").get(name) if is_module else None
+    return there if issubclass(type(there), type | FunctionType) and _own_name(there) == (module, name) else None
 
 
 def class_found(module: str, name: str) -> type[Any] | None:
-    """Return the class that a module that is imported defines by this name."""
     there = found(module, name)
     return there if isinstance(there, type) else None
 
 
-def is_within(module: str, packages: Iterable[str]) -> bool:
-    """Whether a module is one of some packages, or lies in one of them."""
-    return any(module == package or module.startswith(f"{package}.") for package in packages)
+def is_within(module: str, packages: Collection[str]) -> bool:
+    return module.partition(".")[0] in packages or any(
+        module == package or module.startswith(f"{package}.") for package in packages
+    )
+
+
+def _own_name(named: Named) -> tuple[str, str]:
+    get = type.__getattribute__ if isinstance(named, type) else object.__getattribute__  # no code of a metaclass
+    return str(get(named, "__module__")), str(get(named, "__qualname__"))
 
 
 def packages_of(modules: Iterable[str]) -> frozenset[str]:
-    """Return the packages of a project: the outermost of each of its modules, without bigcrawl."""
     return frozenset(module.partition(".")[0] for module in modules) - {OWN}

@@ -1,7 +1,6 @@
-"""Objects that are stored by their fields: Scrapy's Items, dataclasses, attrs, pydantic's models, and named tuples.
+"""Objects stored by their fields: Scrapy's Items, dataclasses, attrs, pydantic's models, and named tuples.
 
-No code of their classes runs when they are read: the fields are set on a blank object. A field that the class has got
-since gets its default.
+Reading sets the fields of a blank object and runs no code of its class. A field added since gets its default.
 """
 
 from __future__ import annotations
@@ -17,20 +16,17 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
 _STATE: Final = ""
-"""The key of what a pydantic model holds besides its fields: the names that were set, extra and private values."""
+"""A pydantic model's further state: the names that were set, extra and private values."""
 _NO_DEFAULT: Final = object()
 
 
 class RecordKind(NamedTuple):
-    """How the objects of some classes are taken apart and put together."""
-
     has: Callable[[Any], bool]
     fields_of: Callable[[Any], dict[str, Any]]
     filled_in: Callable[[Any, dict[str, Any]], object]
 
 
 def kind_of(found: type) -> RecordKind | None:
-    """Return the kind of a class; None if its objects are no records."""
     return next((kind for kind in _KINDS if kind.has(found)), None)
 
 
@@ -39,7 +35,6 @@ def _blank(found: Any) -> Any:
 
 
 def _set(found: type, content: dict[str, Any], defaults: Iterable[tuple[str, Callable[[], Any]]]) -> object:
-    """Return an object with these fields; the content that is left has no field."""
     record = _blank(found)
     for name, default in defaults:
         object.__setattr__(record, name, _taken(content, name, default))
@@ -51,9 +46,6 @@ def _taken(content: dict[str, Any], name: str, default: Callable[[], Any]) -> An
     if value is _NO_DEFAULT:
         raise KeyError(name)
     return value
-
-
-# --- dataclasses
 
 
 def _dataclass_fields(record: Any) -> dict[str, Any]:
@@ -71,9 +63,6 @@ def _filled_dataclass(found: Any, content: dict[str, Any]) -> object:
     return _set(found, content, [(field.name, partial(default_of, field)) for field in fields])
 
 
-# --- attrs
-
-
 def _is_attrs(found: Any) -> bool:
     return isinstance(getattr(found, "__attrs_attrs__", None), tuple)
 
@@ -84,7 +73,7 @@ def _attrs_fields(record: Any) -> dict[str, Any]:
 
 
 def _filled_attrs(found: Any, content: dict[str, Any]) -> object:
-    attr: Any = sys.modules["attr"]  # which has made the class
+    attr: Any = sys.modules["attr"]  # imported by the class's own module
 
     def default_of(field: Any) -> Any:
         default = field.default
@@ -93,9 +82,6 @@ def _filled_attrs(found: Any, content: dict[str, Any]) -> object:
         return _NO_DEFAULT if default is attr.NOTHING else default
 
     return _set(found, content, [(field.name, partial(default_of, field)) for field in found.__attrs_attrs__])
-
-
-# --- pydantic
 
 
 def _is_model(found: Any) -> bool:
@@ -124,9 +110,6 @@ def _filled_model(found: Any, content: dict[str, Any]) -> object:
     ):
         object.__setattr__(record, name, value)
     return record
-
-
-# --- Scrapy's Items, and named tuples
 
 
 def _filled_item(found: Any, content: dict[str, Any]) -> object:

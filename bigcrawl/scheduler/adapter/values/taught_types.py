@@ -1,13 +1,13 @@
-"""Types that a project or a plug-in teaches the codec: a pair of functions for each class, by the class's dotted name.
+"""Types that a project or plug-in teaches the codec: a pair of functions by a class's dotted name.
 
-The first function turns an object into values that can be stored, the second one turns those into an object again. A
-stored value names the class only. The functions come from BIGCRAWL_STORED_TYPES, from entry points of installed
-packages, and from here; nothing else that a stored value names is called.
+The first turns an object into storable values, the second one back. They come from BIGCRAWL_STORED_TYPES, from entry
+points of installed packages, and from here. Stored values only name the class.
 """
 
 from __future__ import annotations
 
 import importlib
+from functools import cache
 from importlib.metadata import entry_points
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
@@ -18,26 +18,17 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
 GROUP: Final = "bigcrawl.stored_types"
-"""The group of entry points; the name of each is that of a class."""
 _SETTING: Final = "BIGCRAWL_STORED_TYPES"
 
 
 class TaughtType(NamedTuple):
-    """How objects of a class are stored."""
-
     to_plain: Callable[[Any], Any]
     from_plain: Callable[[Any], Any]
 
 
 def taught_types(entries: Iterable[str]) -> dict[str, TaughtType]:
-    """Return the types by class: those of the setting's entries before those of packages before ours.
-
-    Raises:
-        ConfigError: an entry is malformed, or names no pair of functions.
-    """
-    taught = dict(_OURS)
-    for point in entry_points(group=GROUP):
-        taught[point.name] = _pair(f"the entry point {point.name} of {GROUP}", point.value.replace(":", "."))
+    """Return the types by class: the setting's entries take precedence, then packages', then ours."""
+    taught = _OURS | _taught_by_packages()
     for entry in entries:
         name, sign, path = map(str.strip, entry.partition("="))
         if not sign or "." not in name or "." not in path:
@@ -45,6 +36,14 @@ def taught_types(entries: Iterable[str]) -> dict[str, TaughtType]:
             raise ConfigError(f"{_SETTING} has {entry!r}; must be a class, =, and a pair of functions, {row}")
         taught[name] = _pair(_SETTING, path)
     return taught
+
+
+@cache  # the files of all installed packages are read
+def _taught_by_packages() -> dict[str, TaughtType]:
+    return {
+        point.name: _pair(f"the entry point {point.name} of {GROUP}", point.value.replace(":", "."))
+        for point in entry_points(group=GROUP)
+    }
 
 
 def _pair(where: str, path: str) -> TaughtType:
@@ -55,7 +54,6 @@ def _pair(where: str, path: str) -> TaughtType:
 
 
 def dotted_name(kind: type) -> str:
-    """Return the name by which a class is taught."""
     return f"{kind.__module__}.{kind.__qualname__}"
 
 

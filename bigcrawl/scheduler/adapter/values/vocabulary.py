@@ -1,5 +1,3 @@
-"""What a crawl's settings say of the values that its spider may hand over."""
-
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
@@ -15,11 +13,7 @@ if TYPE_CHECKING:
 
 
 def values_of(config: Config, spider: Spider) -> Values:
-    """Return what packs and reads the values of a spider's requests.
-
-    Raises:
-        ConfigError: BIGCRAWL_STORED_TYPES, or a package's entry point, names no pair of functions.
-    """
+    """Return the codec for a spider's requests."""
     frontier = config.frontier
     settings = getattr(spider, "settings", None)
     modules = [type(spider).__module__, *(settings.getlist("SPIDER_MODULES") if settings else ())]

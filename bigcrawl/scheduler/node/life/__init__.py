@@ -1,1 +1,1 @@
-"""How a node begins and ends."""
+

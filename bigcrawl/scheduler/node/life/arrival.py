@@ -1,5 +1,3 @@
-"""How a node joins its crawl: record, lock, heartbeat, first claims."""
-
 from __future__ import annotations
 
 import logging
@@ -8,6 +6,7 @@ from typing import TYPE_CHECKING
 from bigcrawl.redisdb.rights import check_rights
 from bigcrawl.redisdb.server_needs import bytes_needed, look_at_needs
 from bigcrawl.scheduler.crawl.crawls_spider import take_for_spider
+from bigcrawl.scheduler.crawl.settings_in_force import record_settings
 
 if TYPE_CHECKING:
     from bigcrawl.scheduler.node.assembly import Parts
@@ -18,52 +17,45 @@ logger = logging.getLogger(__name__)
 
 
 class Arrival:
-    """Joins the crawl, before the loops run."""
-
     def __init__(self, parts: Parts, beat: Beat, watch: Watch) -> None:
-        """`beat` sends signs of life while partitions are opened, and `watch` makes the first budgets."""
         self._parts = parts
         self._beat = beat
         self._watch = watch
 
     def __repr__(self) -> str:
-        return f"<Arrival of {self._parts.node_id}>"
+        return f"<Arrival of {self._parts.crawl.node_id}>"
 
     async def join(self) -> None:
-        """Check that the crawl can be joined, join it, and claim the first partitions.
-
-        Raises:
-            ConfigError, CorruptionError: says what is wrong, and the remedy.
-            TransientStoreError: Redis is away.
-        """
+        """Check that the crawl can be joined, join it, and claim the first partitions."""
         parts = self._parts
-        config, membership, progress = parts.config, parts.membership, parts.progress
-        await parts.client.ping()
-        for fault in await look_at_needs(parts.client, self._bytes_in_redis()):
+        config, membership, progress = parts.crawl.config, parts.crawl.membership, parts.progress
+        client = parts.crawl.client
+        await client.ping()
+        for fault in await look_at_needs(client, self._bytes_in_redis()):
             logger.warning("%(fault)s", {"fault": fault})
-        await check_rights(parts.client, config.crawl.name)
-        await membership.wait_for_alike(parts.client)
+        await check_rights(client, config.crawl.name)
+        await membership.wait_for_alike(client)
         await parts.crawl.join()
-        parts.reputation.begin()
-        if config.dns.shared_answers:
-            parts.dns.use_store(parts.answers)
+        parts.ownership.crawl_budgets.begin()
+        parts.gates.open()
         if config.crawl.spider:
-            await take_for_spider(parts.client, config.crawl.name, config.crawl.spider)
+            await take_for_spider(client, config.crawl)
         membership.lock()
         await parts.heartbeat.send()
-        parts.leases.begin()
+        await record_settings(client, config, parts.crawl.node_id)
+        self._beat.leases.begin()
         await parts.control.read_if_due()
         await self._watch.refresh_budgets()
-        parts.reputation.look_again()  # partitions are yet to be opened, and their counts to be published
+        parts.ownership.crawl_budgets.look_again()  # partitions are yet to be opened, and their counts to be published
         await self._beat.go_on_during(parts.ownership.rebalance())
         seen = await progress.survey()
         membership.remove_locks(seen.named)
         await progress.begin(seen)
-        await parts.samples.keep(seen, membership.reports)
-        await membership.note_taking(parts.client)
+        await parts.progress.samples.keep(seen, membership.reports)
+        await membership.note_taking(client)
 
     def _bytes_in_redis(self) -> int:
-        config = self._parts.config
+        config = self._parts.crawl.config
         frontier = config.frontier
         return bytes_needed(
             partitions=config.crawl.partitions,

@@ -1,7 +1,6 @@
 """How a node leaves its crawl, or gives up a start.
 
-To leave takes what a slow disk takes: each partition is forced to it. Meanwhile the node keeps its lease. A signal
-leaves it the seconds that `has_time` says.
+Leaving forces each partition to disk, while the node keeps its lease. After a signal, `has_time` limits this.
 """
 
 from __future__ import annotations
@@ -24,16 +23,13 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-PATIENCE_S = 60.0  # for the last words of a node that nobody waits for
-LEAST_S = 2.0  # for those of one that is stopped, whatever has taken its time before
+PATIENCE_S = 60.0
+LEAST_S = 2.0
 LOOK_S = 0.25
 
 
 class Departure:
-    """Ends a node: stops its loops, returns what it holds, releases what it owns."""
-
     def __init__(self, parts: Parts, runner: LoopRunner, beat: Beat, pump: Pump, recovery: Recovery) -> None:
-        """`runner` runs the loops, `beat` keeps the lease, `pump` sends what is left, `recovery` mends Redis first."""
         self._parts = parts
         self._runner = runner
         self._beat = beat
@@ -43,29 +39,24 @@ class Departure:
         self._has_left = False
 
     def __repr__(self) -> str:
-        return f"<Departure of {self._parts.node_id} has_left={self._has_left}>"
+        return f"<Departure of {self._parts.crawl.node_id} has_left={self._has_left}>"
 
     async def abandon(self) -> None:
         """Undo a start that failed halfway. Claimed partitions are taken over like those of a dead node."""
         parts = self._parts
         await self._close_gates()
-        await parts.ownership.store.close()
-        parts.worker.shutdown(wait=True)
-        parts.membership.unlock(left=self._has_left or not parts.ownership.claims.has_claimed)
+        await parts.ownership.close(wait=True)
+        parts.crawl.membership.unlock(left=self._has_left or not parts.ownership.claims.has_claimed)
 
     def stop(self) -> None:
-        """Take nothing more. However the node ends from now on, that makes no URL a suspect."""
+        """Take no more URLs, and make no URL a suspect from now on."""
         self._parts.workload.stop()
         self._parts.handout.in_process.forget()
 
     async def close(self, has_time: Callable[[], bool] = lambda: True) -> Survey | None:
-        """Leave: return URLs that were not fetched, send what can be sent in time, release everything.
+        """Leave: return unfetched URLs, send the rest while `has_time`, and release everything.
 
-        Args:
-            has_time: whether there is time for more words; asked a few times a second.
-
-        Returns:
-            A last survey of the whole crawl, or the last one that Redis has answered.
+        Return the last survey of the whole crawl.
         """
         parts = self._parts
         self.stop()
@@ -87,9 +78,8 @@ class Departure:
                 "crawl goes on, and the summary may lack the last pages",
                 {"error": str(error) or "no answer in time"},
             )
-        await parts.ownership.store.close()
-        parts.worker.shutdown(wait=not parts.ownership.file_work.stands_still)
-        parts.membership.unlock(left=self._has_left)
+        await parts.ownership.close(wait=not parts.ownership.file_work.stands_still)
+        parts.crawl.membership.unlock(left=self._has_left)
         return parts.progress.last
 
     async def _say_goodbye(self) -> None:
@@ -97,10 +87,10 @@ class Departure:
         await self._return()
         await parts.progress.survey()
         self._has_returned = True
-        async with parts.folding:
+        async with parts.ownership.lock:
             await self._beat.go_on_during(parts.ownership.releases.release(list(parts.ownership.owned.values())))
-        await parts.shared_hosts.leave()
-        await parts.membership.leave(parts.client)
+        await parts.gates.shared_hosts.leave()
+        await parts.crawl.membership.leave(parts.crawl.client)
         self._has_left = not parts.ownership.owned
         last = await parts.progress.survey()
         if last.urls_uncounted:
@@ -108,11 +98,12 @@ class Departure:
                 "%(urls)d URLs were seen and are in no place, which is a mistake in bigcrawl: please report it",
                 {"urls": last.urls_uncounted},
             )
-        others = {node: report for node, report in parts.membership.reports.items() if node != parts.node_id}
-        await parts.samples.keep(last, others)
+        reports = parts.crawl.membership.reports.items()
+        others = {node: report for node, report in reports if node != parts.crawl.node_id}
+        await parts.progress.samples.keep(last, others)
 
     async def _return(self) -> None:
-        """Give back URLs that were not fetched, and send what was found: after this, nothing is fetched twice."""
+        """Return unfetched URLs and send all results: after this, nothing is fetched twice."""
         parts = self._parts
         parts.engine.poll_ended()
         parts.handout.return_all()
@@ -122,25 +113,20 @@ class Departure:
             await parts.ownership.reconciliation.settle_doubts()
         await self._pump.flush()
         await self._pump.end()
-        await parts.failed.send()
-        await parts.shared_tallies.send()
-        await parts.membership.note_taken_last(parts.client, len(parts.handout.held))
+        await parts.exchange.failed.send()
+        await parts.observers.send(is_last=True)
+        await parts.crawl.membership.note_taken_last(parts.crawl.client, len(parts.handout.held))
         await parts.starts.leave_undone()
 
     async def _close_gates(self) -> None:
         parts = self._parts
         parts.handout.lanes.close()
-        await parts.gatekeeper.close()
-        parts.dns.drop_store(parts.answers)
-        await parts.answers.close()
-        await parts.robots.close()
+        await parts.gates.close()
         await parts.ownership.damaged.close()
-        if parts.wildcards is not None:
-            await parts.wildcards.close()
+        await parts.observers.close()
 
 
 async def _heed(has_time: Callable[[], bool], limit: asyncio.Timeout) -> None:
-    """Once there is no time for more words, end them."""
     await asyncio.sleep(LEAST_S)
     while has_time():  # noqa: ASYNC110 - Scrapy announces no signal
         await asyncio.sleep(LOOK_S)

@@ -1,5 +1,3 @@
-"""The beat: shows that the node is alive, so that it keeps what it owns."""
-
 from __future__ import annotations
 
 import asyncio
@@ -7,6 +5,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from bigcrawl.exceptions import BigcrawlError
+from bigcrawl.scheduler.node.heartbeat import Leases
 from bigcrawl.scheduler.node.loops.loop import RETRY_S, Haste, Loop
 
 if TYPE_CHECKING:
@@ -16,7 +15,7 @@ if TYPE_CHECKING:
 
 BEAT_S = 1.0
 BEAT_FED_S = 2.0
-BEAT_IDLE_S = 0.2  # a small crawl should not wait long for its own end
+BEAT_IDLE_S = 0.2  # a small crawl should not wait long for its end
 
 
 class Beat(Loop):
@@ -25,30 +24,36 @@ class Beat(Loop):
     name = "beat"
 
     def __init__(self, parts: Parts) -> None:
-        self._client = parts.client
+        self._client = parts.crawl.client
         self._troubles = parts.troubles
         self._heartbeat = parts.heartbeat
-        self._leases = parts.leases
+        self.leases = Leases(parts.crawl, parts.ownership, parts.handout, parts.workload)
         self._outbox = parts.outbox
         self._ownership = parts.ownership
         self._workload = parts.workload
+        self._clock = parts.crawl.clock
+        self._last_hosts = parts.heartbeat.last_hosts
+        self._shared_hosts = parts.gates.shared_hosts
         self._haste = Haste()
-        # A look at each partition costs as much as several pages, and a node with enough to fetch need not hurry.
-        self._fed_s = max(BEAT_S, min(BEAT_FED_S, parts.config.frontier.lease_ms / 8000))
+        self._is_hasty = True
+        self._report_ms = 0
+        self._reported: tuple[object, ...] = ()
+        # A read of each partition costs as much as several pages, so a node with enough to fetch reads less often.
+        self._fed_s = max(BEAT_S, min(BEAT_FED_S, parts.crawl.config.frontier.lease_ms / 8000))
 
     async def turn(self) -> float:
-        """One round."""
         if self._troubles.is_restarted or self._ownership.file_work.look():
             return RETRY_S
         await self._say_alive()
         if self._outbox.unfolded.wants_look:
             await self._outbox.unfolded.look(self._client)
-        if self._haste.note(is_idle=self._workload.is_idle(self._ownership)):
+        self._is_hasty = self._haste.note(is_idle=self._workload.is_idle(self._ownership))
+        if self._is_hasty:
             return BEAT_IDLE_S
         return BEAT_S if self._workload.is_starved else self._fed_s
 
     async def go_on_during(self, work: Coroutine[Any, Any, None]) -> None:
-        """Keep the leases during work that may take longer than one, such as opening many partitions on a slow disk."""
+        """Keep the leases during long work, such as opening many partitions on a slow disk."""
         beating = asyncio.create_task(self._keep_saying_alive())
         try:
             await work
@@ -60,9 +65,17 @@ class Beat(Loop):
         while True:
             await asyncio.sleep(BEAT_S)
             if not self._ownership.file_work.look():
-                with suppress(BigcrawlError):  # the work meets the same error, and raises it
+                with suppress(BigcrawlError):  # the work meets the same error and raises it
                     await self._say_alive()
 
     async def _say_alive(self) -> None:
-        await self._heartbeat.send()
-        await self._leases.renew()
+        """Read the partitions, and report if that is due.
+
+        Changes that other nodes act on are reported at once: owned partitions, only failing hosts left, and held hosts.
+        """
+        table, now_ms = self._ownership.table, self._clock.monotonic_ms()
+        report = table.claims, len(table.by_number), self._last_hosts.is_all, self._shared_hosts.company
+        if self._is_hasty or report != self._reported or now_ms >= self._report_ms:
+            await self._heartbeat.send()
+            self._reported, self._report_ms = report, now_ms + round(1000 * self._fed_s)
+        await self.leases.renew()

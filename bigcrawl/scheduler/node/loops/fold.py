@@ -7,38 +7,29 @@ from typing import TYPE_CHECKING
 from bigcrawl.scheduler.node.loops.loop import Loop, refusal_of, rest_until
 
 if TYPE_CHECKING:
-    import asyncio
     from collections.abc import Callable
 
     from bigcrawl.scheduler.node.assembly import Parts
 
-FOLD_S = 0.1  # between two looks for due steps
-FOLD_STARVED_S = 0.02  # if the node has too little to fetch, and has sent or taken something or stepped since
-FOLD_ASLEEP_S = 0.5  # while nothing happens to the partitions, and no time comes
+FOLD_S = 0.1
+FOLD_STARVED_S = 0.02  # if the node has too little to fetch, and has sent, taken or stepped since
+FOLD_ASLEEP_S = 0.5  # while no event comes and no time is due
 
 
 class Fold(Loop):
-    """Runs the steps of partitions, and makes them durable.
-
-    Args:
-        wake_pump: called when there are URLs to take after a step.
-        news: is set when something happens to this node's own partitions, or the pump may have sent them something.
-    """
-
     name = "fold"
 
-    def __init__(self, parts: Parts, wake_pump: Callable[[], None], news: asyncio.Event) -> None:
-        self._client = parts.client
+    def __init__(self, parts: Parts, wake_pump: Callable[[], None]) -> None:
+        self._client = parts.crawl.client
         self._troubles = parts.troubles
-        self._folding = parts.folding
+        self._folding = parts.ownership.lock
         self._ownership = parts.ownership
         self._outbox = parts.outbox
         self._workload = parts.workload
         self._control = parts.control
         self._wake_pump = wake_pump
-        self._clock = parts.clock
-        self._news = news
-        self._ownership.table.news.wake(news.set)
+        self._clock = parts.crawl.clock
+        self._news = parts.ownership.table.news.event
         self._has_stepped = False
         self._has_looked = False
 
@@ -58,7 +49,7 @@ class Fold(Loop):
         return FOLD_STARVED_S if starved else FOLD_S
 
     async def rest(self, rest_s: float) -> None:
-        """Rest for `rest_s`; longer if nothing was to be done, until something happens or a time comes."""
+        """Rest for `rest_s`, or longer without work, until an event or a due time."""
         await rest_until(self._news, rest_s, rest_s if self._has_stepped else max(rest_s, self._longest_s()))
 
     def _longest_s(self) -> float:
@@ -76,7 +67,7 @@ class Fold(Loop):
             self._wake_pump()
 
     def note_inboxes(self) -> None:
-        """Note the batches that this node has just sent to its own partitions; no look at Redis is needed."""
+        """Record the batches that this node has just sent to its own partitions."""
         for partition in self._outbox.take_flushed_partitions():
             owned = self._ownership.owned.get(partition)
             if owned is not None:

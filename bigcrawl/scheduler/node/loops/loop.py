@@ -1,5 +1,3 @@
-"""The base class of a node's loops, and what runs them."""
-
 from __future__ import annotations
 
 import asyncio
@@ -22,53 +20,46 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-RETRY_S = 0.5  # after Redis did not answer
+RETRY_S = 0.5
 AFTER_RESTART_S = 0.05
-HASTY_ROUNDS = 25  # five seconds of a loop that looks five times a second
+HASTY_ROUNDS = 25
 
 
 class Loop:
-    """One of a node's loops.
-
-    Attributes:
-        name: as in the docstring of `node.node`.
-    """
+    """One of a node's loops, named as in the docstring of `node.node`."""
 
     name: ClassVar[str]
 
     async def turn(self) -> float:
-        """Do one round. Return how many seconds to rest after it."""
+        """Do one round. Return the seconds to rest after it."""
         raise NotImplementedError
 
     async def rest(self, rest_s: float) -> None:
-        """Rest for `rest_s`. A loop that others wait for may begin its next round earlier."""
+        """Rest for `rest_s`, or less if other loops wait for this one."""
         await asyncio.sleep(rest_s)
 
     async def after_failure(self) -> None:
-        """Redis was away in this round, or a partition was lost. Do what may help before the next round."""
+        """Try to remove the cause after a round failed without Redis or lost a partition."""
 
 
 class Haste:
-    """Whether a loop of an idle node should look often: for a few rounds, in which a small crawl comes to its end.
+    """Whether an idle node's loop should run often: for a few rounds, in which a small crawl can end.
 
-    A node may be idle for days, and each look costs Redis a call for each partition.
+    Each round costs Redis a call per partition, and a node may be idle for days.
     """
 
     def __init__(self) -> None:
         self._rounds = 0
 
     def note(self, *, is_idle: bool) -> bool:
-        """Note a round. Return whether the next one should come soon."""
         self._rounds = self._rounds + 1 if is_idle else 0
         return 0 < self._rounds <= HASTY_ROUNDS
 
 
 class LoopRunner:
-    """Runs loops until they are stopped, or one of them meets an error that waiting does not solve.
+    """Runs loops until they are stopped, or one meets an error that waiting does not solve.
 
-    Args:
-        set_apart_by: sets apart the partition with the file that an error names; returns False if there is none.
-        on_fatal: called with an error that ends the crawl.
+    `set_apart_by` sets apart the partition of a damaged file, or returns False.
     """
 
     def __init__(
@@ -88,29 +79,26 @@ class LoopRunner:
         return f"<LoopRunner of {', '.join(loop.name for loop in self.loops)}; {self._troubles!r}>"
 
     def start(self) -> None:
-        """Run all loops from now on."""
         create_task = asyncio.get_running_loop().create_task
         self._tasks = [create_task(self.run(loop), name=f"bigcrawl-{loop.name}") for loop in self.loops]
 
     async def stop(self) -> None:
-        """Cancel all loops, wherever they are."""
         for task in self._tasks:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
 
     async def run(self, loop: Loop) -> None:
-        """Run a loop. Returns only if the node cannot go on."""
         while (rest_s := await self._turn(loop)) is not None:
             await loop.rest(rest_s)
 
     async def _turn(self, loop: Loop) -> float | None:
-        """Do one round. Return how long to rest after it, or None if the node cannot go on."""
+        """Do one round. Return the seconds to rest, or None if the node cannot continue."""
         try:
             rest_s = await loop.turn()
         except RewoundError:
             self._troubles.note_restart()
             return AFTER_RESTART_S
-        except RedisRefusedError as error:  # nothing was done, so there is nothing to repair
+        except RedisRefusedError as error:
             self._troubles.note_failure(loop.name, error)
             return RETRY_S
         except (TransientStoreError, OwnershipLostError) as error:
@@ -131,7 +119,7 @@ class LoopRunner:
 
 
 async def rest_until(event: asyncio.Event, least_s: float, most_s: float) -> None:
-    """Rest until an event is set, but not for less than `least_s` or for longer than `most_s`."""
+    """Rest until an event is set, but at least `least_s` and at most `most_s`."""
     loop = asyncio.get_running_loop()
     begun_s = loop.time()
     alarm = loop.call_at(begun_s + max(least_s, most_s), event.set)
@@ -145,7 +133,7 @@ async def rest_until(event: asyncio.Event, least_s: float, most_s: float) -> Non
 
 
 async def refusal_of(work: Awaitable[object]) -> RedisRefusedError | None:
-    """Do the work. Return the error if Redis refuses a part of it, so that it can be raised after other work."""
+    """Return a refusal by Redis, so that the caller can raise it after other work."""
     try:
         await work
     except RedisRefusedError as error:

@@ -1,4 +1,4 @@
-"""The pump: sends and takes URLs in as few round trips as possible (steps 3, 9 and 12 to 14)."""
+"""The pump: sends and takes URLs in few round trips (steps 3, 9 and 12 to 14)."""
 
 from __future__ import annotations
 
@@ -16,27 +16,20 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-PUMP_BUSY_S = 0.01  # between two looks at the engine while it has work
-PUMP_WAITING_S = 0.05  # while all URLs here wait for their hosts
-PUMP_SHARE = 2  # a round trip pays when one in so many of the URLs that the node may hold has ended
-# The longest wait of fewer; they do not wait if the engine has nothing to do. It is less than `exchange.HORIZON_MS`, so
-# that URLs are here before they are due.
+PUMP_BUSY_S = 0.01
+PUMP_WAITING_S = 0.05
+PUMP_SHARE = 2  # a round trip pays when 1/PUMP_SHARE of the URLs that the node may hold have ended
+# The longest wait for a batch while the engine is busy. Below `exchange.HORIZON_MS`, URLs arrive before they are due.
 PUMP_PATIENCE_MS = 400
-TAKES_MAX = 64  # in one round, while there is room and more may be due
+TAKES_MAX = 64
 
 
 class Pump(Loop):
-    """Flushes the outbox, acknowledges what has ended, and takes what is due.
-
-    Args:
-        news: is set when something was sent to this node's own partitions.
-    """
-
     name = "pump"
 
-    def __init__(self, parts: Parts, room: TakeRoom, recovery: Recovery, news: asyncio.Event) -> None:
-        self._client = parts.client
-        self._clock = parts.clock
+    def __init__(self, parts: Parts, room: TakeRoom, recovery: Recovery) -> None:
+        self._client = parts.crawl.client
+        self._clock = parts.crawl.clock
         self._engine = parts.engine
         self._troubles = parts.troubles
         self._ownership = parts.ownership
@@ -44,17 +37,17 @@ class Pump(Loop):
         self._held = parts.handout.held
         self._outbox = parts.outbox
         self._workload = parts.workload
-        self._contents = parts.contents
-        self._arrivals = parts.arrivals
+        self._observers = parts.observers
+        self._arrivals = parts.crawl.arrivals
         self._exchange = parts.exchange
         self._trials = parts.trials
-        self._aside = parts.aside
-        self._shared_hosts = parts.shared_hosts
+        self._aside = parts.gates.aside
+        self._shared_hosts = parts.gates.shared_hosts
         self._progress = parts.progress
         self._recovery = recovery
         self._room = room
-        self._news = news
-        self._batch_urls = max(1, parts.config.frontier.in_process_max // PUMP_SHARE)
+        self._news = parts.ownership.table.news.event
+        self._batch_urls = max(1, parts.crawl.config.frontier.in_process_max // PUMP_SHARE)
         self._wake = asyncio.Event()
         self._is_hungry = True
         self._pumped_ms = 0
@@ -63,12 +56,10 @@ class Pump(Loop):
         return f"<Pump hungry={self._is_hungry}>"
 
     def wake(self) -> None:
-        """There is something to send, or room for more: run without waiting for a batch."""
         self._is_hungry = True
         self._wake.set()
 
     async def turn(self) -> float:
-        """Do one round, with a round trip if that is worth it."""
         self._engine.poll_ended()
         if self._troubles.is_restarted:
             await self._recovery.run()
@@ -77,7 +68,7 @@ class Pump(Loop):
         if self._trials.have_news:
             await self._trials.flush()
         if self._handout.is_idle and self._held.unacknowledged and self._engine.storage is not None:
-            self._engine.storage.hurry()  # hosts may be waiting for this alone, or the crawl's end
+            self._engine.storage.hurry()  # hosts, or the crawl's end, may wait for this alone
         if self._handout.lanes.are_open:
             self._held.hurry_pages(max(1, self._batch_urls // 2))
         if not self._pays():
@@ -85,9 +76,9 @@ class Pump(Loop):
         self._is_hungry = False
         self._pumped_ms = self._clock.monotonic_ms()
         if self._troubles.are_any:
-            await self._client.ping()  # this loop starts the embedded server again, and may have nothing else to send
+            await self._client.ping()  # this loop restarts the embedded server, and may have nothing else to send
         refused = await refusal_of(self.flush())
-        # Ends free memory, which may be what Redis lacks.
+        # Ends free memory, which Redis may lack.
         moved = await self.end_and_take() if refused is None else await self.end()
         if moved:
             self._workload.note_moved()
@@ -106,21 +97,17 @@ class Pump(Loop):
         return max(PUMP_BUSY_S, left_ms / 1000)
 
     async def rest(self, rest_s: float) -> None:
-        """Rest for `rest_s`, or until somebody wakes the pump."""
         await rest_until(self._wake, PUMP_BUSY_S, rest_s)  # an engine that asks often is answered in batches
 
     async def after_failure(self) -> None:
-        """Start the embedded server again if it died. Any other server is its operator's."""
-        revive = self._engine.revive_server
-        if revive is None:
-            return
+        """Restart the embedded server if it died. Any other server is its operator's."""
         try:
-            await asyncio.to_thread(revive)
+            await asyncio.to_thread(self._engine.revive_server)
         except (BigcrawlError, OSError) as error:
             logger.warning("the embedded server does not start: %(error)s", {"error": error})
 
     def _pays(self) -> bool:
-        """Whether a round trip is worth its CPU now. The larger the batch, the less it costs a page."""
+        """Return whether a round trip is worth its CPU now: a larger batch costs less per page."""
         if self._is_hungry or self._held.has_safe(self._batch_urls):
             return True
         if self._handout.is_idle and self._held.has_safe(1):
@@ -128,10 +115,9 @@ class Pump(Loop):
         return self._clock.monotonic_ms() - self._pumped_ms >= PUMP_PATIENCE_MS
 
     async def flush(self) -> None:
-        """Send the outbox. If the crawl goes on after all, say so first, or a restart would find it finished."""
+        """Send the outbox. First retract a premature end, or a restart would find the crawl finished."""
         await self._progress.take_back_end()
-        if self._contents is not None:
-            self._contents.send_safe()
+        self._observers.send_safe()
         try:
             await self._outbox.flush(self._client)
         finally:
@@ -141,14 +127,12 @@ class Pump(Loop):
         await self._shared_hosts.tell()
 
     async def end(self) -> bool:
-        """Acknowledge what is safe, and take nothing. True if there was anything to do."""
         return await self._exchange.run(acknowledge=self._engine.may_acknowledge(), urls_max=0)
 
     async def end_and_take(self) -> bool:
-        """Acknowledge what is safe, and take what there is room for. True if there was anything to do.
+        """Acknowledge what is safe, and fill the room with new URLs. Return whether there was any work.
 
-        If partitions had fewer URLs than there was room for, the next ones are asked at once, while the engine has
-        nothing to do.
+        While the engine has no work, further partitions are asked at once.
         """
         exchange, room = self._exchange, self._room
         urls_max = room.urls()

@@ -1,4 +1,4 @@
-"""Brings Redis and this node in line after a restart of Redis, which may have forgotten its last second."""
+"""Brings Redis and this node in line after a restart of Redis, which may have lost its last second."""
 
 from __future__ import annotations
 
@@ -17,19 +17,19 @@ logger = logging.getLogger(__name__)
 
 
 class Recovery:
-    """Runs before anything else is sent, and from the start again if it was interrupted."""
+    """Runs before anything else is sent, and starts again after an interruption."""
 
     def __init__(self, parts: Parts, beat: Beat) -> None:
-        self._client = parts.client
+        self._client = parts.crawl.client
         self._crawl = parts.crawl
-        self._folding = parts.folding
+        self._folding = parts.ownership.lock
         self._troubles = parts.troubles
         self._ownership = parts.ownership
         self._outbox = parts.outbox
-        self._contents = parts.contents
+        self._observers = parts.observers
         self._trials = parts.trials
-        self._reputation = parts.reputation
-        self._shared_hosts = parts.shared_hosts
+        self._reputation = parts.ownership.crawl_budgets
+        self._shared_hosts = parts.gates.shared_hosts
         self._starts = parts.starts
         self._beat = beat
 
@@ -38,7 +38,6 @@ class Recovery:
 
         Raises:
             ConfigError: Redis no longer has this crawl.
-            TransientStoreError: Redis is away again; all of this must be repeated.
         """
         async with self._folding:
             await self._client.accept_restart()
@@ -58,9 +57,8 @@ class Recovery:
         logger.info("Redis was restarted; partitions were claimed again and brought in line")
 
     async def _send_again(self) -> None:
-        """Send links and dead letters. A Redis without memory gets links later: ends and steps must make room first."""
+        """Send links and dead letters. A full Redis gets links later: ends and steps must make room first."""
         self._outbox.send_again()
-        if self._contents is not None:
-            self._contents.send_again()
+        self._observers.send_again()
         await refusal_of(self._outbox.flush(self._client))
         await self._trials.send_again()

@@ -1,5 +1,3 @@
-"""How many URLs a node may take now (step 9)."""
-
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
@@ -11,35 +9,33 @@ if TYPE_CHECKING:
 
 
 class TakeRoom:
-    """The pump asks this before each take."""
-
     def __init__(self, parts: Parts) -> None:
-        self._clock = parts.clock
+        self._clock = parts.crawl.clock
         self._may_take = parts.engine.may_take
-        self._shared_hosts = parts.shared_hosts
+        self._shared_hosts = parts.gates.shared_hosts
         self._workload = parts.workload
         self._troubles = parts.troubles
         self._file_work = parts.ownership.file_work
         self._handout = parts.handout
-        self._speed = parts.speed
-        self._gatekeeper = parts.gatekeeper
+        self._speed = parts.handout.speed
+        self._gatekeeper = parts.gates.gatekeeper
         self._progress = parts.progress
-        self._membership = parts.membership
-        self._node_id = parts.node_id
-        self._in_process_max = parts.config.frontier.in_process_max
-        self._pages_max = parts.config.crawl.pages_max
+        self._membership = parts.crawl.membership
+        self._node_id = parts.crawl.node_id
+        self._in_process_max = parts.crawl.config.frontier.in_process_max
+        self._pages_max = parts.crawl.config.crawl.pages_max
 
     def urls(self, *, ending: int = 0) -> int:
-        """How many URLs may be taken now; 0 if the node stops, or has no room for what their pages bring.
+        """Return how many URLs may be taken now, or once `ending` held ones are acknowledged.
 
-        With `ending`: how many once so many of those held are acknowledged.
+        It is 0 if the node stops, or has no room for the pages' links.
         """
         if self._workload.is_stopping or not self._shared_hosts.may_take:
             return 0
         if not self._may_take() or self._clock.monotonic_ms() >= self._handout.lease.ends_ms:
             return 0
         if self._workload.is_crowded or self._troubles.is_failing(Fold.name):
-            return 0  # if folding fails, on a full disk for instance, links must not pile up in Redis
+            return 0  # links must not pile up in Redis while folding fails, for instance on a full disk
         if self._file_work.stands_still:
             return 0
         room = self._in_process_max - len(self._handout.held) + ending
@@ -51,6 +47,6 @@ class TakeRoom:
         return max(0, room)
 
     def _busy_others(self) -> int:
-        """How many other nodes hold URLs, and share what BIGCRAWL_MAX_PAGES leaves."""
+        """Return how many other nodes share the pages that BIGCRAWL_MAX_PAGES leaves."""
         reports = self._membership.reports.items()
         return int(sum(report.get("held", 0) > 0 for name, report in reports if name != self._node_id))

@@ -13,18 +13,13 @@ if TYPE_CHECKING:
     from bigcrawl.scheduler.node.assembly import Parts
     from bigcrawl.scheduler.owner.ownership import Ownership
 
-STEER_S = 0.2  # between two rounds
-STEER_IDLE_S = READ_MS / 1000  # while nothing is fetched: only orders may come
+STEER_S = 0.2
+STEER_WAITING_S = READ_MS / 1000  # while nothing is fetched: only orders and permits may come
+STEER_IDLE_S = 0.8  # without a speed limit; with a round trip, orders are obeyed within a second
 STEER_SLOWED_S = 0.04
 
 
 class Steer(Loop):
-    """Reads the operators' orders, and asks for the node's share of the crawl's speed.
-
-    Args:
-        wake_pump: called after an order that may let URLs be taken.
-    """
-
     name = "steer"
 
     def __init__(self, parts: Parts, wake_pump: Callable[[], None]) -> None:
@@ -32,21 +27,23 @@ class Steer(Loop):
         self._handout = parts.handout
         self._control = parts.control
         self._ownership = parts.ownership
-        self._speed = parts.speed
-        self._membership = parts.membership
-        self._wake_engine = parts.wake_engine
+        self._speed = parts.handout.speed
+        self._membership = parts.crawl.membership
+        self._reputation = parts.ownership.crawl_budgets
+        self._workload = parts.workload
         self._wake_pump = wake_pump
 
     async def turn(self) -> float:
-        """One round."""
         handout, speed = self._handout, self._speed
         if handout.crowd.look(handout.held):
-            self._wake_engine()
+            handout.wake_engine()
         if self._troubles.is_restarted:
             return RETRY_S
         if await self._control.read_if_due():
             look_at_snoozed(self._ownership)
             self._wake_pump()
+        if self._reputation.is_told:
+            self._workload.emptied.set()
         if speed.speed.is_paused and handout.lanes.are_open:
             handout.lanes.shut_all()
             self._wake_pump()
@@ -54,11 +51,13 @@ class Steer(Loop):
             await speed.ask(handout.buffer.waiting, len(self._membership.reports))
         if speed.limits and not speed.is_refused:
             return STEER_SLOWED_S
-        return STEER_S if len(handout.in_process) else STEER_IDLE_S
+        if len(handout.in_process):
+            return STEER_S
+        return STEER_WAITING_S if speed.limits else STEER_IDLE_S
 
 
 def look_at_snoozed(ownership: Ownership) -> None:
-    """The blacklist has changed, and with it perhaps the hosts that partitions wait for."""
+    """Check the snoozed hosts again, because the blacklist has changed."""
     for owned in ownership.owned.values():
         owned.away.look_again()
         ownership.table.news.to_tend.add(owned)

@@ -1,5 +1,3 @@
-"""Tidying: free memory goes back to the system."""
-
 from __future__ import annotations
 
 import asyncio
@@ -11,11 +9,8 @@ TIDY_S = 60.0
 
 
 class Tidy(Loop):
-    """Keeps the process small."""
-
     name = "tidy"
 
     async def turn(self) -> float:
-        """One round."""
         await asyncio.to_thread(give_memory_back)
         return TIDY_S

@@ -1,4 +1,4 @@
-"""The watch: which node should own what, snoozed hosts, budgets, samples, and the end of the crawl."""
+"""The watch: assignment of partitions, snoozed hosts, budgets, samples, and the end of the crawl."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from bigcrawl.exceptions import BigcrawlError, ConfigError
 from bigcrawl.redisdb.reply_errors import RedisRefusedError
-from bigcrawl.scheduler.crawl.close_rate import CloseRate
+from bigcrawl.scheduler.node.close_rate import CloseRate
 from bigcrawl.scheduler.node.loops.loop import RETRY_S, Haste, Loop, rest_until
 from bigcrawl.scheduler.node.loops.steer import look_at_snoozed
 from bigcrawl.scheduler.node.progress import STALE_MS
@@ -21,49 +21,46 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 WATCH_S = 1.0
-WATCH_IDLE_S = 0.2  # while another node, or a start that goes on, may keep a small crawl from its end
-WATCH_FINISHED_MS = 10_000  # between two looks at a crawl that was found finished, or waits while nothing happens
-STUCK_LOOKS = 50  # in half a minute; another node may be reading a damaged partition that was repaired
+WATCH_IDLE_S = 0.2  # while only another node or a continued start may keep a small crawl from its end
+WATCH_FINISHED_MS = 10_000  # between surveys of a crawl that is finished, or waits without events
+STUCK_LOOKS = 50  # half a minute; another node may be checking a repaired partition
 _number = attrgetter("keys.partition")
 
 
 class Watch(Loop):
-    """Takes care of what changes slowly."""
-
     name = "watch"
 
     def __init__(self, parts: Parts) -> None:
-        self._client = parts.client
-        self._clock = parts.clock
+        self._client = parts.crawl.client
+        self._clock = parts.crawl.clock
         self._troubles = parts.troubles
-        self._folding = parts.folding
+        self._folding = parts.ownership.lock
         self._ownership = parts.ownership
-        self._reputation = parts.reputation
-        self._aside = parts.aside
-        self._last_hosts = parts.last_hosts
+        self._reputation = parts.ownership.crawl_budgets
+        self._aside = parts.gates.aside
+        self._last_hosts = parts.heartbeat.last_hosts
         self._starts = parts.starts
         self._control = parts.control
         self._outbox = parts.outbox
         self._handout = parts.handout
         self._workload = parts.workload
-        self._finish = parts.finish
+        self._finish = parts.progress.finish
         self._progress = parts.progress
-        self._failed = parts.failed
-        self._shared_tallies = parts.shared_tallies
-        self._samples = parts.samples
+        self._failed = parts.exchange.failed
+        self._observers = parts.observers
+        self._samples = parts.progress.samples
         self._on_fatal = parts.engine.on_fatal
-        self._speed = parts.speed
-        self._membership = parts.membership
-        self._close_rate = CloseRate(parts.config.crawl.close_rate)
-        self._activity = parts.activity
+        self._speed = parts.handout.speed
+        self._membership = parts.crawl.membership
+        self._close_rate = CloseRate(parts.crawl.config.crawl.close_rate)
+        self._activity = parts.progress.activity
         self._activity_then: tuple[object, ...] = ()
-        self._looked_ms = -STALE_MS  # for the end, on the monotonic clock
+        self._looked_ms = -STALE_MS
         self._haste = Haste()
-        self._looked_after = -1  # moves of the node's workload before it last looked for the end; -1 if it was not idle
-        self._closes_when_empty = parts.config.crawl.close_when_empty
+        self._looked_after = -1  # `workload.moves` at the last search for the end; -1 if not idle
+        self._closes_when_empty = parts.crawl.config.crawl.close_when_empty
 
     async def turn(self) -> float:
-        """One round."""
         if self._troubles.is_restarted:
             return RETRY_S
         async with self._folding:
@@ -71,7 +68,7 @@ class Watch(Loop):
         await self._starts.renew()
         await self._progress.count_pages()
         await self._failed.send_if_due()
-        await self._shared_tallies.send_if_due()
+        await self._observers.send()
         await self._samples.take_if_due(self._progress.survey_lately)
         await self._look_at_rate()
         await self._look_for_end()
@@ -79,11 +76,11 @@ class Watch(Loop):
         return WATCH_IDLE_S if self._haste.note(is_idle=self._is_idle()) else WATCH_S
 
     async def rest(self, rest_s: float) -> None:
-        """Rest for `rest_s`, or until nothing is left to do here, or a budget was changed by hand."""
+        """Rest for `rest_s`, or until no work is left here, or a budget was changed by hand."""
         now = asyncio.get_running_loop().time
-        until = now() + rest_s
+        until, is_empty = now() + rest_s, self._workload.is_empty
         while (left_s := until - now()) > 0:
-            await rest_until(self._workload.emptied, 0, min(left_s, WATCH_IDLE_S))
+            await rest_until(self._workload.emptied, 0, left_s if is_empty else min(left_s, WATCH_IDLE_S))
             if self._reputation.is_told or (self._is_idle() and self._looked_after != self._workload.moves):
                 return
 
@@ -91,10 +88,7 @@ class Watch(Loop):
         return self._workload.is_idle(self._ownership)
 
     def _begin_look(self) -> bool:
-        """Begin to look for the end, if it is time to, and return whether it is.
-
-        If nothing has happened since the last look, that may wait.
-        """
+        """Return whether to search for the end now. Without events since the last search, that can wait."""
         now_ms, mark = self._clock.monotonic_ms(), self._activity.mark
         is_same = mark == self._activity_then
         if self._progress.is_finished:
@@ -106,7 +100,6 @@ class Watch(Loop):
         return True
 
     def _is_quiet(self) -> bool:
-        """Whether neither links nor start requests are under way on this node."""
         return not self._outbox.waiting and not self._starts.are_under_way
 
     async def _look_after_partitions(self) -> None:
@@ -116,7 +109,6 @@ class Watch(Loop):
         await self._last_hosts.look(is_quiet=self._is_quiet())
 
     async def _tend_snoozed(self) -> None:
-        """Tend the partitions to which something has happened, and those with hosts that are away."""
         table = self._ownership.table
         told = sorted(filter(table.has, table.news.to_tend), key=_number)
         table.news.to_tend.clear()
@@ -128,29 +120,24 @@ class Watch(Loop):
         table.news.to_tend.update(owned for owned in told if owned.away.hot_max)
 
     async def refresh_budgets(self) -> None:
-        """Give the partitions the budgets that follow from what all of them count, if it is time to.
-
-        Raises:
-            TransientStoreError: Redis is away; budgets stay as they are.
-        """
         now_ms = self._clock.monotonic_ms()
         if self._reputation.is_stale(now_ms):
             self._reputation.note_look(now_ms)
             try:
                 await self._ownership.budgets.refresh()
             except RedisRefusedError:
-                self._reputation.look_again()  # budgets can wait; what this loop does next cannot
+                self._reputation.look_again()  # budgets can wait; the rest of this loop cannot
             except BigcrawlError:
                 self._reputation.look_again()
                 raise
 
     async def _look_at_rate(self) -> None:
-        """Close the crawl if it is too slow, and waits all the same."""
+        """Close a crawl that is too slow and still has URLs."""
         if not self._close_rate.is_on or self._control.is_closed:
             return
         now_ms, speed, reports = self._clock.monotonic_ms(), self._speed.speed, self._membership.reports.values()
         rate = sum(float(report.get("rate", 0)) for report in reports)
-        is_paused = speed.is_paused or any(report.get("is_paused") for report in reports)  # by a full disk
+        is_paused = speed.is_paused or any(report.get("is_paused") for report in reports)
         if not self._close_rate.note(now_ms, rate, 0 if is_paused else speed.pages):
             return
         seen = await self._progress.survey()
@@ -163,19 +150,21 @@ class Watch(Loop):
     async def _look_for_end(self) -> None:
         offered = self._outbox.offered
         self._looked_after = self._workload.moves if self._is_idle() else -1
-        # Orders may free withheld URLs: a crawl is not finished before they were read.
-        if self._is_idle() and (await self._control.read() or self._reputation.is_told):
+        if not (self._is_idle() and self._begin_look()):
+            return
+        # Orders may free withheld URLs, so they are read before a crawl counts as finished.
+        if await self._control.read() or self._reputation.is_told:
+            self._looked_ms, self._activity_then = -STALE_MS, ()
             look_at_snoozed(self._ownership)
-        elif self._is_idle() and self._begin_look() and await self._has_finished():
+        elif self._is_idle() and await self._has_finished():
             self._progress.note_end(is_certain=offered == self._outbox.offered)
             self._handout.wake_engine()
 
     async def _has_finished(self) -> bool:
-        """Whether two passes agree that all is done; no time need lie between them."""
+        """Return whether two passes agree on the end; they may follow each other at once."""
         return await self._finish.look() or (self._finish.is_near and await self._finish.look())
 
     def _end_held_up(self) -> None:
-        """End a crawl that would never finish: nobody can read what is left."""
         is_stuck = self._finish.stuck_looks >= STUCK_LOOKS and not self._ownership.damaged.is_looking
         if is_stuck and self._is_idle() and self._closes_when_empty:
             self._on_fatal(ConfigError(self._finish.holdup))

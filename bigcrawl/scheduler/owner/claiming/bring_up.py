@@ -9,20 +9,18 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from typing import TYPE_CHECKING, NamedTuple
-
-import numpy as np
+from typing import TYPE_CHECKING
 
 from bigcrawl.redisdb import scripts
 from bigcrawl.redisdb.keys import CrawlKeys
 from bigcrawl.redisdb.replies import pairs_of, scores_of
-from bigcrawl.revisiting.visit import Visit, VisitFormatError
 from bigcrawl.scheduler.gates.batcher import Batcher
 from bigcrawl.scheduler.owner.hot.admit_calls import admit_call, pack_keys, unpack_keys
+from bigcrawl.scheduler.owner.hot.hot_set import InRedis
 from bigcrawl.scheduler.partition.manifest import NO_INBOX_ID
 from bigcrawl.scheduler.partition.partition import ADMIT_URLS_MAX
-from bigcrawl.scheduler.records.body import visit_in
 from bigcrawl.scheduler.records.queued_url import UNCHECKED
+from bigcrawl.scheduler.records.suspicion import Suspicion
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Sequence
@@ -40,18 +38,6 @@ logger = logging.getLogger(__name__)
 
 _NOT_TRIMMED: dict[str, Value] = {"trimmed": ""}
 FORGET_AT_ONCE = 10_000  # keys; 80 KB in one call
-
-
-class InRedis(NamedTuple):
-    """A partition's URLs in Redis. None of them is taken.
-
-    Attributes:
-        by_host: how many URLs each host has.
-        due_in_ms: how soon the first host is due; None if no URL waits.
-    """
-
-    by_host: dict[str, int]
-    due_in_ms: int | None
 
 
 def inbox_looks(client: RedisClient) -> Batcher[tuple[PartitionKeys, str], Ready]:
@@ -87,7 +73,11 @@ async def bring_up(
         await _mark_admitted(client, keys, disk, claim.admitted)
     if claim.admitted < disk.manifest.batch_number:
         await _offer_again(client, keys, identity, disk, claim.admitted, connections)
-    return await _in_redis(client, keys, await looks.ask((keys, disk.manifest.inbox_id)))
+    found = await _in_redis(client, keys, await looks.ask((keys, disk.manifest.inbox_id)))
+    return found._replace(
+        suspects={seq: Suspicion.read(text) for seq, text in claim.deaths.items()},
+        may_have_entries=(claim.inbox_id, disk.manifest.inbox_id) != (NO_INBOX_ID, NO_INBOX_ID),
+    )
 
 
 async def begin_anew(client: RedisClient, crawl: str, keys: PartitionKeys, identity: Identity) -> None:
@@ -136,8 +126,6 @@ async def _offer_again(
 
     URLs that have ended since are left out. An old batch has no text left, so its URLs cannot be offered. They are
     removed from URLSeen, so that they count as new when a page links to them.
-
-    A URL that is visited again has ended before. It has ended since if its partition knows of a later visit.
     """
     batches = await asyncio.to_thread(lambda: list(disk.committed.batches(admitted)))
     ended = await asyncio.to_thread(_ended_of, disk, batches)
@@ -166,23 +154,8 @@ async def _forget_lost(
 def _ended_of(disk: Partition, batches: Sequence[AdmitBatch]) -> set[int]:
     """The sequence numbers of URLs that have ended, but for those that are fetched each time they are found."""
     rows = [row for batch in batches for row in _by_seq(batch) if not row[1].flags & UNCHECKED]
-    keys = np.array([url.key for _, url in rows], dtype=np.uint64)
-    has_ended, _ = disk.ends(keys)
-    visits = disk.visits(keys)
-    return {
-        seq
-        for (seq, url), ended, known in zip(rows, has_ended.tolist(), visits.tolist(), strict=True)
-        if ended and ((before := _visits_before(url)) == 0 or before < known)
-    }
-
-
-def _visits_before(url: QueuedUrl) -> int:
-    """How often a URL's page had been visited when it was admitted; 0 if it was not, or its text is gone or damaged."""
-    try:
-        data = visit_in(url.body) if url.body else b""
-        return Visit.unpack(data).number if data else 0
-    except (ValueError, VisitFormatError):
-        return 0
+    ended = disk.have_ended([url for _, url in rows])
+    return {seq for (seq, _), has_ended in zip(rows, ended.tolist(), strict=True) if has_ended}
 
 
 def _by_seq(batch: AdmitBatch) -> Iterator[tuple[int, QueuedUrl]]:

@@ -1,5 +1,3 @@
-"""Opens a partition that was won: its directory in the new epoch, and Redis in line with it (step 4)."""
-
 from __future__ import annotations
 
 from contextlib import suppress
@@ -11,119 +9,83 @@ from bigcrawl.redisdb.keys import partition_keys
 from bigcrawl.scheduler.crawl.missing import REFETCH, LostFilesError
 from bigcrawl.scheduler.gates.batcher import Batcher
 from bigcrawl.scheduler.owner.claiming.bring_up import begin_anew, bring_up, go_on_with_older, inbox_looks
-from bigcrawl.scheduler.owner.hot.due_heap import NEVER_MS, DueHeap
+from bigcrawl.scheduler.owner.durability import Durability
+from bigcrawl.scheduler.owner.hot.due_heap import DueHeap
 from bigcrawl.scheduler.owner.owned_partition import OwnedPartition
 from bigcrawl.scheduler.partition.copies import newest_manifest
 from bigcrawl.scheduler.partition.directory import last_epoch
 from bigcrawl.scheduler.partition.partition import Partition
 from bigcrawl.scheduler.records.inbox_entry import id_order
-from bigcrawl.scheduler.records.suspicion import Suspicion
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Sequence
     from pathlib import Path
 
-    from bigcrawl.clock import Clock
-    from bigcrawl.config import Config
-    from bigcrawl.drum.files import Files
-    from bigcrawl.redisdb.client import RedisClient
     from bigcrawl.redisdb.scripts import Claim, Identity
+    from bigcrawl.scheduler.crawl.joined_crawl import JoinedCrawl
     from bigcrawl.scheduler.owner.crawl_budgets import CrawlBudgets
     from bigcrawl.scheduler.owner.hot.hot_share import Lateness
     from bigcrawl.scheduler.owner.node_store import NodeStore
     from bigcrawl.scheduler.partition.file_work import FileThread
     from bigcrawl.scheduler.partition.manifest import Manifest
     from bigcrawl.scheduler.partition.partition import PartitionLimits
+    from bigcrawl.scheduler.partition.stored_points import StoredPoints
 
-    _Disk = tuple[int, Claim, str]  # a partition, how it was won, and up to where Redis may have dropped its inbox
+    _Disk = tuple[int, Claim, str]  # partition, claim, `trimmed`
     _OnDisk = tuple[Manifest | None, str, Partition]
 
 
 class Opener:
-    """Opens partitions for one node.
-
-    Args:
-        config: of the node.
-        client: of the crawl's Redis.
-        clock: of the node.
-        files: the file system.
-        thread: does the file work.
-        limits: bounds of each partition.
-        crawl_budgets: the budgets of PLDs.
-        lateness: how much of the hot set may be extra URLs.
-        store: the durable points of partitions.
-        require_place: see `Partition.open`.
-
-    Attributes:
-        due_heap: the opened partitions by when they are due.
-    """
-
     def __init__(
         self,
-        config: Config,
-        client: RedisClient,
-        clock: Clock,
-        files: Files,
+        crawl: JoinedCrawl,
         thread: FileThread,
         limits: PartitionLimits,
         crawl_budgets: CrawlBudgets,
         lateness: Lateness,
         store: NodeStore,
-        require_place: Callable[[], None],
     ) -> None:
+        config = crawl.config
+        self._config = config
         self._crawl = config.crawl
-        self._connections = config.politeness.host_connections
-        self._hot_each = config.frontier.hot_urls // config.crawl.partitions
-        self._loss_ms = config.frontier.redis_loss_ms
         self._store_url = config.store.url
         self._begins_anew = config.store.lost_partitions == REFETCH
-        self._client = client
-        self._clock = clock
-        self._files = files
+        self._client = crawl.client
+        self._clock = crawl.clock
         self._thread = thread
         self._limits = limits
         self._crawl_budgets = crawl_budgets
         self._lateness = lateness
         self._store = store
-        self._require_place = require_place
+        self._require_place = crawl.membership.require_place
         self._disks = Batcher(self._open_disks)
-        self._looks = inbox_looks(client)
+        self._looks = inbox_looks(crawl.client)
         self.due_heap: DueHeap[OwnedPartition] = DueHeap()
 
     def __repr__(self) -> str:
         return f"<Opener below {self._crawl.crawl_dir}>"
 
     def directory(self, partition: int) -> Path:
-        """The directory of a partition."""
         return self._crawl.crawl_dir / f"p{partition:04d}"
 
     async def last_epochs(self, partitions: list[int]) -> dict[int, int]:
-        """The last epoch of each partition, by its files and its points in the store; 0 without any."""
         stored = await self._store.last_epochs(partitions)
         return await self._thread.run(lambda: {p: max(stored[p], last_epoch(self.directory(p))) for p in partitions})
 
     async def are_there(self, partitions: Sequence[int]) -> set[int]:
-        """Return those of the partitions that have files here, or a point in the store, that Redis can go on with.
-
-        Raises:
-            TransientStoreError: Redis, the disk or the store failed.
-        """
+        """Return the partitions whose files or stored point are as new as Redis needs."""
         there = set()
         for partition, upto in (await self.trimmed(partitions)).items():
-            with suppress(CorruptionError):  # damage is found when it is opened
+            with suppress(CorruptionError):
                 stored = await self._store.newest_manifest(partition)
-                here = await self._thread.run(partial(newest_manifest, self.directory(partition), self._files))
+                here = await self._thread.run(partial(newest_manifest, self.directory(partition), self._thread.files))
                 if all(manifest is None or is_older(manifest, upto) for manifest in (stored, here)):
                     continue
             there.add(partition)
         return there
 
     async def trimmed(self, partitions: Sequence[int]) -> dict[int, str]:
-        """Up to where Redis may have dropped what each partition's files have: entry and batch, or empty.
-
-        Raises:
-            TransientStoreError: Redis is away.
-        """
+        """Return up to which entry and batch Redis may have dropped each partition's data; empty for none."""
         keys = [partition_keys(self._crawl.name, partition).state for partition in partitions]
         texts = await self._client.commands([("HGET", key, "trimmed") for key in keys])
         return {p: (text or b"").decode() for p, text in zip(partitions, texts, strict=True)}
@@ -133,18 +95,11 @@ class Opener:
     ) -> OwnedPartition:
         """Open a won partition's directory in its new epoch and bring Redis in line.
 
-        Args:
-            partition: its number.
-            claim: how it was won.
-            identity: this node, in the epoch and generation that the claim began.
-            before: the same partition in an earlier epoch, if this node owned it.
-            trimmed: what `trimmed` says of it since the claim.
+        `before` is the partition in this node's earlier epoch.
 
         Raises:
             OwnershipLostError: another node has claimed it since.
-            LostFilesError: its files are not there, or are an older copy.
-            TransientStoreError: Redis or the disk failed.
-            CorruptionError: a file is damaged.
+            LostFilesError: its files are missing or an older copy.
         """
         series = await self._store.fetch_newer(partition, self.directory(partition))
         manifest, lack, disk = await self._disks.ask((partition, claim, trimmed))
@@ -154,31 +109,25 @@ class Opener:
             await begin_anew(self._client, self._crawl.name, keys, identity)
         elif lack:
             await go_on_with_older(self._client, keys, identity, lack)
-        in_redis = await bring_up(self._client, self._looks, keys, identity, disk, claim, self._connections)
+        connections = self._config.politeness.host_connections
+        in_redis = await bring_up(self._client, self._looks, keys, identity, disk, claim, connections)
         self._crawl_budgets.give_to(disk)
-        now_ms = self._clock.monotonic_ms()
         owned = OwnedPartition(
-            keys,
-            identity,
-            disk,
-            self.due_heap,
-            hot_urls=self._hot_each,
-            connections=self._connections,
-            loss_ms=self._loss_ms,
-            hot_by_host=in_redis.by_host,
-            suspects={seq: Suspicion.read(text) for seq, text in claim.deaths.items()},
-            moved=before.moved if before is not None else None,
-            now_ms=now_ms,
-            due_ms=NEVER_MS if in_redis.due_in_ms is None else now_ms + in_redis.due_in_ms,
-            points=points,
+            self._config, keys, identity, disk, self.due_heap, in_redis, self._durability_of(disk, points)
         )
+        if before is not None:
+            owned.take_over(before)
         owned.limit_extra(self._lateness.extra_divisor)
         return owned
 
+    def _durability_of(self, disk: Partition, points: StoredPoints | None) -> Durability:
+        loss_ms = self._config.frontier.redis_loss_ms
+        return Durability(disk.committed, loss_ms, self._clock.monotonic_ms(), points)
+
     def _lack(self, partition: int, claim: Claim, trimmed: str) -> tuple[Manifest | None, str]:
-        """The newest manifest of a partition, and what its files lack of what Redis has dropped; empty for nothing."""
+        """Return the newest manifest, and a description of lost data; empty for none."""
         directory = self.directory(partition)
-        manifest = newest_manifest(directory, self._files)
+        manifest = newest_manifest(directory, self._thread.files)
         where, also = f"{directory}", f" and the store {self._store_url} no point" if self._store_url else ""
         if manifest is None:
             is_begun = claim.committed or trimmed
@@ -201,7 +150,6 @@ class Opener:
             return error
 
     def _open_disk(self, partition: int, claim: Claim, trimmed: str) -> _OnDisk:
-        """What `_lack` returns, and the opened partition. Raises LostFilesError if the node does not go on without."""
         manifest, lack = self._lack(partition, claim, trimmed)
         if lack and not self._begins_anew:
             raise LostFilesError(
@@ -213,7 +161,7 @@ class Opener:
             self.directory(partition),
             claim.epoch,
             self._limits,
-            self._files,
+            self._thread.files,
             budgets=crawl_budgets.budgets,
             pld_of=crawl_budgets.pld_of,
             pld_key=crawl_budgets.pld_key,
@@ -223,6 +171,6 @@ class Opener:
 
 
 def is_older(manifest: Manifest, trimmed: str) -> bool:
-    """Whether Redis may have dropped entries or batches that the files of a manifest lack."""
+    """Return whether Redis may have dropped data that the manifest's files lack."""
     inbox_id, _, batch = trimmed.partition(" ")
     return bool(trimmed) and (id_order(manifest.inbox_id) < id_order(inbox_id) or manifest.batch_number < int(batch))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from bigcrawl.redisdb import scripts
 from bigcrawl.scheduler.owner.durable_rounds import DURABLE_AT_ONCE
@@ -43,18 +43,31 @@ class Releases:
             TransientStoreError: Redis, the store or the disk failed. What was not released stays owned.
         """
         free = [owned for owned in leaving if not self._held.by_partition(owned.keys.partition)]
+        empty: list[OwnedPartition] = []
+        others: list[OwnedPartition] = []
+        for owned in free:
+            (empty if _has_nothing_to_tell(owned) else others).append(owned)
+        if empty:
+            await self._let_go(empty, [])
         # A few at a time. A node that must exit within seconds leaves the rest to their leases.
-        for start in range(0, len(free), DURABLE_AT_ONCE):
-            await self._release(free[start : start + DURABLE_AT_ONCE])
+        for start in range(0, len(others), DURABLE_AT_ONCE):
+            await self._release(others[start : start + DURABLE_AT_ONCE])
 
     async def _release(self, free: list[OwnedPartition]) -> None:
-        """Release partitions. One with taken URLs in Redis stays, because a take may be under way."""
         await self._durable_rounds.force(free)
         await self._store.put_last(free)
-        calls = [call for p in free for call in (p.publish(), scripts.release_partition(p.keys, p.identity))]
+        await self._let_go(free, [owned.publish() for owned in free])
+
+    async def _let_go(self, free: list[OwnedPartition], last_counts: list[scripts.Call[Any]]) -> None:
+        """Release partitions in Redis. One with taken URLs there stays, because a take may be under way."""
         for owned in free:
             owned.drain()
-        results = await self._client.run_each(calls)
-        for owned, released in zip(free, results[1::2], strict=True):
+        calls = [scripts.release_partition(owned.keys, owned.identity) for owned in free]
+        results = await self._client.run_each([*last_counts, *calls])
+        for owned, released in zip(free, results[len(last_counts) :], strict=True):
             if released in (RELEASED, NOT_OURS):
                 self._table.remove(owned)
+
+
+def _has_nothing_to_tell(owned: OwnedPartition) -> bool:
+    return owned.disk.committed.is_untouched and not (owned.is_damaged or owned.publishing.is_owed)

@@ -1,7 +1,7 @@
-"""The numbered admit batches of an owned partition, on their way from the disk to Redis (step 7).
+"""The numbered admit batches of an owned partition (step 7).
 
-A batch is committed on disk before it is sent. Redis accepts number n once, after n - 1, so what may not have arrived
-is sent again.
+A batch is committed on disk before it is sent. Redis accepts number n once, after n - 1, so unconfirmed batches are
+sent again.
 """
 
 from __future__ import annotations
@@ -20,21 +20,7 @@ if TYPE_CHECKING:
 
 
 class Admissions:
-    """The admit batches of one partition.
-
-    Attributes:
-        confirmed: the number of the last one that Redis has confirmed.
-    """
-
     def __init__(self, keys: PartitionKeys, committed: CommittedFiles, hot: HotSet, connections: int) -> None:
-        """Begin when Redis has all that is committed.
-
-        Args:
-            keys: the partition's keys in Redis.
-            committed: has the batches.
-            hot: counts what is sent.
-            connections: how many connections a host may have at a time.
-        """
         self._keys = keys
         self._committed = committed
         self._hot = hot
@@ -46,23 +32,16 @@ class Admissions:
 
     @property
     def are_pending(self) -> bool:
-        """Whether Redis has not confirmed a committed batch."""
         return self.confirmed < self._committed.manifest.batch_number
 
     def send(self, identity: Identity, batch: AdmitBatch) -> scripts.Call[bool]:
-        """The call that admits a batch that was just committed, whose URLs count as hot from now on."""
+        """Return the call that admits a committed batch. Its URLs count as hot from now on."""
         self._hot.note_offered(batch, self.confirmed)
         return admit_call(self._keys, identity, batch, self._connections)
 
     def send_again(self, identity: Identity) -> list[scripts.Call[bool]]:
-        """The calls that admit the committed batches that Redis has not confirmed.
-
-        Raises:
-            CorruptionError: one of them is damaged.
-        """
         batches = self._committed.batches(self.confirmed)
         return [admit_call(self._keys, identity, batch, self._connections) for batch in batches]
 
     def note_confirmed(self) -> None:
-        """Record that Redis has confirmed all committed batches."""
         self.confirmed = self._committed.manifest.batch_number

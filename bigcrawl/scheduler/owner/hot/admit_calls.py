@@ -1,4 +1,4 @@
-"""Makes the call that admits a batch into Redis (step 7). Redis remembers the batch by its packed keys."""
+"""Makes the call that admits a batch into Redis (step 7)."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ if TYPE_CHECKING:
 def admit_call(
     keys: PartitionKeys, identity: Identity, batch: AdmitBatch, connections: int, ended: Collection[int] = ()
 ) -> scripts.Call[bool]:
-    """Return the call that admits a batch. Without text, it only uses up its number.
+    """Return the call that admits a batch, without the URLs numbered in `ended`.
 
-    Sequence numbers in `ended` are those of URLs that are left out.
+    A batch without text only uses up its number.
     """
     rows = [
         (url.host, order_of(url.priority, batch.first_seq + i), pack_member(batch.first_seq + i, url))
@@ -35,11 +35,10 @@ def admit_call(
 
 
 def pack_keys(keys: Iterable[int]) -> bytes:
-    """Return keys packed as eight little-endian bytes each."""
+    """Return keys as eight little-endian bytes each."""
     values = list(keys)
     return struct.pack(f"<{len(values)}Q", *values)
 
 
 def unpack_keys(data: bytes) -> list[int]:
-    """Return the keys that `pack_keys` packed."""
     return list(struct.unpack(f"<{len(data) // 8}Q", data))

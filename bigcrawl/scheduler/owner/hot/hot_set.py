@@ -7,7 +7,8 @@ A host is away when it is snoozed for a minute or more, or retired. It keeps at 
 from __future__ import annotations
 
 from collections import Counter
-from typing import TYPE_CHECKING
+from types import MappingProxyType
+from typing import TYPE_CHECKING, NamedTuple
 
 from bigcrawl.scheduler.partition.partition import ADMIT_URLS_MAX
 
@@ -16,9 +17,26 @@ if TYPE_CHECKING:
 
     from bigcrawl.redisdb.scripts import Reconciled
     from bigcrawl.scheduler.partition.admit_batch import AdmitBatch
+    from bigcrawl.scheduler.records.suspicion import Suspicion
 
 HOT_URLS_MIN = 64
 LOOK_MS = 60_000  # hosts that are away are read again after this time, even if Redis has counted no change
+
+
+class InRedis(NamedTuple):
+    """A partition's URLs in Redis. None of them is taken.
+
+    Attributes:
+        by_host: how many URLs each host has.
+        due_in_ms: how soon the first host is due; None if no URL waits.
+        suspects: those that may have killed a node, by sequence number.
+        may_have_entries: whether anything was ever in the inbox, as far as Redis and the disk knew at the claim.
+    """
+
+    by_host: Mapping[str, int]
+    due_in_ms: int | None = None
+    suspects: Mapping[int, Suspicion] = MappingProxyType({})
+    may_have_entries: bool = True
 
 
 class AwayHosts:
@@ -29,11 +47,12 @@ class AwayHosts:
         given_up: hosts that the crawl does not wait for. None of their URLs may be hot.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, *, may_be_some: bool = True) -> None:
+        """`may_be_some`: whether the first look finds any, even if Redis has counted no change."""
         self.hot_max: Mapping[str, int] = {}
         self.given_up: frozenset[str] = frozenset()
         self._changes = 0  # when Redis was last asked how many there were
-        self._changes_read = -1  # when the hosts were last read
+        self._changes_read = -1 if may_be_some else 0  # when the hosts were last read
         self._read_ms = 0  # monotonic
 
     def __repr__(self) -> str:

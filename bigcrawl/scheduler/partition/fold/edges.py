@@ -1,8 +1,5 @@
 """The PLD graph of a partition: which PLDs link to the partition's PLDs (step 5).
 
-An edge is a pair of PLD keys, source and target. The target belongs to the partition. In an inbox entry an edge is two
-little-endian u64; edges may be in any order and may repeat. Each edge counts once, and edges from a PLD to itself do
-not count. So a PLD's in-degree is the number of other PLDs that link to it.
 Source: IRLbot §5 (STAR's PLDindegree). Differs: edges are a set of hashes of pairs, not lists of neighbours.
 """
 
@@ -22,37 +19,23 @@ _PAIR = np.dtype("<u8")
 
 
 class EdgesFormatError(ValueError):
-    """The bytes are not edges."""
+    pass
 
 
 def decode_edges(data: bytes) -> KeyArray:
-    """Return the edges in an inbox entry's field: shape (n, 2), source and target.
-
-    Raises:
-        EdgesFormatError: the bytes are not a whole number of edges.
-    """
     if len(data) % EDGE_BYTES:
         raise EdgesFormatError(f"edges take {EDGE_BYTES} bytes each; these are {len(data)} bytes")
     return np.frombuffer(data, dtype=_PAIR).reshape(-1, 2)
 
 
 def edge_keys(edges: KeyArray) -> KeyArray:
-    """Return the key of each edge: a hash of the pair. It must never change, because the table of edges stores it."""
+    """Return a hash of each pair. It must never change, because the table of edges stores it."""
     with np.errstate(over="ignore"):
         return _mixed(edges[:, 0] + _mixed(edges[:, 1]))
 
 
 def new_targets(tables: Tables, edges: KeyArray) -> KeyArray:
-    """Record edges, and return the target of each new one. A PLD occurs as often as its in-degree rises.
-
-    Args:
-        tables: of the step; the table of edges is changed.
-        edges: shape (n, 2).
-
-    Raises:
-        CorruptionError: a run is damaged.
-        OSError: the disk failed or is full.
-    """
+    """Record edges, and return the target of each new one. A PLD occurs as often as its in-degree rises."""
     edges = edges[edges[:, 0] != edges[:, 1]]
     if not len(edges):
         return edges[:, 1]

@@ -1,11 +1,7 @@
 """Rows of tables that `scrapy frontier import` brings from another crawl into a partition (step 5).
 
-On the wire they are msgpack [table, keys, values]: u64 keys, ascending, and as many values of the table's kind. Merging
-the same rows twice changes nothing the second time. What the partition knows itself is never lowered:
-
-    seen, edges, hosts    keys that are not there are added
-    plds, totals, visits  the larger number counts
-    all others            only keys that are not there are added; of mirrors, only if the samples say the same here
+New keys are added; of known ones only the fields in `LARGER_COUNTS` change, to the larger number, unless the table's
+feature decides otherwise. So merging rows twice is harmless.
 """
 
 from __future__ import annotations
@@ -19,7 +15,7 @@ from bigcrawl.drum.format import KEY_TYPE
 from bigcrawl.exceptions import BigcrawlError
 from bigcrawl.scheduler.budgets.placement import RECORD
 from bigcrawl.scheduler.partition.fold.pld_records import InDegreeRise
-from bigcrawl.scheduler.partition.tables import KINDS
+from bigcrawl.scheduler.partition.tables import KINDS, LARGER_COUNTS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -28,21 +24,14 @@ if TYPE_CHECKING:
     from bigcrawl.scheduler.partition.tables import Tables
 
 ROWS_AT_ONCE = 8_192  # 64 KB of keys
-_LARGER_COUNTS = {"plds": ("in_degree",), "totals": ("pages", "bytes"), "visits": ("number",)}
 
 
 class RowsFormatError(BigcrawlError):
-    """The bytes are not rows of a table."""
+    pass
 
 
 class TableRows(NamedTuple):
-    """Rows of one table.
-
-    Attributes:
-        table: its name, see `bigcrawl.scheduler.partition.tables`.
-        keys: strictly ascending.
-        values: of the table's kind; None in a set.
-    """
+    """Rows of one table: strictly ascending keys, and values unless the table is a set."""
 
     table: str
     keys: KeyArray
@@ -50,10 +39,7 @@ class TableRows(NamedTuple):
 
 
 def rows_to_export(table: str, records: Records) -> Iterator[TableRows]:
-    """Yield records of a table in portions for the inbox.
-
-    Where a PLD's last URL was placed is left out: it says nothing in another crawl.
-    """
+    """Yield records of a table in parts that fit the inbox, without turns, which only this crawl has."""
     keys, values = records
     if table == "plds" and values is not None:
         linked = values["in_degree"] > 0
@@ -66,17 +52,11 @@ def rows_to_export(table: str, records: Records) -> Iterator[TableRows]:
 
 
 def pack_rows(table: str, keys: bytes, values: bytes) -> bytes:
-    """Return rows as bytes for the inbox; `values` is empty in a set."""
     packed: bytes = msgpack.packb((table, keys, values))
     return packed
 
 
 def unpack_rows(data: bytes) -> TableRows:
-    """Return the rows that `pack_rows` packed.
-
-    Raises:
-        RowsFormatError: the table is unknown, or keys and values do not belong together.
-    """
     try:
         table, key_bytes, value_bytes = msgpack.unpackb(data)
         kind = KINDS[table]
@@ -92,21 +72,15 @@ def unpack_rows(data: bytes) -> TableRows:
 
 
 def merge_rows(tables: Tables, rows: TableRows) -> InDegreeRise | None:
-    """Merge rows into the tables of a step. Return the in-degrees that have risen.
-
-    Raises:
-        CorruptionError: a run is damaged.
-        OSError: the disk failed or is full.
-    """
     name, keys, values = rows
-    table = getattr(tables, name)
+    table = tables[name]
     if values is None:
         tables.commit(table, table.check_update(keys))
         return None
     found, before = table.values(keys)
     after = before.copy()
-    if name in _LARGER_COUNTS:
-        for field in _LARGER_COUNTS[name]:
+    if name in LARGER_COUNTS:
+        for field in LARGER_COUNTS[name]:
             after[field] = np.maximum(before[field], values[field])
     else:
         after[~found] = values[~found]

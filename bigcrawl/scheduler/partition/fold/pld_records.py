@@ -1,4 +1,4 @@
-"""The records of the PLDs that a step meets: one look-up for those of its URLs and of its links, and one update."""
+"""The records of the PLDs in a step: one look-up for those of its URLs and of its links, and one update."""
 
 from __future__ import annotations
 
@@ -25,8 +25,6 @@ IN_DEGREE_MAX = 2**32 - 1
 
 
 class InDegreeRise(NamedTuple):
-    """In-degrees that have risen: two arrays of the same length."""
-
     before: InDegreeArray
     after: InDegreeArray
 
@@ -34,11 +32,7 @@ class InDegreeRise(NamedTuple):
 class LinkedPlds(NamedTuple):
     """Records of the PLDs of URLs and of links, by key.
 
-    Attributes:
-        whose: the place of each URL's PLD among the keys, then that of each link's target.
-        before: the records as they are in the table.
-        records: the same with the in-degrees that the links have raised.
-        risen: which in-degrees those are.
+    `whose` is the index of each URL's PLD in the keys, then that of each link's target.
     """
 
     keys: KeyArray
@@ -49,8 +43,6 @@ class LinkedPlds(NamedTuple):
 
 
 class PldRecords:
-    """Finds the records of PLDs by URL and by key, and keeps those that a step has changed."""
-
     def __init__(self, tables: Tables, source: BudgetSource) -> None:
         self._tables = tables
         self._has_budgets = source.budgets is not None
@@ -61,7 +53,6 @@ class PldRecords:
         return f"<PldRecords {self._tables.plds!r}>"
 
     def keys(self, urls: Sequence[QueuedUrl]) -> KeyArray:
-        """The key of each URL's PLD."""
         pld_of, pld_key = self.pld_of, self._pld_key
         keys = {host: pld_key(pld_of(host)) for host in {url.host for url in urls}}
         return np.array([keys[url.host] for url in urls], dtype=np.uint64)
@@ -69,7 +60,7 @@ class PldRecords:
     def host_keys(
         self, urls: Sequence[QueuedUrl], plds: KeyArray, allowed: Allowances
     ) -> tuple[KeyArray, npt.NDArray[np.bool_]]:
-        """The key of each URL's host, and whether that host may cost its PLD a part of its budget."""
+        """Return the key of each URL's host, and whether the host may be charged to its PLD's budget."""
         if not self._has_budgets:
             return plds, np.zeros(len(urls), dtype=np.bool_)
         pld_of, pld_key, nobody = self.pld_of, self._pld_key, np.uint64(0)
@@ -82,13 +73,12 @@ class PldRecords:
         return hosts, may_cost if allowed.by_hand is None else may_cost & ~allowed.by_hand
 
     def linked(self, plds: KeyArray, linked: KeyArray) -> LinkedPlds:
-        """Look up the PLDs of URLs and of links at once, and raise in-degrees by the links."""
         keys, whose = np.unique(np.concatenate((plds, linked)), return_inverse=True)
         _, before = self._tables.plds.values(keys)
         return LinkedPlds(keys, whose, before, *_with_links(before, whose[len(plds) :]))
 
     def with_accounts(self, found: LinkedPlds, accounts: KeyArray) -> LinkedPlds:
-        """Add records for accounts that are not among the keys. `whose` becomes the place of each account."""
+        """Add records for accounts that are not among the keys; `whose` becomes the index of each account."""
         others = np.setdiff1d(accounts, found.keys)
         _, more = self._tables.plds.values(others)
         keys = np.concatenate((found.keys, others))
@@ -99,14 +89,12 @@ class PldRecords:
         return LinkedPlds(keys, np.searchsorted(keys, accounts), before, records, found.risen)
 
     def put(self, found: LinkedPlds, records: RecordArray) -> None:
-        """Keep those of the records that have changed."""
         table, moved = self._tables.plds, records != found.before
         if moved.any():
             self._tables.commit(table, table.put(found.keys[moved], records[moved]))
 
 
 def _with_links(before: RecordArray, linked: IndexArray) -> tuple[RecordArray, InDegreeRise | None]:
-    """Return the records, with the in-degree of each linked one raised as often as it is linked."""
     if not len(linked):
         return before, None
     after = before.copy()

@@ -1,9 +1,6 @@
-"""Rejected inbox entries: those that an owner could not decode. They are kept until the operator handles them.
+"""Rejected inbox entries, which an owner could not decode, below `<state>/p<id>/rejected/`.
 
-    <state>/p0007/rejected/<inbox id>               a batch, or those of its URLs that have a field out of range
-    <state>/p0007/rejected/<inbox id>-outcomes      another field of an entry; or -edges, -forgotten, -revisits, -rows
-
-The files are outside the epoch directories, so they stay when the owner changes. Commands may remove them.
+A file is named `<inbox id>` for a batch, or `<inbox id>-outcomes` for another field.
 """
 
 from __future__ import annotations
@@ -15,12 +12,11 @@ from bigcrawl.exceptions import BigcrawlError
 from bigcrawl.scheduler.partition.fold.edges import EdgesFormatError, decode_edges
 from bigcrawl.scheduler.partition.fold.imported_rows import unpack_rows
 from bigcrawl.scheduler.queues.epoch_directory import REJECTED
-from bigcrawl.scheduler.records.contents import unpack_contents
-from bigcrawl.scheduler.records.inbox_entry import BATCH, CONTENTS, EDGES, FORGOTTEN, OUTCOMES, REVISITS, ROWS, VOTES
+from bigcrawl.scheduler.records.inbox_entry import ALONE, BATCH, EDGES, FORGOTTEN, OBSERVED, OUTCOMES, ROWS, TIMED
+from bigcrawl.scheduler.records.observed import unpack_alone, unpack_observed
 from bigcrawl.scheduler.records.outcomes import check_outcomes, unpack_keys
 from bigcrawl.scheduler.records.queued_url import BatchFormatError, decode_sound_batch
-from bigcrawl.scheduler.records.revisits import decode_revisits
-from bigcrawl.scheduler.records.votes import unpack_votes
+from bigcrawl.scheduler.records.timed_url import decode_timed
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -28,28 +24,23 @@ if TYPE_CHECKING:
 
 _NAME = re.compile(r"\d+-\d+(?:-(\w+))?")
 
-# By the end of a file's name: the field of an inbox entry, and the function that decodes it.
+# By the end of a file's name: the field of an inbox entry, and its decoder.
 _FIELDS: Final[dict[str | None, tuple[bytes, Callable[[bytes], object]]]] = {
     None: (BATCH, decode_sound_batch),
     "edges": (EDGES, decode_edges),
     "outcomes": (OUTCOMES, check_outcomes),
     "forgotten": (FORGOTTEN, unpack_keys),
     "rows": (ROWS, unpack_rows),
-    "revisits": (REVISITS, decode_revisits),
-    "votes": (VOTES, unpack_votes),
-    "contents": (CONTENTS, unpack_contents),
+    "revisits": (TIMED, decode_timed),
+    "alone": (ALONE, unpack_alone),
+    "observed": (OBSERVED, unpack_observed),
+    "votes": (ALONE, unpack_alone),  # the name in earlier versions, like the next
+    "contents": (OBSERVED, unpack_observed),
 }
 
 
 class Rejected(NamedTuple):
-    """A file below `rejected/`.
-
-    Attributes:
-        partition: the number of the partition.
-        path: the path of the file.
-        field: the field of an inbox entry that its bytes come from.
-        problem: why the bytes cannot be decoded; empty if they can be by now.
-    """
+    """A file below `rejected/`; `problem` is empty if it can be decoded now."""
 
     partition: int
     path: Path
@@ -58,7 +49,6 @@ class Rejected(NamedTuple):
 
 
 def rejected_entries(crawl_directory: Path) -> Iterator[Rejected]:
-    """Read and yield all rejected entries of a crawl, by partition, oldest first."""
     for directory in sorted(crawl_directory.glob(f"p[0-9]*/{REJECTED}")):
         number = directory.parent.name[1:]
         for path in sorted(directory.iterdir()) if number.isdecimal() else ():
@@ -75,7 +65,6 @@ _NO_FIELD: Final = (b"", _no_entry)
 
 
 def problem_of(kind: str | None, data: bytes) -> str:
-    """Return why an owner cannot read a field of an inbox entry, named as in a file's name; empty if it can."""
     try:
         _FIELDS.get(kind, _NO_FIELD)[1](data)
     except (BigcrawlError, EdgesFormatError) as error:

@@ -1,4 +1,4 @@
-"""What a partition knows, in memory and in its files: all that a step changes, and that a manifest describes."""
+"""The state of a partition in memory and in its files: all that a step changes and a manifest describes."""
 
 from __future__ import annotations
 
@@ -22,15 +22,7 @@ if TYPE_CHECKING:
 
 
 class PartitionState:
-    """Everything that a step changes. A step works on a fork.
-
-    Attributes:
-        tables: what is known of URLs, PLDs and contents, by key.
-        turns: URLs that wait for their turn, over budget, or for the time of their next visit.
-        parked: URLs that wait because their host may have no more in Redis.
-        already: keys that admission skips, each so many times, because Redis has admitted their URLs.
-        in_degrees: how many PLDs of the partition have each in-degree.
-    """
+    """The state of a partition; admission skips the keys in `already`, because Redis has admitted them."""
 
     def __init__(
         self, tables: Tables, turns: Turns, parked: ParkedQueues, already: Counter[int], in_degrees: InDegreeCounts
@@ -43,7 +35,6 @@ class PartitionState:
 
     @classmethod
     def restore(cls, own: EpochDirectory, manifest: Manifest, priority_bias: int) -> PartitionState:
-        """Return the state that a manifest describes, with the files of an epoch's directory."""
         selector = Selector(manifest.credits, priority_bias)
         return cls(
             Tables.restore(own, manifest.tables),
@@ -57,7 +48,6 @@ class PartitionState:
         return f"<PartitionState {self.turns!r} {self.parked!r} {self.tables!r}>"
 
     def described(self, manifest: Manifest, before: PartitionState) -> Manifest:
-        """Return a manifest that describes this state, given the one that describes the state `before` it."""
         turns, in_degrees = self.turns, self.in_degrees
         return replace(
             manifest,
@@ -72,45 +62,36 @@ class PartitionState:
 
     @property
     def waiting(self) -> int:
-        """How many URLs are queued and not admitted: in turns, over budget, or parked."""
         return len(self.turns) + len(self.parked)
 
     def withheld(self, away: Iterable[str] = ()) -> int:
-        """How many URLs stay on disk until budgets change, or until one of the hosts that are `away` comes back.
-
-        URLs over budget only count if no others wait, and if the last re-read found no room for any of them.
-        """
+        """Return how many URLs stay on disk until budgets change, or until a host that is `away` returns."""
         parked, over = sum(map(self.parked.urls_of, away)), len(self.turns.over)
         is_vain = self.waiting == parked + over and self.turns.state.is_resting
         return parked + (over if is_vain else 0)
 
     def fork(self) -> PartitionState:
-        """Return a copy to work on. This one must be flushed, and stays as it is."""
         return PartitionState(
             self.tables.fork(), self.turns.fork(), self.parked.fork(), self.already.copy(), self.in_degrees
         )
 
     def skipping(self, keys: Iterable[int]) -> PartitionState:
-        """Return a state in which admission skips each of these keys once more."""
         return PartitionState(self.tables, self.turns, self.parked, self.already + Counter(keys), self.in_degrees)
 
     def raise_in_degrees(self, rise: InDegreeRise) -> None:
-        """Update the counts of in-degrees after some of them have risen."""
         self.in_degrees = self.in_degrees.moved(*rise)
 
     def flush(self) -> None:
-        """Write pending changes to disk."""
         self.turns.flush()
         self.parked.flush()
 
     def differs(self, other: PartitionState) -> bool:
-        """Whether a step that read no inbox entry has changed anything."""
         return self._position() != other._position()
 
     def _position(self) -> tuple[object, ...]:
         turns = self.turns
-        waiting = len(turns), len(turns.over), len(turns.revisits), len(self.parked), len(turns.unrunnable)
-        released = turns.revisits.released_ever, turns.unrunnable.released_ever
+        waiting = len(turns), len(turns.over), len(turns.timed), len(self.parked), len(turns.unrunnable)
+        released = turns.timed.released_ever, turns.unrunnable.released_ever
         return waiting, turns.state, self.already.total(), turns.rescoring.rescored_ever, released
 
     def _check(self, manifest: Manifest) -> None:
@@ -119,7 +100,7 @@ class PartitionState:
         self.turns._check()
         self.parked._check()
         queued = len(self.tables.seen) + manifest.repeats - manifest.imported
-        on_disk = self.waiting + len(self.turns.revisits) + len(self.turns.unrunnable)
+        on_disk = self.waiting + len(self.turns.timed) + len(self.turns.unrunnable)
         left = on_disk + manifest.admitted - self.already.total()
         assert queued == left or manifest.repeats == UNKNOWN, "each URL that was seen waits, or has been admitted"
         assert all(count > 0 for count in self.already.values()), "a key is skipped a known number of times"

@@ -95,7 +95,6 @@ class ConformSpider(Spider):
             "reason": reason,
             "records": self.records,
             "stats": self.crawler.stats.get_stats(),
-            "settings": {name: self.settings.get(name) for name in ("DOWNLOAD_DELAY", "AUTOTHROTTLE_ENABLED")},
             "more": getattr(self, "more", {}),
         }
         Path(self.settings["DOWNLOADS_SEEN"]).write_text(json.dumps(seen, default=_to_text))

@@ -16,7 +16,7 @@ from scrapy.utils.test import get_crawler
 
 from bigcrawl.commands.foreign import jobdir
 from bigcrawl.commands.foreign.jobdir import JobDir
-from bigcrawl.commands.foreign.stored_queue import ENTRY_BYTES_MAX
+from bigcrawl.commands.foreign.pickled_requests import ENTRY_BYTES_MAX
 from bigcrawl.exceptions import ConfigError
 from bigcrawl.url.scrapy_fingerprint import fingerprint_of
 

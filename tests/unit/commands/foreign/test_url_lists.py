@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from bigcrawl.commands.foreign.url_lists import LINE_BYTES_MAX, CdxFile, UrlList
+from bigcrawl.commands.foreign.url_lists import LINE_CHARS_MAX, CdxFile, UrlList
 from bigcrawl.exceptions import ConfigError
 
 if TYPE_CHECKING:
@@ -73,8 +73,8 @@ def test_urls_of_an_index_are_sent(tmp_path: Path) -> None:
 def test_file_that_is_no_list_ends_the_import(tmp_path: Path) -> None:
     """Without reading a line that never ends; damaged gzip and a missing file are named, too."""
     file = tmp_path / "list"
-    file.write_bytes(gzip.compress(b"http://a.example/\n" + b"x" * (LINE_BYTES_MAX + 1)))
-    with pytest.raises(ConfigError, match="line 2 has more than 65,536 bytes"):
+    file.write_bytes(gzip.compress(b"http://a.example/\n" + b"x" * (LINE_CHARS_MAX + 1)))
+    with pytest.raises(ConfigError, match="line 2: a line has more than 65,536 characters"):
         read(UrlList, file)
     file.write_bytes(gzip.compress(b"http://a.example/\n" * 1_000)[:-20])
     with pytest.raises(ConfigError, match="cannot read"):

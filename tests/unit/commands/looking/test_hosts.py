@@ -9,10 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from bigcrawl.commands.looking import hosts as module
 from bigcrawl.commands.looking.hosts import add_options, hosts, hosts_text
-from bigcrawl.commands.opened_crawl import OpenedCrawl
 from bigcrawl.redisdb.scripts import RETIRED_MS
+from bigcrawl.views.opened_crawl import OpenedCrawl
 from tests.unit.commands.steering.test_budget import begun
 from tests.unit.scheduler.world import make_config
 
@@ -129,9 +128,10 @@ def test_a_row_says_what_the_host_waits_for(config: Config) -> None:
 
 def test_long_walks_end_and_say_so(config: Config, monkeypatch: pytest.MonkeyPatch) -> None:
     """No listing walks through hosts without end, and steps of one host find the same."""
-    monkeypatch.setattr(module, "AT_ONCE", 1)
+    monkeypatch.setattr("bigcrawl.views.hosts.AT_ONCE", 1)
     assert names(ask(config, "*sleeps*")) == STATES["snoozed"]
-    monkeypatch.setattr(module, "WALKED_MAX", 2)
+    for module in ("bigcrawl.views.hosts", "bigcrawl.commands.looking.hosts"):
+        monkeypatch.setattr(f"{module}.WALKED_MAX", 2)
     opts = argparse.Namespace(state="", sort="waiting", limit=5, first=0)
     answer = hosts(config, [], opts)
     assert (len(answer.data["hosts"]), answer.data["is_whole"]) == (2, False)

@@ -11,12 +11,15 @@ import numpy as np
 import pytest
 
 from bigcrawl.commands.looking.plds import add_options, plds, plds_text
+from bigcrawl.commands.looking.report import report
+from bigcrawl.features.tallies.tallies import PLDS_MAX, Tallies
+from bigcrawl.features.traps.fold import Traps
+from bigcrawl.features.traps.verdicts import TrapRules, pack_same_content
 from bigcrawl.redisdb.keys import CrawlKeys
 from bigcrawl.scheduler.budgets.in_degrees import InDegreeCounts
 from bigcrawl.scheduler.partition.partition import Partition, PartitionLimits
 from bigcrawl.scheduler.records.inbox_entry import InboxEntry
-from bigcrawl.scheduler.records.outcomes import pack_same_content
-from bigcrawl.tallies.tallies import PLDS_MAX, Tallies
+from bigcrawl.views import counted
 from tests.support.keys import partition_of, pld_key
 from tests.support.worlds.partition_world import SetBudgets
 from tests.unit.commands.steering.test_budget import begun
@@ -61,10 +64,13 @@ def count(config: Config, **nodes: bytes) -> None:
     asyncio.run(put())
 
 
+LIMITS = PartitionLimits(features=(Traps(TrapRules(share=0.5, divisor=5)),))
+
+
 def fold(config: Config, pld: str, in_degree: int, *, same: int = 0) -> None:
     """Commit so many links to a PLD, and that so many of its last 64 pages are the same."""
     number = partition_of(pld, config.crawl.partitions)
-    partition = Partition.open(config.crawl.crawl_dir / f"p{number:04d}", 1, PartitionLimits(), budgets=SetBudgets(10))
+    partition = Partition.open(config.crawl.crawl_dir / f"p{number:04d}", 1, LIMITS, budgets=SetBudgets(10))
     edges = np.array([(source, pld_key(pld)) for source in range(1, in_degree + 1)], dtype="<u8")
     outcomes = pack_same_content(pld_key(pld), same) if same else b""
     partition.step([InboxEntry("1-1", b"", edges.tobytes(), outcomes=outcomes)], 0, {})
@@ -133,6 +139,19 @@ def test_what_cannot_be_read_is_left_out_and_told(config: Config) -> None:
     found = ask(config)
     assert ([row["pld"] for row in found["plds"]], found["unreadable"]) == (["a.example"], 1)
     assert plds_text(found).endswith("the counts of 1 node cannot be read by this version")
+
+
+def test_nothing_was_counted_where_no_feature_counts(
+    config: Config, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The listing and the report say so, and are no failures; there are no files of a report."""
+    count(config, one=tallies_of({"a.example": 1}))
+    monkeypatch.setattr(counted, "modules_of", lambda _part: ())
+    assert plds_text(ask(config)) == counted.NOTHING
+    directory = tmp_path / "report"
+    answer = report(config, [str(directory)], argparse.Namespace())
+    assert (answer.status, answer.text, answer.data) == (0, counted.NOTHING, {"files": []})
+    assert not directory.exists()
 
 
 def test_list_is_bounded(config: Config) -> None:

@@ -9,7 +9,7 @@ import pytest
 from rich.console import Console
 
 from bigcrawl.commands.looking.top_screen import screen_of
-from bigcrawl.commands.looking.watching import Seen, totals_of
+from bigcrawl.views.watching import Seen, totals_of
 
 HEAD_LINES = 6  # crawl, pages, a second, hosts, URLs, partitions
 

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from bigcrawl.commands.newest_files import place_for_links
 from bigcrawl.exceptions import TransientStoreError
+from bigcrawl.views.newest_files import place_for_links
 
 if TYPE_CHECKING:
     from pathlib import Path

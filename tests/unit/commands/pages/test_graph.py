@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 import pyarrow.parquet as pq
 import pytest
 
-from bigcrawl.commands.frontier import parse_action, run_action
 from bigcrawl.commands.pages import graph
+from bigcrawl.commands.running import parse_action, run_action
 from bigcrawl.config import read_config
 from bigcrawl.exceptions import ConfigError, TransientStoreError
 from bigcrawl.graphs import forms

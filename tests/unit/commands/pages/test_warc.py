@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from bigcrawl.commands.frontier import parse_action, run_action
 from bigcrawl.commands.pages import upload
+from bigcrawl.commands.running import parse_action, run_action
 from bigcrawl.config import pages as config_pages
 from bigcrawl.config import read_config
 from bigcrawl.exceptions import BigcrawlError, ConfigError, CorruptionError, TransientStoreError

@@ -8,16 +8,17 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from bigcrawl.commands.looking.explanation import explanation_text
-from bigcrawl.commands.looking.status import read_status, status_text
-from bigcrawl.commands.looking.verify import damage_of
+from bigcrawl.commands.looking.explain import explanation_text
+from bigcrawl.commands.looking.status import status_text
 from bigcrawl.commands.repairing.rejected import rejected
 from bigcrawl.redisdb import scripts
 from bigcrawl.scheduler.node.loops import watch
 from bigcrawl.scheduler.records.outcomes import AGAIN, pack_outcomes
 from bigcrawl.scheduler.records.queued_url import BATCH_VERSION, encode_batch
+from bigcrawl.views.damage import damage_of
+from bigcrawl.views.status import status_of
 from tests.unit.commands.repairing.test_requeue import explained as explained_now
-from tests.unit.scheduler.world import queued, world
+from tests.unit.scheduler.world import queued, viewed, world
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -61,7 +62,7 @@ def test_batch_that_cannot_be_read_is_an_error_everywhere(tmp_path: Path, crawl_
     async def scenario() -> None:
         async with world(tmp_path, crawl_name, redis_url) as w:
             _, file = await with_one_rejected(w)
-            found = await read_status(w.config, str(w.config.crawl.redis_url))
+            found = await viewed(w.config, status_of)
             assert found["rejected"] == {"entries": 1, "below": [str(file.parent)]}
             assert f"1 inbox entries could not be read; they lie below {file.parent}" in status_text(found)
             assert "scrapy frontier rejected" in status_text(found)
@@ -87,7 +88,7 @@ def test_crawl_with_a_batch_that_cannot_be_read_is_not_finished(
         async with world(tmp_path, crawl_name, redis_url) as w:
             node, _ = await with_one_rejected(w)
             assert not await is_finished(w, node, 6)
-            assert not (await read_status(w.config, str(w.config.crawl.redis_url)))["finished"]
+            assert not (await viewed(w.config, status_of))["finished"]
             assert "1 inbox entries could not be read" in str(w.fatal[0])
             assert "scrapy frontier rejected" in str(w.fatal[0])
 
@@ -109,7 +110,7 @@ def test_batch_that_can_be_read_again_is_taken_in(tmp_path: Path, crawl_name: st
             assert taken.status == 0, taken.text
             assert (
                 files_of(w),
-                (await read_status(w.config, str(w.config.crawl.redis_url)))["rejected"]["entries"],
+                (await viewed(w.config, status_of))["rejected"]["entries"],
             ) == ([], 0)
             fetched = []
             while held := await w.take(node):
@@ -118,7 +119,7 @@ def test_batch_that_can_be_read_again_is_taken_in(tmp_path: Path, crawl_name: st
                 fetched += [one.url for one in held]
             assert fetched == URLS
             assert await is_finished(w, node, 6)
-            found = await read_status(w.config, str(w.config.crawl.redis_url))
+            found = await viewed(w.config, status_of)
             assert (found["rejected"]["entries"], found["urls"]["inbox"]) == (0, 0)
             assert list(damage_of(w.config)) == []
 

@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from bigcrawl.commands.looking.explain import _explain
 from bigcrawl.commands.repairing.requeue import forget, retry
 from bigcrawl.exceptions import ConfigError
 from bigcrawl.redisdb.keys import CrawlKeys, PartitionKeys
 from bigcrawl.url.canonical import UrlError
-from tests.unit.scheduler.world import queued, world
+from bigcrawl.views.explain import explain_url
+from tests.unit.scheduler.world import queued, viewed, world
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -32,8 +32,7 @@ async def run(act: Callable[..., Result], w: World, *urls: str) -> Result:
 
 
 async def explained(w: World, url: str) -> dict[str, Any]:
-    assert w.config.crawl.redis_url is not None
-    return await _explain(w.config, w.config.crawl.redis_url, url)
+    return await viewed(w.config, explain_url, url)
 
 
 async def fetch(w: World, node: Node, outcome: str = "status:200") -> list[str]:

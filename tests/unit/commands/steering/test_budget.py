@@ -20,7 +20,7 @@ from bigcrawl.scheduler.crawl.crawl_record import open_record
 from bigcrawl.scheduler.partition.fold.edges import edge_keys
 from bigcrawl.scheduler.partition.partition import Partition, PartitionLimits
 from bigcrawl.scheduler.records.inbox_entry import InboxEntry
-from bigcrawl.scheduler.rules.budget_rules import Rule, read_live_rules
+from bigcrawl.scheduler.rules.budget_rules import read_live_rules
 from tests.support.keys import partition_of, pld_key
 from tests.support.worlds.partition_world import SetBudgets
 from tests.unit.scheduler.world import connected, make_config
@@ -70,7 +70,7 @@ def ask(config: Config, name: str, *words: str) -> dict[str, Any]:
     return answer.data
 
 
-def live(config: Config) -> dict[str, Rule]:
+def live(config: Config) -> dict[str, dict[str, int]]:
     """The rules in Redis as a node reads them."""
 
     async def read() -> dict[bytes, bytes]:
@@ -124,7 +124,7 @@ def test_rule_is_set_changed_and_taken_away(config: Config) -> None:
     assert ask(config, "A.Example", "--urls", "500")["limits"] == {"budget": {"value": 500, "rule": "a.example"}}
     found = ask(config, "a.example", "--pages", "9000", "--depth", "4")
     assert found["rule_by_hand"] == {"budget": 500, "pages": 9_000, "depth": 4}
-    assert live(config) == {"a.example": Rule(budget=500, pages=9_000, depth=4)}
+    assert live(config) == {"a.example": {"budget": 500, "pages": 9_000, "depth": 4}}
     assert "in force   budget 500 (rule a.example), pages 9,000" in budget_text(found)
     found = ask(config, "a.example", "--unset")
     assert (found["rule_by_hand"], found["limits"], live(config)) == (None, {}, {})

@@ -1,7 +1,9 @@
-"""The embedded server starts with the engine, and is left by whoever has it then."""
+"""The embedded server starts with the engine, and no process that ends, however it does, leaves it running."""
 
 from __future__ import annotations
 
+import asyncio
+import signal
 import subprocess
 import sys
 from threading import Event
@@ -26,8 +28,12 @@ if TYPE_CHECKING:
 
 @pytest.fixture(autouse=True)
 def _no_strays(tmp_path: Path) -> Iterator[None]:
-    with no_strays_below(tmp_path):
-        yield
+    before = signal.signal(signal.SIGTERM, lambda *_: None)  # Scrapy has set its handler before it makes an engine
+    try:
+        with no_strays_below(tmp_path):
+            yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
 
 
 def test_server_that_was_begun_is_joined_and_left(tmp_path: Path) -> None:
@@ -54,15 +60,15 @@ def test_server_that_was_begun_is_joined_and_left(tmp_path: Path) -> None:
 def test_start_that_begins_after_it_was_given_up_leaves_no_server(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The process ends before the thread has had its turn."""
+    """The crawl is called off before the thread has had its turn."""
     start, leave, was_left = EmbeddedServer.start, EmbeddedServer.leave, Event()
 
     def start_late(server: EmbeddedServer) -> str:
         assert was_left.wait(120)
         return start(server)
 
-    def leave_first(server: EmbeddedServer) -> None:
-        leave(server)
+    def leave_first(server: EmbeddedServer, within_ms: int) -> None:
+        leave(server, within_ms)
         was_left.set()
 
     monkeypatch.setattr(EmbeddedServer, "start", start_late)
@@ -70,41 +76,80 @@ def test_start_that_begins_after_it_was_given_up_leaves_no_server(
     config, crawler = make_config(tmp_path, "c"), get_crawler(Spider)
     early_server.plan_server(crawler, config.crawl)
     early_server.begin_server(crawler)
-    begun = early_server._begun[crawler]
-    begun._give_up()
-    assert not begun._thread.is_alive()
+    joining = Joining(crawler, config, SystemClock())
+    begun = joining._embedded
+    assert begun is not None
+    assert begun._early is not None
+    asyncio.run(joining.leave(lambda: 60_000))
+    assert not begun._early.is_alive()
     assert servers_in(config.crawl.crawl_dir / "redis") == []
-    assert early_server.begun_server(crawler) is not None
+
+
+def test_no_server_is_begun_that_a_signal_would_leave_behind(tmp_path: Path) -> None:
+    """SIGTERM ends the process at once as long as nobody has set a handler; the event loop starts the server later."""
+    config, crawler = make_config(tmp_path, "c"), get_crawler(Spider)
+    early_server.plan_server(crawler, config.crawl)
+    signal.signal(signal.SIGTERM, signal.SIG_DFL)
+    early_server.begin_server(crawler)
+    assert early_server.begun_server(crawler) is None
+    assert servers_in(config.crawl.crawl_dir / "redis") == []
 
 
 SCRIPT = """
-import sys
-from scrapy.crawler import AsyncCrawlerProcess
+import signal, sys
+from scrapy.crawler import AsyncCrawlerProcess, CrawlerProcess
 from scrapy import Spider
+from bigcrawl.scheduler.scheduler import Scheduler
+
+state, how = sys.argv[1:]
 
 class One(Spider):
     name = "one"
 
-class Broken:
-    @classmethod
-    def from_crawler(cls, crawler):
-        raise RuntimeError("no such component")
+def broken(*_):
+    raise RuntimeError("no such component")
 
-process = AsyncCrawlerProcess({
-    "ADDONS": {"bigcrawl.addon.Addon": 500}, "BIGCRAWL_STATE_DIR": sys.argv[1], "BIGCRAWL_WARC_DIR": None,
-    "DOWNLOADER_MIDDLEWARES": {Broken: 1}, "TELNETCONSOLE_ENABLED": False, "REMOTE_CONTROL_ENABLED": False,
-})
+class Broken:
+    from_crawler = broken
+
+class BrokenStart:
+    process_start = broken
+
+async def end(self, spider):
+    await self._joining._start_embedded()
+    raise SystemExit("the interpreter ends")
+
+settings = {
+    "ADDONS": {"bigcrawl.addon.Addon": 500}, "BIGCRAWL_STATE_DIR": state, "BIGCRAWL_WARC_DIR": None,
+    "TELNETCONSOLE_ENABLED": False, "REMOTE_CONTROL_ENABLED": False,
+}
+if how == "component":
+    settings["DOWNLOADER_MIDDLEWARES"] = {Broken: 1}
+elif how == "scraper":
+    settings["SPIDER_MIDDLEWARES"] = {Broken: 1}
+elif how == "start":
+    settings["SPIDER_MIDDLEWARES"] = {BrokenStart: 1}
+elif how == "exit":
+    Scheduler._open = end
+if how == "signal":
+    process = CrawlerProcess(settings)
+    process.crawl(One)
+    signal.raise_signal(signal.SIGTERM)
+process = AsyncCrawlerProcess(settings)
 process.crawl(One)
 process.start()
 """
 
 
-def test_engine_that_cannot_be_made_leaves_no_server(tmp_path: Path) -> None:
-    """The server was begun before the component that breaks the crawl; it ends with the process."""
-    told = subprocess.run(
-        [sys.executable, "-c", SCRIPT, str(tmp_path)], capture_output=True, text=True, timeout=300, check=False
+@pytest.mark.parametrize("how", ["component", "scraper", "start", "exit", "signal"])
+def test_process_that_opens_no_crawl_leaves_no_server(tmp_path: Path, how: str) -> None:
+    """Whatever ends it between the start of the server and that of the crawl: an error, an exit, a signal."""
+    ended = subprocess.run(
+        [sys.executable, "-c", SCRIPT, str(tmp_path), how], capture_output=True, text=True, timeout=300, check=False
     )
-    assert "no such component" in told.stderr
+    assert (ended.returncode == -signal.SIGTERM) == (how == "signal"), ended.stderr
+    said = {"exit": "the interpreter ends", "signal": ""}
+    assert said.get(how, "no such component") in ended.stderr
     directory = tmp_path / "one" / "redis"
     wait_until(lambda: servers_in(directory) == [], "the server ends")
-    assert "Server initialized" in (directory / "server.log").read_text(), told.stderr
+    assert how == "signal" or "Server initialized" in (directory / "server.log").read_text(), ended.stderr

@@ -57,6 +57,17 @@ def test_closing_is_seen_from_its_first_moment() -> None:
     assert probe_of(SimpleNamespace(_slot=None, running=False)).is_closing()
 
 
+def test_a_stop_is_seen_of_a_crawler_that_was_started() -> None:
+    """An engine that is made by hand has a crawler that never crawls, and is not stopped."""
+    crawler = get_crawler(Spider)
+    probe = EngineProbe(crawler)
+    assert not probe.is_stopped()
+    crawler.crawling = crawler._started = True  # as `crawl` does
+    assert not probe.is_stopped()
+    crawler.crawling = False  # as a signal does
+    assert probe.is_stopped()
+
+
 def test_a_pause_is_seen() -> None:
     """Whoever has paused the engine."""
     assert probe_of(SimpleNamespace(paused=True)).is_paused()

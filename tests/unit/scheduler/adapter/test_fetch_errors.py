@@ -5,12 +5,20 @@ from __future__ import annotations
 import asyncio
 
 import pytest
+from OpenSSL import SSL
 from scrapy import exceptions as scrapy_errors
+from twisted.internet import defer
+from twisted.internet import error as tx
+from twisted.python.failure import Failure
+from twisted.web._newclient import RequestGenerationFailed, RequestTransmissionFailed
+from twisted.web.client import ResponseFailed, ResponseNeverReceived
+from twisted.web.error import SchemeNotSupported
 
 from bigcrawl.scheduler.adapter.fetch_errors import (
     FetchAbortedError,
     UrlRefusedError,
     error_outcome,
+    is_own,
     refusal_error,
     refusal_outcome,
 )
@@ -32,11 +40,35 @@ from bigcrawl.stats import CRAWL_COUNTERS
         (scrapy_errors.DownloadCancelledError(), "error:too-large"),
         (scrapy_errors.DownloadFailedError(), "error:connection"),
         (ZeroDivisionError(), "error:other"),
+        (tx.ConnectError(), "error:connection"),
+        (tx.NoRouteError(), "error:connection"),
+        (tx.SSLError(), "error:connection"),
+        (tx.ConnectionRefusedError(), "error:refused"),
+        (tx.TCPTimedOutError(), "error:timeout"),
+        (tx.TimeoutError(), "error:timeout"),
+        (defer.TimeoutError(), "error:timeout"),
+        (tx.DNSLookupError(), "error:dns"),
+        (tx.UnknownHostError(), "error:dns"),
+        (tx.ConnectionLost(), "error:connection"),
+        (tx.ConnectionDone(), "error:connection"),
+        (ResponseNeverReceived([Failure(SSL.Error([]))]), "error:connection"),
+        (ResponseFailed([Failure(tx.ConnectionLost())]), "error:connection"),
+        (RequestTransmissionFailed([]), "error:connection"),
+        (SchemeNotSupported("x"), "dropped:scheme"),
+        (tx.ConnectBindError(), "error:other"),
+        (tx.ConnectingCancelledError(None), "error:other"),
+        (tx.NotConnectingError(), "error:other"),
+        (RequestGenerationFailed([]), "error:other"),
+        (SSL.Error([]), "error:other"),
+        (OSError(), "error:other"),
+        (KeyError(), "error:other"),
+        (scrapy_errors.NotSupported(), "error:other"),
     ],
 )
 def test_errors_are_counted_by_kind(error: BaseException, outcome: str) -> None:
-    """The most special kind wins; what nobody thought of is counted too."""
+    """The most special kind wins; what nobody thought of is counted too, and counts as ours."""
     assert error_outcome(error) == outcome
+    assert is_own(error) == (outcome == "error:other")
 
 
 @pytest.mark.parametrize(

@@ -24,9 +24,7 @@ ENGINE = cast("Any", None)
 
 
 def joining_in(w: World) -> Joining:
-    crawler = get_crawler(Spider)
-    crawler.crawling = True
-    return Joining(crawler, w.config, w.clock)
+    return Joining(get_crawler(Spider), w.config, w.clock)
 
 
 @pytest.mark.parametrize(("name", "value"), [("min-replicas-to-write", "1"), ("maxmemory", "1")])

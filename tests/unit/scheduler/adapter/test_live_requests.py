@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+import shutil
 import threading
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
@@ -11,15 +13,19 @@ from scrapy import Request, Spider
 from scrapy.utils.test import get_crawler
 
 from bigcrawl.exceptions import RequestNotStorableError
+from bigcrawl.links import Links
 from bigcrawl.scheduler.adapter import live_requests
 from bigcrawl.scheduler.adapter.fetch_errors import UrlRefusedError
 from bigcrawl.scheduler.adapter.live_requests import LiveRequests
-from bigcrawl.scheduler.adapter.request_codec import BODY_BYTES_MAX, LostRequestError
+from bigcrawl.scheduler.adapter.request_codec import BODY_BYTES_MAX, ENTRY, LostRequestError
+from bigcrawl.scheduler.adapter.spider_intake import check_methods
 from bigcrawl.scheduler.adapter.values.codec import Values
-from bigcrawl.scheduler.records.body import as_next_try, for_revisit
+from bigcrawl.scheduler.adapter.values.taught_types import TaughtType
+from bigcrawl.scheduler.records.body import as_next_try, with_known
 from bigcrawl.scheduler.records.held import Stage
 from bigcrawl.scheduler.records.member import unpack_member
 from tests.support.keys import KEYS, request_key
+from tests.unit.middlewares.test_links import Desk
 from tests.unit.scheduler.records.test_held_urls import held_url
 from tests.unit.scheduler.test_scheduler import new_scheduler
 
@@ -66,8 +72,9 @@ def test_try_keeps_what_was_added_and_another_process_has_the_stored_one() -> No
     meta = {"given": 1, "replaced": handle, "added": handle, "plain": 2, "retry_times": 1, "download_latency": 0.1}
     tried = Request(URL, nested, meta=meta, cb_kwargs={"a": handle, "page": handle})
     body = body_of(here, tried, before)
-    assert here.decode(body) is tried
-    assert "download_latency" not in tried.meta, "it belongs to the fetch before"
+    again = here.decode(body)
+    assert (again.meta["added"], again.cb_kwargs["page"], again.callback) == (handle, handle, nested)
+    assert "download_latency" not in again.meta, "it belongs to the fetch before"
     found = there.decode(body)
     assert found.callback == there.spider.parse_page  # type: ignore[attr-defined]
     assert found.cb_kwargs == {"a": 1}
@@ -80,11 +87,27 @@ def test_request_is_kept_until_it_has_ended_for_good() -> None:
     body = body_of(live, Request(URL, meta={"added": threading.Lock()}), plain_body(live))
     request = live.decode(body)
     live.end(request, comes_back=True)
-    assert live.decode(body) is request
+    request = live.decode(body)
+    assert "added" in request.meta
     live.end(request, comes_back=False)
-    assert live.decode(body) is not request
-    assert "helpful=0 given=0" in repr(live)
+    assert "added" not in live.decode(body).meta
+    assert "helpful=0 large=0 given=0" in repr(live)
     live.end(Request(URL), comes_back=False)
+
+
+def test_engine_is_given_no_request_that_it_still_has() -> None:
+    """It counts requests by identity; and what one fetch does to the meta is not seen by the next."""
+    live = live_of()
+    tried = Request(URL, meta={"added": threading.Lock()})
+    body = body_of(live, tried, plain_body(live))
+    first = live.decode(body)
+    first.meta["added"] = "changed"
+    second = live.decode(body)
+    assert len({id(request) for request in (tried, first, second)}) == 3
+    assert second.meta["added"] is tried.meta["added"]
+    live.end(first, comes_back=False)
+    live.end(second, comes_back=False)
+    assert "given=0" in repr(live)
 
 
 def test_spider_s_own_objects_are_refused_or_kept_and_lost() -> None:
@@ -97,8 +120,10 @@ def test_spider_s_own_objects_are_refused_or_kept_and_lost() -> None:
     body = body_of(here, request)
     tried = request.replace(meta={"handle": handle, "retry_times": 1})
     again = body_of(here, tried, body)
-    for each, wanted in ((body, request), (again, tried)):
-        assert here.decode(each) is wanted
+    for each, tries in ((body, None), (again, 1)):
+        found = here.decode(each)
+        assert (found.meta["handle"], found.callback) == (handle, nested)
+        assert found.meta.get("retry_times") == tries
         with pytest.raises(LostRequestError) as lost:
             there.decode(each)
         assert (lost.value.request.url, lost.value.request.callback) == (URL, None)
@@ -111,12 +136,91 @@ def test_request_that_has_become_too_large_is_tried_again() -> None:
     large = "x" * BODY_BYTES_MAX
     tried = Request(URL, meta={"given": "x", "page": large, "retry_times": 1})
     body = body_of(here, tried, before)
-    assert here.decode(body) is tried
+    assert here.decode(body).meta["page"] is large
     assert there.decode(body).meta == {"given": "x", "retry_times": 1, "depth": 0}
     for refused in (Request(URL, meta={"given": large}), Request(URL, method="POST", body=large)):
         with pytest.raises(RequestNotStorableError, match="the whole is"):
             body_of(here, refused, before)
-    assert "helpful=1" in repr(here), "what is refused is not kept"
+    assert "helpful=0 large=1" in repr(here), "what is refused is not kept"
+    with pytest.raises(RequestNotStorableError, match="the whole is"):
+        body_of(live_of(keeps=True), tried)
+
+
+def test_few_large_requests_are_kept() -> None:
+    """Each holds megabytes; the rest of the others serves."""
+    live = live_of()
+    before = plain_body(live)
+    large = "x" * BODY_BYTES_MAX
+    bodies = [body_of(live, Request(f"{URL}{n}", meta={"page": large}), before) for n in range(20)]
+    assert ["page" in live.decode(body).meta for body in bodies] == [False] * 4 + [True] * 16
+
+
+def test_callback_that_was_renamed_is_that_of_the_next_try_too() -> None:
+    """The stored request names the old method; its next try, which holds a handle, was lost."""
+    old = plain_body(live_of()).replace(b"parse_page", b"parse_gone")
+    spider = HoldingSpider()
+    stats = get_crawler(HoldingSpider).stats
+    assert stats is not None
+    names = {"parse_gone": "parse_page"}
+    here = LiveRequests(spider, Values(spider), stats, keeps=False, instead_of=lambda name: names.get(name, name))
+    tried = here.decode(old).replace(meta={"added": threading.Lock()})
+    body = body_of(here, tried, old)
+    assert here.decode(body).callback == spider.parse_page
+    assert body.count(b"parse_page") == 1
+
+
+class Broken:
+    """Whatever is asked of it, it raises."""
+
+    def _fail(self, *_: Any) -> Any:
+        raise ZeroDivisionError
+
+    __eq__ = __repr__ = __str__ = __bool__ = __len__ = __iter__ = _fail
+
+    __hash__ = object.__hash__
+
+
+class Key:
+    """It has no text."""
+
+    def __repr__(self) -> str:
+        raise ZeroDivisionError
+
+
+class BrokenError(Exception):
+    """Its text is an error, too."""
+
+    def __str__(self) -> str:
+        raise ZeroDivisionError
+
+
+def raising(_: Any) -> Any:
+    raise BrokenError
+
+
+@pytest.mark.parametrize("keeps", [False, True])
+def test_objects_that_raise_whatever_they_are_asked(*, keeps: bool) -> None:
+    """As values, as keys, in taught types, in circles and very deep: refused, or kept."""
+    circle: list[Any] = []
+    circle.append((circle,))
+    deep: Any = ()
+    for _ in range(5_000):
+        deep = (deep,)
+    spider, stats = HoldingSpider(), get_crawler(HoldingSpider).stats
+    assert stats is not None
+    odds: list[dict[Any, Any]] = [{"x": circle}, {"x": deep}]
+    odds += [{"x": Broken()}, {Key(): 1}, {"x": [{Broken(): Key()}]}]
+    taught = {f"{__name__}.Broken": TaughtType(raising, raising)}
+    for types in ({}, taught):
+        live = LiveRequests(spider, Values(spider, types=types), stats, keeps=keeps)
+        before = plain_body(live)
+        for odd in odds:
+            assert body_of(live, Request(URL, meta=dict(odd)), before)
+            if keeps:
+                assert live.decode(body_of(live, Request(URL, meta=dict(odd)))).meta.keys() >= odd.keys()
+            else:
+                with pytest.raises(RequestNotStorableError):
+                    body_of(live, Request(URL, meta=dict(odd)))
 
 
 def test_oldest_makes_room(monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture) -> None:
@@ -125,7 +229,7 @@ def test_oldest_makes_room(monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCa
     live = live_of(keeps=True)
     requests = [Request(f"{URL}{n}", meta={"handle": threading.Lock()}) for n in range(3)]
     bodies = [body_of(live, request) for request in requests]
-    assert [live.decode(body) for body in bodies[1:]] == requests[1:]
+    assert [live.decode(body).url for body in bodies[1:]] == [request.url for request in requests[1:]]
     with pytest.raises(LostRequestError):
         live.decode(bodies[0])
     live.close()
@@ -137,9 +241,28 @@ def test_bodies_of_tries_and_visits_keep_the_mark() -> None:
     live = live_of(keeps=True)
     request = Request(URL, meta={"handle": threading.Lock()})
     body = body_of(live, request)
-    assert live.decode(for_revisit(body, b"visit")) is request
+    assert live.decode(with_known(body, b"visit")).meta["handle"] is request.meta["handle"]
     tried = request.replace(meta={**request.meta, "retry_times": 1})
-    assert live.decode(as_next_try(body_of(live, tried, body), body)) is tried
+    assert live.decode(as_next_try(body_of(live, tried, body), body)).meta == {**tried.meta, "depth": 0}
+
+
+class BorrowingSpider(HoldingSpider):
+    clean = shutil.rmtree
+
+
+def test_method_of_another_package_is_refused_by_name() -> None:
+    """Whoever writes to Redis could have it called; in `Links` it is no better."""
+    spider, stats = BorrowingSpider(), get_crawler(HoldingSpider).stats
+    assert stats is not None
+    live = LiveRequests(spider, Values(spider, ["tests"]), stats, keeps=False)
+    clean: Any = spider.clean
+    with pytest.raises(RequestNotStorableError, match=r"callback is .*BIGCRAWL_STORED_PACKAGES does not list shutil"):
+        body_of(live, Request(URL, clean, errback=spider.failed))
+    with pytest.raises(RequestNotStorableError, match=r"errback is .*BIGCRAWL_STORED_PACKAGES does not list shutil"):
+        check_methods(Links([URL], callback=spider.parse_page, errback="clean"), live)
+    check_methods(Links([URL], callback=spider.parse_page, errback="failed"), live)
+    tried = Request(URL, clean, meta={"added": threading.Lock()})
+    assert live.decode(body_of(live, tried, plain_body(live))).callback == clean
 
 
 # --- in the frontier
@@ -151,7 +274,12 @@ def frontier(tmp_path: Path) -> Any:
     frontier = new_scheduler(tmp_path)
     offered: list[Any] = []
     node: Any = SimpleNamespace(
-        handout=SimpleNamespace(health=SimpleNamespace(is_failing=lambda *_: False), suspects=(), lanes=None),
+        handout=SimpleNamespace(
+            health=SimpleNamespace(is_failing=lambda *_: False),
+            ends=SimpleNamespace(may_come_again=False),
+            suspects=(),
+            lanes=None,
+        ),
         crawl=SimpleNamespace(keys=KEYS),
         outbox=SimpleNamespace(remember=lambda _key: True),
         offer=offered.append,
@@ -180,7 +308,7 @@ def test_retry_and_redirects_of_a_request_with_a_handle_are_taken(frontier: Any)
     held.outcome = "status:503"
     retry = started.replace(meta={**started.meta, "retry_times": 1}, dont_filter=True)
     assert frontier.enqueue_request(retry)
-    assert frontier._live.decode(unpack_member(held.next_try).body) is retry
+    assert frontier._live.decode(unpack_member(held.next_try).body).meta["playwright_page"] is page
     hop = {"redirect_times": 1, "redirect_urls": [URL]}
     moved = Request("http://b.example/", meta={**started.meta, **hop}, dont_filter=True)
     assert frontier.enqueue_request(moved)
@@ -191,10 +319,28 @@ def test_retry_and_redirects_of_a_request_with_a_handle_are_taken(frontier: Any)
     assert not frontier.enqueue_request(copied), "a link of the spider's"
 
 
+def test_middleware_may_return_the_very_request_that_it_was_given(frontier: Any) -> None:
+    """Taken, it holds what was added; refused, the engine gets a copy, because it still has this one."""
+    started = Request(URL, errback=frontier._live.spider.failed, dont_filter=True)
+    in_process(frontier, started)
+    started.meta["playwright_page"] = page = threading.Lock()
+    assert frontier.enqueue_request(started)
+    again = frontier._live.decode(frontier.node.offered[0].body)
+    assert again is not started
+    assert again.meta["playwright_page"] is page
+    started.cookies = [1]  # type: ignore[list-item]
+    assert not frontier.enqueue_request(started)
+    refused = frontier.next_request()
+    assert refused is not started
+    assert (refused.url, frontier.started.is_refused(refused)) == (URL, True)
+    assert not frontier.enqueue_request(refused)
+    assert not frontier.started.has_unqueued, "or its errback, which asks for it again, is called for ever"
+
+
 @pytest.mark.parametrize(
     ("fields", "said"),
     [
-        ({"url": "data:,x"}, "data:,x"),
+        ({"url": "gopher://x/"}, "gopher://x/"),
         ({"meta": {"x": threading.Lock()}}, "meta['x'] holds a lock"),
         ({"callback": nested}, "callback is <function"),
         ({"cookies": [1]}, "cookies is"),
@@ -210,9 +356,43 @@ def test_errback_of_what_is_refused_is_called(frontier: Any, fields: dict[str, A
     assert isinstance(error, UrlRefusedError)
     assert said in str(error)
     assert frontier.started.is_refused(request)
-    assert frontier.started.next_refused() is None
+    assert frontier.started.next_unqueued() is None
     assert not frontier.enqueue_request(Request(**{"url": URL, **fields}))
-    assert frontier.started.next_refused() is None, "it has no errback"
+    assert frontier.started.next_unqueued() is None, "it has no errback"
+
+
+def test_page_in_its_own_url_goes_to_the_engine(frontier: Any) -> None:
+    """Once, unless dont_filter says otherwise; it may be of any size and hold anything, and no host hears of it."""
+    request = Request("data:,x", meta={"handle": threading.Lock()}, cb_kwargs={"x": nested})
+    assert frontier.enqueue_request(request)
+    assert frontier.has_pending_requests()
+    assert frontier.next_request() is request
+    assert not frontier.enqueue_request(Request("data:,x"))
+    assert frontier.enqueue_request(Request("DATA:,x", dont_filter=True))
+    assert frontier.next_request().url == "data:,x"
+    frontier.node.parts.control.discovers = False
+    assert not frontier.enqueue_request(Request("data:,y"))
+    assert not frontier.started.has_unqueued
+    assert not frontier.node.offered
+
+
+@pytest.mark.parametrize("errback", ["failed", None])
+def test_batch_that_cannot_be_stored_fails_nothing_else(
+    frontier: Any, errback: str | None, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Each of its URLs is counted, and the errback called; the rest of what the callback gives is taken."""
+    desk = Desk(frontier)
+    frontier.node.workload = SimpleNamespace(is_crowded=False)
+    handle = threading.Lock()
+    links = Links([URL, "b", "mailto:x"], base=URL, errback=errback, meta={"handle": handle})
+    assert asyncio.run(desk.page(links, {"item": 1})) == [{"item": 1}]
+    assert frontier._crawler.stats.get_value("bigcrawl/dropped/not-storable") == 2
+    assert sum("meta['handle'] holds a lock" in record.getMessage() for record in caplog.records) == 1
+    refused = [frontier.next_request() for _ in range(2 if errback else 0)]
+    assert [request.url for request in refused] == ([URL, f"{URL}b"] if errback else [])
+    assert all("holds a lock" in str(frontier.started.refusal_of(request)) for request in refused)
+    assert all((request.meta["handle"], request.errback.__name__) == (handle, "failed") for request in refused)
+    assert not frontier.started.has_unqueued
 
 
 def test_second_type_at_the_same_key_is_named(frontier: Any, caplog: pytest.LogCaptureFixture) -> None:
@@ -228,7 +408,6 @@ def test_second_type_at_the_same_key_is_named(frontier: Any, caplog: pytest.LogC
 def test_lost_request_gets_to_its_errback(frontier: Any) -> None:
     """It is handed out as refused, and is not fetched; a stored one that lacks nothing needed is fetched."""
     spider = frontier._live.spider
-    frontier.node.parts.engine = SimpleNamespace(callbacks=SimpleNamespace(instead_of=str))
     other = live_of(keeps=True)
     request = Request(URL, errback=other.spider.failed, meta={"handle": threading.Lock()})  # type: ignore[attr-defined]
     held = held_url(1)
@@ -251,14 +430,44 @@ def test_keys_of_meta_without_effect_are_warned_of_once(frontier: Any, caplog: p
     for meta in ({"depth": 1}, copied, {"download_slot": "mine"}, {"download_slot": "mine"}):
         frontier.enqueue_request(Request(URL, meta=dict(meta)))
     frontier.enqueue_request(Request(URL, meta={"autothrottle_dont_adjust_delay": True}))
+    frontier.enqueue_request(Request(URL, meta={"priority_adjust": 1}))
     said = [record.getMessage().partition(" ")[0] for record in caplog.records if record.levelname == "WARNING"]
-    assert said == ["download_slot", "autothrottle_dont_adjust_delay"]
+    assert said == ["download_slot", "autothrottle_dont_adjust_delay", "priority_adjust"]
+
+
+def test_slot_that_a_fetch_has_set_is_not_warned_of(frontier: Any, caplog: pytest.LogCaptureFixture) -> None:
+    """Scrapy's own is in the meta of a retry and of a redirect; a handler that fails has measured nothing yet."""
+    request = Request(URL)
+    in_process(frontier, request)
+    request.meta["download_slot"] = "a.example"
+    redirected = {"redirect_times": 1, "redirect_urls": [URL]}
+    for url, more in ((URL, {"retry_times": 1}), ("http://b.example/", redirected)):
+        frontier.enqueue_request(Request(url, meta={**request.meta, **more}))
+    assert not caplog.records
 
 
 def test_first_request_of_each_scheme_is_in_the_log(frontier: Any, caplog: pytest.LogCaptureFixture) -> None:
     """As a warning: links may lead anywhere."""
-    for url in ("data:,a", "data:,b", "ftp://a.example/"):
+    for url in ("file:///a", "file:///b", "ftp://a.example/"):
         frontier.enqueue_request(Request(url))
     said = [record.getMessage() for record in caplog.records if record.levelname == "WARNING"]
-    assert ["data:" in line for line in said] == [True, False]
+    assert ["file:" in line for line in said] == [True, False]
     assert "ftp" in said[1]
+
+
+def test_start_request_of_another_scheme_is_handed_out_and_an_entry_of_a_list_is_not(frontier: Any) -> None:
+    """Others may write to a list. A retry goes the way of its request, and no other one of such meta."""
+    for url, meta, taken in (
+        ("file:///a", {}, True),
+        ("file:///b", {ENTRY: "list.1"}, False),
+        ("gopher://a.example/", {}, True),
+    ):
+        request = Request(url, meta=meta)
+        frontier.intake.note_start_request(request)
+        assert frontier.enqueue_request(request) is taken
+        if taken:
+            assert frontier.next_request().url == url
+    retry = {"retry_times": 1}
+    assert frontier.enqueue_request(Request("file:///a", meta=retry, dont_filter=True))
+    assert not frontier.enqueue_request(Request("file:///other", meta=retry, dont_filter=True))
+    assert not frontier.enqueue_request(Request("FILE:///a"))

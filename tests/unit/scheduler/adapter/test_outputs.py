@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from bigcrawl.scheduler.adapter.outputs import Outputs
+from bigcrawl.scheduler.adapter.scrapy_engine import Outputs
 
 
 def outputs(*, is_flushed: bool, is_stuck: bool) -> tuple[Outputs, list[str]]:

@@ -18,7 +18,7 @@ from scrapy.http import JsonRequest, XmlRpcRequest
 
 from bigcrawl.exceptions import ContractError, RequestNotStorableError
 from bigcrawl.links import Links
-from bigcrawl.scheduler.adapter.request_codec import decode_body, decode_request, encode_request, links_encoder
+from bigcrawl.scheduler.adapter.request_codec import PARENT, decode_body, decode_request, encode_request, links_encoder
 from bigcrawl.scheduler.records.body import look_at_address, look_at_body
 from bigcrawl.scheduler.records.member import Member, moved_member, order_of, pack_member, unpack_member
 from bigcrawl.scheduler.records.queued_url import UNCHECKED, BatchFormatError, QueuedUrl, decode_batch, encode_batch
@@ -375,9 +375,9 @@ def test_flags_say_whether_it_is_seen_checked(spider: ShopSpider) -> None:
 
 
 def test_what_the_downloader_left_in_meta_is_not_stored(spider: ShopSpider) -> None:
-    """A slot or a latency of another fetch does not travel with a redirected request."""
+    """The latency of another fetch does not travel with a redirected request; its slot does, as in Scrapy."""
     request = Request(URL, meta={"download_slot": "a", "download_latency": 0.5, "depth": 2, "mine": 1})
-    assert round_trip(request, spider).meta == {"depth": 2, "mine": 1}
+    assert round_trip(request, spider).meta == {"download_slot": "a", "depth": 2, "mine": 1}
 
 
 def test_links_are_requests_in_little(spider: ShopSpider) -> None:
@@ -394,6 +394,17 @@ def test_links_are_requests_in_little(spider: ShopSpider) -> None:
     found = decode_request(rich.body, spider)
     assert (found.callback, found.errback) == (spider.parse_page, spider.failed)
     assert (found.cb_kwargs, found.meta["b"], found.meta["depth"], rich.priority) == ({"a": (1,)}, {2}, 1, 2)
+
+
+@pytest.mark.parametrize("fields", [{}, {"priority": 7}, {"callback": "parse_page"}, {"meta": {"a": 1, PARENT: "old"}}])
+@pytest.mark.parametrize("parent", ["", "http://b.example/page", "http://b.example/" + 1_024 * "x"])
+def test_a_link_says_on_which_page_it_was_found(spider: ShopSpider, fields: dict[str, Any], parent: str) -> None:
+    """Unless that is not noted, or too long: it is stored with each link of the page."""
+    encoded = links_encoder(Links([], **fields), depth=3, parent=parent)(url_key(URL), URL)
+    found = decode_request(encoded.body, spider)
+    assert found.meta.get(PARENT) == (parent if 0 < len(parent) < 1_024 else None)
+    assert (found.url, found.priority, found.meta["depth"]) == (URL, fields.get("priority", 0), 3)
+    assert found.meta["verbatim_url"]
 
 
 @pytest.mark.parametrize("fields", [{}, {"callback": "parse_page"}, {"meta": {"a": 1}}])

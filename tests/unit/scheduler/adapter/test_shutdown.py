@@ -49,7 +49,7 @@ def test_time_to_close_is_what_the_stop_has_left(tmp_path: Path) -> None:
     async def scenario() -> None:
         frontier = new_scheduler(tmp_path, stop_grace=4)
         shutdown_, loop = frontier._shutdown, asyncio.get_running_loop()
-        shutdown_._crawler.crawling = True
+        shutdown_._crawler.crawling = shutdown_._crawler._started = True
         shutdown_._abort_at = loop.time() - 60  # the spider has been closing for a minute
         assert shutdown_.left_ms() == 8_000
         assert shutdown_.has_time()

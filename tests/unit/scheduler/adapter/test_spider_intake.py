@@ -12,16 +12,14 @@ import pytest
 from scrapy import Request, Spider
 
 from bigcrawl.exceptions import RequestNotStorableError
+from bigcrawl.features.revisits.fold import Revisits
 from bigcrawl.links import Links
-from bigcrawl.revisiting.visit import Visit
 from bigcrawl.scheduler.adapter.request_codec import ENTRY, ONCE, jar_bytes
-from bigcrawl.scheduler.records.body import for_revisit
 from bigcrawl.scheduler.records.member import unpack_member
-from bigcrawl.scheduler.records.votes import received_of, share_of
 from tests.support.keys import KEYS, request_key, url_key
 from tests.unit.scheduler.records.test_held_urls import held_url
 from tests.unit.scheduler.test_scheduler import new_scheduler
-from tests.unit.scheduler.world import queued, world
+from tests.unit.scheduler.world import world
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -40,7 +38,9 @@ def test_start_request_that_never_came_is_forgotten_with_it(tmp_path: Path) -> N
 def test_redirect_to_itself_is_no_retry(tmp_path: Path, outcome: str, *, goes_behind: bool) -> None:
     """Scrapy carries a URL's retries along with its redirects; only a failed try goes behind the others."""
     frontier = new_scheduler(tmp_path)
-    frontier.attach(cast("Any", SimpleNamespace(handout=None, crawl=SimpleNamespace(keys=KEYS))), Spider(name="test"))
+    handout = SimpleNamespace(ends=SimpleNamespace(may_come_again=False))
+    node = SimpleNamespace(handout=handout, crawl=SimpleNamespace(keys=KEYS))
+    frontier.attach(cast("Any", node), Spider(name="test"))
     before = {"retry_times": 1} if not goes_behind else {}
     started = Request("http://a.example/", meta=before)
     held = held_url(1)
@@ -91,7 +91,9 @@ def test_a_page_speaks_for_pages_of_its_own_domain_only(tmp_path: Path, crawl_na
             frontier.attach(node, Spider("test"))
             frontier.intake.note_modified(modified, "http://a.example/sitemap.xml")
             frontier.intake.note_modified(modified, "")
-            return dict(node.ownership.listed)
+            return {
+                k: s for each in node.ownership.features if isinstance(each, Revisits) for k, s in each.listed.items()
+            }
 
     assert asyncio.run(scenario("change-rate")) == {url_key(url): now_s for url in own}
     assert asyncio.run(scenario("never")) == {}
@@ -190,7 +192,9 @@ def test_entry_is_tried_again_and_redirected_as_itself(tmp_path: Path) -> None:
     outbox = SimpleNamespace(remember=lambda _key: True)
     control = SimpleNamespace(control=SimpleNamespace(discovers=True))
     node: Any = SimpleNamespace(
-        handout=SimpleNamespace(health=SimpleNamespace(is_failing=lambda *_: False)),
+        handout=SimpleNamespace(
+            health=SimpleNamespace(is_failing=lambda *_: False), ends=SimpleNamespace(may_come_again=False)
+        ),
         crawl=SimpleNamespace(keys=KEYS),
         outbox=outbox,
         offer=offered.append,
@@ -244,77 +248,5 @@ def test_request_is_queued_once_for_each_value(tmp_path: Path, crawl_name: str, 
             held.outcome = "status:500"
             assert is_queued([1, 0], retry_times=1)
             assert (held.next_order is not None, frontier.flow.offered()) == (True, before + 1)
-
-    asyncio.run(scenario())
-
-
-def test_a_pages_rank_goes_to_what_it_links_to(tmp_path: Path, crawl_name: str, redis_url: str) -> None:
-    """Links and plain requests share it, the spider's priority stands, and the next page hands on what it received."""
-
-    async def scenario() -> None:
-        async with world(tmp_path, crawl_name, redis_url, prioritizer="opic") as w:
-            frontier, node = new_scheduler(tmp_path), await w.joined()
-            intake = frontier.intake
-            frontier.attach(node, Spider("test"))
-
-            async def parse(links: Links, *requests: Request) -> float:
-                """Take the next URL, find this on its page, and return what it had received."""
-                [held] = await w.take(node)
-                page = Request(held.url)
-                frontier.started.note_start(page, held)
-                ballot = intake.open_ballot(page)
-                assert ballot is not None
-                for request in requests:
-                    intake.note_found(request, held.url, ballot)
-                intake.offer_links(links, links.urls, 1, held.url, ballot=ballot)
-                intake.cast(ballot)
-                w.end(node, held)
-                return received_of(held.fields.flags)
-
-            assert intake.open_ballot(Request("http://b.example/")) is None, "it is not the crawl's"
-            node.offer(queued("http://a.example/")[0])
-            post = Request("http://c.example/", method="POST")
-            elsewhere = Request("http://c.example/x", priority=-5)
-            assert await parse(Links(["http://b.example/"]), elsewhere, post) == 0
-            first = await parse(Links(["http://d.example/", "http://b.example/"]))
-            assert first == pytest.approx(share_of(0, 2), rel=0.1)
-            assert await parse(Links([])) == pytest.approx(share_of(first, 1), rel=0.1), "the page itself has no share"
-
-    asyncio.run(scenario())
-
-
-def test_a_page_that_was_visited_before_hands_on_no_rank(tmp_path: Path, crawl_name: str, redis_url: str) -> None:
-    """It did so at its first visit."""
-
-    async def scenario() -> None:
-        async with world(tmp_path, crawl_name, redis_url, prioritizer="opic", revisit="periodic") as w:
-            frontier, node = new_scheduler(tmp_path), await w.joined()
-            frontier.attach(node, Spider("test"))
-            known = Visit(1, 100, 100, 100, 200, False, b"digest", b"", b"").pack()
-            new, visited = queued("http://a.example/new", "http://a.example/visited")
-            for url in (new, visited._replace(body=for_revisit(visited.body, known))):
-                node.offer(url)
-                [held] = await w.take(node)
-                page = Request(held.url)
-                frontier.started.note_start(page, held)
-                ballot = frontier.intake.open_ballot(page)
-                assert ballot is not None
-                assert ballot.hands_on is (held.url == "http://a.example/new")
-                w.end(node, held)
-
-    asyncio.run(scenario())
-
-
-def test_without_votes_there_is_no_ballot(tmp_path: Path, crawl_name: str, redis_url: str) -> None:
-    """Nothing is noted of a page's links."""
-
-    async def scenario() -> None:
-        async with world(tmp_path, crawl_name, redis_url) as w:
-            frontier, node = new_scheduler(tmp_path), await w.joined()
-            frontier.attach(node, Spider("test"))
-            page, held = Request("http://a.example/"), held_url(1)
-            frontier.started.note_start(page, held)
-            assert frontier.intake.open_ballot(page) is None
-            frontier.intake.cast(None)
 
     asyncio.run(scenario())

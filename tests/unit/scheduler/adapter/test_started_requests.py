@@ -5,17 +5,12 @@ from __future__ import annotations
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, cast
 
-import msgpack
 import pytest
 from scrapy import Request, Spider
 from scrapy.exceptions import DownloadFailedError, DownloadTimeoutError
 from scrapy.http import HtmlResponse, Response
 
-from bigcrawl.revisiting.policies import PERIODIC, RevisitPolicy, WaitBounds
-from bigcrawl.revisiting.visit import Answer, next_visit
-from bigcrawl.scheduler.handout.revisits import Revisits
-from bigcrawl.scheduler.records.body import for_revisit
-from bigcrawl.tallies.tallies import Tallies
+from tests.support.observing import NO_OBSERVERS
 from tests.unit.scheduler.records.test_held_urls import held_url
 from tests.unit.scheduler.test_scheduler import new_scheduler
 
@@ -36,7 +31,7 @@ def test_time_that_ran_out_tells_of_a_crowd_where_an_answer_had_begun(
     times: list[tuple[str, int]] = []
     over: list[HeldUrl] = []
     crowd = SimpleNamespace(note=lambda host, took_ms: times.append((host, took_ms)))
-    fetches = SimpleNamespace(note_answered=over.append)
+    fetches = SimpleNamespace(note_answered=lambda held, _: over.append(held))
     handout = SimpleNamespace(crowd=crowd, fetches=fetches, lease=SimpleNamespace(is_valid=True))
     frontier.attach(cast("Any", SimpleNamespace(handout=handout)), Spider(name="test"))
     request = Request("http://a.example/", meta={"download_latency": 0.1} if has_begun else {})
@@ -48,38 +43,33 @@ def test_time_that_ran_out_tells_of_a_crowd_where_an_answer_had_begun(
     assert over == [held]
 
 
-@pytest.mark.parametrize("is_known", [False, True])
-def test_page_that_is_visited_again_is_no_copy_of_itself(tmp_path: Path, *, is_known: bool) -> None:
-    """A site would look like a trap if its pages had the content of others because they had it before."""
+def test_an_answer_is_noted_as_it_came(tmp_path: Path) -> None:
+    """Only of the frontier's own requests; its body with status 200 and if there is one."""
     frontier = new_scheduler(tmp_path)
-    seen: list[bytes] = []
-    policy = RevisitPolicy(PERIODIC, WaitBounds(100, 1, 1_000))
-
-    def noted(_: str, page: bytes) -> bytes:
-        seen.append(page)
-        return b""
-
+    noted: list[tuple[HeldUrl, bytes]] = []
+    answers: list[tuple[int, Any, int]] = []
     node: Any = SimpleNamespace(
         handout=SimpleNamespace(
-            revisits=Revisits(policy, 0, lambda: 0),
-            fetches=SimpleNamespace(note_answered=lambda held: None),
-            lease=SimpleNamespace(is_valid=False),
+            fetches=SimpleNamespace(note_answered=lambda *_: None), lease=SimpleNamespace(is_valid=False)
         ),
-        same_content=SimpleNamespace(note=noted),
-        wildcards=None,
-        tallies=Tallies(),
+        observers=SimpleNamespace(
+            note_headers=lambda *answer: answers.append(answer),
+            note_answer=lambda held, body: noted.append((held, body)),
+        ),
     )
     frontier.attach(node, Spider(name="test"))
     request, held = Request("http://a.example/"), held_url(1)
-    body: bytes = msgpack.packb(["http://a.example/", 0, None])
-    if is_known:
-        visit = next_visit(None, Answer(200, b"digest"), 0, policy)
-        assert visit is not None
-        body = for_revisit(body, visit.pack())
-    held.fields = held.fields._replace(body=body)
     frontier.started.note_start(request, held)
-    frontier.started.note_response(request, Response(request.url, body=b"page"), 1)
-    assert seen == ([] if is_known else [b"page"])
+    for response in (
+        Response(request.url, body=b"page"),
+        Response(request.url, status=404, body=b"gone"),
+        Response(request.url, body=b""),
+    ):
+        frontier.started.note_response(request, response, 1)
+    other = Request("http://a.example/favicon.ico")
+    frontier.started.note_response(other, Response(other.url, body=b"not the frontier's"), 1)
+    assert noted == [(held, b"page")]
+    assert answers == [(200, {}, 4), (404, {}, 4), (200, {}, 0)]
 
 
 def test_a_page_is_noted_as_its_spider_is_given_it(tmp_path: Path) -> None:
@@ -92,7 +82,7 @@ def test_a_page_is_noted_as_its_spider_is_given_it(tmp_path: Path) -> None:
 
     request, other = Request("http://a.example/"), Request("http://a.example/favicon.ico")
     frontier.started.note_page(Response(request.url, body=b"too early", request=request))
-    frontier.attach(cast("Any", SimpleNamespace(contents=SimpleNamespace(note=note))), Spider(name="test"))
+    frontier.attach(cast("Any", SimpleNamespace(observers=SimpleNamespace(note_page=note))), Spider(name="test"))
     frontier.started.note_start(request, held_url(1))
     for response in (
         HtmlResponse(request.url, body=b"page", request=request),
@@ -103,6 +93,6 @@ def test_a_page_is_noted_as_its_spider_is_given_it(tmp_path: Path) -> None:
     ):
         frontier.started.note_page(response)
     assert noted == [(b"page", True), (b"image", False)]
-    frontier.attach(cast("Any", SimpleNamespace(contents=None)), Spider(name="test"))
+    frontier.attach(cast("Any", SimpleNamespace(observers=NO_OBSERVERS)), Spider(name="test"))
     frontier.started.note_page(HtmlResponse(request.url, body=b"page", request=request))
     assert len(noted) == 2

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 import msgpack
 import numpy as np
@@ -10,7 +10,7 @@ import pytest
 
 from bigcrawl.config import read_config
 from bigcrawl.exceptions import ConfigError
-from bigcrawl.scheduler.budgets.allowances import COUNTED, WITHHELD, Allowances, EffectiveBudgets, make_budgets
+from bigcrawl.scheduler.budgets.allowances import WITHHELD, Allowances, BoundUrl, EffectiveBudgets, make_budgets
 from bigcrawl.scheduler.budgets.in_degrees import EMPTY_COUNTS
 from bigcrawl.scheduler.records.queued_url import UNCHECKED, QueuedUrl
 from bigcrawl.scheduler.rules.budget_rules import BUDGET_LARGEST, merge_rules, parse_rules
@@ -22,27 +22,10 @@ from tests.support.keys import pld_key, url_key
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from bigcrawl.scheduler.budgets.allowances import Limiting
+
 SUFFIXES = PublicSuffixes.bundled()
 B0 = 10
-
-
-class Totals:
-    """What was counted so far; remembers what was asked."""
-
-    def __init__(self, pages: Mapping[int, int], sizes: Mapping[int, int]) -> None:
-        self.pages, self.sizes = dict(pages), dict(sizes)
-        self.asked: list[list[int]] = []
-
-    def __call__(self, accounts: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        self.asked.append(accounts.tolist())
-        found = ([column.get(at, 0) for at in accounts.tolist()] for column in (self.pages, self.sizes))
-        pages, sizes = (np.array(column, dtype=np.uint64) for column in found)
-        return pages, sizes
-
-
-class Ruled(NamedTuple):
-    budgets: EffectiveBudgets
-    totals: Totals
 
 
 def look(body: bytes) -> tuple[str, int]:
@@ -50,30 +33,23 @@ def look(body: bytes) -> tuple[str, int]:
     return url, depth
 
 
-def made(
-    rules: Mapping[str, Mapping[str, object]],
-    *,
-    policy: str = "fixed",
-    pages: Mapping[int, int] | None = None,
-    sizes: Mapping[int, int] | None = None,
-) -> Ruled:
+def made(rules: Mapping[str, Mapping[str, object]], *, policy: str = "fixed") -> EffectiveBudgets:
     book = RuleBook(merge_rules(parse_rules(rules), {}), SUFFIXES.pld, pld_key)
-    config = read_config({"BIGCRAWL_BUDGET_POLICY": policy}).budget
-    found = make_budgets(config, EMPTY_COUNTS, book, look)
+    found = make_budgets(read_config({"BIGCRAWL_BUDGET_POLICY": policy}).budget, EMPTY_COUNTS, book, look)
     assert found is not None
-    return Ruled(found, Totals(pages or {}, sizes or {}))
+    return found
 
 
-def urls(*texts: str, depth: int = 1, flags: int = 0) -> list[QueuedUrl]:
+def urls(*texts: str, depth: int = 1) -> list[QueuedUrl]:
     return [
-        QueuedUrl(url_key(text), host_of(text), 0, flags, msgpack.packb([text, depth, None], use_bin_type=True))
+        QueuedUrl(url_key(text), host_of(text), 0, 0, msgpack.packb([text, depth, None], use_bin_type=True))
         for text in texts
     ]
 
 
-def allow(ruled: Ruled, batch: Sequence[QueuedUrl]) -> Allowances:
+def allow(budgets: EffectiveBudgets, batch: Sequence[QueuedUrl], *limiting: Limiting) -> Allowances:
     plds = np.array([pld_key(SUFFIXES.pld(url.host)) for url in batch], dtype=np.uint64)
-    return ruled.budgets.allow(batch, plds, np.zeros(len(batch), dtype=np.uint32), ruled.totals)
+    return budgets.allow(batch, plds, np.zeros(len(batch), dtype=np.uint32), limiting)
 
 
 def pairs(found: Allowances) -> list[tuple[int, int]]:
@@ -85,15 +61,14 @@ HOST_A, HOST_X = pld_key("host www.a.test"), pld_key("host x.blog.test")
 
 
 def test_without_rules_accounts_are_plds_with_the_policys_budget() -> None:
-    """Nothing is counted, and no body and no total is looked at."""
-    totals = Totals({}, {})
+    """No body is looked at, and no feature is asked."""
     book = RuleBook({}, SUFFIXES.pld, pld_key)
     budgets = make_budgets(read_config({}).budget, EMPTY_COUNTS, book, lambda body: pytest.fail("looked"))
     assert budgets is not None
-    found = allow(Ruled(budgets, totals), urls("http://www.a.test/", "http://a.test/", "http://b.test/"))
+    batch = urls("http://www.a.test/", "http://a.test/", "http://b.test/")
+    found = allow(budgets, batch, lambda bound: pytest.fail("asked"))
     assert pairs(found) == [(A, B0), (A, B0), (B, B0)]
-    assert not found.counted.any()
-    assert len(found.counted_in) == len(totals.asked) == 0
+    assert found.urls is batch
 
 
 def test_a_rules_budget_takes_the_place_of_the_policys() -> None:
@@ -105,7 +80,7 @@ def test_a_rules_budget_takes_the_place_of_the_policys() -> None:
 
 def test_asked_by_pld_alone_the_rules_of_plds_count() -> None:
     """`budgets` is what a fold without rules asks: keys in any order, repeated, none at all."""
-    budgets, _ = made({"a.test": {"budget": 500}, "c.test": {"budget": 0}, "www.b.test": {"budget": 7}})
+    budgets = made({"a.test": {"budget": 500}, "c.test": {"budget": 0}, "www.b.test": {"budget": 7}})
     plds = np.array([B, A, pld_key("c.test"), A, 0, (1 << 64) - 1], dtype=np.uint64)
     found = budgets.budgets(plds, np.zeros(6, dtype=np.uint32))
     assert found.tolist() == [B0, 500, 0, 500, B0, B0]
@@ -140,61 +115,29 @@ def test_what_lies_too_deep_is_held_and_keeps_nobody_waiting() -> None:
     assert pairs(allow(budgets, batch)) == [(A, B0), (WITHHELD, 0), (A, B0), (B, B0)]
 
 
-def test_pages_are_counted_in_the_order_of_arrival_and_then_held() -> None:
-    """Those that were let pass before count too; the limit is met exactly."""
-    budgets = made({"a.test": {"pages": 5}}, pages={A: 3})
-    found = allow(budgets, urls(*(f"http://a.test/{at}" for at in range(4)), "http://b.test/"))
-    assert pairs(found) == [(A, B0), (A, B0), (WITHHELD, 0), (WITHHELD, 0), (B, B0)]
-    assert found.counted.tolist() == [True, True, False, False, False]
-    assert found.counted_in.tolist() == [A, A]
+def test_features_limit_what_nothing_has_withheld_yet() -> None:
+    """One after the other: each sees what those before it let pass, and its flags go to the queue with the URL."""
+    seen: list[list[tuple[str, int]]] = []
 
+    def first(bound: Sequence[BoundUrl]) -> None:
+        seen.append([(one.url.host, one.budget) for one in bound])
+        bound[0].withhold()
+        bound[1].flag(UNCHECKED)
 
-def test_a_url_is_counted_once() -> None:
-    """One that was counted, and then waited over budget, passes even when the total is reached meanwhile."""
-    budgets = made({"a.test": {"pages": 5}}, pages={A: 5})
-    batch = urls("http://a.test/old", flags=COUNTED | UNCHECKED) + urls("http://a.test/new", flags=UNCHECKED)
-    found = allow(budgets, batch)
-    assert pairs(found) == [(A, B0), (WITHHELD, 0)]
-    assert not found.counted.any()
+    def second(bound: Sequence[BoundUrl]) -> None:
+        seen.append([(one.url.host, one.url.flags) for one in bound])
 
+    def third(bound: Sequence[BoundUrl]) -> None:
+        for one in bound:
+            one.withhold()
 
-def test_a_total_that_was_lowered_or_reached_lets_nothing_new_pass() -> None:
-    """More was counted than the rule now allows: nothing breaks, all is held."""
-    for limit in (0, 3):
-        budgets = made({"a.test": {"pages": limit}}, pages={A: 9})
-        assert pairs(allow(budgets, urls("http://a.test/"))) == [(WITHHELD, 0)]
-
-
-def test_bytes_hold_what_comes_after_they_were_reached() -> None:
-    """One byte short of the limit passes, the limit holds."""
-    for fetched, expected in ((99, (A, B0)), (100, (WITHHELD, 0)), (10**15, (WITHHELD, 0))):
-        budgets = made({"a.test": {"bytes": 100}}, sizes={A: fetched})
-        found = allow(budgets, urls("http://a.test/"))
-        assert pairs(found) == [expected]
-        assert not found.counted.any()
-
-
-def test_what_no_budget_lets_pass_is_not_counted() -> None:
-    """A URL that is held by one limit takes no page of another."""
-    budgets = made({"a.test": {"budget": 0, "pages": 5}, "b.test": {"depth": 0, "pages": 5}})
-    found = allow(budgets, urls("http://a.test/", "http://b.test/"))
-    assert found.budgets.tolist() == [0, 0]
-    assert not found.counted.any()
-
-
-def test_the_totals_are_asked_once_for_all_that_a_batch_needs() -> None:
-    """One look-up a batch, each account once; limits of two rules keep their own accounts."""
-    rules = {"a.test": {"bytes": 9}, "www.a.test": {"pages": 2}, "b.test": {"budget": 5}}
-    totals = Totals({HOST_A: 1}, {A: 8})
-    book = RuleBook(parse_rules(rules), SUFFIXES.pld, pld_key)
-    budgets = make_budgets(read_config({}).budget, EMPTY_COUNTS, book, look)
-    assert budgets is not None
-    found = allow(
-        Ruled(budgets, totals), urls("http://www.a.test/1", "http://b.test/", "http://www.a.test/2", "http://a.test/")
-    )
-    assert totals.asked == [sorted([A, HOST_A])]
-    assert pairs(found) == [(A, B0), (B, 5), (WITHHELD, 0), (A, B0)]
-    assert found.counted_in.tolist() == [HOST_A]
+    budgets = made({"a.test": {"depth": 0}, "*": {"depth": 5}, "www.d.test": {"budget": 7}})
+    batch = urls("http://a.test/", "http://b.test/", "http://c.test/", "http://www.d.test/")
+    found = allow(budgets, batch, first, second, third, lambda bound: pytest.fail("asked"))
+    assert seen == [[("b.test", B0), ("c.test", B0), ("www.d.test", 7)], [("c.test", UNCHECKED), ("www.d.test", 0)]]
+    assert pairs(found) == [(WITHHELD, 0)] * 4
+    assert [url.flags for url in found.urls] == [0, 0, UNCHECKED, 0]
+    assert [url.key for url in found.urls] == [url.key for url in batch]
 
 
 def test_rules_hold_without_any_policy_too() -> None:
@@ -207,16 +150,16 @@ def test_rules_hold_without_any_policy_too() -> None:
 
 def test_what_the_caller_handed_in_is_not_changed() -> None:
     """Arrays of PLDs and in-degrees belong to the fold."""
-    budgets, totals = made({"www.a.test": {"budget": 7}})
+    budgets = made({"www.a.test": {"budget": 7}})
     plds = np.array([A], dtype=np.uint64)
-    found = budgets.allow(urls("http://www.a.test/"), plds, np.zeros(1, dtype=np.uint32), totals)
+    found = budgets.allow(urls("http://www.a.test/"), plds, np.zeros(1, dtype=np.uint32))
     assert pairs(found) == [(HOST_A, 7)]
     assert plds.tolist() == [A]
 
 
 def test_an_empty_batch_is_allowed() -> None:
     """No URLs, with rules and without."""
-    for rules in ({}, {"re:x": {"pages": 1}}):
+    for rules in ({}, {"re:x": {"budget": 1}}):
         assert pairs(allow(made(rules), [])) == []
 
 

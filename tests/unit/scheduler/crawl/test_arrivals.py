@@ -3,15 +3,21 @@
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+import pytest
+
+from bigcrawl.exceptions import TransientStoreError
+from bigcrawl.redisdb.keys import CrawlKeys
 from bigcrawl.scheduler.crawl.arrivals import KEPT, Arrivals
 from bigcrawl.scheduler.owner.claiming.looks import SLOW_LOOK_MS
 from tests.unit.scheduler.world import queued, world
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from pathlib import Path
 
+    from bigcrawl.redisdb.scripts import Value
     from bigcrawl.scheduler.node.node import Node
     from tests.unit.scheduler.world import World
 
@@ -23,7 +29,7 @@ async def two_nodes(w: World) -> tuple[Node, Node]:
     owner = await w.joined()
     w.clock.advance(SLOW_LOOK_MS)
     await owner.ownership.folding.step_due(starved=True)
-    await owner.parts.leases.renew()
+    await owner.beat.leases.renew()
     owner.ownership.table.news.to_look.clear()
     other = w.new_node()
     for url in queued(*URLS):
@@ -42,9 +48,25 @@ def test_owner_hears_of_urls_of_other_nodes_with_its_next_beat(tmp_path: Path, c
         async with world(tmp_path, crawl_name, redis_url) as w:
             owner, other = await two_nodes(w)
             await other.pump.flush()
-            await owner.parts.leases.renew()
+            await owner.beat.leases.renew()
             assert filled(owner) == {owner.crawl.partition_of_host(url.host) for url in queued(*URLS)}
-            assert await owner.parts.arrivals.hear() == set()
+            assert await owner.parts.crawl.arrivals.hear() == set()
+
+    asyncio.run(scenario())
+
+
+def test_what_came_before_the_first_look_is_found_by_it(tmp_path: Path, crawl_name: str, redis_url: str) -> None:
+    """Perhaps between the claim and the opening, so that the word of it was for nobody."""
+
+    async def scenario() -> None:
+        async with world(tmp_path, crawl_name, redis_url) as w:
+            owner, other = await w.joined(), w.new_node()
+            assert not filled(owner)
+            for url in queued(*URLS):
+                other.outbox.offer(url, owner.crawl.partition_of_host(url.host))
+            await other.outbox.flush(other.parts.crawl.client)
+            await owner.beat.leases.renew()
+            assert filled(owner) == {owner.crawl.partition_of_host(url.host) for url in queued(*URLS)}
 
     asyncio.run(scenario())
 
@@ -55,19 +77,47 @@ def test_word_that_is_lost_costs_a_slow_look(tmp_path: Path, crawl_name: str, re
     async def scenario() -> None:
         async with world(tmp_path, crawl_name, redis_url) as w:
             owner, other = await two_nodes(w)
-            await other.outbox.flush(other.parts.client)
-            await owner.parts.leases.renew()
+            await other.outbox.flush(other.parts.crawl.client)
+            await owner.beat.leases.renew()
             assert not filled(owner)
             w.clock.advance(SLOW_LOOK_MS)
-            for _ in owner.ownership.owned:
-                await owner.parts.leases.renew()
+            await owner.beat.leases.renew()
             assert filled(owner) == {owner.crawl.partition_of_host(url.host) for url in queued(*URLS)}
 
     asyncio.run(scenario())
 
 
+def test_word_that_redis_does_not_take_is_told_again(
+    tmp_path: Path, crawl_name: str, redis_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It was refused, or its reply is lost; what is noted meanwhile is told with it."""
+
+    async def scenario() -> None:
+        async with world(tmp_path, crawl_name, redis_url) as w:
+            teller, reader = Arrivals(w.client, crawl_name), Arrivals(w.client, crawl_name)
+            key = CrawlKeys(crawl_name).arrivals
+            await w.client.command("SET", key, "no stream, so Redis refuses the word")
+            await teller.tell([1])
+            await w.client.command("DEL", key)
+            commands_each = w.client.commands_each
+
+            async def lost(rows: Sequence[Sequence[Value]]) -> list[Any]:
+                await commands_each(rows)
+                raise TransientStoreError("the reply is lost")
+
+            with monkeypatch.context() as patched:
+                patched.setattr(w.client, "commands_each", lost)
+                with pytest.raises(TransientStoreError):
+                    await teller.tell([2])
+            teller.note(3)
+            await teller.tell()
+            assert await reader.hear() == {1, 2, 3}
+
+    asyncio.run(scenario())
+
+
 def test_reader_that_may_have_missed_some_is_told_so(tmp_path: Path, crawl_name: str, redis_url: str) -> None:
-    """The stream is short; and whoever notes a partition tells of it once."""
+    """The stream is short, and Redis may forget it; a reader that is late hears all that is there, at once."""
 
     async def scenario() -> None:
         async with world(tmp_path, crawl_name, redis_url) as w:
@@ -76,8 +126,15 @@ def test_reader_that_may_have_missed_some_is_told_so(tmp_path: Path, crawl_name:
             await teller.tell([1, 2])
             await teller.tell()
             assert (await reader.hear(), await reader.hear()) == ({1, 2, 3}, set())
-            for _ in range(KEPT):
+            for number in range(KEPT - 1):
+                await teller.tell([number])
+            assert (await reader.hear(), await reader.hear()) == (set(range(KEPT - 1)), set())
+            for _ in range(2 * KEPT):
                 await teller.tell([1])
             assert (await reader.hear(), await reader.hear()) == (None, set())
+            await w.client.command("DEL", CrawlKeys(crawl_name).arrivals)
+            assert await reader.hear() is None
+            await teller.tell([5])
+            assert (await reader.hear(), await reader.hear()) == ({5}, set())
 
     asyncio.run(scenario())

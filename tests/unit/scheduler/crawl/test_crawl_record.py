@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from bigcrawl.commands.opened_crawl import OpenedCrawl
 from bigcrawl.exceptions import ConfigError, CorruptionError
 from bigcrawl.redisdb.keys import CrawlKeys, PartitionKeys
 from bigcrawl.scheduler.crawl import crawl_record
@@ -24,6 +23,7 @@ from bigcrawl.scheduler.records.inbox_entry import InboxEntry
 from bigcrawl.scheduler.records.outcomes import pack_outcome
 from bigcrawl.scheduler.records.queued_url import QueuedUrl, encode_batch
 from bigcrawl.url.key import HASH_SEED, PUBLIC_KEYS
+from bigcrawl.views.opened_crawl import OpenedCrawl
 from tests.unit.scheduler.world import connected, make_config
 
 if TYPE_CHECKING:
@@ -139,7 +139,7 @@ def test_another_spider_is_refused_by_its_name_before_any_setting(
     async def scenario() -> None:
         await opened(tmp_path, crawl_name, redis_url)
         async with connected(redis_url) as client:
-            await take_for_spider(client, crawl_name, "one")
+            await take_for_spider(client, replace(make_config(tmp_path, crawl_name).crawl, spider="one"))
             with pytest.raises(
                 ConfigError, match=r"is that of spider 'one'.*give this one a BIGCRAWL_CRAWL of its own"
             ):

@@ -111,7 +111,7 @@ async def test_crawl_is_sampled_every_ten_seconds_from_its_begin_to_its_end(
     clock = ManualClock()
     async with world_of_one_clock(clock, tmp_path, crawl_name, redis_url) as w:
         node = await w.joined()
-        begun = node.parts.client.now_ms() // EVERY_MS
+        begun = node.parts.crawl.client.now_ms() // EVERY_MS
         assert await numbers_of(w) == [begun]
         for url in queued("http://a.example/", "http://b.example/"):
             node.offer(url)
@@ -121,7 +121,7 @@ async def test_crawl_is_sampled_every_ten_seconds_from_its_begin_to_its_end(
         for _ in range(40):
             await w.turn(node, 1)
         await node.departure.close()
-        ended = node.parts.client.now_ms() // EVERY_MS
+        ended = node.parts.crawl.client.now_ms() // EVERY_MS
         assert await numbers_of(w) == list(range(begun, ended + 1))
         history = await read_history(w.client, crawl_name)
         assert (history["pages"][0], history["pages"][-1]) == (0, 2)
@@ -145,19 +145,19 @@ async def test_one_of_two_nodes_takes_the_samples_and_the_other_goes_on(
         count_samples(first, writers["first"])
         count_samples(second, writers["second"])
         clock.advance(EVERY_MS)
-        await second.parts.samples.take_if_due(second.progress.survey_lately)
-        await first.parts.samples.take_if_due(first.progress.survey_lately)
-        await first.parts.samples.take_if_due(first.progress.survey_lately)
+        await second.parts.progress.samples.take_if_due(second.progress.survey_lately)
+        await first.parts.progress.samples.take_if_due(first.progress.survey_lately)
+        await first.parts.progress.samples.take_if_due(first.progress.survey_lately)
         assert [len(surveys) for surveys in writers.values()] == [1, 0]
-        await first.membership.leave(first.parts.client)
+        await first.membership.leave(first.parts.crawl.client)
         await second.beat.turn()
         clock.advance(EVERY_MS)
-        await second.parts.samples.take_if_due(second.progress.survey_lately)
+        await second.parts.progress.samples.take_if_due(second.progress.survey_lately)
         assert [len(surveys) for surveys in writers.values()] == [1, 1]
 
 
 def count_samples(node: Node, surveys: list[Survey]) -> None:
-    samples: Any = node.parts.samples
+    samples: Any = node.parts.progress.samples
     keep = samples.keep
 
     async def counted(seen: Survey, reports: Any) -> None:
@@ -176,10 +176,10 @@ async def test_sample_of_the_begin_is_not_replaced_by_one_of_the_same_seconds(
         node = await w.joined()
         surveys: list[Survey] = []
         count_samples(node, surveys)
-        await node.parts.samples.take_if_due(node.progress.survey_lately)
+        await node.parts.progress.samples.take_if_due(node.progress.survey_lately)
         assert not surveys
         w.clock.advance(EVERY_MS)
-        await node.parts.samples.take_if_due(node.progress.survey_lately)
+        await node.parts.progress.samples.take_if_due(node.progress.survey_lately)
         assert len(surveys) == 1
 
 
@@ -235,11 +235,12 @@ async def test_full_redis_refuses_samples_and_nothing_else_happens(tmp_path: Pat
             key = CrawlKeys(crawl_name).history
             await w.client.command("DEL", key)
             server.client.config_set("maxmemory", "1")
-            await node.parts.samples.keep(Survey(4), {})
+            await node.parts.progress.samples.keep(Survey(4), {})
             assert await w.client.command("HLEN", key) == 0
+            node.offer(queued("http://a.example/")[0])  # it does not look for its end
             assert await node.watch.turn() > 0
             server.client.config_set("maxmemory", "0")
-            await node.parts.samples.keep(Survey(4), {})
+            await node.parts.progress.samples.keep(Survey(4), {})
             assert await w.client.command("HLEN", key) == 1
 
 

@@ -7,20 +7,20 @@ from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 from bigcrawl.politeness.dns_cache import DnsCache
+from bigcrawl.scheduler.crawl.arrivals import Arrivals
 from bigcrawl.scheduler.gates.address_check import AddressCheck
 from bigcrawl.scheduler.gates.delays import Paces
 from bigcrawl.scheduler.gates.lookups import Lookups
 from bigcrawl.scheduler.gates.passages import Passages
 from bigcrawl.scheduler.gates.robots import Robots
 from bigcrawl.scheduler.gates.robots_redirects import RobotsRedirects
-from bigcrawl.scheduler.gates.robots_starts import HeadFirst, RobotsStarts
 from bigcrawl.scheduler.gates.shared_hosts import SharedHosts
 from bigcrawl.scheduler.gates.spaces import Spaces
+from bigcrawl.scheduler.gates.starts import HeadFirst, Starts
 from bigcrawl.scheduler.handout.host_gaps import HostGaps
 from bigcrawl.scheduler.node.set_aside import Aside
 from bigcrawl.scheduler.records.held_urls import HeldUrls
 from bigcrawl.scheduler.rules.head_rules import HeadRules
-from bigcrawl.tallies.tallies import Tallies
 from tests.unit.scheduler.world import World, resolve
 
 if TYPE_CHECKING:
@@ -59,10 +59,9 @@ class Gates:
         nothing_owned: Any = SimpleNamespace(owned={})
         urls, paces = HeldUrls(), Paces(config)
         self.paces = paces
-        self.tallies = Tallies()
+        self.answers: list[tuple[int | None, int]] = []  # to requests for robots.txt
         self.aside = Aside(client, urls, nothing_owned, 1)
         self.shared_hosts = SharedHosts(config, "node", client, clock, paces, urls)
-        urls.tell_left_hosts_to(self.shared_hosts.note_end)
         self.addresses = AddressCheck(
             config.politeness,
             dns or DnsCache(resolve, clock),
@@ -74,6 +73,10 @@ class Gates:
         spaces = Spaces(config.pace, paces, lambda host: host)
         self.passages = Passages("node", client, clock, paces, spaces, config.crawl.name)
 
+    def starts(self, try_start: Callable[[tuple[Space, ...], int], int] = lambda gaps, until_ms: 0) -> Starts:
+        """When fetches may start; the speed is not limited."""
+        return Starts(self.addresses, self.passages, self.shared_hosts, self.clock, _at_once, try_start)
+
     def robots(
         self,
         fetch: Fetch,
@@ -82,31 +85,31 @@ class Gates:
         try_start: Callable[[tuple[Space, ...], int], int] = lambda gaps, until_ms: 0,
     ) -> Robots:
         """The rules of one more node of the crawl."""
-        starts = RobotsStarts(self.addresses, self.passages, self.clock, try_start)
+        starts = self.starts(try_start)
         redirects = self.redirects(fetch, starts)
         return Robots(self.config, self.client, self.clock, starts, redirects, self.paces, host_fails)
 
     def heads(self, fetch: Fetch) -> HeadFirst:
         """What is asked by HEAD first, by the world's settings."""
-        starts = RobotsStarts(self.addresses, self.passages, self.clock, lambda gaps, until_ms: 0)
-        gaps, longest_ms = HostGaps(self.clock, self.paces, self.tallies, 1), self.config.politeness.retry_after_max_ms
-        return HeadFirst(HeadRules(self.config), starts, fetch, gaps, self.clock, longest_ms)
+        starts = self.starts()
+        gaps, longest_ms = HostGaps(self.clock, self.paces, 1), self.config.politeness.retry_after_max_ms
+        return HeadFirst(HeadRules(self.config), starts, fetch, gaps, longest_ms)
 
-    def redirects(self, fetch: Fetch, starts: RobotsStarts) -> RobotsRedirects:
+    def redirects(self, fetch: Fetch, starts: Starts) -> RobotsRedirects:
         """All hosts are of partition 0."""
-        gaps = HostGaps(self.clock, self.paces, self.tallies, 1)
-        return RobotsRedirects(
-            self.config,
-            self.client,
-            self.clock,
-            starts,
-            fetch,
-            lambda host: 0,
-            self.shared_hosts,
-            gaps,
-            self.tallies,
-            lambda _partition: None,
+        gaps = HostGaps(self.clock, self.paces, 1)
+        crawl: Any = SimpleNamespace(
+            config=self.config,
+            client=self.client,
+            clock=self.clock,
+            arrivals=Arrivals(self.client, self.config.crawl.name),
+            partition_of_host=lambda host: 0,
         )
+        return RobotsRedirects(crawl, starts, fetch, gaps, lambda *answer: self.answers.append(answer))
+
+
+async def _at_once() -> None:
+    """No robots.txt has to wait for the crawl's speed."""
 
 
 async def _budget_of(host: str) -> int:

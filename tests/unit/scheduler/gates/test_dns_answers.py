@@ -172,17 +172,17 @@ def test_nodes_of_a_crawl_share(tmp_path: Path, crawl_name: str, redis_url: str)
 
             first, second = await w.joined(), await w.joined()
             for node in (first, second):
-                node.parts.dns._resolve = counted
-            await first.parts.dns.lookup("a.example")
+                node.parts.gates.dns._resolve = counted
+            await first.parts.gates.dns.lookup("a.example")
             with pytest.raises(DnsError):
-                await first.parts.dns.lookup("x.no.example")
-            await told(first.parts.answers)
-            assert await second.parts.dns.lookup("a.example") == ["192.0.2.1"]
+                await first.parts.gates.dns.lookup("x.no.example")
+            await told(first.parts.gates.answers)
+            assert await second.parts.gates.dns.lookup("a.example") == ["192.0.2.1"]
             with pytest.raises(DnsError, match="not-found"):
-                await second.parts.dns.lookup("x.no.example")
+                await second.parts.gates.dns.lookup("x.no.example")
             assert asked == ["a.example", "x.no.example"]
             await first.departure.close()
-            assert first.parts.dns.store is None
+            assert first.parts.gates.dns.store is None
 
     asyncio.run(scenario())
 
@@ -193,6 +193,6 @@ def test_sharing_can_be_off(tmp_path: Path, crawl_name: str, redis_url: str) -> 
     async def scenario() -> None:
         async with world(tmp_path, crawl_name, redis_url, dns_shared=0) as w:
             node = await w.joined()
-            assert node.parts.dns.store is None
+            assert node.parts.gates.dns.store is None
 
     asyncio.run(scenario())

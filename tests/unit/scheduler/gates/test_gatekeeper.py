@@ -69,17 +69,13 @@ class Gate:
         nothing_owned: Any = SimpleNamespace(owned={})
         self.sweeper = Sweeper(w.client, nothing_owned, self.robots, w.clock)
         self.keeper = Gatekeeper(
+            parts.starts(),
             self.robots,
-            parts.addresses,
-            parts.passages,
-            w.clock,
-            self.answers,
-            self.sweeper,
-            _at_once,
-            parts.aside,
-            parts.shared_hosts,
-            self.elsewhere,
             parts.heads(w.web),
+            self.elsewhere,
+            self.answers,
+            parts.aside,
+            self.sweeper,
         )
 
     async def ask(self, *urls: HeldUrl) -> list[tuple[Any, ...]]:
@@ -90,10 +86,6 @@ class Gate:
         while self.keeper._tasks:
             await asyncio.gather(*self.keeper._tasks)
         return self.answers.said[before:]
-
-
-async def _at_once() -> None:
-    """No robots.txt has to wait for the crawl's speed."""
 
 
 @asynccontextmanager

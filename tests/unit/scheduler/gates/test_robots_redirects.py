@@ -10,7 +10,6 @@ import pytest
 from bigcrawl.redisdb.keys import PartitionKeys
 from bigcrawl.scheduler.gates import robots_redirects
 from bigcrawl.scheduler.gates.fetched import Fetched
-from bigcrawl.scheduler.gates.robots_starts import RobotsStarts
 from tests.unit.scheduler.gates.parts import ELSEWHERE, FILE, HOST, RULES, gates_of, obeying, rules_of
 from tests.unit.scheduler.gates.test_gatekeeper import url_of
 
@@ -66,7 +65,7 @@ def test_robots_file_that_redirects_to_a_closed_door_is_out_of_reach(
         async with obeying(tmp_path, crawl_name, redis_url) as w:
             w.web.answers |= {FILE: Fetched(301, location="http://gone.no.example/r")}
             gates = gates_of(w)
-            starts = RobotsStarts(gates.addresses, gates.passages, w.clock, lambda gaps, until_ms: 0)
+            starts = gates.starts()
             if not is_refused:
                 monkeypatch.setattr(starts, "wait", wait)
             fetched = await gates.redirects(w.web, starts).fetch(FILE, HOST, ())
@@ -99,7 +98,7 @@ def test_lent_host_is_held_against_other_crawls(tmp_path: Path, crawl_name: str,
         async with obeying(tmp_path, crawl_name, redis_url) as w:
             gates = gates_of(w)
             gates.shared_hosts = SharedHosts()  # type: ignore[assignment]
-            starts = RobotsStarts(gates.addresses, gates.passages, w.clock, lambda gaps, until_ms: 0)
+            starts = gates.starts()
             await gates.redirects(fetch, starts).fetch(FILE, HOST, ())
         expected = [("fetch", FILE), ("hold", ELSEWHERE), ("fetch", f"http://{ELSEWHERE}/r"), ("leave", ELSEWHERE)]
         assert done == expected

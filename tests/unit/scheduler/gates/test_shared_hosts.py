@@ -136,7 +136,7 @@ async def until(*crawlers: Crawler, pages: int) -> None:
 
 async def is_free(node: Node, host: str) -> bool:
     try:
-        await node.parts.shared_hosts.hold_host(host)
+        await node.parts.gates.shared_hosts.hold_host(host)
     except Closed:
         return False
     return True
@@ -217,9 +217,9 @@ def test_hosts_of_a_crawl_that_has_left_rest(tmp_path: Path, own_server: Private
                 await first.beat.turn()
                 taken = await two.take(second)
             two.end(second, taken[0])
-            await second.parts.shared_hosts.leave()
+            await second.parts.gates.shared_hosts.leave()
             await first.beat.turn()
-            assert first.parts.shared_hosts.are_kept
+            assert first.parts.gates.shared_hosts.are_kept
             assert not await is_free(first, "left.example")
 
     asyncio.run(work())
@@ -243,7 +243,7 @@ def test_two_crawls_that_meet_keep_the_delay_of_a_host(
             await two.join()
             apart_ms.append(apart(one, two))
             two.offer(30)
-            await until(one, two, pages=6 * HOSTS)
+            await until(one, two, pages=9 * HOSTS)
             apart_ms.append(apart(one, two))
 
     asyncio.run(work())

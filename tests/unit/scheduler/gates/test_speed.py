@@ -109,7 +109,7 @@ async def test_a_text_that_is_no_plan_changes_nothing(
             await say(made, "as fast as you can")
             await steer(made, node, ms=1_500)
         assert caplog.text.count("the speed stays as it is") == 1
-        assert node.parts.speed.speed.pages == 5
+        assert node.parts.handout.speed.speed.pages == 5
 
 
 @awaited
@@ -119,11 +119,11 @@ async def test_another_speed_at_another_time_of_day(tmp_path: Path, crawl_name: 
     async with world(tmp_path, crawl_name, redis_url, speed=plan) as made:
         node = await made.joined()
         await node.steer.turn()
-        before = node.parts.speed.speed.pages
-        node.parts.speed.note_time(made.clock.now_ms())
+        before = node.parts.handout.speed.speed.pages
+        node.parts.handout.speed.note_time(made.clock.now_ms())
         minute = made.clock.now_ms() // 60_000 % 1440
-        node.parts.speed.adopt_plan(None)
-        assert node.parts.speed.speed.pages == minute + 1
+        node.parts.handout.speed.adopt_plan(None)
+        assert node.parts.handout.speed.speed.pages == minute + 1
         assert before >= 1
 
 

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 from bigcrawl.clock import ManualClock
 from bigcrawl.politeness.addresses import server_of
-from bigcrawl.scheduler.gates.delays import Paces
+from bigcrawl.scheduler.crawl.joined_crawl import JoinedCrawl
+from bigcrawl.scheduler.handout.engine_side import EngineSide
 from bigcrawl.scheduler.handout.handout import Handout
+from bigcrawl.scheduler.handout.observers import Observer, Observers
 from bigcrawl.scheduler.node.outbox import Outbox
+from bigcrawl.scheduler.records.held_urls import HeldUrls
 from tests.unit.scheduler.records.test_held_urls import held_url
 from tests.unit.scheduler.world import make_config
 
@@ -19,12 +21,19 @@ if TYPE_CHECKING:
     from bigcrawl.redisdb.scripts import Ended
     from bigcrawl.scheduler.records.held import HeldUrl
 
-UNLIMITED: Any = SimpleNamespace(limits=False)
-"""A speed without a limit: nothing else of it is asked."""
+NO_REDIS: Any = None
+
+
+class _Gaps(Observer):
+    def __init__(self) -> None:
+        self.noted: list[tuple[str, str, int, int]] = []
+
+    def note_gap(self, kind: str, name: str, gap_ms: int, due_ms: int) -> None:
+        self.noted.append((kind, name, gap_ms, due_ms))
 
 
 class Desk:
-    """A handout with its clock, its outbox and the timers it asked for."""
+    """A handout with its clock, its outbox, the timers it asked for and the gaps it kept."""
 
     def __init__(self, tmp_path: Path, **settings: Any) -> None:
         self.config = config = make_config(tmp_path, "crawl", **{"host_delay": 1, "backoff": 10, **settings})
@@ -32,15 +41,18 @@ class Desk:
         self.outbox = Outbox("node", "crawl", 10, self.clock)
         self.asked_again: list[HeldUrl] = []
         self.timers: list[tuple[float, Any, HeldUrl]] = []
+        gaps = _Gaps()
+        self.gaps = gaps.noted
         self.handout = Handout(
-            config,
-            self.clock,
+            JoinedCrawl(config, NO_REDIS, self.clock, "node"),
+            EngineSide(),
             self.outbox,
-            Paces(config),
-            UNLIMITED,
-            self.asked_again.append,
+            Observers(HeldUrls(), self.outbox, [gaps]),
             dice=lambda: 0.5,
             call_later=lambda delay_s, call, held: self.timers.append((delay_s, call, held)),
+        )
+        self.handout.lanes.connect(
+            offer=self.asked_again.append, wake=lambda: None, hosts=lambda: 0, is_alone=lambda: True
         )
         self.handout.lease.ends_ms = 1 << 60
 
@@ -57,6 +69,7 @@ class Desk:
         held = self.taken(seq)
         self.handout.admit(held)
         assert self.handout.buffer.pop() is held
+        assert not self.handout.try_send((), held)
         return held
 
     def ended(self, flushed: int = 0) -> list[Ended]:

@@ -35,7 +35,7 @@ def test_urls_are_handed_out_in_the_order_they_were_admitted(desk: Desk) -> None
         nonlocal woken
         woken += 1
 
-    desk.handout.connect_engine(wake=wake)
+    desk.handout.wake_engine = wake
     urls = [desk.taken(seq) for seq in (1, 2, 3)]
     for held in urls:
         desk.handout.admit(held)
@@ -61,7 +61,7 @@ def test_forbidden_url_does_not_shorten_host_delay(desk: Desk) -> None:
 def test_a_url_that_was_asked_by_head_returns_with_its_mark(desk: Desk) -> None:
     """To its old place, so that it is its host's next; the host rests."""
     held = desk.taken()
-    held.begin_robots_fetch()
+    held.go_to(Stage.ROBOTS)
     held.note_asked(1_000)
     desk.handout.give_back(held, 1_000, "heads")
     [end] = desk.ended()
@@ -75,7 +75,7 @@ def test_a_url_that_its_head_drops_leaves_its_host_a_rest(desk: Desk, *, has_err
     """The host was asked, whether the spider has to hear of it or not."""
     held = desk.taken()
     held.has_errback = has_errback
-    held.begin_robots_fetch()
+    held.go_to(Stage.ROBOTS)
     held.note_asked(3_000)
     desk.handout.give_up(held, "media-type")
     if has_errback:
@@ -97,7 +97,7 @@ def test_errback_of_a_url_that_was_fetched_elsewhere_is_not_called(desk: Desk) -
 def test_url_that_has_left_does_not_come_back_by_a_failure(desk: Desk) -> None:
     """Another node may own it by the time its robots.txt has failed."""
     held = desk.taken()
-    held.begin_robots_fetch()
+    held.go_to(Stage.ROBOTS)
     desk.handout.return_all()
     assert held.stage is Stage.ENDED
     desk.handout.fail(held, "error:timeout")

@@ -53,7 +53,10 @@ class Pace(Desk):
         self.offered[:] = [held for held in self.offered if held not in due]
         for held in due:
             self.handout.admit(held)
-        return [started for _ in due if (started := self.handout.buffer.pop()) is not None]
+        started = [popped for _ in due if (popped := self.handout.buffer.pop()) is not None]
+        for held in started:
+            self.handout.try_send((), held)
+        return started
 
     def answer(self, held: HeldUrl, outcome: str = "status:200") -> None:
         """The answer is there; the spider is not done with it yet."""
@@ -92,10 +95,12 @@ def test_a_host_is_free_when_its_fetch_is_over(tmp_path: Path) -> None:
 
 
 def test_connections_of_a_host_start_apart(tmp_path: Path) -> None:
-    """As many at a time as it may have, their starts one delay from each other."""
+    """As many at a time as it may have, their starts one delay from each other, whenever fetches end."""
     pace = Pace(tmp_path, host_connections=2)
     pace.open(urls=4)
-    pace.clock.advance(DELAY_MS)
+    pace.clock.advance(DELAY_MS - FETCH_MS - 1)
+    assert pace.start() == []
+    pace.clock.advance(1)
     [second] = pace.start()
     pace.clock.advance(DELAY_MS - 1)
     assert pace.start() == []
@@ -191,10 +196,10 @@ def test_a_host_that_was_asked_at_the_gates_rests(tmp_path: Path, has_errback: b
     pace = Pace(tmp_path)
     pace.open(urls=2)
     [second] = pace.offered
-    second.begin_robots_fetch()
+    second.go_to(Stage.ROBOTS)
     if has_errback:
         second.has_errback = True
-        second.note_robots_failure("error:other")
+        second.note_answer(0, "error:other")
         pace.handout.fail(second, "error:other")
         assert pace.handout.buffer.pop() is second
         pace.answer(second, "error:other")
@@ -263,7 +268,7 @@ def test_a_url_set_aside_does_not_block_its_lane(tmp_path: Path) -> None:
     pace = Pace(tmp_path)
     pace.open(urls=2)
     [second] = pace.offered
-    second.abandon()
+    second.go_to(Stage.ENDED)
     list(pace.lanes.lacking())
     assert [held.seq for held in pace.offered] == [2, 3]
 
@@ -332,10 +337,8 @@ def test_gaps_are_measured_to_the_next_fetch(tmp_path: Path) -> None:
     pace.answer(second)
     pace.clock.advance(DELAY_MS + 9)
     pace.start()
-    measured = pace.handout.host_gaps.measured
-    assert sum(measured.counts) == 2
-    assert [(gap.gap_ms, gap.due_ms) for gap in measured.tightest] == [(DELAY_MS + 1, DELAY_MS)]
-    assert not any(measured.counts[5:]), "no gap looks as long as two"
+    told = [gap[2:] for gap in pace.gaps]
+    assert told == [(DELAY_MS + 1, DELAY_MS), (DELAY_MS + 9, DELAY_MS)], "no gap looks as long as two"
 
 
 def test_a_refused_url_uses_no_host(tmp_path: Path) -> None:
@@ -410,10 +413,12 @@ def test_a_line_that_has_waited_too_long_is_not_begun(tmp_path: Path) -> None:
 def test_hosts_whose_urls_were_set_aside_are_forgotten(tmp_path: Path) -> None:
     """Nobody tells of these, or of those of a partition that was lost."""
     pace = Pace(tmp_path)
+    assert not list(pace.lanes.lacking())
     held = [pace.put(seq, host=f"{seq}.example") for seq in range(1, 6)]
     for each in held[1:]:
-        each.abandon()
+        each.go_to(Stage.ENDED)
         pace.handout.held.drop(each)
+    pace.clock.advance(LOOK_MS)
     assert not list(pace.lanes.lacking())
     assert list(pace.lanes._lanes) == [held[0].host]
 
@@ -450,7 +455,9 @@ def test_what_redis_gives_starts_a_delay_after_the_last_start_in_a_lane(tmp_path
     [second] = pace.start()
     pace.clock.advance(DELAY_MS)
     [third] = pace.start()
-    pace.lanes.shut(HOST)
+    pace.lanes.close()
+    for held in (second, third):
+        pace.answer(held)
     for held in (first, second, third):
         pace.handout.fetches.end(held)
     pace.clock.advance(10)
@@ -503,7 +510,7 @@ def test_a_report_is_no_older_than_the_answers_before_it(tmp_path: Path) -> None
     first = pace.open(urls=1)
     [second] = pace.offered
     pace.clock.advance(DELAY_MS)
-    second.begin_robots_fetch()
+    second.go_to(Stage.ROBOTS)
     second.note_host_report("dns")
     pace.handout.give_back(second, 0, "robots")
     assert pace.handout.health.fails(HOST)
@@ -511,3 +518,110 @@ def test_a_report_is_no_older_than_the_answers_before_it(tmp_path: Path) -> None
     assert first.end is not None
     assert first.end.news.health != ANSWERS
     assert pace.handout.health.fails(HOST)
+
+
+def test_hosts_of_a_broad_crawl_are_not_remembered(tmp_path: Path) -> None:
+    """No lane may open, and Redis gives a host with one connection to one URL at a time."""
+    pace = Pace(tmp_path)
+    pace.hosts = 41
+    assert not list(pace.lanes.lacking())
+    held = pace.put(1)
+    assert not pace.lanes._lanes
+    assert pace.start() == [held]
+    pace.clock.advance(FETCH_MS)
+    pace.answer(held)
+    pace.handout.fetches.end(held)
+    assert [end.delay_ms for end in pace.ended()] == [DELAY_MS]
+
+
+def test_a_late_start_moves_the_next_ones_once(tmp_path: Path) -> None:
+    """By as much as it was late, however many were begun meanwhile, and by nothing once that is made up for."""
+    pace = Pace(tmp_path, host_connections=4)
+    pace.open(urls=3)
+    assert [held.due_ms for held in pace.offered] == [DELAY_MS, 2 * DELAY_MS, 3 * DELAY_MS]
+    pace.clock.advance(DELAY_MS - FETCH_MS + 30)
+    [second] = pace.start()
+    pace.answer(second)
+    assert pace.put(5, ahead=True).due_ms == 4 * DELAY_MS + 30
+    pace.clock.advance(DELAY_MS)
+    [third] = pace.start()
+    pace.answer(third)
+    assert pace.put(6, ahead=True).due_ms == 5 * DELAY_MS + 30
+
+
+@pytest.mark.parametrize("has_errback", [False, True])
+def test_a_refused_url_costs_no_gap_between_connections(tmp_path: Path, has_errback: bool) -> None:
+    """Nothing is asked of its host, so the next URL has its turn, in a lane and without."""
+    pace = Pace(tmp_path, host_connections=4)
+
+    def offer(held: HeldUrl) -> None:
+        if held.seq % 2:
+            pace.offered.append(held)
+        else:
+            held.has_errback = has_errback
+            pace.handout.give_up(held, "forbidden")
+
+    pace.connect(offer)
+    pace.open(urls=2)
+    assert [(held.seq, held.due_ms) for held in pace.offered] == [(3, DELAY_MS)]
+    pace.lanes.shut(HOST)
+    pace.put(4)
+    assert pace.put(5).due_ms == 2 * DELAY_MS
+
+
+def test_a_url_that_no_middleware_lets_pass_costs_no_gap(tmp_path: Path) -> None:
+    """It is known late that nothing is asked of its host. The last one that was begun makes way for the next."""
+    pace = Pace(tmp_path, host_connections=2)
+    pace.open(urls=1)
+    [second] = pace.offered
+    pace.handout.give_up(second, "forbidden")
+    assert pace.put(3, ahead=True).due_ms == DELAY_MS
+
+
+@pytest.mark.parametrize("is_open", [False, True])
+def test_a_turn_that_redis_gave_is_known_in_milliseconds(tmp_path: Path, is_open: bool) -> None:
+    """So no turns of the event loop are spent on its last half of one."""
+    pace = Pace(tmp_path, host_connections=2)
+    if is_open:
+        pace.open()
+    held = pace.taken(7)
+    held.host, held.due_ms = HOST, pace.clock.monotonic_ms() + 400
+    pace.lanes.put(held)
+    assert pace.offered == [held]
+    assert held.due_us == 0
+
+
+def test_a_failure_gives_back_what_waits_for_its_turn_at_the_gates(tmp_path: Path) -> None:
+    """On another connection. It comes again half a second later at the earliest, when Redis knows of the failure."""
+    pace = Pace(tmp_path, host_connections=3)
+    pace.open(urls=3)
+    pace.clock.advance(DELAY_MS - FETCH_MS)
+    [second] = pace.start()
+    assert [held.seq for held in pace.offered] == [3, 4]
+    pace.answer(second, "status:503")
+    assert sorted(pace.given_back()) == [3, 4]
+    assert min(end.delay_ms for end in pace.ended()) >= 500
+
+
+def test_few_urls_wait_for_their_turns_at_the_gates(tmp_path: Path) -> None:
+    """However many connections are free: rules may change, and a line that waits too long goes back."""
+    pace = Pace(tmp_path, host_connections=16)
+    pace.open(urls=15)
+    assert [held.due_ms for held in pace.offered] == [100, 200, 300, 400, 500]
+    pace.clock.advance(DELAY_MS - FETCH_MS)
+    pace.start()
+    assert pace.offered[-1].due_ms == 600
+    assert pace.given_back() == []
+
+
+def test_a_rest_counts_from_when_the_answer_had_come(tmp_path: Path) -> None:
+    """The event loop may hear of it later."""
+    pace = Pace(tmp_path)
+    pace.open(urls=2)
+    pace.clock.advance(DELAY_MS)
+    [second] = pace.start()
+    pace.clock.advance(FETCH_MS)
+    second.outcome = "status:200"
+    pace.handout.fetches.note_answered(second, 1_000 * pace.clock.monotonic_ms() - 1_234)
+    [third] = pace.offered
+    assert third.due_us == 1_000 * (pace.clock.monotonic_ms() + DELAY_MS) - 1_234

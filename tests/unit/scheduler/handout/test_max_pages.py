@@ -28,7 +28,7 @@ def test_nodes_share_what_is_left(tmp_path: Path, crawl_name: str, redis_url: st
             for _ in range(30):
                 for node in nodes:
                     await w.turn(node, 1)
-                    await asyncio.gather(*node.parts.gatekeeper._tasks)
+                    await asyncio.gather(*node.parts.gates.gatekeeper._tasks)
                 for node in nodes:  # and no survey in between
                     for _ in range(10):
                         while (held := node.handout.buffer.pop()) is not None:
@@ -36,7 +36,7 @@ def test_nodes_share_what_is_left(tmp_path: Path, crawl_name: str, redis_url: st
                         w.clock.advance(100)
                         node.pump.wake()
                         await node.pump.turn()
-                        await asyncio.gather(*node.parts.gatekeeper._tasks)
+                        await asyncio.gather(*node.parts.gates.gatekeeper._tasks)
             seen = await nodes[0].progress.survey()
             assert 60 <= seen.pages <= 60 + 8 * NODES
             assert all(node.progress.has_reached_max for node in nodes)

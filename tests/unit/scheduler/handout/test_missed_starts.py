@@ -41,7 +41,7 @@ def test_no_more_missed_starts_are_asked_for_than_can_be_used(tmp_path: Path) ->
     desk = Desk(tmp_path, server_delay=0.5)
     asked = desk.asked_again
     woken: list[int] = []
-    desk.handout.connect_engine(wake=lambda: woken.append(len(asked)))
+    desk.handout.wake_engine = lambda: woken.append(len(asked))
     desk.clock.advance(10_000)
     urls = [desk.taken(seq, f"192.0.2.{seq}") for seq in range(1, ASKING_MAX + 3)]
     for held in urls:

@@ -74,3 +74,27 @@ def test_gates_that_are_remembered_are_bounded(monkeypatch: pytest.MonkeyPatch) 
     assert [gaps.try_start(((name, 100),), 0) for name in "abc"] == [0, 0, 0]
     assert [gaps.try_start(((name, 100),), 0) for name in "cb"] == [100, 100]
     assert gaps.try_start((("a", 100),), 0) == 0
+
+
+def test_gaps_are_kept_to_the_microsecond_where_fetches_are_sent(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whole milliseconds would let the second fetch come 0.9 ms too early."""
+    clock, now_us = ManualClock(), [10_000_900]
+    monkeypatch.setattr(clock, "monotonic_us", lambda: now_us[0])
+    monkeypatch.setattr(clock, "monotonic_ms", lambda: now_us[0] // 1_000)
+    gaps = StartGaps(clock)
+    assert gaps.try_send((("192.0.2.1", 500),)) == 0
+    now_us[0] += 499_100
+    assert gaps.try_send((("192.0.2.1", 500),)) == 900
+    now_us[0] += 900
+    assert gaps.try_send((("192.0.2.1", 500),)) == 0
+
+
+def test_gap_begins_when_a_connection_is_there() -> None:
+    """A new one may take longer than the gap."""
+    clock = ManualClock()
+    gaps = StartGaps(clock)
+    assert gaps.try_send((("192.0.2.1", 500),)) == 0
+    clock.advance(400)
+    gaps.note_sent((("192.0.2.1", 500),))
+    clock.advance(100)
+    assert gaps.try_send((("192.0.2.1", 500),)) == 400_000

@@ -30,7 +30,8 @@ class CarefulDesk(Desk):
     def admitted(self, seq: int, suspicion: Suspicion | None = None) -> HeldUrl:
         held = self.taken(seq)
         if suspicion is not None:
-            assert not self.handout.suspects.note_taken(held, suspicion)
+            held.suspicion = suspicion
+            assert not self.handout.suspects.note_taken(held)
         self.handout.admit(held)
         return held
 
@@ -83,7 +84,7 @@ def test_last_try_is_alone(desk: CarefulDesk) -> None:
 def test_engine_is_woken_when_there_is_room_again(desk: CarefulDesk) -> None:
     """It has asked, heard that there is nothing, and would ask again in seconds."""
     woken: list[int] = []
-    desk.handout.connect_engine(wake=lambda: woken.append(1))
+    desk.handout.wake_engine = lambda: woken.append(1)
     desk.admitted(1, ONCE)
     [held] = desk.pop_all()
     woken.clear()
@@ -149,7 +150,8 @@ def test_proven_poison_is_not_handed_out(desk: CarefulDesk) -> None:
     """It waits to become a dead letter, and ends as such, without its errback."""
     held = desk.taken(1)
     held.has_errback = True
-    assert desk.handout.suspects.note_taken(held, Suspicion(3, 3, True))
+    held.suspicion = Suspicion(3, 3, True)
+    assert desk.handout.suspects.note_taken(held)
     assert desk.handout.suspects.proven == [held]
     desk.handout.ends.drop(held, "poison")
     assert held.stage is Stage.ENDED

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections import Counter
 from math import floor
 from typing import TYPE_CHECKING
 
@@ -88,7 +89,7 @@ def test_delay_told_late_is_told_shorter(tmp_path: Path, crawl_name: str, redis_
             [held] = await w.take(node)
             w.end(node, held)
             sent: list[int] = []
-            run_each = node.parts.client.run_each
+            run_each = node.parts.crawl.client.run_each
 
             async def away(calls: Any) -> list[Any]:
                 sent.append(calls[0].args[12] - calls[0].args[22])
@@ -96,7 +97,7 @@ def test_delay_told_late_is_told_shorter(tmp_path: Path, crawl_name: str, redis_
                     raise TransientStoreError("away")
                 return await run_each(calls)
 
-            node.parts.client.run_each = away  # type: ignore[method-assign]
+            node.parts.crawl.client.run_each = away  # type: ignore[method-assign]
             w.clock.advance(100)
             with pytest.raises(TransientStoreError):
                 await node.parts.exchange.run(acknowledge=True, urls_max=0)
@@ -127,7 +128,7 @@ async def taken_now(node: Node, urls_max: int) -> list[HeldUrl]:
 
 async def taking_on(w: World, node: Node, *urls: str) -> None:
     await admit(w, node, *urls)
-    await node.parts.leases.renew()
+    await node.beat.leases.renew()
 
 
 async def admit(w: World, node: Node, *urls: str) -> None:
@@ -143,7 +144,7 @@ async def admit(w: World, node: Node, *urls: str) -> None:
 async def take(node: Node, urls_max: int) -> int:
     before = len(node.handout.held)
     await node.parts.exchange.run(acknowledge=False, urls_max=urls_max)
-    await asyncio.gather(*node.parts.gatekeeper._tasks)
+    await asyncio.gather(*node.parts.gates.gatekeeper._tasks)
     return len(node.handout.held) - before
 
 
@@ -243,7 +244,7 @@ def test_hosts_of_all_partitions_are_taken_as_they_fell_due(tmp_path: Path, craw
             for mine in node.ownership.owned.values():
                 mine.note_due(NEVER_MS)
                 node.ownership.table.news.note(mine)
-            await node.parts.leases.renew()  # as Redis has it, whose clock is no manual one
+            await node.beat.leases.renew()  # as Redis has it, whose clock is no manual one
             taken: list[str] = []
             for _ in urls[:24]:
                 taken += [held.host for held in await taken_now(node, 1)]
@@ -280,15 +281,15 @@ def test_partition_is_asked_again_when_a_call_was_lost(tmp_path: Path, crawl_nam
     async def scenario() -> None:
         async with world(tmp_path, crawl_name, redis_url, partitions=1) as w:
             node = await taking(w, *hosts(3))
-            run_each = node.parts.client.run_each
+            run_each = node.parts.crawl.client.run_each
 
             async def away(calls: Any) -> Any:
                 raise TransientStoreError("no answer")
 
-            node.parts.client.run_each = away  # type: ignore[method-assign]
+            node.parts.crawl.client.run_each = away  # type: ignore[method-assign]
             with pytest.raises(TransientStoreError):
                 await take(node, 10)
-            node.parts.client.run_each = run_each  # type: ignore[method-assign]
+            node.parts.crawl.client.run_each = run_each  # type: ignore[method-assign]
             assert await take(node, 10) == 3
 
     asyncio.run(scenario())
@@ -302,14 +303,14 @@ def test_partition_that_has_nothing_is_not_asked(tmp_path: Path, crawl_name: str
             node = await taking(w, "http://a.example/1", "http://a.example/2")
             assert await take(node, 10) == 1
             mine = only(node)
-            ask_no_more(node.parts.client)
-            trips = node.parts.client.round_trips
+            ask_no_more(node.parts.crawl.client)
+            trips = node.parts.crawl.client.round_trips
             while mine.due_ms < NEVER_MS:  # its one host is busy
                 w.clock.advance(60_000)
                 assert await take(node, 10) == 0
             w.clock.advance(60_000)
             assert not await node.parts.exchange.run(acknowledge=True, urls_max=10)
-            assert node.parts.client.round_trips - trips <= 1
+            assert node.parts.crawl.client.round_trips - trips <= 1
             [held] = node.handout.held
             held.outcome = "status:200"
             node.handout.fetches.end(held)
@@ -330,15 +331,15 @@ def test_answer_does_not_undo_what_came_after_the_question(tmp_path: Path, crawl
             [held] = node.handout.held
             held.outcome = "status:200"
             node.handout.fetches.end(held)
-            run_each = node.parts.client.run_each
+            run_each = node.parts.crawl.client.run_each
 
             async def slow_to_answer(calls: Any) -> Any:
-                node.parts.client.run_each = run_each  # type: ignore[method-assign]
+                node.parts.crawl.client.run_each = run_each  # type: ignore[method-assign]
                 results = await run_each(calls)
                 await admit(w, node, "http://b.example/")
                 return results
 
-            node.parts.client.run_each = slow_to_answer  # type: ignore[method-assign]
+            node.parts.crawl.client.run_each = slow_to_answer  # type: ignore[method-assign]
             await node.parts.exchange.run(acknowledge=True, urls_max=0)
             assert [held.host for held in await taken_now(node, 10)] == ["b.example"]
             assert only(node).due_ms == NEVER_MS
@@ -405,9 +406,9 @@ def test_a_lane_gets_what_its_host_has_and_asks_for_no_more(tmp_path: Path, craw
             node = await w.joined()
             await in_lane(w, node, *pages(4))
             assert len(await taken_now(node, 10)) == 3
-            trips = node.parts.client.round_trips
+            trips = node.parts.crawl.client.round_trips
             assert not await node.parts.exchange.run(acknowledge=False, urls_max=10)
-            assert node.parts.client.round_trips == trips
+            assert node.parts.crawl.client.round_trips == trips
 
     asyncio.run(scenario())
 
@@ -493,7 +494,7 @@ def test_a_lost_reply_gives_back_what_was_taken_ahead(tmp_path: Path, crawl_name
         async with world(tmp_path, crawl_name, redis_url, partitions=1, host_delay=0) as w:
             node = await w.joined()
             await in_lane(w, node, *pages(6))
-            LostReplies(node.parts.client, once("exchange_urls"))
+            LostReplies(node.parts.crawl.client, once("exchange_urls"))
             with pytest.raises(TransientStoreError):
                 await take(node, 3)
             assert len(node.handout.held) == 1
@@ -517,15 +518,17 @@ def test_a_fast_host_leaves_places_of_its_own_to_others(tmp_path: Path, crawl_na
                 while (held := node.handout.buffer.pop()) is not None:
                     answer(node, held)
             await taking_on(w, node, "http://b.example/")
-            fetched = set()
-            for _ in range(8):
-                for held in [held for held in node.handout.held if held.stage is Stage.STARTED][:2]:
+            fetched: Counter[str] = Counter()
+            while not fetched["b.example"]:
+                started = [held for held in node.handout.held if held.stage is Stage.STARTED]
+                assert started, "a.example has more"
+                for held in started[:2]:
                     node.handout.fetches.end(held)
                 await node.pump.end_and_take()
                 while (found := node.handout.buffer.pop()) is not None:
                     answer(node, found)
-                    fetched.add(found.host)
-            assert fetched == {"a.example", "b.example"}
+                    fetched[found.host] += 1
+            assert fetched["a.example"] < 40
 
     asyncio.run(scenario())
 

@@ -42,7 +42,7 @@ class Engine:
     def __init__(self, node: Node) -> None:
         self.started: list[HeldUrl] = []
         self._node = node
-        node.handout.connect_engine(wake=self.ask)
+        node.handout.wake_engine = self.ask
 
     def offer(self, url: str) -> None:
         self._node.offer(queued(url)[0])

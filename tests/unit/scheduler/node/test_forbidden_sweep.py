@@ -13,7 +13,7 @@ from bigcrawl.revisiting.visit import Visit
 from bigcrawl.scheduler.adapter.request_codec import links_encoder
 from bigcrawl.scheduler.gates.fetched import Fetched
 from bigcrawl.scheduler.node.forbidden_sweep import REST_MS, TURN_MS
-from bigcrawl.scheduler.records.body import for_revisit
+from bigcrawl.scheduler.records.body import with_known
 from bigcrawl.scheduler.records.outcomes import read_outcome
 from tests.support.keys import url_key
 from tests.unit.scheduler.node.test_node import seed
@@ -40,7 +40,7 @@ async def run_out(w: World, node: Node, turns: int) -> tuple[list[str], int]:
     """Turn the node's loops, ending what is handed out at once; URLs fetched, and takes that brought any."""
     fetched: list[str] = []
     takes = 0
-    offer: Any = node.parts.gatekeeper.offer
+    offer: Any = node.parts.gates.gatekeeper.offer
 
     def counted(held: Any) -> None:
         nonlocal takes
@@ -52,7 +52,7 @@ async def run_out(w: World, node: Node, turns: int) -> tuple[list[str], int]:
         for held in await w.take(node, 1):
             fetched.append(held.url)
             w.end(node, held)
-        if sweeps := node.parts.gatekeeper._tasks:  # Redis answers them by its own clock
+        if sweeps := node.parts.gates.gatekeeper._tasks:  # Redis answers them by its own clock
             await asyncio.wait(sweeps, timeout=30)
     return fetched, takes
 
@@ -74,7 +74,7 @@ def test_many_forbidden_urls_drain_in_a_few_takes(tmp_path: Path, crawl_name: st
             assert found["dropped:forbidden"] == len(closed)
             assert found["ended"] == len(closed) + len(open_)
             assert found["hot"] == 0
-            assert node.parts.sweeper.dropped >= len(closed) - takes
+            assert node.parts.gates.sweeper.dropped >= len(closed) - takes
             assert w.web.asked == [FILE]
             await w.turn(node, 8)
             assert node.progress.is_finished
@@ -91,20 +91,20 @@ def test_outcomes_of_a_sweep_are_waited_for(
         async with world(tmp_path, crawl_name, redis_url, partitions=1, robots="obey", host_delay=60) as w:
             w.web.answers[FILE] = CLOSED
             node = await w.joined()
-            monkeypatch.setattr(node.parts.sweeper, "is_due", lambda host: False)
+            monkeypatch.setattr(node.parts.gates.sweeper, "is_due", lambda host: False)
             await seed(w, node, *(f"http://{HOST}/{where}/{number}" for where in ("ok", "no") for number in range(9)))
             await run_out(w, node, 2)
             mine = node.ownership.owned[0]
             for drops in (True, False):
                 mine.inbox.has_others = False
-                _, dropped = await node.parts.sweeper._sweep(0, HOST, "forbidden")
+                _, dropped = await node.parts.gates.sweeper._sweep(0, HOST, "forbidden")
                 assert (dropped > 0, mine.inbox.has_others) == (drops, drops)
 
             async def gone(*_: object) -> list[tuple[bytes, bytes]]:
                 return [(b"99:taken meanwhile", b"outcome")]
 
-            monkeypatch.setattr(node.parts.sweeper, "_ended", gone)
-            assert await node.parts.sweeper._sweep(0, HOST, "forbidden") == (9, 0)
+            monkeypatch.setattr(node.parts.gates.sweeper, "_ended", gone)
+            assert await node.parts.gates.sweeper._sweep(0, HOST, "forbidden") == (9, 0)
             assert not mine.inbox.has_others
 
     asyncio.run(scenario())
@@ -130,9 +130,9 @@ def test_sweep_gives_others_their_turn(
                     turns += 1
                     await asyncio.sleep(0)
 
-            monkeypatch.setattr(node.parts.sweeper, "_outcome", slow)
+            monkeypatch.setattr(node.parts.gates.sweeper, "_outcome", slow)
             other = asyncio.create_task(wait_for_the_loop())
-            await node.parts.sweeper._ended([b"1:member"] * 20, "forbidden")
+            await node.parts.gates.sweeper._ended([b"1:member"] * 20, "forbidden")
             other.cancel()
             assert turns == 10
 
@@ -173,7 +173,7 @@ def test_what_has_an_errback_is_left_to_the_engine(tmp_path: Path, crawl_name: s
             await node.pump.flush()
             fetched, _ = await run_out(w, node, 20)
             assert sorted(fetched) == urls  # to be refused there, see `refusal`
-            assert node.parts.sweeper.dropped == 0
+            assert node.parts.gates.sweeper.dropped == 0
 
     asyncio.run(scenario())
 
@@ -188,13 +188,13 @@ def test_pages_that_were_visited_before_keep_their_visits(tmp_path: Path, crawl_
             w.web.answers[FILE] = CLOSED
             node = await w.joined()
             new, visited = (queued(*(f"http://{HOST}/no/{kind}{n}" for n in range(9))) for kind in ("new", "visited"))
-            for url in [*new, *(url._replace(body=for_revisit(url.body, known)) for url in visited)]:
+            for url in [*new, *(url._replace(body=with_known(url.body, known)) for url in visited)]:
                 node.offer(url)
             await w.turn(node, 2)
             fetched, _ = await run_out(w, node, 40)
-            assert (fetched, node.parts.sweeper.dropped > 0) == ([], True)
+            assert (fetched, node.parts.gates.sweeper.dropped > 0) == ([], True)
             assert (await counters(w, node))["dropped:forbidden"] == len(new) + len(visited)
-            assert node.ownership.owned[0].schedule.revisits == len(visited)
+            assert node.ownership.owned[0].schedule.timed == len(visited)
 
     asyncio.run(scenario())
 
@@ -209,12 +209,12 @@ def test_host_with_few_forbidden_urls_is_not_swept_for_each(tmp_path: Path, craw
             ok = [f"http://{HOST}/ok/{number}" for number in range(20)]
             await seed(w, node, f"http://{HOST}/no/1", *ok, f"http://{HOST}/no/2")
             await run_out(w, node, 6)
-            assert node.parts.sweeper.dropped == 1
-            await node.parts.sweeper.sweep(node.crawl.partition_of_host(HOST), HOST)
-            assert not node.parts.sweeper.is_due(HOST)
+            assert node.parts.gates.sweeper.dropped == 1
+            await node.parts.gates.sweeper.sweep(node.crawl.partition_of_host(HOST), HOST)
+            assert not node.parts.gates.sweeper.is_due(HOST)
             w.clock.advance(REST_MS)
-            assert node.parts.sweeper.is_due(HOST)
-            assert "dropped=" in repr(node.parts.sweeper)
+            assert node.parts.gates.sweeper.is_due(HOST)
+            assert "dropped=" in repr(node.parts.gates.sweeper)
 
     asyncio.run(scenario())
 
@@ -230,9 +230,9 @@ def test_sweep_of_a_partition_that_was_lost_does_nothing(tmp_path: Path, crawl_n
             await run_out(w, node, 1)
             partition = node.crawl.partition_of_host(HOST)
             node.ownership.table.lose(node.ownership.owned[partition])
-            await node.parts.sweeper.sweep(partition, HOST)
-            await node.parts.sweeper.sweep(10_000, HOST)
-            assert node.parts.sweeper.dropped == 0
+            await node.parts.gates.sweeper.sweep(partition, HOST)
+            await node.parts.gates.sweeper.sweep(10_000, HOST)
+            assert node.parts.gates.sweeper.dropped == 0
 
     asyncio.run(scenario())
 

@@ -10,6 +10,8 @@ import pytest
 
 from bigcrawl.clock import ManualClock
 from bigcrawl.redisdb import scripts
+from bigcrawl.redisdb.keys import CrawlKeys
+from bigcrawl.scheduler.node.control import CHECKPOINT
 from bigcrawl.scheduler.node.loops.pump import PUMP_PATIENCE_MS
 from bigcrawl.scheduler.owner.claiming.looks import SLOW_LOOK_MS
 from bigcrawl.scheduler.owner.durability import Durability
@@ -34,6 +36,7 @@ ASKED = (
 )
 WAITS = {"host_delay": 900, "in_process_max": 4}
 WATCHED_S = 60
+TRIPS_MAX = 4  # a second
 
 
 def count_questions(monkeypatch: pytest.MonkeyPatch) -> Counter[str]:
@@ -89,3 +92,35 @@ def test_node_that_waits_for_a_host_asks_no_partition_without_a_reason(
     looks = asked.pop("look_partition")
     assert looks <= partitions * WATCHED_S * 1000 / SLOW_LOOK_MS + partitions // 16 + WATCHED_S
     assert all(count <= 2 * WATCHED_S + looks for count in asked.values()), asked
+
+
+def test_node_that_waits_makes_few_round_trips_and_obeys_within_a_second(
+    tmp_path: Path, crawl_name: str, redis_url: str
+) -> None:
+    """It reports every two seconds, hears of arrivals every second, and reads orders as often."""
+    clock = ManualClock()
+
+    async def scenario() -> tuple[int, list[int]]:
+        async with world_of_one_clock(clock, tmp_path, crawl_name, redis_url, **WAITS, partitions=16) as w:
+            node = w.new_node()
+            await node.start()
+            for url in queued("http://a.example/1", "http://a.example/2"):
+                node.offer(url)
+            await fetched(w, node, 120)
+            before = node.parts.crawl.client.round_trips
+            await asyncio.sleep(WATCHED_S)
+            trips = node.parts.crawl.client.round_trips - before
+            key, waits_ms = CrawlKeys(crawl_name).control, []
+            for number in range(1, 6):
+                await asyncio.sleep(0.3)
+                await w.client.command("HSET", key, CHECKPOINT, number)
+                since_ms = clock.monotonic_ms()
+                while node.parts.control.checkpoint != number:  # noqa: ASYNC110 - what is read sets no event
+                    await asyncio.sleep(0.05)
+                waits_ms.append(clock.monotonic_ms() - since_ms)
+            await node.runner.stop()
+            return trips, waits_ms
+
+    trips, waits_ms = run_stepped(clock, scenario())
+    assert trips <= TRIPS_MAX * WATCHED_S
+    assert max(waits_ms) <= 1_000

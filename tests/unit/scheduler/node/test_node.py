@@ -123,7 +123,7 @@ def test_partition_lost_in_mid_reconcile_does_not_end_the_crawl(
     async def scenario() -> None:
         async with world(tmp_path, crawl_name, redis_url) as w:
             node = await w.joined()
-            node.parts.client.in_doubt.update(range(w.config.crawl.partitions))
+            node.parts.crawl.client.in_doubt.update(range(w.config.crawl.partitions))
             work = asyncio.ensure_future(node.ownership.reconciliation.settle_doubts())
             await asyncio.sleep(0)
             gone = node.ownership.owned.pop(0)
@@ -179,7 +179,7 @@ def test_fold_that_takes_long_does_not_cost_the_lease(tmp_path: Path, crawl_name
         async with world(tmp_path, crawl_name, redis_url, lease_seconds=2) as w:
             node = await w.joined()
             w.clock.advance(1_400)
-            async with node.parts.folding:
+            async with node.parts.ownership.lock:
                 await asyncio.wait_for(node.beat.turn(), 60)
             assert node.handout.lease.ends_ms > w.clock.monotonic_ms() + 500
 
@@ -267,7 +267,7 @@ def test_restart_during_recovery_is_recovered_from(tmp_path: Path, crawl_name: s
                 node = await w.joined()
                 await seed(w, node, *PAGES)
                 started = await w.take(node)
-                run = node.parts.client.run
+                run = node.parts.crawl.client.run
                 calls = 0
 
                 async def dies_once(batch: Any) -> Any:
@@ -277,7 +277,7 @@ def test_restart_during_recovery_is_recovered_from(tmp_path: Path, crawl_name: s
                         raise TransientStoreError("the server is gone again")
                     return await run(batch)
 
-                node.parts.client.run = dies_once  # type: ignore[method-assign,assignment]
+                node.parts.crawl.client.run = dies_once  # type: ignore[method-assign,assignment]
                 node.parts.troubles.note_restart()
                 with pytest.raises(TransientStoreError):
                     await node.pump.turn()
@@ -335,8 +335,8 @@ def test_pump_with_nothing_to_send_notices_that_the_server_is_gone(
             async def gone(*_: object, **__: object) -> list[object]:
                 raise TransientStoreError("gone")
 
-            node.parts.client.commands = gone  # type: ignore[method-assign]
-            node.parts.client.run_each = gone  # type: ignore[method-assign]
+            node.parts.crawl.client.commands = gone  # type: ignore[method-assign]
+            node.parts.crawl.client.run_each = gone  # type: ignore[method-assign]
             node.pump.wake()
             with pytest.raises(TransientStoreError):
                 await node.pump.turn()
@@ -377,7 +377,7 @@ def test_finished_is_taken_back_while_urls_wait(tmp_path: Path, crawl_name: str,
             node = await w.joined()
             await seed(w, node, PAGES[0])
             await w.client.command("HSET", CrawlKeys(crawl_name).crawl, "finished", "1")
-            assert not await node.parts.finish.look()
+            assert not await node.parts.progress.finish.look()
             assert await w.client.command("HGET", CrawlKeys(crawl_name).crawl, "finished") is None
             await w.client.command("HSET", CrawlKeys(crawl_name).crawl, "finished", "1")
             await node.departure.close()
@@ -444,7 +444,7 @@ def test_take_of_a_partition_lost_meanwhile_is_not_held(tmp_path: Path, crawl_na
             node = await w.joined()
             node.offer(queued(PAGES[0])[0])
             await w.turn(node, 1)
-            run_each = node.parts.client.run_each
+            run_each = node.parts.crawl.client.run_each
 
             async def lost_meanwhile(calls: Any) -> Any:
                 results = await run_each(calls)
@@ -452,7 +452,7 @@ def test_take_of_a_partition_lost_meanwhile_is_not_held(tmp_path: Path, crawl_na
                     node.ownership.table.lose(mine)
                 return results
 
-            node.parts.client.run_each = lost_meanwhile  # type: ignore[method-assign]
+            node.parts.crawl.client.run_each = lost_meanwhile  # type: ignore[method-assign]
             await node.pump.end_and_take()
             assert len(node.handout.held) == 0
 
@@ -600,7 +600,7 @@ def test_node_without_a_lease_gives_up_its_fetches_whatever_redis_does(
         async with world(tmp_path, crawl_name, redis_url, lease_seconds=10) as w:
             node = await w.joined()
             given_up: list[int] = []
-            node.handout.connect_engine(break_off=lambda: given_up.append(w.clock.monotonic_ms()))
+            node.handout.break_off = lambda: given_up.append(w.clock.monotonic_ms())
             end_ms = node.handout.lease.ends_ms
             w.clock.advance(end_ms - w.clock.monotonic_ms() - 300)
             assert await node.guard.turn() == 0.3
@@ -621,7 +621,7 @@ def test_node_that_slept_gives_up_its_fetches_before_it_renews_its_lease(
         async with world(tmp_path, crawl_name, redis_url, lease_seconds=10) as w:
             node = await w.joined()
             given_up: list[int] = []
-            node.handout.connect_engine(break_off=lambda: given_up.append(node.handout.lease.ends_ms))
+            node.handout.break_off = lambda: given_up.append(node.handout.lease.ends_ms)
             await w.turn(node, 2)
             assert not given_up
             before = node.handout.lease.ends_ms

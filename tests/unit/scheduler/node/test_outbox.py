@@ -12,18 +12,20 @@ import pytest
 
 from bigcrawl.clock import ManualClock
 from bigcrawl.exceptions import TransientStoreError
+from bigcrawl.features.copies.rows import SEEN, pack_seen
+from bigcrawl.features.mirrors.rows import SAMPLED, pack_sampled
 from bigcrawl.redisdb import scripts
 from bigcrawl.redisdb.keys import PartitionKeys
 from bigcrawl.redisdb.replies import pairs_of
 from bigcrawl.redisdb.reply_errors import RedisRefusedError
-from bigcrawl.scheduler.node import link_graph as link_graph_module
 from bigcrawl.scheduler.node import outbox as outbox_module
-from bigcrawl.scheduler.node.link_graph import Ballot, LinkGraph, PageVotes
+from bigcrawl.scheduler.node.link_graph import LinkGraph
 from bigcrawl.scheduler.node.outbox import BATCH_BYTES_MAX, HINTS_ALONE_BYTES, KEEP_SENT_MS, RECENT_KEYS, Outbox
-from bigcrawl.scheduler.records.contents import ContentRow, RowKind, pack_sampled, pack_seen, unpack_contents
-from bigcrawl.scheduler.records.inbox_entry import BATCH, CONTENTS, VOTES
+from bigcrawl.scheduler.records.inbox_entry import BATCH, OBSERVED
+from bigcrawl.scheduler.records.observed import ObservedRows
 from bigcrawl.scheduler.records.queued_url import decode_batch, encode_batch
-from tests.support.keys import pld_key, url_key
+from tests.support.keys import pld_key
+from tests.support.observed_rows import unpack_each
 from tests.unit.scheduler.world import connected, queued
 
 if TYPE_CHECKING:
@@ -402,46 +404,13 @@ def test_edges_travel_with_the_next_urls_of_their_partition(crawl_name: str, red
     asyncio.run(scenario())
 
 
-def test_votes_travel_with_urls_and_count_as_urls(
-    crawl_name: str, redis_url: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Each once. Many get a batch of their own. While no owner merges them, spiders wait in the end."""
-    monkeypatch.setattr(link_graph_module, "_OVERDUE_VOTES", 10)
-
-    async def scenario() -> None:
-        async with connected(redis_url) as client:
-            votes = PageVotes(url_key, lambda host: 0)
-            outbox = Outbox("node", crawl_name, 20, ManualClock(), partitions=1, votes=votes)
-
-            async def sent(count: int, *, with_url: bool) -> int:
-                """Let a page vote for so many URLs; how many votes are in the inbox after the next flush."""
-                ballot = Ballot("http://a.example/", 0.0)
-                ballot.add([f"http://b.example/{n}" for n in range(count)], 0)
-                votes.cast(ballot)
-                if with_url:
-                    outbox.offer(URLS[0], 0)
-                await outbox.flush(client)
-                entries = await client.command("XRANGE", PartitionKeys(crawl_name, 0).inbox, "-", "+")
-                return sum(len(dict(pairs_of(fields)).get(VOTES, b"")) // 16 for _, fields in entries)
-
-            assert await sent(3, with_url=False) == 0
-            assert await sent(3, with_url=True) == 3, "those of both pages, added up"
-            assert await sent(12, with_url=False) == 15
-            assert outbox.unfolded.urls == 16
-            assert not outbox.unfolded.is_full
-            assert await sent(12, with_url=False) == 27
-            assert outbox.unfolded.is_full
-
-    asyncio.run(scenario())
-
-
 async def contents_in(client: RedisClient, crawl: str, partition: int) -> list[tuple[bool, list[tuple[int, int]]]]:
     """Of each entry that the partition's owner will read: whether it has URLs, and its rows about contents."""
     entries = await client.command("XRANGE", PartitionKeys(crawl, partition).inbox, "-", "+")
     found = []
     for _, fields in entries:
         known = dict(pairs_of(fields))
-        rows = unpack_contents(known[CONTENTS]).seen.tolist() if CONTENTS in known else []
+        rows = unpack_each(known[OBSERVED]).seen.tolist() if OBSERVED in known else []
         found.append((bool(known[BATCH]), [tuple(row) for row in rows]))
     return found
 
@@ -454,7 +423,7 @@ def test_rows_about_contents_go_with_urls_or_alone(crawl_name: str, redis_url: s
             outbox = new_outbox(crawl_name)
             outbox.offer(URLS[0], 0)
             for content, page in (70, 1), (71, 2), (70, 3):
-                outbox.offer_content(ContentRow(content % 2, pack_seen(content, page)))
+                outbox.offer_rows(ObservedRows(content % 2, pack_seen(content, page), SEEN))
             assert (outbox.offered, outbox.waiting) == (4, 4)
             await outbox.flush(client)
             assert (outbox.flushed, outbox.waiting) == (4, 0)
@@ -477,35 +446,35 @@ def test_hints_wait_for_others_and_nothing_waits_for_them(crawl_name: str, redis
             clock = ManualClock()
             clock.advance(50_000)
             outbox = Outbox("node", crawl_name, 2, clock, partitions=2, hints_ms=10_000)
-            row = ContentRow(1, pack_sampled(9, 71), RowKind.SAMPLED)
+            row = ObservedRows(1, pack_sampled(9, 71), SAMPLED)
             outbox.offer_hint(row)
             assert (outbox.offered, outbox.waiting) == (0, 0)
             await outbox.flush(client)
             assert await contents_in(client, crawl_name, 1) == [], "alone, it would come after the end of the crawl"
-            outbox.offer_content(ContentRow(0, pack_seen(70, 0)))
+            outbox.offer_rows(ObservedRows(0, pack_seen(70, 0), SEEN))
             await outbox.flush(client)
             assert len(await contents_in(client, crawl_name, 1)) == 1
             outbox.offer_hint(row)
             clock.advance(9_999)
-            outbox.offer_content(ContentRow(0, pack_seen(70, 1)))
+            outbox.offer_rows(ObservedRows(0, pack_seen(70, 1), SEEN))
             await outbox.flush(client)
             assert len(await contents_in(client, crawl_name, 1)) == 1
-            outbox.offer_content(ContentRow(1, pack_seen(71, 2)))
+            outbox.offer_rows(ObservedRows(1, pack_seen(71, 2), SEEN))
             clock.advance(1)
             await outbox.flush(client)
             assert await contents_in(client, crawl_name, 1) == [(False, []), (False, [(71, 2)])]
             last = dict(pairs_of((await client.command("XRANGE", PartitionKeys(crawl_name, 1).inbox, "-", "+"))[-1][1]))
-            assert unpack_contents(last[CONTENTS]).sampled.tolist() == [(9, 71)]
+            assert unpack_each(last[OBSERVED]).sampled.tolist() == [(9, 71)]
             for number in range(2, 4):
-                outbox.offer_content(ContentRow(0, pack_seen(70, number)))
+                outbox.offer_rows(ObservedRows(0, pack_seen(70, number), SEEN))
             outbox.offer_hint(row)
             clock.advance(10_000)
             await outbox.flush(client)
-            outbox.offer_content(ContentRow(0, pack_seen(70, 4)))
+            outbox.offer_rows(ObservedRows(0, pack_seen(70, 4), SEEN))
             await outbox.flush(client)
             assert len(await contents_in(client, crawl_name, 1)) == 2
             clock.advance(10_000)
-            some = ContentRow(1, bytes(HINTS_ALONE_BYTES // 4), RowKind.SAMPLED)
+            some = ObservedRows(1, bytes(HINTS_ALONE_BYTES // 4), SAMPLED)
             for _ in range(4):
                 await outbox.flush(client)
                 assert len(await contents_in(client, crawl_name, 1)) == 2
@@ -528,7 +497,7 @@ def test_rows_about_contents_outlive_lost_replies_and_a_redis_that_forgets(crawl
                 await run_each(calls)
                 raise TransientStoreError("reply lost")
 
-            outbox.offer_content(ContentRow(1, pack_seen(71, 2)))
+            outbox.offer_rows(ObservedRows(1, pack_seen(71, 2), SEEN))
             client.run_each = reply_lost  # type: ignore[method-assign,assignment]
             with pytest.raises(TransientStoreError):
                 await outbox.flush(client)

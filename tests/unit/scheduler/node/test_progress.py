@@ -11,6 +11,7 @@ import pytest
 from bigcrawl.clock import ManualClock
 from bigcrawl.scheduler.crawl.survey import Survey
 from bigcrawl.scheduler.node.progress import CrawlProgress
+from bigcrawl.scheduler.rules.callbacks import ANY_CALLBACKS
 from tests.unit.scheduler.world import make_config
 
 if TYPE_CHECKING:
@@ -32,11 +33,15 @@ class Finish:
 
 def progress_of(tmp_path: Path, pages_max: int = 0) -> tuple[Any, Any, Finish]:
     """The progress of a crawl, and where its node's own pages and the word of its end come from."""
-    crawl = make_config(tmp_path, "crawl", max_pages=pages_max).crawl
-    exchange, finish, client = SimpleNamespace(pages=0), Finish(), SimpleNamespace()
+    exchange, finish, nobody = SimpleNamespace(pages=0), Finish(), SimpleNamespace()
+    config = make_config(tmp_path, "crawl", max_pages=pages_max)
+    crawl = SimpleNamespace(config=config, client=nobody, clock=ManualClock(), membership=nobody)
+    budgets = SimpleNamespace(mark=0, callbacks=ANY_CALLBACKS)
+    ownership = SimpleNamespace(crawl_budgets=budgets, table=SimpleNamespace(news=nobody))
     made: Any = CrawlProgress
-    activity = SimpleNamespace(mark=())
-    return made(crawl, client, ManualClock(), exchange, finish, activity), exchange, finish
+    progress = made(crawl, ownership, SimpleNamespace(held=nobody), nobody, exchange)
+    progress.finish = finish
+    return progress, exchange, finish
 
 
 def survey_of(pages: int, urls_disk: int = 0) -> Survey:

@@ -12,6 +12,7 @@ from bigcrawl.exceptions import TransientStoreError
 from bigcrawl.redisdb import script_texts
 from bigcrawl.redisdb.reply_errors import RedisRefusedError
 from bigcrawl.scheduler.node.loops import loop as loop_module
+from bigcrawl.scheduler.node.loops.beat import BEAT_FED_S
 from tests.support.redis_servers.redis_server import PrivateRedis
 from tests.unit.scheduler.world import queued, world
 
@@ -179,7 +180,7 @@ def test_refusal_is_no_doubt(
             loop = asyncio.create_task(node.runner.run(node.fold))
             await again.wait()
             loop.cancel()
-            assert not node.parts.client.in_doubt
+            assert not node.parts.crawl.client.in_doubt
             assert not w.fatal
 
     asyncio.run(scenario())
@@ -245,6 +246,7 @@ def test_looking_needs_no_server_that_takes_writes(tmp_path: Path, crawl_name: s
                     assert (await node.progress.survey()).owned == w.config.crawl.partitions
             with refusing(own_server, "OOM"):
                 await node.beat.turn()  # the leases are renewed
+            w.clock.advance(round(1000 * BEAT_FED_S))
             with refusing(own_server, "NOREPLICAS"), pytest.raises(TransientStoreError):
                 await node.beat.turn()
 

@@ -36,7 +36,7 @@ async def run(made: World, node: Node, rounds: int = 12) -> list[str]:
     for _ in range(rounds):
         await node.steer.turn()
         await made.turn(node, 1)
-        await asyncio.gather(*node.parts.gatekeeper._tasks)
+        await asyncio.gather(*node.parts.gates.gatekeeper._tasks)
         while (held := node.handout.buffer.pop()) is not None:
             fetched.append(held.url)
             made.end(node, held)
@@ -77,7 +77,7 @@ async def test_what_is_hot_goes_back_to_disk_and_out_again(
         node = await begun(made, *PAGES)
         for _ in range(4):
             await made.turn(node, 1)
-            await asyncio.gather(*node.parts.gatekeeper._tasks)
+            await asyncio.gather(*node.parts.gates.gatekeeper._tasks)
         assert any(held.url.startswith(BAD) for held in node.handout.held)
         await say(made, "bad.example")
         assert await run(made, node) == [page for page in PAGES if page.startswith(GOOD)]
@@ -148,14 +148,14 @@ async def test_a_reply_that_was_lost_loses_no_url_and_doubles_none(
     async with world(tmp_path, crawl_name, redis_url) as made:
         node = await begun(made, *PAGES)
         await made.turn(node, 3)
-        losing = LostReplies(node.parts.client, once("set_aside_urls"))
+        losing = LostReplies(node.parts.crawl.client, once("set_aside_urls"))
         await say(made, "bad.example")
         fetched: list[str] = []
         for _ in range(20):
             try:
                 fetched += await run(made, node, 1)
             except TransientStoreError:
-                assert node.parts.client.in_doubt
+                assert node.parts.crawl.client.in_doubt
         assert losing.lost == 1
         assert sorted(fetched) == [page for page in PAGES if page.startswith(GOOD)]
         assert (await counts(node))["withheld"] == 3

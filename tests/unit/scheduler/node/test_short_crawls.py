@@ -23,11 +23,11 @@ async def _no_partition_is_asked_alone(tmp_path: Path, crawl: str, redis_url: st
     async with world(tmp_path, crawl, redis_url, partitions=PARTITIONS) as w:
         node = await w.joined()
         assert len(node.ownership.owned) == PARTITIONS
-        assert node.parts.client.round_trips < ROUND_TRIPS
+        assert node.parts.crawl.client.round_trips < ROUND_TRIPS
         assert not list(w.config.crawl.crawl_dir.glob("p*")), "nothing has been written to any of them"
-        before = node.parts.client.round_trips
+        before = node.parts.crawl.client.round_trips
         await node.departure.close()
-        assert node.parts.client.round_trips - before < ROUND_TRIPS
+        assert node.parts.crawl.client.round_trips - before < ROUND_TRIPS
         assert not list(w.config.crawl.crawl_dir.glob("p*"))
 
 

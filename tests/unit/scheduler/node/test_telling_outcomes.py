@@ -136,7 +136,7 @@ async def with_one_ended(w: World) -> tuple[Node, OwnedPartition]:
     held = {one.url: one for one in await w.take(node)}
     w.end(node, held[URL])
     await node.parts.exchange.run(acknowledge=True, urls_max=0)
-    await node.parts.leases.renew()
+    await node.beat.leases.renew()
     return node, node.ownership.owned[held[URL].partition]
 
 
@@ -171,7 +171,7 @@ def test_urls_do_not_wait_for_company_of_outcomes(tmp_path: Path, crawl_name: st
             other = await w.joined()
             for url in queued("http://c.example/"):
                 other.offer(url)
-            await other.outbox.flush(other.parts.client)
+            await other.outbox.flush(other.parts.crawl.client)
             await node.beat.turn()
             assert mine.inbox.has_urls
             w.clock.advance(1_000)
@@ -194,7 +194,7 @@ def test_url_that_was_miscounted_does_not_hurry_outcomes(tmp_path: Path, crawl_n
             assert not mine.inbox.has_urls
             w.end(node, held)
             await node.parts.exchange.run(acknowledge=True, urls_max=0)
-            await node.parts.leases.renew()
+            await node.beat.leases.renew()
             assert (mine.inbox.has_others, mine.inbox.has_urls) == (True, False)
 
     asyncio.run(scenario())
@@ -257,7 +257,7 @@ def test_outcome_whose_reply_was_lost_is_told_again(tmp_path: Path, crawl_name: 
             node = await begun(w, URL)
             [held] = await w.take(node)
             w.end(node, held)
-            run_each = node.parts.client.run_each
+            run_each = node.parts.crawl.client.run_each
             lost: list[Any] = []
 
             async def lose_one(calls: Any) -> list[Any]:
@@ -267,7 +267,7 @@ def test_outcome_whose_reply_was_lost_is_told_again(tmp_path: Path, crawl_name: 
                     raise TransientStoreError("the reply was lost")
                 return results
 
-            node.parts.client.run_each = lose_one  # type: ignore[method-assign]
+            node.parts.crawl.client.run_each = lose_one  # type: ignore[method-assign]
             with pytest.raises(TransientStoreError):
                 await node.parts.exchange.run(acknowledge=True, urls_max=0)
             await told(w, node)

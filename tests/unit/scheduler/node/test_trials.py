@@ -68,7 +68,7 @@ def test_url_that_dies_with_its_page_three_times_is_a_dead_letter(
             assert await w.client.command("HMGET", keys.state, "dropped:poison", "dead", "ended") == [b"1"] * 3
             await w.client.command("DEL", keys.dead)
             w.clock.advance(120_000)
-            node.parts.client._running_time.note_restart()
+            node.parts.crawl.client._running_time.note_restart()
             await node.parts.trials.send_again()
             assert await letters(w, node) == 1
 

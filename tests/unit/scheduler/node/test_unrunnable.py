@@ -197,8 +197,8 @@ async def test_a_node_with_the_method_takes_over_from_one_without(
         for _ in range(STUCK_LOOKS):
             await made.turn(old, 1)
             await made.turn(new, 1)
-        assert old.parts.finish.stuck_looks >= STUCK_LOOKS
-        assert new.parts.finish.stuck_looks == 0
+        assert old.parts.progress.finish.stuck_looks >= STUCK_LOOKS
+        assert new.parts.progress.finish.stuck_looks == 0
         await old.departure.close()
         fetched += await run(made, new, 24)
         assert sorted(fetched) == sorted(OLD)
@@ -213,7 +213,7 @@ async def test_one_that_cannot_be_decided_is_set_aside(
     """An error that nobody foresaw is tried some times, and not for ever; the other URLs go on."""
     async with world_of_one_clock(ManualClock(), tmp_path, crawl_name, redis_url) as made:
         node = await made.joined()
-        robots = node.parts.robots
+        robots = node.parts.gates.robots
         known = robots.known
 
         def broken(authority: str) -> object:

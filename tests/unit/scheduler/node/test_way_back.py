@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from scrapy.crawler import Crawler
 
-from bigcrawl.commands.frontier import parse_action, run_action
+from bigcrawl.commands.running import parse_action, run_action
 from bigcrawl.links import Links
 from bigcrawl.scheduler.adapter.request_codec import links_encoder
 from bigcrawl.spiders.site import SiteSpider
@@ -120,7 +120,7 @@ async def run(made: World, node: Node, rounds: int = 40) -> list[str]:
     for _ in range(rounds):
         await node.steer.turn()
         await made.turn(node, 1)
-        await asyncio.gather(*node.parts.gatekeeper._tasks)
+        await asyncio.gather(*node.parts.gates.gatekeeper._tasks)
         while (held := node.handout.buffer.pop()) is not None:
             fetched.append(held.url)
             held.fetched_bytes = PAGE_BYTES
@@ -209,4 +209,4 @@ async def test_partition_that_was_not_asked_yet_holds_up_the_end(
         late = node.ownership.owned.pop(1)
         assert late.schedule.withheld
         for _ in range(4):
-            assert not await node.parts.finish.look()
+            assert not await node.parts.progress.finish.look()

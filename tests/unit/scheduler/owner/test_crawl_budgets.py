@@ -192,7 +192,7 @@ def test_links_of_other_domains_raise_a_budget(tmp_path: Path, crawl_name: str, 
             degree = int(mine.disk.in_degrees(plds)[0])
             sources = [f"site{i}.example{i}" for i in range(7)]
             assert degree == len({node.crawl.pld_of(host) for host in (*sources, "again.example3")})
-            assert node.parts.reputation.budgets_of(mine.disk, ["www.a.example"]) == [2 * degree]
+            assert node.parts.ownership.crawl_budgets.budgets_of(mine.disk, ["www.a.example"]) == [2 * degree]
 
     asyncio.run(scenario())
 
@@ -304,7 +304,7 @@ def test_rule_set_by_hand_is_in_force_within_a_second(tmp_path: Path, crawl_name
         async with world(tmp_path, crawl_name, redis_url) as w:
             node = await w.joined()
             await w.turn(node, 2)
-            keys, found = CrawlKeys(crawl_name), node.parts.reputation
+            keys, found = CrawlKeys(crawl_name), node.parts.ownership.crawl_budgets
             told = [found.is_told]
             rule = json.dumps({"budget": 0})
             await w.client.commands([("HSET", keys.rules, "a.example", rule), ("HINCRBY", keys.control, BUDGETED, 1)])
@@ -338,11 +338,11 @@ def test_budgets_that_cannot_be_read_after_a_step_lose_no_batch(
                 raise TransientStoreError("away")
 
             with monkeypatch.context() as patched:
-                patched.setattr(node.parts.reputation, "budgets_of", fails)
+                patched.setattr(node.parts.ownership.crawl_budgets, "budgets_of", fails)
                 with pytest.raises(TransientStoreError):
                     await node.ownership.folding.step_due(starved=True)
             assert not any(mine.admissions.are_pending for mine in node.ownership.owned.values())
-            await node.parts.leases.renew()
+            await node.beat.leases.renew()
             assert sorted(await take_all(w, node)) == ["http://a.example/", "http://b.example/"]
 
     asyncio.run(scenario())
@@ -367,8 +367,8 @@ class Taking:
     def set_mark(self, mark: int) -> None:
         self.given["mark"] = mark
 
-    def set_prioritizing(self, prioritizing: Any, *, counts_links: bool) -> None:
-        self.given |= {"prioritizing": prioritizing, "counts_links": counts_links}
+    def set_prioritizing(self, prioritizing: Any) -> None:
+        self.given["prioritizing"] = prioritizing
 
 
 def test_a_prioritizer_has_the_ranks_of_all_partitions(tmp_path: Path, crawl_name: str, redis_url: str) -> None:

@@ -42,7 +42,7 @@ async def begun(w: World, *urls: str) -> tuple[Node, OwnedPartition]:
 async def hot_in_redis(node: Node, mine: OwnedPartition) -> dict[str, int]:
     """What `OwnedPartition.hot` is to be."""
     hosts = {held.host for held in node.handout.held} | {HOST}
-    counts = {host: int(await node.parts.client.command("ZCARD", mine.keys.back + host)) for host in hosts}
+    counts = {host: int(await node.parts.crawl.client.command("ZCARD", mine.keys.back + host)) for host in hosts}
     for held in node.handout.held:
         counts[held.host] += 1
     return {host: count for host, count in counts.items() if count}
@@ -50,9 +50,9 @@ async def hot_in_redis(node: Node, mine: OwnedPartition) -> dict[str, int]:
 
 async def snooze(node: Node, mine: OwnedPartition) -> None:
     """Redis says that the host is away for an hour."""
-    await node.parts.client.commands(
+    await node.parts.crawl.client.commands(
         [
-            ("ZADD", mine.keys.snoozed, node.parts.client.now_ms() + 3_600_000, HOST),
+            ("ZADD", mine.keys.snoozed, node.parts.crawl.client.now_ms() + 3_600_000, HOST),
             ("HINCRBY", mine.keys.state, "snoozes", "1"),
         ]
     )
@@ -68,10 +68,10 @@ async def test_lost_reply_of_parking_leaves_no_wrong_count(
     async with world(tmp_path, crawl_name, redis_url, partitions=1) as w:
         node, mine = await begun(w, *PAGES)
         await snooze(node, mine)
-        losing = LostReplies(node.parts.client, once("park_urls"), is_late=is_late)
+        losing = LostReplies(node.parts.crawl.client, once("park_urls"), is_late=is_late)
         with pytest.raises(TransientStoreError):
-            await tend_snoozed(node.parts.client, [mine], w.clock.monotonic_ms())
-        assert node.parts.client.in_doubt == {0}
+            await tend_snoozed(node.parts.crawl.client, [mine], w.clock.monotonic_ms())
+        assert node.parts.crawl.client.in_doubt == {0}
         await node.ownership.reconciliation.settle_doubts()
         assert mine.hot.by_host == await hot_in_redis(node, mine) == {HOST: 6 if is_late else 1}
         if is_late:
@@ -86,11 +86,11 @@ async def test_lost_reply_of_dropping_leaves_no_wrong_count(tmp_path: Path, craw
     """Nor where robots.txt forbids what waits."""
     async with world(tmp_path, crawl_name, redis_url, partitions=1) as w:
         node, mine = await begun(w, *PAGES)
-        members = await node.parts.client.command("ZRANGE", mine.keys.back + HOST, 0, 1)
-        LostReplies(node.parts.client, once("drop_urls"))
+        members = await node.parts.crawl.client.command("ZRANGE", mine.keys.back + HOST, 0, 1)
+        LostReplies(node.parts.crawl.client, once("drop_urls"))
         call = scripts.drop_urls(mine.keys, mine.identity, HOST, "dropped:forbidden", [(m, b"x" * 12) for m in members])
         with pytest.raises(TransientStoreError):
-            await node.parts.client.run([call])
+            await node.parts.crawl.client.run([call])
         await node.pump.turn()
         assert mine.hot.by_host == await hot_in_redis(node, mine) == {HOST: 4}
 
@@ -107,7 +107,7 @@ async def test_crawl_ends_whichever_reply_is_lost(tmp_path: Path, crawl_name: st
             lost.update(names)
             return bool(names)
 
-        LostReplies(node.parts.client, loses)
+        LostReplies(node.parts.crawl.client, loses)
         for url in queued(*PAGES):
             node.offer(url)
         fetched = []
@@ -138,7 +138,7 @@ async def test_late_end_does_not_end_the_next_try(tmp_path: Path, crawl_name: st
         node, mine = await begun(w, *PAGES)
         await node.pump.turn()
         [held] = node.handout.held
-        losing = LostReplies(node.parts.client, once("exchange_urls"), is_late=True)
+        losing = LostReplies(node.parts.crawl.client, once("exchange_urls"), is_late=True)
         if end == "acknowledged":
             w.end(node, held)
         else:
@@ -148,11 +148,11 @@ async def test_late_end_does_not_end_the_next_try(tmp_path: Path, crawl_name: st
             await node.pump.turn()
         w.clock.advance(1_000)
         await node.pump.turn()  # compared; the end is told again, and a URL is taken
-        before = await node.parts.client.command("HGETALL", mine.keys.taken)
+        before = await node.parts.crawl.client.command("HGETALL", mine.keys.taken)
         assert before
         [refused] = await losing.deliver()
         assert isinstance(refused, StaleCallError)
-        assert await node.parts.client.command("HGETALL", mine.keys.taken) == before
+        assert await node.parts.crawl.client.command("HGETALL", mine.keys.taken) == before
         assert len(node.handout.held) == 1
 
 
@@ -161,13 +161,13 @@ async def test_late_take_hands_out_nothing(tmp_path: Path, crawl_name: str, redi
     """A host is not asked twice at a time because a take came when nobody waited for it any more."""
     async with world(tmp_path, crawl_name, redis_url, partitions=1) as w:
         node, mine = await begun(w, *PAGES)
-        losing = LostReplies(node.parts.client, once("exchange_urls"), is_late=True)
+        losing = LostReplies(node.parts.crawl.client, once("exchange_urls"), is_late=True)
         with pytest.raises(TransientStoreError):
             await node.pump.turn()
         await node.ownership.reconciliation.settle_doubts()
         [refused] = await losing.deliver()
         assert isinstance(refused, StaleCallError)
-        assert not await node.parts.client.command("HLEN", mine.keys.taken)
+        assert not await node.parts.crawl.client.command("HLEN", mine.keys.taken)
 
 
 @awaited
@@ -178,21 +178,21 @@ async def test_late_comparison_or_claim_is_refused(
     """What was held when it was sent is not what is held now."""
     async with world(tmp_path, crawl_name, redis_url, partitions=1) as w:
         node, mine = await begun(w, *PAGES)
-        losing = LostReplies(node.parts.client, once(script), is_late=True)
+        losing = LostReplies(node.parts.crawl.client, once(script), is_late=True)
         again = (
             node.ownership.reclaim_all if script == "claim_partition" else node.ownership.reconciliation.settle_doubts
         )
-        node.parts.client.in_doubt.add(0)
+        node.parts.crawl.client.in_doubt.add(0)
         with pytest.raises(TransientStoreError):
             await again()
-        node.parts.client.in_doubt.add(0)
+        node.parts.crawl.client.in_doubt.add(0)
         await again()
         await node.pump.turn()
-        before = await node.parts.client.command("HGETALL", mine.keys.taken)
-        owner = await node.parts.client.command("HGETALL", mine.keys.owner)
+        before = await node.parts.crawl.client.command("HGETALL", mine.keys.taken)
+        owner = await node.parts.crawl.client.command("HGETALL", mine.keys.owner)
         await losing.deliver()
-        assert await node.parts.client.command("HGETALL", mine.keys.taken) == before
-        assert await node.parts.client.command("HGETALL", mine.keys.owner) == owner
+        assert await node.parts.crawl.client.command("HGETALL", mine.keys.taken) == before
+        assert await node.parts.crawl.client.command("HGETALL", mine.keys.owner) == owner
         assert len(node.handout.held) == 1
 
 
@@ -202,15 +202,15 @@ async def test_late_publication_does_not_bring_old_counts_back(tmp_path: Path, c
     async with world(tmp_path, crawl_name, redis_url, partitions=1) as w:
         node, mine = await begun(w, *PAGES)
         mine.schedule.waiting = 77
-        losing = LostReplies(node.parts.client, once("trim_partition"), is_late=True)
+        losing = LostReplies(node.parts.crawl.client, once("trim_partition"), is_late=True)
         with pytest.raises(TransientStoreError):
-            await node.parts.client.run([mine.publish()])
+            await node.parts.crawl.client.run([mine.publish()])
         mine.schedule.waiting = 0
         await node.pump.turn()
         await node.fold.turn()
         [refused] = await losing.deliver()
         assert isinstance(refused, StaleCallError)
-        assert await node.parts.client.command("HGET", mine.keys.state, "waiting") == b"0"
+        assert await node.parts.crawl.client.command("HGET", mine.keys.state, "waiting") == b"0"
 
 
 @awaited
@@ -218,10 +218,10 @@ async def test_late_renewal_makes_no_lease_shorter(tmp_path: Path, crawl_name: s
     """A look that arrives after a later one leaves the lease as that one said."""
     async with world(tmp_path, crawl_name, redis_url, partitions=1) as w:
         node, mine = await begun(w, *PAGES)
-        now_ms = node.parts.client.now_ms()
+        now_ms = node.parts.crawl.client.now_ms()
         for sent_ms in (now_ms, now_ms - 25_000):
-            await node.parts.client.run([scripts.look_partition(mine.keys, mine.identity, 30_000, sent_ms)])
-        assert int(await node.parts.client.command("HGET", mine.keys.owner, "lease_ms")) >= now_ms + 30_000
+            await node.parts.crawl.client.run([scripts.look_partition(mine.keys, mine.identity, 30_000, sent_ms)])
+        assert int(await node.parts.crawl.client.command("HGET", mine.keys.owner, "lease_ms")) >= now_ms + 30_000
 
 
 @awaited
@@ -239,7 +239,7 @@ async def test_own_call_under_way_is_made_again_and_loses_no_partition(
         async def meanwhile(batch: list[Any]) -> None:
             if not calls and any(call.name == "admit_urls" for _, call in batch):
                 calls.extend(batch)
-                node.parts.client.in_doubt.add(0)
+                node.parts.crawl.client.in_doubt.add(0)
                 await settle()
             await run(batch)
 
@@ -255,7 +255,7 @@ async def test_own_call_under_way_is_made_again_and_loses_no_partition(
         assert calls
         assert node.ownership.owned[0] is mine
         assert mine.hot.by_host == await hot_in_redis(node, mine) == {HOST: 6}
-        folded = await node.parts.client.command("HGET", mine.keys.state, "folded_urls")
+        folded = await node.parts.crawl.client.command("HGET", mine.keys.state, "folded_urls")
         assert int(folded) == len(PAGES)
 
 
@@ -271,18 +271,18 @@ async def test_doubt_concerns_its_partition_and_makes_no_host_wait(
         await w.turn(node, 1)
         before = {p: mine.identity.generation for p, mine in node.ownership.owned.items()}
         due = [
-            await node.parts.client.command("ZRANGE", m.keys.ready, 0, -1, "WITHSCORES")
+            await node.parts.crawl.client.command("ZRANGE", m.keys.ready, 0, -1, "WITHSCORES")
             for m in node.ownership.owned.values()
         ]
         mine = node.ownership.owned[0]
-        LostReplies(node.parts.client, once("trim_partition"))
+        LostReplies(node.parts.crawl.client, once("trim_partition"))
         with pytest.raises(TransientStoreError):
-            await node.parts.client.run([mine.publish()])
+            await node.parts.crawl.client.run([mine.publish()])
         await node.ownership.reconciliation.settle_doubts()
         after = {p: mine.identity.generation for p, mine in node.ownership.owned.items()}
         assert [p for p in after if after[p] != before[p]] == [0]
         assert due == [
-            await node.parts.client.command("ZRANGE", m.keys.ready, 0, -1, "WITHSCORES")
+            await node.parts.crawl.client.command("ZRANGE", m.keys.ready, 0, -1, "WITHSCORES")
             for m in node.ownership.owned.values()
         ]
 
@@ -310,13 +310,13 @@ async def test_much_is_compared_in_portions(
         await w.turn(node, 1)
         for held in started[4:6]:
             w.end(node, held)
-        LostReplies(node.parts.client, once("exchange_urls"))
+        LostReplies(node.parts.crawl.client, once("exchange_urls"))
         w.clock.advance(500)
         with pytest.raises(TransientStoreError):
             await node.pump.turn()
         await (node.ownership.reclaim_all() if has_forgotten else node.ownership.reconciliation.settle_doubts())
         [mine] = node.ownership.owned.values()
-        taken = {int(seq) for seq in await node.parts.client.command("HKEYS", mine.keys.taken)}
+        taken = {int(seq) for seq in await node.parts.crawl.client.command("HKEYS", mine.keys.taken)}
         assert taken == {held.seq for held in node.handout.held}
         assert len(taken) == (8 if has_forgotten else 6), "what was carried out is known where nothing is forgotten"
         assert mine.hot.urls == len(taken)

@@ -47,7 +47,7 @@ async def fetch_all(w: World, node: Node) -> list[str]:
     fetched = []
     for _ in range(20):
         await w.turn(node, 1)
-        await asyncio.gather(*node.parts.gatekeeper._tasks)
+        await asyncio.gather(*node.parts.gates.gatekeeper._tasks)
         while (held := node.handout.buffer.pop()) is not None:
             fetched.append(held.url)
             w.end(node, held)
@@ -62,7 +62,7 @@ async def test_parked_urls_are_fetched_once(tmp_path: Path, crawl_name: str, red
         node, mine = await begun(w, *PAGES)
         memory = await Memory(w).keep()
         await snooze(node, mine)
-        await tend_snoozed(node.parts.client, [mine], w.clock.monotonic_ms())
+        await tend_snoozed(node.parts.crawl.client, [mine], w.clock.monotonic_ms())
         assert mine.hot.by_host == {HOST: 1}
         if is_merged:
             w.clock.advance(5_000)
@@ -71,7 +71,7 @@ async def test_parked_urls_are_fetched_once(tmp_path: Path, crawl_name: str, red
         await memory.bring_back(node)
         await node.pump.turn()
         back = mine.keys.back + HOST
-        assert await node.parts.client.command("ZCARD", back) == (0 if is_merged else 5)
+        assert await node.parts.crawl.client.command("ZCARD", back) == (0 if is_merged else 5)
         assert sorted(await fetch_all(w, node)) == PAGES
 
 
@@ -83,7 +83,7 @@ async def test_urls_set_aside_are_fetched_once(tmp_path: Path, crawl_name: str, 
         await node.pump.turn()
         [held] = node.handout.held
         memory = await Memory(w).keep()
-        node.parts.aside.put(held)
+        node.parts.gates.aside.put(held)
         await node.pump.flush()
         w.clock.advance(5_000)
         await node.fold.turn()
@@ -98,12 +98,12 @@ async def test_dropped_urls_are_dropped_again(tmp_path: Path, crawl_name: str, r
     async with world(tmp_path, crawl_name, redis_url, partitions=1) as w:
         node, mine = await begun(w, *PAGES)
         memory = await Memory(w).keep()
-        members = await node.parts.client.command("ZRANGE", mine.keys.back + HOST, 0, -1)
+        members = await node.parts.crawl.client.command("ZRANGE", mine.keys.back + HOST, 0, -1)
         rows = [(member, b"x" * 12) for member in members]
         for _ in range(2):
             [mine] = node.ownership.owned.values()
             call = scripts.drop_urls(mine.keys, mine.identity, HOST, "dropped:forbidden", rows)
-            assert await node.parts.client.run([call]) == [len(PAGES)]
+            assert await node.parts.crawl.client.run([call]) == [len(PAGES)]
             if _ == 0:
                 await memory.bring_back(node)
                 await node.ownership.reclaim_all()

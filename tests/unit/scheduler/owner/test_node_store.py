@@ -60,7 +60,7 @@ async def expire(w: World) -> None:
 
 async def leave_dead(w: World, node: Node) -> None:
     """The node is dead, and nobody can prove it."""
-    await node.membership.leave(node.parts.client)
+    await node.membership.leave(node.parts.crawl.client)
     await expire(w)
 
 
@@ -100,7 +100,7 @@ def test_a_store_that_refuses_or_hangs_stops_no_step(
     async def scenario() -> None:
         async with world(tmp_path / "a", crawl_name, redis_url, store_url=f"file://{tmp_path}/store") as w:
             node = await w.joined()
-            objects = node.parts.objects
+            objects = node.parts.crawl.objects
             assert objects is not None
             monkeypatch.setattr(objects, "_call_s", 0.2)
             os.mkfifo(tmp_path / "hangs")

@@ -5,29 +5,33 @@ from __future__ import annotations
 import asyncio
 import itertools
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from bigcrawl.config import read_config
+from bigcrawl.features.revisits.fold import Revisits
 from bigcrawl.redisdb import scripts
 from bigcrawl.redisdb.keys import PartitionKeys
 from bigcrawl.redisdb.scripts import Claim, Identity
 from bigcrawl.revisiting.policies import PERIODIC, RevisitPolicy, WaitBounds
 from bigcrawl.revisiting.visit import Answer, Visit, next_visit
 from bigcrawl.scheduler.owner.claiming.bring_up import bring_up, inbox_looks
+from bigcrawl.scheduler.owner.durability import Durability
 from bigcrawl.scheduler.owner.hot.admit_calls import pack_keys, unpack_keys
 from bigcrawl.scheduler.owner.hot.due_heap import NEVER_MS, DueHeap
-from bigcrawl.scheduler.owner.hot.hot_set import AwayHosts, HotSet
+from bigcrawl.scheduler.owner.hot.hot_set import AwayHosts, HotSet, InRedis
 from bigcrawl.scheduler.owner.inbox import InboxReader
 from bigcrawl.scheduler.owner.owned_partition import OwnedPartition
 from bigcrawl.scheduler.owner.step_schedule import StepSchedule
 from bigcrawl.scheduler.partition.directory import last_epoch
 from bigcrawl.scheduler.partition.partition import Partition, PartitionLimits
-from bigcrawl.scheduler.records.body import for_revisit
-from bigcrawl.scheduler.records.inbox_entry import OUTCOMES, REVISITS
+from bigcrawl.scheduler.records.body import with_known
+from bigcrawl.scheduler.records.inbox_entry import OUTCOMES, TIMED
 from bigcrawl.scheduler.records.outcomes import pack_outcome
 from bigcrawl.scheduler.records.queued_url import encode_batch
-from bigcrawl.scheduler.records.revisits import Revisit, encode_revisits
+from bigcrawl.scheduler.records.timed_url import TimedUrl, encode_timed
 from tests.unit.scheduler.world import connected, queued
 
 if TYPE_CHECKING:
@@ -38,7 +42,11 @@ if TYPE_CHECKING:
     from bigcrawl.scheduler.records.queued_url import QueuedUrl
 
 HOT = 64
+DEFAULTS = read_config({})
 LOSS_MS = 60_000
+CONFIG = replace(
+    DEFAULTS, frontier=replace(DEFAULTS.frontier, hot_urls=HOT * DEFAULTS.crawl.partitions, redis_loss_ms=LOSS_MS)
+)
 _generations = itertools.count(1)
 
 
@@ -71,20 +79,23 @@ class Owner:
 
     async def open(self, host_hot_max: int = HOT) -> OwnedPartition:
         claim = await self.claim()
-        disk = Partition.open(self.directory, claim.epoch, PartitionLimits(host_hot_max=host_hot_max))
+        disk = Partition.open(
+            self.directory,
+            claim.epoch,
+            PartitionLimits(host_hot_max=host_hot_max, features=(Revisits.of_config(read_config({})),)),
+        )
         identity = Identity("n", claim.epoch, claim.generation)
         in_redis = await bring_up(
             self.client, inbox_looks(self.client), self.keys, identity, disk, claim, connections=1
         )
         return OwnedPartition(
+            CONFIG,
             self.keys,
             identity,
             disk,
             DueHeap(),
-            hot_urls=HOT,
-            connections=1,
-            loss_ms=LOSS_MS,
-            hot_by_host=in_redis.by_host,
+            in_redis,
+            Durability(disk.committed, LOSS_MS, 0),
         )
 
     async def send(self, *urls: QueuedUrl) -> None:
@@ -124,9 +135,11 @@ def test_step_admits_what_the_inbox_brings_and_says_so(tmp_path: Path, crawl_nam
     async def scenario() -> None:
         async with owner(tmp_path, crawl_name, redis_url) as o:
             mine = await o.open()
+            assert not mine.schedule.wants_step(now_ms=0, step_ms=0), "its inbox has never had an entry"
+            await o.send(*urls_of("a.example", 3), *urls_of("a.example", 3))
+            mine = await o.open()
             is_due = mine.schedule.wants_step(now_ms=0, step_ms=0)
             assert is_due, "what waits in the inbox of a partition just won is unknown"
-            await o.send(*urls_of("a.example", 3), *urls_of("a.example", 3))
             await o.step(mine)
             [view] = await o.client.run([scripts.look_partition(o.keys)])
             counts = {name: view.count(name) for name in ("hot", "seen", "duplicates", "folded_urls", "waiting")}
@@ -258,10 +271,10 @@ def test_visit_is_offered_again_though_its_page_has_ended_before(
     async def ended(o: Owner, visit: Visit | None) -> Visit:
         after = next_visit(visit, Answer(200, b"digest"), visit.due_s if visit else 0, policy)
         assert after is not None
-        again = page._replace(body=for_revisit(page.body, after.pack()))
-        revisit = encode_revisits([Revisit(after.due_s, after.number, again)])
+        again = page._replace(body=with_known(page.body, after.pack()))
+        revisit = encode_timed([TimedUrl(after.due_s, after.number, again)])
         await o.client.command(
-            "XADD", o.keys.inbox, "*", OUTCOMES, pack_outcome(page.key, "status:200", 0), REVISITS, revisit
+            "XADD", o.keys.inbox, "*", OUTCOMES, pack_outcome(page.key, "status:200", 0), TIMED, revisit
         )
         return after
 
@@ -355,8 +368,8 @@ def test_partition_of_full_hosts_does_not_step_until_one_has_room(
 
     async def scenario() -> None:
         async with owner(tmp_path, crawl_name, redis_url) as o:
-            mine = await o.open(host_hot_max=2)
             await o.send(*urls_of("a.example", 9))
+            mine = await o.open(host_hot_max=2)
             while mine.schedule.wants_step(now_ms=0, step_ms=0):
                 calls = await o.fold(mine)
                 await o.client.run(calls)
@@ -376,9 +389,9 @@ def test_inbox_longer_than_a_step_is_read_on(tmp_path: Path, crawl_name: str, re
 
     async def scenario() -> None:
         async with owner(tmp_path, crawl_name, redis_url) as o:
-            mine = await o.open()
             for url in urls_of("a.example", 5):
                 await o.send(url)
+            mine = await o.open()
             seen = []
             while mine.inbox.has_urls:
                 await o.client.run(await o.fold(mine, entries_max=2))
@@ -491,7 +504,13 @@ def test_more_room_for_extra_urls_ends_a_stall(tmp_path: Path) -> None:
     """What a step found nothing to do with may have room now; not when there is less of it."""
     disk = Partition.open(tmp_path, 1, PartitionLimits(host_hot_max=HOT))
     mine = OwnedPartition(
-        PartitionKeys("crawl", 0), Identity("n", 1), disk, DueHeap(), hot_urls=HOT, connections=1, hot_by_host={"h": 5}
+        CONFIG,
+        PartitionKeys("crawl", 0),
+        Identity("n", 1),
+        disk,
+        DueHeap(),
+        InRedis({"h": 5}),
+        Durability(disk.committed, LOSS_MS, 0),
     )
     mine.schedule.note_fold(5, is_vain=True)
     assert (mine.hot.room, mine.hot.extra_room) == (HOT - 5, HOT - 5)

@@ -179,7 +179,7 @@ def test_node_whose_disk_hangs_leaves_its_partitions_to_others_and_rejoins(
             other = await w.joined()
             await offered(w, node)
             hangs, goes_on = threading.Event(), threading.Event()
-            files = node.ownership._opener._files
+            files = node.ownership._thread.files
             write_at = files.write_at
 
             def hanging(*args: Any, **kinds: Any) -> None:
@@ -299,15 +299,15 @@ def test_batch_committed_while_redis_was_away_is_admitted_afterwards(
         async with world(tmp_path, crawl_name, redis_url) as w:
             node = await w.joined()
             await offered(w, node)
-            run_each = node.parts.client.run_each
+            run_each = node.parts.crawl.client.run_each
 
             async def away(calls: Any) -> Any:
                 raise TransientStoreError("gone")
 
-            node.parts.client.run_each = away  # type: ignore[method-assign]
+            node.parts.crawl.client.run_each = away  # type: ignore[method-assign]
             with pytest.raises(TransientStoreError):
                 await node.ownership.folding.step_due(starved=True)
-            node.parts.client.run_each = run_each  # type: ignore[method-assign]
+            node.parts.crawl.client.run_each = run_each  # type: ignore[method-assign]
             assert (await node.progress.survey()).urls_queued == 0
             w.clock.advance(1_000)
             await node.ownership.folding.step_due(starved=True)
@@ -323,17 +323,17 @@ def test_release_that_redis_did_not_hear_is_repeated(tmp_path: Path, crawl_name:
     async def scenario() -> None:
         async with world(tmp_path, crawl_name, redis_url) as w:
             node = await w.joined()
-            run_each = node.parts.client.run_each
+            run_each = node.parts.crawl.client.run_each
 
             async def away(calls: Any) -> Any:
                 raise TransientStoreError("gone")
 
-            node.parts.client.run_each = away  # type: ignore[method-assign]
+            node.parts.crawl.client.run_each = away  # type: ignore[method-assign]
             mine = list(node.ownership.owned.values())
             with pytest.raises(TransientStoreError):
                 await node.ownership.releases.release(mine)
             assert list(node.ownership.owned.values()) == mine
-            node.parts.client.run_each = run_each  # type: ignore[method-assign]
+            node.parts.crawl.client.run_each = run_each  # type: ignore[method-assign]
             await node.ownership.releases.release(mine)
             assert not node.ownership.owned
             assert (await node.progress.survey()).owned == 0
@@ -347,7 +347,9 @@ def test_many_partitions_are_released_a_few_at_a_time(tmp_path: Path, crawl_name
     async def scenario() -> None:
         async with world(tmp_path, crawl_name, redis_url, partitions=3 * DURABLE_AT_ONCE) as w:
             node = await w.joined()
-            run_each, rounds = node.parts.client.run_each, 0
+            for mine in node.ownership.owned.values():
+                mine.disk.committed.begin()
+            run_each, rounds = node.parts.crawl.client.run_each, 0
 
             async def slow(calls: Any) -> Any:
                 nonlocal rounds
@@ -356,10 +358,35 @@ def test_many_partitions_are_released_a_few_at_a_time(tmp_path: Path, crawl_name
                     raise TimeoutError
                 return await run_each(calls)
 
-            node.parts.client.run_each = slow  # type: ignore[method-assign]
+            node.parts.crawl.client.run_each = slow  # type: ignore[method-assign]
             with pytest.raises(TimeoutError):
                 await node.ownership.releases.release(list(node.ownership.owned.values()))
             assert len(node.ownership.owned) == (await node.progress.survey()).owned == DURABLE_AT_ONCE
+
+    asyncio.run(scenario())
+
+
+def test_partitions_without_files_are_released_in_one_round_trip(
+    tmp_path: Path, crawl_name: str, redis_url: str
+) -> None:
+    """Before the others, of which Redis is told the last counts."""
+
+    async def scenario() -> None:
+        async with world(tmp_path, crawl_name, redis_url, partitions=3 * DURABLE_AT_ONCE) as w:
+            node = await w.joined()
+            owned = list(node.ownership.owned.values())
+            owned[5].disk.committed.begin()
+            run_each, sent = node.parts.crawl.client.run_each, []
+
+            async def noted(calls: Any) -> Any:
+                sent.append([call.name for call in calls])
+                return await run_each(calls)
+
+            node.parts.crawl.client.run_each = noted  # type: ignore[method-assign]
+            await node.ownership.releases.release(owned)
+            empty, begun = ["release_partition"] * (len(owned) - 1), ["trim_partition", "release_partition"]
+            assert sent == [empty, begun]
+            assert (await node.progress.survey()).owned == 0
 
     asyncio.run(scenario())
 
@@ -390,14 +417,16 @@ def test_round_reads_a_bounded_number_of_inbox_entries(tmp_path: Path, crawl_nam
         async with world(tmp_path, crawl_name, redis_url, partitions=64) as w:
             node = await w.joined()
             w.clock.advance(1_000)
-            commands, asked = node.parts.client.commands, 0
+            for mine in node.ownership.owned.values():
+                mine.inbox.note_urls()
+            commands, asked = node.parts.crawl.client.commands, 0
 
             async def counting(rows: Any) -> Any:
                 nonlocal asked
                 asked += sum(row[-1] for row in rows if row[0] == "XRANGE")
                 return await commands(rows)
 
-            node.parts.client.commands = counting  # type: ignore[method-assign]
+            node.parts.crawl.client.commands = counting  # type: ignore[method-assign]
             await node.ownership.folding.step_due(starved=True)
             assert 0 < asked <= INBOX_ENTRIES_AT_ONCE
 
@@ -420,7 +449,7 @@ def test_manifests_are_made_durable_in_time_and_a_few_at_a_time(
             assert undurable() == 0, "nothing was written"
             for mine in node.ownership.owned.values():
                 mine.disk.committed.begin()
-                node.ownership.table.news.note(mine)  # as the step that begins it does
+                node.ownership.table.note_files(mine)  # as the step that begins it does
             await node.ownership.make_durable_due()
             assert undurable() == 80
             w.clock.advance(10_000)
@@ -511,12 +540,12 @@ def test_urls_are_counted_that_wait_in_a_redis_that_is_new(tmp_path: Path, crawl
             [mine] = node.ownership.owned.values()
             await w.client.commands([("HDEL", mine.keys.state, "appended_urls")])  # as a new one would have it
             node.fold.note_inboxes()
-            await node.parts.leases.renew()
+            await node.beat.leases.renew()
             assert mine.inbox.unfolded_urls == 0
             node.offer(queued("http://late.example/")[0])
             await node.pump.flush()
             node.fold.note_inboxes()
-            await node.parts.leases.renew()
+            await node.beat.leases.renew()
             assert mine.inbox.unfolded_urls == 1
 
     asyncio.run(scenario())

@@ -231,7 +231,7 @@ def test_node_that_dies_while_urls_are_moved_loses_none(
     async def scenario() -> None:
         async with world(tmp_path, crawl_name, redis_url, **RETIRING) as w:
             node = await offered(w)
-            run_each = node.parts.client.run_each
+            run_each = node.parts.crawl.client.run_each
 
             async def away(calls: Any) -> list[Any]:
                 if any(call.name == "park_urls" for call in calls):
@@ -240,7 +240,7 @@ def test_node_that_dies_while_urls_are_moved_loses_none(
                     raise TransientStoreError("away")
                 return await run_each(calls)
 
-            monkeypatch.setattr(node.parts.client, "run_each", away)
+            monkeypatch.setattr(node.parts.crawl.client, "run_each", away)
             with pytest.raises(TransientStoreError):
                 await fail_first(w, node)
             await node.departure.abandon()
@@ -294,7 +294,7 @@ def test_rounds_are_bounded(tmp_path: Path, crawl_name: str, redis_url: str, mon
             left: list[int] = []
             while mine.hot.by_host[DEAD] or not left:
                 mine.away.note_changes(1)
-                await snoozed.tend_snoozed(node.parts.client, [mine], 0)
+                await snoozed.tend_snoozed(node.parts.crawl.client, [mine], 0)
                 left.append(await in_redis(w, node))
                 if len(left) > 10:
                     break

@@ -24,7 +24,7 @@ DELAY_S = 600
 async def due_in_ms(w: World, node: Node) -> float:
     """How long the host must be left alone yet."""
     due_ms = await w.client.command("ZSCORE", w.keys(node, HOST).ready, HOST)
-    return float(due_ms) - node.parts.client.now_ms()
+    return float(due_ms) - node.parts.crawl.client.now_ms()
 
 
 async def time_comes(w: World, node: Node) -> None:

@@ -13,7 +13,7 @@ from bigcrawl.drum.memtable import EMPTY_MEMTABLE, Memtable
 from bigcrawl.drum.run import RunInfo
 from bigcrawl.scheduler.partition.manifest import BatchPlace, Manifest, apply_changes, changes
 from bigcrawl.scheduler.partition.manifest_log import encode_record
-from bigcrawl.scheduler.partition.tables import TableStates
+from bigcrawl.scheduler.partition.tables import NO_TABLES
 from bigcrawl.scheduler.queues.fifo import Cursor, FifoState
 from bigcrawl.scheduler.queues.parked_queues import EMPTY_PARKED, Extent, ParkedState
 from bigcrawl.scheduler.queues.segments import Segment
@@ -22,12 +22,18 @@ from bigcrawl.scheduler.queues.turn_state import TurnState
 if TYPE_CHECKING:
     from bigcrawl.scheduler.queues.parked_queues import HostChains
 
+
+def tables_of(**states: BucketState) -> dict[str, BucketState]:
+    """All tables, of which these are not empty."""
+    return {**NO_TABLES, **states}
+
+
 FULL = Manifest(
     epoch=7,
     number=99,
     durable=90,
     inbox_id="1700000000000-3",
-    tables=TableStates(
+    tables=tables_of(
         seen=BucketState(
             (RunInfo("run-4", 1000, 0, 2**64 - 1, 6100), RunInfo("run-9", 1, 5, 5, 64)),
             Memtable.from_bytes(b"8 bytes.16 bytes........"),
@@ -57,9 +63,7 @@ FULL = Manifest(
     folded_urls=5000,
     duplicates=40,
     rejected=2,
-    exact_copies=30,
-    near_copies=4,
-    mirrors=5,
+    counts={"exact_copies": 30, "near_copies": 4, "mirrors": 5},
     untold=b"24 bytes that go astray.",
 )
 
@@ -80,15 +84,17 @@ def test_it_names_every_file_it_needs() -> None:
 
 def test_what_has_not_changed_is_not_told() -> None:
     """From one manifest to the next, only fields that differ are in the change, large ones in part."""
-    seen, more = FULL.tables.seen, Memtable.from_bytes(FULL.tables.seen.memtable.bytes_from(0) + b"8 more..8 again.")
+    seen = FULL.tables["seen"]
+    more = Memtable.from_bytes(seen.memtable.bytes_from(0) + b"8 more..8 again.")
     queues = {**FULL.queues, "queue-8-1": FifoState((Segment(0, 90, 7),), 1, Cursor(0, 8, 0), 7)}
     del queues["queue-7-1"]
     after = replace(
         FULL,
         number=100,
-        tables=FULL.tables._replace(seen=BucketState(seen.runs, more)),
+        tables={**FULL.tables, "seen": BucketState(seen.runs, more)},
         queues=queues,
         turns=FULL.turns._replace(turn=8),
+        counts={**FULL.counts, "mirrors": 0},
         parked=FULL.parked._replace(chains={**FULL.parked.chains, "c.example": {1: (Extent(0, 30, 0, 3),)}}),
     )
     assert changes(FULL, after) == {
@@ -96,26 +102,27 @@ def test_what_has_not_changed_is_not_told() -> None:
         "tables": {"seen": (None, 3, [b"8 more..", b"8 again."])},
         "queues": {"queue-7-1": None, "queue-8-1": queues["queue-8-1"]},
         "turns": FULL.turns._replace(turn=8),
+        "mirrors": 0,
         "parked": (FULL.parked.segments, 1, [], [], [("c.example", {1: (Extent(0, 30, 0, 3),)})]),
     }
     assert changes(after, after) == {}
-    emptied = after.tables._replace(seen=BucketState(seen.runs[:1], EMPTY_MEMTABLE), plds=EMPTY_BUCKET)
+    emptied = {**after.tables, "seen": BucketState(seen.runs[:1], EMPTY_MEMTABLE), "plds": EMPTY_BUCKET}
     assert changes(after, replace(after, tables=emptied))["tables"] == {
         "seen": (seen.runs[:1], 0, []),
         "plds": ((), 0, []),
     }
-    others = after.tables._replace(seen=BucketState(seen.runs, Memtable.from_bytes(b"8 others" * 9)))
+    others = {**after.tables, "seen": BucketState(seen.runs, Memtable.from_bytes(b"8 others" * 9))}
     assert changes(after, replace(after, tables=others))["tables"] == {"seen": (None, 0, [b"8 others"] * 9)}
 
 
 def test_what_is_told_makes_the_manifest() -> None:
     """From nothing to one manifest and on to others, what is told is all that is needed."""
-    emptied = replace(FULL, number=100, tables=TableStates(), queues={}, turns=TurnState())
+    emptied = replace(FULL, number=100, tables=NO_TABLES, queues={}, turns=TurnState())
     states = (FULL, emptied, replace(FULL, number=101))
     told = [changes(None, FULL)] + [changes(before, after) for before, after in pairwise(states)]
     for count, state in enumerate(states, 1):
         written = [msgpack.unpackb(msgpack.packb(change), use_list=False, strict_map_key=False) for change in told]
-        assert apply_changes(written[:count], FULL.retained) == state
+        assert apply_changes("MANIFEST", written[:count], FULL.retained) == state
 
 
 chains = st.dictionaries(st.sampled_from("abcdef"), st.sampled_from((1, 2)), max_size=6)
@@ -130,7 +137,7 @@ def test_changes_keep_the_turns_of_hosts(states: list[dict[str, int]]) -> None:
         manifests[number] = replace(manifests[number], parked=EMPTY_PARKED._replace(chains=held))
     told = [changes(None, manifests[0])]
     told += [changes(before, after) for before, after in pairwise(manifests)]
-    made = apply_changes(told, ())
+    made = apply_changes("MANIFEST", told, ())
     assert made == manifests[-1]
     assert list(made.parked.chains) == list(manifests[-1].parked.chains)
 

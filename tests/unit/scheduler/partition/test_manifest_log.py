@@ -1,15 +1,17 @@
 from __future__ import annotations
 
+import base64
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from bigcrawl.drum.bucket import EMPTY_BUCKET
+from bigcrawl.drum.bucket import EMPTY_BUCKET, BucketState
 from bigcrawl.drum.files import DiskFiles
 from bigcrawl.drum.memtable import Memtable
-from bigcrawl.exceptions import CorruptionError, OtherVersionError
+from bigcrawl.drum.run import RunInfo
+from bigcrawl.exceptions import ConfigError, CorruptionError, OtherVersionError
 from bigcrawl.scheduler.partition import manifest as manifest_module
 from bigcrawl.scheduler.partition import manifest_log as manifest_log_module
 from bigcrawl.scheduler.partition.admit_batch import AdmitBatch, encode_admit_batch
@@ -17,13 +19,23 @@ from bigcrawl.scheduler.partition.manifest import UNKNOWN, Manifest
 from bigcrawl.scheduler.partition.manifest_log import ManifestLog, decode_manifest, decode_sound_manifests
 from tests.support.disks.faulty_files import Fault, FaultyFiles
 from tests.support.worlds.partition_world import make_url
-from tests.unit.scheduler.partition.test_manifest import FULL
+from tests.unit.scheduler.partition.test_manifest import FULL, tables_of
 
 if TYPE_CHECKING:
     from bigcrawl.drum.files import Files
 
 PATH = Path("e7/MANIFEST")
 BATCHES = [encode_admit_batch(AdmitBatch(number, 10 * number, [make_url(number)])) for number in range(15)]
+
+BEFORE_FEATURES = base64.b64decode(
+    b"QkNNQU5JRlMQAAAAAAAAADYBAADYDnkpjnExy94AFaVlcG9jaAembnVtYmVyY6dkdXJhYmxlAKhpbmJveF9pZKMwLTCldHVybnOfAAAAAAQB"
+    b"BAHCAADCwgAAqmluX2RlZ3JlZXPEAKdjcmVkaXRzlQAAAAAArGJhdGNoX251bWJlcgCoYWRtaXR0ZWQAp2FscmVhZHmQq2ZvbGRlZF91cmxz"
+    b"AKpkdXBsaWNhdGVzAKdyZXBlYXRzAKhpbXBvcnRlZACocmVqZWN0ZWQArGV4YWN0X2NvcGllcx6rbmVhcl9jb3BpZXMEp21pcnJvcnMApnVu"
+    b"dG9sZMQYMjQgYnl0ZXMgdGhhdCBnbyBhc3RyYXkupnRhYmxlc4Gkc2VlbpORlaVydW4tNM0D6ADP///////////NF9QAkcQIOCBieXRlcy6t"
+    b"cmV0YWluZWRfZnJvbQEAAAAAUgAAAFwIQIPpTtZnhKZudW1iZXJkrGV4YWN0X2NvcGllcx+nbWlycm9ycwWmdGFibGVzgadtaXJyb3Jzk8AA"
+    b"kcQcYSByZWNvcmQgb2YgYSBQTEQgdGhhdCBpcy4yOAAAAAASAAAAfEXsgPafgA2Cpm51bWJlcmWnbWlycm9ycwQ="
+)
+"""Three records of a log, written when tables and counts of copies and mirrors were fields of every manifest."""
 
 
 def begin(directory: Path, files: Files | None = None) -> tuple[ManifestLog, Manifest]:
@@ -42,7 +54,7 @@ def test_a_manifest_reads_back_equal(tmp_path: Path, manifest: Manifest) -> None
     decoded = decode_manifest(PATH, bytes_of(tmp_path))
     assert decoded == written
     assert replace(decoded, retained=manifest.retained) == manifest
-    assert [type(run) for run in decoded.tables.seen.runs] == [type(run) for run in manifest.tables.seen.runs]
+    assert [type(run) for run in decoded.tables["seen"].runs] == [type(run) for run in manifest.tables["seen"].runs]
     assert type(decoded.turns) is type(manifest.turns)
     assert decoded.files_needed() == manifest.files_needed()
 
@@ -50,11 +62,11 @@ def test_a_manifest_reads_back_equal(tmp_path: Path, manifest: Manifest) -> None
 def test_a_log_is_its_last_manifest(tmp_path: Path) -> None:
     """Records follow each other; batches lie where the manifest says, until they are kept no longer."""
     log, manifest = begin(tmp_path)
-    seen = FULL.tables.seen
+    seen = FULL.tables["seen"]
     more = seen._replace(memtable=Memtable.from_bytes(seen.memtable.bytes_from(0) + b"8 more.."))
     for number, step in (
-        (13, {"tables": FULL.tables._replace(seen=more), "duplicates": 41}),
-        (14, {"queues": {}, "tables": FULL.tables._replace(seen=EMPTY_BUCKET), "already": ()}),
+        (13, {"tables": {**FULL.tables, "seen": more}, "duplicates": 41}),
+        (14, {"queues": {}, "tables": {**FULL.tables, "seen": EMPTY_BUCKET}, "already": ()}),
         (14, {"rejected": 3}),
     ):
         batch = BATCHES[number] if number > manifest.batch_number else b""
@@ -177,11 +189,45 @@ def test_versions_before_are_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     added = ["repeats", "imported"]
     before = replace(FULL, repeats=UNKNOWN, imported=0)
     if version == 7:
-        added += ["exact_copies", "near_copies", "mirrors", "untold"]
-        before = replace(before, exact_copies=0, near_copies=0, mirrors=0, untold=b"")
+        added += ["untold"]
+        before = replace(before, counts={}, untold=b"")
     with monkeypatch.context() as patches:
         patches.setattr(manifest_module, "_PLAIN", tuple(n for n in manifest_module._PLAIN if n not in added))
         patches.setattr(manifest_log_module, "_VERSION", version)
         written = ManifestLog(tmp_path, DiskFiles()).begin(before, BATCHES[11:13])
     assert bytes_of(tmp_path)[8] == version
     assert decode_manifest(PATH, bytes_of(tmp_path)) == written
+
+
+def test_a_log_written_before_features_is_read(tmp_path: Path) -> None:
+    """Counts and tables that were fields of each manifest are those of features, and what is appended goes on there."""
+    mirrors = BucketState((), Memtable.from_bytes(b"a record of a PLD that is.28", 28))
+    seen = BucketState((RunInfo("run-4", 1000, 0, 2**64 - 1, 6100),), Memtable.from_bytes(b"8 bytes."))
+    found = decode_manifest(PATH, BEFORE_FEATURES)
+    assert found == Manifest(
+        7,
+        101,
+        tables=tables_of(seen=seen, mirrors=mirrors),
+        counts={"exact_copies": 31, "near_copies": 4, "mirrors": 4},
+        untold=b"24 bytes that go astray.",
+    )
+    log = ManifestLog(tmp_path, DiskFiles())
+    after = log.append(replace(log.begin(found, []), number=102, counts={**found.counts, "mirrors": 0}))
+    assert decode_manifest(PATH, bytes_of(tmp_path)) == after
+
+
+@pytest.mark.parametrize(
+    ("state", "name"),
+    [
+        ({"tables": {**FULL.tables, "languages": FULL.tables["plds"]}}, "languages"),
+        ({"counts": {**FULL.counts, "foreign_pages": 3}}, "foreign_pages"),
+    ],
+)
+def test_state_of_a_feature_that_is_not_there_is_refused(tmp_path: Path, state: dict[str, Any], name: str) -> None:
+    """It would be lost with the next manifest; the operator is told where it is, and what it takes to go on."""
+    log, manifest = begin(tmp_path)
+    log.append(replace(manifest, number=100, **state))
+    with pytest.raises(
+        ConfigError, match=f"^{PATH} has state of features that this version of bigcrawl lacks: {name}; go on with"
+    ):
+        decode_manifest(PATH, bytes_of(tmp_path))

@@ -8,12 +8,16 @@ from __future__ import annotations
 import random
 import shutil
 from collections import Counter
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from bigcrawl.config import read_config
 from bigcrawl.drum.files import DiskFiles
 from bigcrawl.exceptions import TransientStoreError
+from bigcrawl.features.copies.fold import Copies
+from bigcrawl.features.copies.rows import pack_seen
 from bigcrawl.scheduler.crawl.missing import LostFilesError
 from bigcrawl.scheduler.owner.claiming.opening import is_older
 from bigcrawl.scheduler.owner.node_store import NodeStore
@@ -27,20 +31,21 @@ from bigcrawl.scheduler.partition.stored_points import (
     SOON_MS,
     StoredPoints,
 )
-from bigcrawl.scheduler.records.contents import pack_contents, pack_seen
 from bigcrawl.scheduler.records.inbox_entry import InboxEntry
 from bigcrawl.scheduler.records.queued_url import encode_batch
 from bigcrawl.store import series as series_module
 from tests.support.disks.changing_store import CHANGES, RIGHT, ChangingStore
 from tests.support.disks.faulty_objects import FAULTS, FaultyObjects, Killed
+from tests.support.observed_rows import pack_each
 from tests.support.worlds.partition_world import PartitionWorld, make_runs_early, make_url
 
 if TYPE_CHECKING:
     from pathlib import Path
 
 HOST_HOT = 4
-LIMITS = PartitionLimits(HOST_HOT)
+LIMITS = PartitionLimits(HOST_HOT, features=(Copies(),))
 KILLS = ("killed before", "killed after")
+NAMED = read_config({"BIGCRAWL_CRAWL": "crawl"})
 nobody: Any = None  # in place of parts that are not asked here
 
 
@@ -95,7 +100,9 @@ class Life:
         self.owner: Owner | None = None
 
     def node_store(self) -> NodeStore:
-        return NodeStore(self.objects, "crawl", 1, nobody, nobody, DiskFiles(), nobody, nobody)
+        crawl: Any = SimpleNamespace(objects=self.objects, config=NAMED, client=None, clock=None)
+        thread: Any = SimpleNamespace(files=DiskFiles())
+        return NodeStore(crawl, thread, nobody)
 
     def claim(self, machine: str) -> Owner:
         """A claim, and all that happens before anything is admitted."""
@@ -347,8 +354,8 @@ def test_a_point_is_due_in_time_and_sooner_when_much_was_folded(tmp_path: Path) 
     assert points.is_far_behind, "the inbox waits"
     owner.put()
     assert not owner.points.is_far_behind, "and goes on"
-    rows = pack_contents(pack_seen(1, 2) * AHEAD_URLS_MAX)
-    disk.step([InboxEntry("1800000000002-0", contents=rows)], 0, {})
+    rows = pack_each(pack_seen(1, 2) * AHEAD_URLS_MAX)
+    disk.step([InboxEntry("1800000000002-0", observed=rows)], 0, {})
     assert owner.points._ahead >= AHEAD_URLS_MAX, "rows about contents fill Redis as URLs do"
     owner.put()
     assert owner.points._ahead == 0

@@ -16,7 +16,6 @@ from bigcrawl.scheduler.queues import prioritizers
 from bigcrawl.scheduler.queues.front_queues import level_of
 from bigcrawl.scheduler.queues.prioritizers import FoundUrls, Prioritizing, as_given, counts_links, make_prioritizer
 from bigcrawl.scheduler.records.queued_url import UNCHECKED, QueuedUrl
-from bigcrawl.scheduler.records.votes import NOT_GIVEN, VOTES
 from tests.support.keys import url_key
 
 NAME = f"{__name__}.Shortest"
@@ -139,7 +138,7 @@ def test_a_failure_loses_no_url(caplog: pytest.LogCaptureFixture) -> None:
     ("name", "message"),
     [
         ("indegree", "did you mean in-degree"),
-        ("nonsense", "must be one of in-degree, rank, quality, opic, depth, or the import path"),
+        ("nonsense", "must be one of in-degree, rank, quality, depth, opic, or the import path"),
         ("no.such.module", "cannot be imported"),
         (f"{__name__}.NAME", "a str; must be a function"),
         (f"{__name__}.too_few", "failed in a trial: it returned int64 numbers of shape"),
@@ -158,51 +157,11 @@ def test_links_are_counted_if_they_may_be_asked_for() -> None:
     assert [counts_links(name) for name in ("", "depth", "in-degree", "rank", "my.own")] == [0, 0, 1, 1, 1]
 
 
-def voted(received: list[float], given: list[int] | None = None) -> Any:
-    """Votes for as many URLs."""
-    return np.array(list(zip(received, given or [NOT_GIVEN] * len(received), strict=True)), dtype=VOTES)
-
-
-def opic(received: list[float]) -> list[int]:
-    prioritizer = make_prioritizer("opic")
-    assert prioritizer is not None
-    nobody = np.zeros(len(received), dtype=np.uint32)
-    found = Prioritizing(prioritizer, RANKS).prioritized(some(len(received)), nobody, None, voted(received))
-    return [level_of(each.priority) for each in found]
-
-
-@pytest.mark.parametrize("scale", [1e-3, 1.0, 1e3])
-def test_opic_divides_urls_by_their_place_among_all(scale: float) -> None:
-    """Whatever the amounts are: a twentieth is urgent, the next three high, the better half raised, no one below 0."""
-    levels = opic([scale * 1.05**at for at in range(200)])
-    assert levels == sorted(levels)
-    assert [levels.count(level) for level in range(5)] == pytest.approx([0, 100, 60, 30, 10], abs=8)
-    assert opic([scale] * 3 + [0.0]) == [2, 2, 2, 1], "who has received nothing is ordinary"
-
-
-@pytest.mark.long("a hundred thousand scores; the order of a few is asked here, too")
-def test_opic_goes_by_what_it_has_scored_lately() -> None:
-    """Small batches are measured by those before them; those of long ago are forgotten."""
-    prioritizer = make_prioritizer("opic")
-    assert prioritizer is not None
-    scores = Prioritizing(prioritizer, RANKS)
-
-    def level(received: float, count: int) -> int:
-        urls, nobody = some(1) * count, np.zeros(count, dtype=np.uint32)
-        return level_of(scores.prioritized(urls, nobody, None, voted([received] * count))[0].priority)
-
-    level(1.0, 4_000)
-    assert (level(8.0, 1), level(0.01, 1)) == (4, 1)
-    for _ in range(40):
-        level(64.0, 10_000)
-    assert level(8.0, 1) == 1
-
-
 def test_the_highest_priority_of_any_page_counts() -> None:
-    """With votes that is what the spider gave; without any it is as before."""
+    """If a feature knows what other pages gave, that is what the spider gave; without any it is as before."""
     urls = [url("http://a.example/", priority=5), url("http://b.example/", priority=-5)]
     nobody = np.zeros(2, dtype=np.uint32)
-    scores = Prioritizing(as_given, RANKS, counts_votes=True)
-    for given, expected in (([NOT_GIVEN] * 2, [5, -5]), ([3, -2], [5, -2]), ([2**31 - 1, 0], [(1 << 19) - 1, 0])):
-        found = scores.prioritized(urls, nobody, None, voted([0.0, 0.0], given))
+    for known, expected in (({}, [5, -5]), ({"given": np.array([3, -2])}, [5, -2])):
+        found = Prioritizing(as_given, RANKS).prioritized(urls, nobody, None, known)
         assert [each.priority for each in found] == expected
+        assert FoundUrls(urls, nobody, nobody > 0, RANKS, known).received.tolist() == [0, 0]

@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING
 
 import msgpack
 
-from bigcrawl.commands.moving.contents import Contents
 from bigcrawl.drum.files import DiskFiles
 from bigcrawl.scheduler.partition.partition import Partition, PartitionLimits
 from bigcrawl.scheduler.partition.reader import find_waiting
 from bigcrawl.scheduler.queues.unrunnable import NAMES_MAX, PREFIX
 from bigcrawl.scheduler.records.queued_url import UNCHECKED, UNRUNNABLE, QueuedUrl, encode_batch
 from bigcrawl.scheduler.rules.callbacks import DAMAGED, Callbacks
+from bigcrawl.views.contents import Contents
 from tests.support.worlds.partition_world import make_url
 
 if TYPE_CHECKING:

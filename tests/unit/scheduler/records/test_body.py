@@ -5,7 +5,14 @@ from __future__ import annotations
 import msgpack
 import pytest
 
-from bigcrawl.scheduler.records.body import as_next_try, for_revisit, look_at_body, look_at_link, visit_in
+from bigcrawl.scheduler.records.body import (
+    as_next_try,
+    known_in,
+    look_at_body,
+    look_at_link,
+    look_at_origin,
+    with_known,
+)
 
 PLAIN = msgpack.packb(["http://a.example/", 3, None])
 RETRY = msgpack.packb(["http://a.example/", 3, {"meta": {"retry_times": 2}, "priority": -2}])
@@ -15,18 +22,30 @@ OF_TYPES = msgpack.packb(["http://a.example/", 3, {"meta": {"set": msgpack.ExtTy
 @pytest.mark.parametrize("body", [PLAIN, RETRY, OF_TYPES])
 def test_a_visit_is_added_and_replaced_and_the_rest_stays_byte_for_byte(body: bytes) -> None:
     """What only an adapter can decode is not decoded."""
-    once = for_revisit(body, b"one")
-    twice = for_revisit(once, b"two")
-    assert (visit_in(body), visit_in(once), visit_in(twice)) == (b"", b"one", b"two")
+    once = with_known(body, b"one")
+    twice = with_known(once, b"two")
+    assert (known_in(body), known_in(once), known_in(twice)) == (b"", b"one", b"two")
     assert twice[1 : len(body)] == body[1:]
     assert look_at_body(twice) == look_at_body(body)
 
 
 def test_a_try_remembers_the_visit_and_the_first_body() -> None:
     """However often a page fails, its next visit is like its first one."""
-    tried = as_next_try(RETRY, as_next_try(RETRY, for_revisit(PLAIN, b"one")))
-    assert visit_in(tried) == b"one"
+    tried = as_next_try(RETRY, as_next_try(RETRY, with_known(PLAIN, b"one")))
+    assert known_in(tried) == b"one"
     assert look_at_link(tried) == ("http://a.example/", 3, -2)
-    assert for_revisit(tried, b"two") == for_revisit(PLAIN, b"two")
+    assert with_known(tried, b"two") == with_known(PLAIN, b"two")
     first = as_next_try(RETRY, PLAIN)
-    assert (visit_in(first), for_revisit(first, b"v")) == (b"", for_revisit(PLAIN, b"v"))
+    assert (known_in(first), with_known(first, b"v")) == (b"", with_known(PLAIN, b"v"))
+
+
+def test_a_link_may_name_its_page() -> None:
+    """It is a plain link all the same; a body that names something else there is damaged."""
+    found = msgpack.packb(["http://a.example/", 3, [7, "http://b.example/page"]])
+    assert look_at_body(found) == look_at_body(PLAIN)
+    assert look_at_link(found) == ("http://a.example/", 3, 7)
+    assert look_at_origin(found) == (3, "http://b.example/page")
+    assert known_in(with_known(found, b"one")) == b"one"
+    for damaged in ([7], ["7", "x"], [7, 7], [7, "x", 1], []):
+        with pytest.raises(ValueError, match="wrong type"):
+            look_at_body(msgpack.packb(["http://a.example/", 3, damaged]))

@@ -42,7 +42,7 @@ def test_ended_url_waits_for_the_pages_stored_before_its_end() -> None:
     first, second = held_url(1), held_url(2)
     table = holding(first, second)
     storage = SimpleNamespace(pages=3, safe_pages=2)
-    table.store_pages_in(storage)
+    table.storage = storage
     table.end(first, Ended(1, 0), offered=0)
     storage.pages = 5
     table.end(second, Ended(2, 0), offered=0)
@@ -62,7 +62,7 @@ def test_pages_are_hurried_when_so_many_urls_wait_for_them() -> None:
     first, second = held_url(1), held_url(2)
     table = holding(first, second)
     storage = SimpleNamespace(pages=2, safe_pages=0, hurry=lambda: hurried.append(len(table)))
-    table.store_pages_in(storage)
+    table.storage = storage
     for held in (first, second):
         table.hurry_pages(2)
         table.end(held, Ended(held.seq, 0), offered=0)

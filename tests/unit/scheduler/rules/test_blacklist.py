@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 
 from bigcrawl.exceptions import ConfigError
-from bigcrawl.scheduler.records.queued_url import RANGES_SHIFT, TRAP_SHIFT, UNCHECKED
+from bigcrawl.features.traps.shape import KINDS
+from bigcrawl.scheduler.records.queued_url import RANGES_SHIFT, TRAITS_SHIFT, UNCHECKED
 from bigcrawl.scheduler.rules.blacklist import NOTHING, OFF, ON, Blacklist, in_force, parse_entries, parse_entry
 from bigcrawl.url.domain import PublicSuffixes
-from bigcrawl.url.shape import KINDS
 from tests.unit.scheduler.world import queued
 
 SUFFIXES = PublicSuffixes.from_text(b"com\ntest\norg\n", private=False)
@@ -64,7 +64,7 @@ def test_a_url_that_was_set_aside_for_its_address_stays_until_ranges_change() ->
     """Its mark is of all ranges of that time; its other flags stay as they are."""
     [url] = queued("http://example.com/")
     before = blacklist("192.0.2.0/24", "b.org")
-    flags = UNCHECKED | (2 ** len(KINDS) - 1) << TRAP_SHIFT
+    flags = UNCHECKED | (2 ** len(KINDS) - 1) << TRAITS_SHIFT
     marked = url._replace(flags=before.marked(flags, by_address=True))
     assert marked.flags % (1 << RANGES_SHIFT) == flags
     assert before.withholds(marked)

@@ -5,12 +5,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from bigcrawl.scheduler.rules.budget_rules import parse_rules
-from bigcrawl.scheduler.rules.rule_book import NO_LIMITS, Limits, RuleBook
+from bigcrawl.scheduler.rules.rule_book import NO_LIMITS, RuleBook
 from bigcrawl.url.domain import PublicSuffixes
 from tests.support.keys import pld_key
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+
+    from bigcrawl.scheduler.rules.rule_book import Limits
 
 SUFFIXES = PublicSuffixes.bundled()
 
@@ -20,7 +22,7 @@ def book(written: Mapping[str, Mapping[str, object]]) -> RuleBook:
 
 
 def told(limits: Limits) -> dict[str, tuple[int, str]]:
-    return {name: (limit.value, limit.rule) for name, limit in limits._asdict().items() if limit}
+    return {name: (limit.value, limit.rule) for name, limit in limits.items()}
 
 
 def test_without_a_rule_nothing_applies() -> None:
@@ -45,12 +47,12 @@ def test_the_most_specific_rule_wins_limit_by_limit() -> None:
     assert told(rules.for_url(host, f"http://{host}/")) == {
         "budget": (5, "www.shop.example.co.uk"),
         "pages": (1, "re:example"),
-        "fetched_bytes": (3, "*.shop.example.co.uk"),
+        "bytes": (3, "*.shop.example.co.uk"),
         "depth": (4, "example.co.uk"),
     }
     assert told(rules.for_host("example.co.uk")) == {
         "budget": (4, "example.co.uk"),
-        "fetched_bytes": (2, "*.uk"),
+        "bytes": (2, "*.uk"),
         "depth": (4, "example.co.uk"),
     }
 
@@ -61,9 +63,9 @@ def test_star_is_every_host_by_itself() -> None:
     assert told(rules.for_url("a.uk", "http://a.uk/x")) == {
         "pages": (5, "*.uk"),
         "depth": (3, "*"),
-        "fetched_bytes": (1, "re:x"),
+        "bytes": (1, "re:x"),
     }
-    accounts = {limits.account for host in ("a.test", "www.a.test", "::1") if (limits := rules.for_host(host).pages)}
+    accounts = {rules.for_host(host)["pages"].account for host in ("a.test", "www.a.test", "::1")}
     assert len(accounts) == 3
     assert rules.pld_budgets() == book({"*": {"budget": 5}}).pld_budgets() == {}
 
@@ -81,13 +83,13 @@ def test_a_limit_counts_together_what_its_name_says() -> None:
         "example.com": {"budget": 1}, "a.example.com": {"pages": 1}, "*.blog.test": {"budget": 1},
         "re:cal": {"bytes": 1},
     })  # fmt: skip
-    account = [rules.for_host(host).budget for host in ("example.com", "www.example.com", "a.example.com")]
+    account = [rules.for_host(host)["budget"] for host in ("example.com", "www.example.com", "a.example.com")]
     assert {limit.account for limit in account if limit} == {pld_key("example.com")}
-    ones = rules.for_host("one.blog.test").budget
-    others = rules.for_host("two.blog.test").budget
-    host = rules.for_host("a.example.com").pages
-    cal = [rules.for_url(host, f"http://{host}/cal").fetched_bytes for host in ("b.example.com", "c.example.com")]
-    other_cal = rules.for_url("x.test", "http://x.test/cal").fetched_bytes
+    ones = rules.for_host("one.blog.test")["budget"]
+    others = rules.for_host("two.blog.test")["budget"]
+    host = rules.for_host("a.example.com")["pages"]
+    cal = [rules.for_url(host, f"http://{host}/cal")["bytes"] for host in ("b.example.com", "c.example.com")]
+    other_cal = rules.for_url("x.test", "http://x.test/cal")["bytes"]
     accounts = [limit.account for limit in (ones, others, host, cal[0], other_cal) if limit]
     assert len(set(accounts)) == len(accounts) == 5
     assert cal[0] == cal[1]

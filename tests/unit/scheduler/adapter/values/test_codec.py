@@ -3,10 +3,16 @@
 from __future__ import annotations
 
 import dataclasses
+import logging
+import os
+import shutil
+import subprocess
 import sys
+from http import HTTPStatus
 from pathlib import Path, PurePath, PurePosixPath, PureWindowsPath
 from types import ModuleType
 from typing import Any
+from urllib.parse import urlsplit
 
 import attrs
 import msgpack
@@ -17,6 +23,7 @@ from bigcrawl.config import read_config
 from bigcrawl.exceptions import ConfigError
 from bigcrawl.scheduler.adapter.values import known_names
 from bigcrawl.scheduler.adapter.values.codec import PLAIN, Values
+from bigcrawl.scheduler.adapter.values.taught_types import _taught_by_packages as taught_by_packages
 from bigcrawl.scheduler.adapter.values.taught_types import taught_types
 from bigcrawl.scheduler.adapter.values.vocabulary import values_of
 from bigcrawl.spiders.broad import BroadSpider
@@ -217,6 +224,136 @@ def test_requests_among_values_keep_class_and_callback() -> None:
         Values(Spider(name="other")).unpacked(Values(spider).packed(later))
 
 
+@attrs.frozen
+class Foreign:
+    """A record of a module that the packages do not list."""
+
+
+class ForeignRequest(Request):
+    """A request of such a module."""
+
+
+def message(code: int, *fields: object) -> bytes:
+    """What a writer to Redis may send."""
+    return msgpack.packb(msgpack.ExtType(code, msgpack.packb(fields)))
+
+
+@pytest.fixture
+def project(monkeypatch: pytest.MonkeyPatch) -> Values:
+    """Values of a project whose module has imported much, and defines a record and a request with a class inside."""
+    module = ModuleType("project_of_test.items")
+
+    @dataclasses.dataclass
+    class Own:
+        name: str = ""
+
+    class OwnRequest(Request):
+        """A request."""
+
+        class Inner:
+            """Not at the top."""
+
+    for own in (Own, OwnRequest):
+        own.__module__, own.__qualname__ = module.__name__, own.__name__
+    OwnRequest.Inner.__module__, OwnRequest.Inner.__qualname__ = module.__name__, "OwnRequest.Inner"
+    names = {
+        "Own": Own,
+        "OwnRequest": OwnRequest,
+        "Popen": subprocess.Popen,
+        "rmtree": shutil.rmtree,
+        "os": os,
+        "Foreign": Foreign,
+        "ForeignRequest": ForeignRequest,
+        "Renamed": Own,
+    }
+    for name, value in names.items():
+        setattr(module, name, value)
+    monkeypatch.setitem(sys.modules, module.__name__, module)
+    monkeypatch.setattr(known_names, "_modules_of_the_start", frozenset())
+    return Values(HelpedSpider(), ["project_of_test"])
+
+
+class HelpedSpider(Spider):
+    name = "helped"
+    clean = shutil.rmtree
+    shell = staticmethod(os.system)
+    kind = subprocess.Popen
+
+    def parse_later(self, response: Any) -> None:
+        """Names a callback."""
+
+    def __init__(self, **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        self.log_it = logging.getLogger().critical
+
+
+@pytest.mark.parametrize(
+    ("code", "name", "fields"),
+    [
+        (12, "Popen", ()),
+        (12, "rmtree", ()),
+        (12, "os", ()),
+        (12, "os.system", ()),
+        (12, "Renamed", ()),
+        (12, "Foreign", ()),
+        (12, "OwnRequest.Inner", ()),
+        (5, "Foreign", ({},)),
+        (5, "Renamed", ({},)),
+        (5, "Popen", ({},)),
+    ],
+)
+def test_what_a_module_of_the_project_has_imported_is_not_its_own(
+    project: Values, code: int, name: str, fields: tuple[object, ...]
+) -> None:
+    """Nor is it found by another name, or by the module that it is from."""
+    for module in ("project_of_test.items", "project_of_test.items.os", __name__, "subprocess", "shutil"):
+        with pytest.raises(ValueError, match=f"{module}.{name} is n|class {module}.{name} is not among"):
+            project.unpacked(message(code, module, name, *fields))
+
+
+def test_project_s_own_are_found(project: Values) -> None:
+    """And Scrapy's requests, and members and named tuples of Python, whose objects can do nothing."""
+    own: Any = sys.modules["project_of_test.items"]
+    for value in (own.Own("x"), own.Own, HTTPStatus.OK, urlsplit("http://a.example/")):
+        assert project.unpacked(project.packed(value)) == value
+    later = HelpedSpider().parse_later
+    for kind in (own.OwnRequest, FormRequest, Request):
+        assert type(project.unpacked(project.packed(kind("http://a.example/", later)))) is kind
+
+
+@pytest.mark.parametrize(
+    "value", [Foreign(), Foreign, shutil.rmtree, subprocess.Popen, ForeignRequest("http://a.example/")]
+)
+def test_what_the_packages_do_not_list_is_not_stored(project: Values, value: object) -> None:
+    """The error says which one is missing."""
+    with pytest.raises(TypeError, match=r"BIGCRAWL_STORED_PACKAGES does not list (tests|shutil|subprocess)"):
+        project.packed([value])
+
+
+@pytest.mark.parametrize(
+    "path", ["project_of_test.items.ForeignRequest", f"{__name__}.ForeignRequest", "subprocess.Popen"]
+)
+def test_request_of_another_package_is_not_made(project: Values, path: str) -> None:
+    """Its constructor would run."""
+    with pytest.raises(ValueError, match="is not among the requests that this spider uses"):
+        project.unpacked(
+            msgpack.packb(msgpack.ExtType(13, msgpack.packb({"_class": path, "url": "http://a.example/"})))
+        )
+
+
+@pytest.mark.parametrize("name", ["clean", "shell", "kind", "log_it", "name", "settings", "crawler"])
+def test_callback_is_a_method_that_spider_or_base_defines(project: Values, name: str) -> None:
+    """And nothing else that is found at the spider."""
+    fields = {"url": "http://a.example/", "callback": name}
+    for stored in (fields, {"url": fields["url"], "errback": name}):
+        with pytest.raises(ValueError, match=f"{name}"):
+            project.unpacked(msgpack.packb(msgpack.ExtType(13, msgpack.packb(stored))))
+    spider = HelpedSpider()
+    if name in {"clean", "log_it"}:
+        with pytest.raises(ValueError, match="is no method of the spider"):
+            Values(spider, ["project_of_test"]).packed(Request("http://a.example/", getattr(spider, name)))
+
+
 class Price:
     """A type that nothing knows."""
 
@@ -261,6 +398,8 @@ def test_packages_teach_types_by_entry_points(monkeypatch: pytest.MonkeyPatch, t
     point = f"{__name__}.Price = {__name__}:PRICE"
     (info / "entry_points.txt").write_text(f"[bigcrawl.stored_types]\n{point}\n")
     monkeypatch.syspath_prepend(str(tmp_path))
+    uncached = taught_by_packages.__wrapped__
+    monkeypatch.setattr("bigcrawl.scheduler.adapter.values.taught_types._taught_by_packages", uncached)
     assert kept(Price(3), types=taught_types([])).cents == 3
     assert taught_types([f"{__name__}.Price=tests.unit.scheduler.adapter.values.test_codec.OTHER"])[
         f"{__name__}.Price"

@@ -72,14 +72,14 @@ def test_take_cut_off_by_the_stop_is_given_back(tmp_path: Path, crawl_name: str,
             for url in queued(*PAGES):
                 node.offer(url)
             await w.turn(node, 1)
-            run_some = node.parts.client._run_some
+            run_some = node.parts.crawl.client._run_some
 
             async def reply_lost(calls: Any, now_ms: int) -> Any:
                 await run_some(calls, now_ms)
-                node.parts.client._run_some = run_some  # type: ignore[method-assign]
+                node.parts.crawl.client._run_some = run_some  # type: ignore[method-assign]
                 raise asyncio.CancelledError
 
-            node.parts.client._run_some = reply_lost  # type: ignore[method-assign]
+            node.parts.crawl.client._run_some = reply_lost  # type: ignore[method-assign]
             with pytest.raises(asyncio.CancelledError):
                 await node.pump.turn()
             last = await node.departure.close()

@@ -40,7 +40,7 @@ def test_starved_fold_rests_until_something_happens(
     asyncio.run(scenario())
     starved, enough, asleep = fold.FOLD_STARVED_S, fold.FOLD_S, fold.FOLD_ASLEEP_S
     assert rests == [
-        (True, starved, enough),
+        (True, starved, asleep),
         (True, starved, starved),
         (False, starved, asleep),
         (False, starved, asleep),

@@ -34,15 +34,15 @@ async def begun(w: World) -> tuple[Node, list[HeldUrl]]:
     assert len(started) == BATCH_URLS
     node.pump.wake()
     await node.pump.turn()
-    ask_no_more(node.parts.client)
+    ask_no_more(node.parts.crawl.client)
     return node, started
 
 
 async def trips(node: Node) -> int:
     """Pump once; the round trips that it took."""
-    before = node.parts.client.round_trips
+    before = node.parts.crawl.client.round_trips
     await node.pump.turn()
-    return node.parts.client.round_trips - before
+    return node.parts.crawl.client.round_trips - before
 
 
 def test_batch_of_ended_urls_is_worth_a_round_trip(tmp_path: Path, crawl_name: str, redis_url: str) -> None:
@@ -105,7 +105,7 @@ def test_a_pump_of_a_node_with_room_for_one_hurries_no_page(tmp_path: Path, craw
     async def scenario() -> None:
         async with world(tmp_path, crawl_name, redis_url, in_process_max=1, partitions=1) as w:
             node = await w.joined()
-            node.handout.held.store_pages_in(SimpleNamespace(pages=1, safe_pages=0, hurry=lambda: None))
+            node.handout.held.storage = SimpleNamespace(pages=1, safe_pages=0, hurry=lambda: None)
             for url in queued("http://h0.example/", "http://h0.example/1"):
                 node.offer(url)
             [held] = await w.take(node, turns=12)

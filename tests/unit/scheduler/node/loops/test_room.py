@@ -30,7 +30,7 @@ async def taking_on(w: World, node: Node, *urls: str) -> None:
     for _ in range(6):
         w.clock.advance(1_000)
         await node.ownership.folding.step_due(starved=True)
-    await node.parts.leases.renew()
+    await node.beat.leases.renew()
 
 
 @ROOMS
@@ -43,11 +43,11 @@ def test_first_url_is_taken_with_the_first_pump(
         async with world(tmp_path, crawl_name, redis_url, partitions=256, in_process_max=in_process_max) as w:
             node = await w.joined()
             await taking_on(w, node, URLS[0])
-            ask_no_more(node.parts.client)
-            before = node.parts.client.round_trips
+            ask_no_more(node.parts.crawl.client)
+            before = node.parts.crawl.client.round_trips
             await node.pump.end_and_take()
             assert [held.url for held in node.handout.held] == URLS[:1]
-            assert node.parts.client.round_trips - before <= 2
+            assert node.parts.crawl.client.round_trips - before <= 2
 
     asyncio.run(scenario())
 
@@ -66,13 +66,13 @@ def test_hosts_do_not_wait_for_the_turns_of_empty_partitions(
                 if not mine.hot.by_host:
                     mine.note_due(0)
             await node.pump.end_and_take()
-            await asyncio.gather(*node.parts.gatekeeper._tasks)
+            await asyncio.gather(*node.parts.gates.gatekeeper._tasks)
             assert len(node.handout.held) == min(in_process_max, len(URLS))
-            ask_no_more(node.parts.client)
-            before = node.parts.client.round_trips
+            ask_no_more(node.parts.crawl.client)
+            before = node.parts.crawl.client.round_trips
             assert node.handout.buffer.waiting
             await node.pump.end_and_take()
-            assert node.parts.client.round_trips - before <= 1, "an engine that has work waits for the batch"
+            assert node.parts.crawl.client.round_trips - before <= 1, "an engine that has work waits for the batch"
 
     asyncio.run(scenario())
 

@@ -123,7 +123,7 @@ async def _fetched(w: World) -> None:
     w.clock.advance(1_000)
     await node.ownership.folding.step_due(starved=True)
     await node.parts.exchange.run(acknowledge=True, urls_max=2)
-    await asyncio.gather(*node.parts.gatekeeper._tasks)
+    await asyncio.gather(*node.parts.gates.gatekeeper._tasks)
     page, other = node.handout.held
     page.outcome = "status:200"
     node.handout.fetches.end(page)

@@ -8,11 +8,12 @@ import msgpack
 import numpy as np
 import pytest
 
+from bigcrawl.features.copies.fold import Copies
 from bigcrawl.scheduler.budgets.placement import RECORD
 from bigcrawl.scheduler.partition.fold.imported_rows import RowsFormatError, pack_rows, unpack_rows
 from bigcrawl.scheduler.partition.partition import Partition, PartitionLimits
 from bigcrawl.scheduler.partition.reader import read_partition
-from bigcrawl.scheduler.partition.tables import KINDS, TOTAL
+from bigcrawl.scheduler.partition.tables import KINDS
 from bigcrawl.scheduler.records.inbox_entry import InboxEntry
 from bigcrawl.scheduler.records.outcomes import VALUE, pack_outcomes, read_outcome
 from bigcrawl.scheduler.records.queued_url import encode_batch
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
     from pathlib import Path
     from typing import Any
 
-LIMITS = PartitionLimits(host_hot_max=8)
+LIMITS = PartitionLimits(host_hot_max=8, features=(Copies(),))
 
 
 def rows(table: str, values: dict[int, Any]) -> bytes:
@@ -97,14 +98,6 @@ def test_in_degrees_take_the_larger_number_and_the_same_rows_change_nothing(step
             assert on_disk is not None
             degrees[name] = on_disk.in_degree, on_disk.pld_turn
         assert degrees == {"a.example": (2, None), "d.example": (5, None)}
-
-
-def test_totals_take_the_larger_numbers(steps: Steps) -> None:
-    steps.step(rows=rows("totals", {3: (10, 2_000)}))
-    steps.step(rows=rows("totals", {3: (4, 9_000)}))
-    _, totals = steps.partition.state.tables.totals.values(np.array([3], dtype=np.uint64))
-    assert totals.tolist() == [(10, 9_000)]
-    assert totals.dtype == TOTAL
 
 
 @pytest.mark.parametrize(

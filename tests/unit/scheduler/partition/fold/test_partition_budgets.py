@@ -13,7 +13,6 @@ from hypothesis import strategies as st
 
 from bigcrawl.drum.files import DiskFiles
 from bigcrawl.exceptions import CorruptionError, TransientStoreError
-from bigcrawl.scheduler.budgets.allowances import COUNTED, Allowances
 from bigcrawl.scheduler.budgets.in_degrees import InDegreeCounts
 from bigcrawl.scheduler.partition.directory import verify_newest
 from bigcrawl.scheduler.partition.partition import Partition, PartitionLimits
@@ -217,48 +216,6 @@ def test_order_survives_any_change_of_budgets(directory: Path, then: SetBudgets 
         world.step(partition, room=20)
         partition._check()
     world.drain(partition, LIMITS.host_hot_max)
-
-
-class ByHost:
-    """Accounts that are no PLDs: one for each host; pages of all are counted, and ended at a total."""
-
-    def __init__(self, pages: int) -> None:
-        self._pages = pages
-
-    def allow(self, urls, plds, in_degrees, totals) -> Allowances:
-        accounts = np.array([pld_key(f"host {url.host}") for url in urls], dtype=np.uint64)
-        pages, sizes = totals(accounts)
-        assert not sizes.any()
-        used = dict(zip(accounts.tolist(), pages.tolist(), strict=True))
-        counted = []
-        for url, account in zip(urls, accounts.tolist(), strict=True):
-            counted.append(not url.flags & COUNTED and used[account] < self._pages)
-            used[account] += counted[-1]
-        mask = np.array(counted, dtype=np.bool_)
-        held = ~mask & np.array([not url.flags & COUNTED for url in urls], dtype=np.bool_)
-        account_of = np.where(held, np.uint64(1), accounts)
-        return Allowances(account_of, np.where(held, 0, 2).astype(np.uint32), mask, accounts[mask])
-
-
-def test_accounts_other_than_plds_have_budgets_and_totals(directory: Path) -> None:
-    """Hosts of one PLD may count apart; a URL counts once in a total, is marked so, and what is beyond is held."""
-    budgets = ByHost(7)
-    partition = Partition.open(directory, 1, LIMITS, budgets=budgets, pld_of=pld_of, pld_key=pld_key)
-    world = PartitionWorld()
-    world.offer(make_url(i, f"h{i % 3}.a.example") for i in range(60))
-    world.step(partition, room=6)
-    assert partition.state.turns.state.turn == 0
-    assert Counter(url.host for url in world.admitted) == {f"h{i}.a.example": 2 for i in range(3)}
-    for _ in range(20):
-        world.step(partition, room=10)
-        partition._check()
-    assert Counter(url.host for url in world.admitted) == {f"h{i}.a.example": 7 for i in range(3)}
-    assert all(url.flags & COUNTED for url in world.admitted)
-    assert is_withheld(partition)
-    partition.sources.set_budgets(ByHost(9))
-    for _ in range(20):
-        world.step(partition, room=10)
-    assert Counter(url.host for url in world.admitted) == {f"h{i}.a.example": 9 for i in range(3)}
 
 
 @pytest.mark.parametrize("urls", [20_000])

@@ -30,11 +30,15 @@ def directory(tmp_path: Path) -> Path:
     return tmp_path / "state" / "p0007"
 
 
-def open_with(directory: Path, name: str, budgets: SetBudgets | None = None, epoch: int = 1) -> Partition:
-    partition = Partition.open(directory, epoch, LIMITS, budgets=budgets, pld_of=pld_of, pld_key=pld_key)
+def scores_of(name: str, generation: int = 1) -> Prioritizing:
     prioritizer = make_prioritizer(name)
     assert prioritizer is not None
-    partition.sources.set_prioritizing(Prioritizing(prioritizer, Ranks(EMPTY_COUNTS)), counts_links=name != "depth")
+    return Prioritizing(prioritizer, Ranks(EMPTY_COUNTS), generation, counts_links=name != "depth")
+
+
+def open_with(directory: Path, name: str, budgets: SetBudgets | None = None, epoch: int = 1) -> Partition:
+    partition = Partition.open(directory, epoch, LIMITS, budgets=budgets, pld_of=pld_of, pld_key=pld_key)
+    partition.sources.set_prioritizing(scores_of(name))
     return partition
 
 
@@ -88,10 +92,7 @@ def test_what_was_over_budget_is_scored_with_the_links_that_came_since(directory
 
 
 def new_scores(partition: Partition, name: str, generation: int) -> None:
-    prioritizer = make_prioritizer(name)
-    assert prioritizer is not None
-    scores = Prioritizing(prioritizer, Ranks(EMPTY_COUNTS), generation)
-    partition.sources.set_prioritizing(scores, counts_links=name != "depth")
+    partition.sources.set_prioritizing(scores_of(name, generation))
 
 
 @pytest.mark.parametrize("budgets", [None, SetBudgets(100)])

@@ -1,0 +1,1 @@
+"""Shared modules: stateless randomness, features, answers, resources, log lines."""

@@ -1,0 +1,183 @@
+"""Checks from any server's log (also nginx's) that a crawl was complete, without repetition, and polite.
+
+A server sees a request later and ends an answer sooner than the client, so a logged gap between an end and the next
+start is never shorter than the client's. A gap between two starts can be, and a gap after an answer that the client
+broke off: `tolerance_ms` covers both. If milliseconds cannot show the order, the crawler gets the benefit of the doubt.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import TYPE_CHECKING
+
+from bigcrawl.exceptions import ContractError
+from bigcrawl_simweb.basics.addresses import origin_of
+from bigcrawl_simweb.basics.exchange import ABORTED_STATUS, Exchange
+from bigcrawl_simweb.check.coverage import Coverage
+from bigcrawl_simweb.check.findings import BadFetch, Gap, Report, StaleFetch
+from bigcrawl_simweb.check.ordering import by_start
+from bigcrawl_simweb.check.pacing import Pace, Silence, StartGap
+from bigcrawl_simweb.check.robots_watch import RobotsWatch
+from bigcrawl_simweb.check.rules import Rules
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+__all__ = ["ABORTED_STATUS", "Checker", "Exchange", "Report", "Rules", "check"]
+
+
+def check(exchanges: Iterable[Exchange], rules: Rules) -> Report:
+    checker = Checker(rules)
+    for exchange in by_start(exchanges):
+        checker.add(exchange)
+    return checker.report()
+
+
+class _Host:
+    __slots__ = ("is_unruled", "pace", "robots", "silence")
+
+    def __init__(self, pace: Pace) -> None:
+        self.pace = pace
+        self.robots: RobotsWatch | None = None
+        self.silence: Silence | None = None
+        self.is_unruled = False
+
+
+class Checker:
+    """Checks exchanges in order of start, at some microseconds each.
+
+    Keeps every distinct target, the last exchanges of each host, PLD and server, and the findings.
+    """
+
+    def __init__(self, rules: Rules) -> None:
+        self._rules = rules
+        self._coverage = Coverage(rules)
+        self._hosts: dict[str, _Host] = {}
+        self._plds: dict[str, Pace] = {}
+        self._servers: dict[str, StartGap] = {}
+        self._statuses: Counter[int] = Counter()
+        self._faults: Counter[str] = Counter()
+        self._robots_requests = 0
+        # Exchanges of the current millisecond, in any order.
+        self._together: list[Exchange] = []
+        self._now_ms = 0
+        self._concurrent: list[Gap] = []
+        self._host_too_soon: list[Gap] = []
+        self._pld_concurrent: list[Gap] = []
+        self._pld_too_soon: list[Gap] = []
+        self._server_too_soon: list[Gap] = []
+        self._retry_after_ignored: list[Gap] = []
+        self._robots_not_first: list[BadFetch] = []
+        self._robots_stale: list[StaleFetch] = []
+        self._robots_refetched: list[Gap] = []
+
+    def __repr__(self) -> str:
+        return f"Checker({self._statuses.total()} exchanges, {len(self._hosts)} hosts)"
+
+    def add(self, exchange: Exchange) -> None:
+        """Add the next exchange; raise ContractError if it started before the previous one."""
+        if exchange.start_ms != self._now_ms:
+            if exchange.start_ms < self._now_ms:
+                raise ContractError(f"exchange at {exchange.start_ms} comes after one at {self._now_ms}; use check()")
+            self._take_together()
+            self._now_ms = exchange.start_ms
+        self._together.append(exchange)
+
+    def report(self) -> Report:
+        """Return the findings so far. Later exchanges must start in a later millisecond."""
+        self._take_together()
+        coverage = self._coverage
+        return Report(
+            requests=self._statuses.total(),
+            robots_requests=self._robots_requests,
+            hosts=len(self._hosts),
+            statuses=tuple(sorted(self._statuses.items())),
+            faults=tuple(sorted(self._faults.items())),
+            expected=coverage.required(),
+            missing=coverage.missing(),
+            unexpected=tuple(coverage.unexpected),
+            wrong_status=coverage.wrong_status(),
+            refetched=coverage.refetched,
+            over_retried=coverage.over_retried,
+            concurrent=tuple(self._concurrent),
+            host_too_soon=tuple(self._host_too_soon),
+            pld_concurrent=tuple(self._pld_concurrent),
+            pld_too_soon=tuple(self._pld_too_soon),
+            server_too_soon=tuple(self._server_too_soon),
+            retry_after_ignored=tuple(self._retry_after_ignored),
+            disallowed=tuple(coverage.disallowed),
+            robots_not_first=tuple(self._robots_not_first),
+            robots_stale=tuple(self._robots_stale),
+            robots_refetched=tuple(self._robots_refetched),
+            too_deep=coverage.too_deep,
+            nofollowed=tuple(coverage.nofollowed),
+        )
+
+    def _take_together(self) -> None:
+        """Take exchanges of one millisecond in the order most favourable to the crawler."""
+        together, self._together = self._together, []
+        if len(together) > 1:
+            together.sort(key=self._excusing)
+        for exchange in together:
+            self._take(exchange)
+
+    def _excusing(self, exchange: Exchange) -> tuple[int, bool, bool]:
+        until_ms = exchange.busy_until_ms(self._rules.tolerance_ms)
+        return until_ms, not exchange.is_robots, not exchange.is_failure
+
+    def _take(self, exchange: Exchange) -> None:
+        self._statuses[exchange.status] += 1
+        if exchange.is_faulty:
+            self._faults[exchange.fault] += 1
+        host = self._hosts.get(exchange.host)
+        if host is None:
+            host = self._hosts[exchange.host] = _Host(self._host_pace(exchange.host))
+        host.pace.add(exchange, self._concurrent, self._host_too_soon)
+        self._look_at_neighbours(exchange)
+        self._listen(host, exchange)
+        self._look_at_robots(host, exchange)
+        if not exchange.is_robots:
+            self._coverage.add(exchange)
+
+    def _host_pace(self, host: str) -> Pace:
+        rules = self._rules
+        delay_ms = max(rules.host_delay_ms, rules.host_delays_ms.get(host, 0))
+        return Pace(host, rules.host_connections, delay_ms, rules.tolerance_ms)
+
+    def _look_at_neighbours(self, exchange: Exchange) -> None:
+        rules = self._rules
+        if rules.pld_of is not None:
+            pld = rules.pld_of(exchange.host)
+            if (pace := self._plds.get(pld)) is None:
+                pace = self._plds[pld] = Pace(pld, rules.pld_connections, rules.pld_delay_ms, rules.tolerance_ms)
+            pace.add(exchange, self._pld_concurrent, self._pld_too_soon)
+        if rules.server_delay_ms:
+            server = exchange.server or exchange.host
+            if (gap := self._servers.get(server)) is None:
+                gap = self._servers[server] = StartGap(server)
+            gap.add(exchange, rules, self._server_too_soon)
+
+    def _listen(self, host: _Host, exchange: Exchange) -> None:
+        if host.silence is None and exchange.wait_ms and self._rules.retry_after_max_ms:
+            host.silence = Silence()
+        if host.silence is not None:
+            host.silence.add(exchange, self._rules, self._retry_after_ignored)
+
+    def _look_at_robots(self, host: _Host, exchange: Exchange) -> None:
+        rules = self._rules
+        if exchange.is_robots:
+            self._robots_requests += 1
+            if host.robots is None:
+                host.robots = RobotsWatch()
+            host.robots.add(exchange, rules, self._robots_refetched)
+        elif rules.allows is not None:
+            age_ms = None if host.robots is None else host.robots.age_ms(exchange.start_ms, rules.tolerance_ms)
+            if age_ms is None:
+                if not host.is_unruled:
+                    self._robots_not_first.append(BadFetch(self._url(exchange), exchange.start_ms))
+                host.is_unruled = True
+            elif age_ms > rules.robots_max_age_ms + rules.tolerance_ms:
+                self._robots_stale.append(StaleFetch(self._url(exchange), exchange.start_ms, age_ms))
+
+    def _url(self, exchange: Exchange) -> str:
+        return origin_of(exchange.host, self._rules.port) + exchange.target

@@ -1,0 +1,103 @@
+"""The statuses that a correct crawler may see at each resource."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from bigcrawl_simweb.basics.features import Feature
+from bigcrawl_simweb.basics.resources import ENDLESS_KINDS, Kind, Resource
+from bigcrawl_simweb.exhibits.exhibit import ABORTED
+from bigcrawl_simweb.exhibits.table import row_of
+from bigcrawl_simweb.model.answers import status_of
+from bigcrawl_simweb.model.expected import Expected
+from bigcrawl_simweb.model.names import FARM_HOST
+from bigcrawl_simweb.model.outages import Outage, outage_of
+
+if TYPE_CHECKING:
+    from bigcrawl_simweb.model.names import Names
+    from bigcrawl_simweb.model.robots import RobotsFile
+    from bigcrawl_simweb.model.robots_kinds import RobotsFiles
+
+
+class Expectation(NamedTuple):
+    """`is_certain`: all correct crawlers find the resource's links."""
+
+    expected: Expected
+    is_certain: bool
+
+
+class Expectations:
+    """Computes the expectation for every resource; `may_differ`: correct crawlers may find different URLs."""
+
+    def __init__(self, features: frozenset[Feature], robots: RobotsFiles, names: Names) -> None:
+        self.may_differ = bool(features)
+        self._has_outages = Feature.OUTAGES in features
+        self._has_sitemaps = Feature.SITEMAPS in features
+        self._robots = robots
+        self._names = names
+
+    def outage(self, host: int) -> Outage | None:
+        return outage_of(host) if self._has_outages and host < FARM_HOST else None
+
+    def resolves(self, host: int) -> bool:
+        return self._names.resolves(host)
+
+    def names_sitemap(self, host: int) -> bool:
+        robots = self.robots(host)
+        return self._has_sitemaps and robots.text is not None and robots.names_sitemap
+
+    def is_calm(self, host: int) -> bool:
+        return self.outage(host) is None and self._names.resolves(host)
+
+    def robots(self, host: int) -> RobotsFile:
+        return self._robots.rows[0] if host >= FARM_HOST else self._robots.of(host)
+
+    def closes(self, resource: Resource) -> bool:
+        outage = self.outage(resource.host)
+        if outage is not None and outage.is_lasting and outage.robots_too:
+            return True
+        return self.robots(resource.host).closes(resource)
+
+    def of(self, resource: Resource) -> Expectation:
+        expectation = _kind_expectation(resource)
+        outage = self.outage(resource.host)
+        if outage is None and self.robots(resource.host).is_sure:
+            return expectation
+        expected = expectation.expected
+        statuses, whole = expected.statuses, expected.whole
+        if outage is not None:
+            statuses = frozenset({outage.status}) if outage.is_lasting else statuses | {outage.status}
+            whole = whole and not outage.robots_too
+        undecided = not self.robots(resource.host).is_sure or (outage is not None and outage.robots_too)
+        return Expectation(
+            Expected(
+                statuses=statuses if whole else statuses | {ABORTED},
+                required=expected.required and not undecided,
+                retriable=expected.retriable or outage is not None,
+                whole=whole,
+                endless=expected.endless,
+            ),
+            is_certain=False,
+        )
+
+
+_USUAL: Final = {
+    status: Expectation(Expected(frozenset({status}), retriable=status >= 500), is_certain=True)
+    for status in (200, 301, 302, 404, 500, 503)
+}
+_NEWS: Final = Expectation(Expected(frozenset({200, 304})), is_certain=True)
+_ENDLESS: Final = Expectation(Expected(frozenset({200}), required=False, endless=True), is_certain=False)
+
+
+def _kind_expectation(resource: Resource) -> Expectation:
+    if resource.kind is Kind.EXHIBIT:
+        row = row_of(resource)
+        expected = Expected(row.statuses, retriable=row.is_retriable, whole=row.is_whole)
+        return Expectation(expected, row.is_certain)
+    if resource.kind is Kind.NEWS:
+        return _NEWS
+    return _ENDLESS if resource.kind in ENDLESS_KINDS else _USUAL[status_of(resource)]
+
+
+def usual_status(expected: Expected) -> int:
+    return 200 if 200 in expected.statuses else min(expected.statuses)

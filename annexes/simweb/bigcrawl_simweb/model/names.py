@@ -1,0 +1,197 @@
+"""Names of hosts, computed from numbers and back without a table.
+
+A PLD's label spells a scattered number in syllables, which also determines its public suffix. A host's place in its PLD
+gives its subdomain. Names of farms end in "-offers" before the suffix.
+"""
+
+from __future__ import annotations
+
+import re
+import zlib
+from typing import TYPE_CHECKING, Final
+
+from bigcrawl_simweb.basics.addresses import address_of, index_of
+from bigcrawl_simweb.basics.features import Feature, Naming
+from bigcrawl_simweb.basics.hashing import mix
+from bigcrawl_simweb.basics.name_fault import NameFault
+from bigcrawl_simweb.basics.power_law import Scatter
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from bigcrawl_simweb.model.population import Population
+
+# Percentages, modelled on the larger suffixes of the public web. The last three are private suffixes of the
+# public-suffix list.
+_SUFFIXES: Final = (
+    *(("com", 44), ("org", 9), ("net", 6), ("de", 7), ("co.uk", 5), ("ru", 4), ("nl", 3), ("info", 3), ("com.br", 3)),
+    *(("com.au", 3), ("co.jp", 3), ("fr", 2), ("edu", 1), ("gov.uk", 1), ("ac.at", 1), ("k12.ca.us", 1)),
+    *(("github.io", 2), ("blogspot.com", 1), ("s3.amazonaws.com", 1)),
+)
+_SUFFIX_TABLE: Final = tuple(suffix for suffix, percent in _SUFFIXES for _ in range(percent))
+_CONSONANTS: Final = "bdfgklmnprstvz"
+_VOWELS: Final = "aeiou"
+_SYLLABLES: Final = tuple(consonant + vowel for consonant in _CONSONANTS for vowel in _VOWELS)
+_SYLLABLE_NUMBERS: Final = {syllable: number for number, syllable in enumerate(_SYLLABLES)}
+# At least two syllables; single ones exist on the real web.
+_LABEL_OFFSET: Final = len(_SYLLABLES)
+_SUBDOMAINS: Final = ("", "www", "blog", "shop", "m", "news", "forum", "static", "wiki", "de", "en", "mail-archive")
+_SUBDOMAIN_NUMBERS: Final = {label: number for number, label in enumerate(_SUBDOMAINS)}
+
+FARM_MARK: Final = "-offers"
+FARM_SUFFIXES: Final = ("biz", "info", "com.co", "xyz")
+FARM_HOST: Final = 2**40  # hosts from here on are a farm's: farm number * FARM_HOST + subdomain number
+FARMS_MAX: Final = 10**7
+_PLDS_PER_FARM: Final = 200
+_FARM_SUBDOMAINS_MAX: Final = 2**32
+_FARM: Final = re.compile(rf"(.+)\.([^.]+{FARM_MARK}([0-9]{{1,7}})\..+)")
+
+_FAULT_EVERY: Final = 64
+_FAULTS: Final[dict[int, NameFault | None]] = {5: None, 25: NameFault.SERVFAIL, 45: NameFault.SILENT}
+
+
+def spell_number(number: int) -> str:
+    """Return a word of two or more syllables; distinct for distinct numbers >= 0."""
+    number += _LABEL_OFFSET
+    word = ""
+    while number:
+        number, syllable = divmod(number, len(_SYLLABLES))
+        word = _SYLLABLES[syllable] + word
+    return word
+
+
+def spelt_number(word: str) -> int | None:
+    number = 0
+    for start in range(0, len(word), 2):
+        syllable = _SYLLABLE_NUMBERS.get(word[start : start + 2])
+        if syllable is None:
+            return None
+        number = number * len(_SYLLABLES) + syllable
+    number -= _LABEL_OFFSET
+    return number if number >= 0 and spell_number(number) == word else None
+
+
+class Names:
+    def __init__(
+        self,
+        seed: int,
+        population: Population,
+        naming: Naming,
+        features: frozenset[Feature],
+        farms: int | None = None,
+    ) -> None:
+        self._seed = mix(seed + 21)
+        self._population = population
+        self.naming = naming
+        self._has_faults = Feature.NAMES in features and naming is not Naming.ADDRESS
+        self._labels = Scatter(self._seed, population.plds)
+        self._first_server = population.hosts if naming is Naming.BOTH else 0
+        has_farms = Feature.FARMS in features and naming is not Naming.ADDRESS
+        usual = max(1, population.plds // _PLDS_PER_FARM) if has_farms else 0
+        self.farms = usual if farms is None else farms
+
+    def addresses(self) -> Iterator[str]:
+        hosts = self._population.hosts
+        if self.naming is Naming.ADDRESS:
+            return map(address_of, range(hosts))
+        own = (address_of(host) for host in range(hosts) if not self.is_named(host)) if self._first_server else ()
+        servers = range(self._first_server, self._first_server + self._population.servers)
+        return iter((*own, *map(address_of, servers)))
+
+    def is_named(self, host: int) -> bool:
+        if self.naming is Naming.BOTH:
+            return host >= FARM_HOST or mix(self._seed ^ host) & 1 == 1
+        return self.naming is Naming.NAME
+
+    def name_of(self, host: int) -> str:
+        if not self.is_named(host):
+            return address_of(host)
+        if host >= FARM_HOST:
+            farm, subdomain = divmod(host, FARM_HOST)
+            return f"{spell_number(subdomain)}.{self._farm_name(farm - 1)}"
+        pld = self._population.pld_of(host)
+        place = host - self._population.first_host(pld)
+        label = _SUBDOMAINS[place] if place < len(_SUBDOMAINS) else spell_number(place)
+        return f"{label}.{self._pld_name(pld)}" if label else self._pld_name(pld)
+
+    def host_of(self, name: str) -> int | None:
+        if name[-1:].isdigit():
+            host = index_of(name)
+            return host if host is not None and host < self._population.hosts and not self.is_named(host) else None
+        if self.naming is Naming.ADDRESS:
+            return None
+        host = self._farm_host(name) if FARM_MARK in name else self._ordinary_host(name)
+        return host if host is not None and self.is_named(host) else None
+
+    def pld_of(self, name: str) -> str:
+        host = self.host_of(name)
+        if host is None or not self.is_named(host):
+            return name
+        return (
+            self._farm_name(host // FARM_HOST - 1)
+            if host >= FARM_HOST
+            else self._pld_name(self._population.pld_of(host))
+        )
+
+    def resolve(self, name: str) -> str | NameFault | None:
+        host = None if name[-1:].isdigit() else self.host_of(name)
+        if host is None:
+            return None
+        if not self.resolves(host):
+            return _FAULTS[host % _FAULT_EVERY]
+        return address_of(self._first_server + self.server_of(host))
+
+    def resolves(self, host: int) -> bool:
+        return not (self._has_faults and host < FARM_HOST and host % _FAULT_EVERY in _FAULTS and self.is_named(host))
+
+    def server_of(self, host: int) -> int:
+        if host >= FARM_HOST:
+            return host // FARM_HOST % self._population.servers
+        return self._population.server_of(host)
+
+    def _pld_name(self, pld: int) -> str:
+        number = self._labels.place(pld)
+        return f"{spell_number(number)}.{_SUFFIX_TABLE[mix(self._seed ^ number) % len(_SUFFIX_TABLE)]}"
+
+    def _ordinary_host(self, name: str) -> int | None:
+        for part, after in _cuts(name):
+            number = spelt_number(part)
+            if number is None or number >= self._population.plds:
+                continue
+            pld = self._labels.number(number)
+            registered = self._pld_name(pld)
+            if registered == f"{part}.{after}":
+                subdomain = name.removesuffix(registered).removesuffix(".")
+                place = _SUBDOMAIN_NUMBERS.get(subdomain)
+                if place is None:
+                    place = spelt_number(subdomain)
+                    if place is None or place < len(_SUBDOMAINS):
+                        return None
+                host = self._population.first_host(pld) + place
+                return host if host < self._population.first_host(pld + 1) else None
+        return None
+
+    def _farm_name(self, farm: int) -> str:
+        suffix = FARM_SUFFIXES[farm % len(FARM_SUFFIXES)]
+        return f"{spell_number(mix(self._seed ^ farm) % 10**6)}{FARM_MARK}{farm}.{suffix}"
+
+    def _farm_host(self, name: str) -> int | None:
+        """Return the host of any subdomain of a farm, because its DNS has a wildcard."""
+        found = _FARM.fullmatch(name)
+        if found is None:
+            return None
+        subdomain, registered, digits = found.groups()
+        farm = int(digits)
+        if farm >= self.farms or self._farm_name(farm) != registered:
+            return None
+        number = spelt_number(subdomain)
+        if number is None or number >= _FARM_SUBDOMAINS_MAX:
+            number = zlib.crc32(subdomain.encode())
+        return (farm + 1) * FARM_HOST + number
+
+
+def _cuts(name: str) -> Iterator[tuple[str, str]]:
+    rest = name
+    while "." in rest:
+        label, _, rest = rest.partition(".")
+        yield label, rest

@@ -1,0 +1,152 @@
+"""Wrong, slow or unavailable robots.txt files, which `Feature.ROBOTS` adds.
+
+Their effects follow RFC 9309: rules apply through at least five redirects and for at least the first 500 KiB; any 4xx
+allows everything (§2.3.1.3); 5xx and no answer forbid everything (§2.3.1.4).
+"""
+
+from __future__ import annotations
+
+import gzip
+from functools import lru_cache
+from typing import Final
+
+from bigcrawl_simweb.basics.answer import Answer, Fault
+from bigcrawl_simweb.basics.features import Feature
+from bigcrawl_simweb.basics.markup import render_notice
+from bigcrawl_simweb.basics.resources import Kind, Resource
+from bigcrawl_simweb.model.robots import PLAIN_TEXT, ROBOTS, RobotsFile, closes
+
+_PRIVATE: Final = "User-agent: *\nDisallow: /private/\n"
+_HTML: Final = (("Content-Type", "text/html; charset=utf-8"),)
+_LIMIT_BYTES: Final = 500 * 1024  # RFC 9309 §2.5
+_SLOW_MS: Final = 1_500
+_RETRY_AFTER: Final = ("Retry-After", "2")
+
+
+def _huge() -> str:
+    """Return a file with rules at its start, just below the size limit, and after it."""
+    line = "# this file grew over the years, and nobody dares to remove anything from it\n"
+    text = "User-agent: *\nDisallow: /private/\n"
+    text += line * ((_LIMIT_BYTES - len(text) - 100) // len(line)) + "Disallow: /archive/\n"
+    return text + line * 3_000 + "Disallow: /phantom/\n"
+
+
+def _everything(_: Resource) -> bool:
+    return True
+
+
+def _with_query(resource: Resource) -> bool:
+    return resource.kind is Kind.PRIVATE or (resource.kind is Kind.PAGE and resource.number % 10 == 9)
+
+
+def _utf16(text: str) -> bytes:
+    return b"\xff\xfe" + text.encode("utf-16-le")
+
+
+def _gzipped(text: str) -> bytes:
+    return gzip.compress(text.encode(), mtime=0)
+
+
+KINDS: Final = (
+    RobotsFile("forbidden", None, closes(), status=403),
+    RobotsFile("unauthorised", None, closes(), status=401),
+    RobotsFile("gone", None, closes(), status=410),
+    RobotsFile("failing", None, _everything, status=500),
+    RobotsFile("unavailable", None, _everything, status=503, headers=(*_HTML, _RETRY_AFTER)),
+    RobotsFile("silent", None, _everything, status=503, fault=Fault.SILENT),
+    RobotsFile("reset", None, _everything, status=503, fault=Fault.RESET),
+    RobotsFile("slow", _PRIVATE, closes(Kind.PRIVATE), delay_ms=_SLOW_MS),
+    RobotsFile("redirected", _PRIVATE, closes(Kind.PRIVATE), hops=1),
+    RobotsFile("five hops", _PRIVATE, closes(Kind.PRIVATE), hops=5),
+    RobotsFile("elsewhere", _PRIVATE, closes(Kind.PRIVATE), hops=2, elsewhere=True, names_sitemap=False),
+    RobotsFile("redirected to nothing", None, closes(), status=404, hops=1),
+    # Following more than five is optional; the file allows everything, so both have the same effect.
+    RobotsFile("eight hops", "User-agent: *\nDisallow:\n", closes(), hops=8, names_sitemap=False),
+    RobotsFile("in circles", None, closes(), hops=12, circles=True, is_sure=False),
+    RobotsFile("huge", _huge(), closes(Kind.PRIVATE, Kind.HIDDEN), names_sitemap=False),
+    RobotsFile("byte order mark", "\ufeff" + _PRIVATE, closes(Kind.PRIVATE)),
+    # Unreadable for a UTF-8 parser, and without effect if decoded.
+    RobotsFile("UTF-16", "User-agent: *\nDisallow:\n", closes(), encode=_utf16, names_sitemap=False),
+    RobotsFile(
+        "Latin-1",
+        "# für alle\nUser-agent: *\nDisallow: /café/\nDisallow: /private/\n",
+        closes(Kind.PRIVATE),
+        encode=lambda text: text.encode("latin-1"),
+    ),
+    RobotsFile(
+        "raw letters",
+        "User-agent: *\nDisallow: /private/\nDisallow: /topic-0/précis\n",
+        lambda resource: resource.kind is Kind.PRIVATE or (resource.kind, resource.number) == (Kind.PAGE, 6),
+    ),
+    RobotsFile(
+        "HTML instead",
+        "<!DOCTYPE html>\n<html><head><title>Not found</title></head>\n<body>Disallowed? No: lost.</body></html>\n",
+        closes(),
+        headers=_HTML,
+        names_sitemap=False,
+    ),
+    RobotsFile("empty", "", closes(), names_sitemap=False),
+    RobotsFile("old line ends", _PRIVATE.replace("\n", "\r"), closes(Kind.PRIVATE), names_sitemap=False),
+    RobotsFile("queries", "User-agent: *\nDisallow: /*?\nDisallow: /private/\n", _with_query),
+    RobotsFile(
+        "split group",
+        "User-agent: {agent}\nDisallow: /private/\n\nUser-agent: *\nDisallow: /\n\n"
+        "User-agent: {agent}\nDisallow: /archive/\n",
+        closes(Kind.PRIVATE, Kind.HIDDEN),
+    ),
+    RobotsFile(
+        "gzip",
+        _PRIVATE,
+        closes(Kind.PRIVATE),
+        encode=_gzipped,
+        headers=(("Content-Type", PLAIN_TEXT), ("Content-Encoding", "gzip")),
+    ),
+    RobotsFile("binary", None, closes(), headers=(("Content-Type", "application/octet-stream"),)),
+    RobotsFile("everything closed", "User-agent: *\nDisallow: /\n", _everything),
+)
+
+
+class RobotsFiles:
+    def __init__(self, agent: str, features: frozenset[Feature]) -> None:
+        self.rows = ROBOTS + KINDS if Feature.ROBOTS in features else ROBOTS
+        self._agent = agent
+        self._names_sitemap = Feature.SITEMAPS in features
+        self._body = lru_cache(len(self.rows))(self._encoded)
+
+    def of(self, host: int) -> RobotsFile:
+        return self.rows[host % len(self.rows)]
+
+    def answer(self, host: int, step: tuple[int, int] | None, origin: str, next_origin: str) -> Answer:
+        """Return a host's answer for robots.txt, or for a redirect target, see `step_of`.
+
+        If the file is elsewhere, it is on `next_origin`.
+        """
+        row, left = step or (host % len(self.rows), self.rows[host % len(self.rows)].hops)
+        robots = self.rows[row]
+        if left or (robots.circles and step is not None):
+            to = next_origin if robots.elsewhere and step is None else ""
+            after = left - 1 if left else robots.hops - 1
+            return Answer(301, (*_HTML, ("Location", f"{to}/robots/kind-{row}-{after}.txt")), render_notice(301))
+        body = self._body(row)
+        if self._names_sitemap and robots.text is not None and robots.names_sitemap:
+            body = robots.encode(f"{robots.text.replace('{agent}', self._agent)}\nSitemap: {origin}/sitemap.xml\n")
+        return Answer(robots.status, robots.headers, body, delay_ms=robots.delay_ms, fault=robots.fault)
+
+    def steps(self, host: int) -> list[str]:
+        row = host % len(self.rows)
+        return [f"/robots/kind-{row}-{left}.txt" for left in range(self.rows[row].hops)]
+
+    def step_of(self, target: str) -> tuple[int, int] | None:
+        """Return row and remaining hops of a redirect target of robots.txt; None for others."""
+        row, _, left = target.removeprefix("/robots/kind-").removesuffix(".txt").partition("-")
+        if not (row.isdecimal() and left.isdecimal() and len(row) < 4 and len(left) < 4):
+            return None
+        step = int(row), int(left)
+        known = step[0] < len(self.rows) and step[1] < self.rows[step[0]].hops
+        return step if known and target == f"/robots/kind-{step[0]}-{step[1]}.txt" else None
+
+    def _encoded(self, row: int) -> bytes:
+        robots = self.rows[row]
+        if robots.text is not None:
+            return robots.encode(robots.text.replace("{agent}", self._agent))
+        return bytes(range(256)) * 8 if robots.status == 200 else render_notice(robots.status)

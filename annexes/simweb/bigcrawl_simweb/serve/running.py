@@ -1,0 +1,209 @@
+"""Runs the server processes of a simulated web and the resolver, until a signal.
+
+All processes accept from the same sockets and append to the same logs. The first one also runs the resolver, and ends
+the others at its own end. If it is killed, they notice the end of a pipe. If one of the others dies, all end, because
+otherwise half of the connections would hang.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import sys
+from contextlib import AsyncExitStack, ExitStack, suppress
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final, NamedTuple, NoReturn
+
+from bigcrawl.exceptions import BigcrawlError, ConfigError
+from bigcrawl_simweb.serve.access_log import AccessLog
+from bigcrawl_simweb.serve.lookup_log import LookupLog
+from bigcrawl_simweb.serve.resolver import DnsServer
+from bigcrawl_simweb.serve.server import SimServer
+
+if TYPE_CHECKING:
+    import socket
+    from collections.abc import Callable, Sequence
+    from pathlib import Path
+
+    from bigcrawl_simweb.serve.served import Served
+
+_PARENT_POLL_S: Final = 0.25
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Serving:
+    """Options for serving a web.
+
+    Attributes:
+        processes: all but the first are forks of it.
+        dns: address and port of the resolver, port 0: a free one; None: no resolver.
+        parent: end when the process with this id is no longer our parent.
+    """
+
+    log: Path | None = None
+    processes: int = 1
+    dns: tuple[str, int] | None = None
+    dns_ttl_s: int = 300
+    lookup_log: Path | None = None
+    parent: int | None = None
+
+
+class Ports(NamedTuple):
+    http: int
+    dns: int | None
+
+
+def serve_until_signal(
+    web: Served, sockets: Sequence[socket.socket], serving: Serving, ready: Callable[[Ports], None]
+) -> None:
+    """Serve until SIGTERM, SIGINT or the end of the parent. Call it in a process with a single thread.
+
+    `sockets` are closed at the end. `ready` is called once, in this process, when all ports listen. Raises ConfigError
+    if a log or the resolver's port is unusable, or a process has died.
+    """
+    if serving.processes < 1:
+        raise ConfigError(f"processes is {serving.processes}; must be at least 1")
+    with ExitStack() as stack:
+        log = AccessLog(serving.log) if serving.log else None
+        if log:
+            stack.callback(log.close)
+        lookup_log = LookupLog(serving.lookup_log) if serving.lookup_log else None
+        if lookup_log:
+            stack.callback(lookup_log.close)
+        others = _fork_others(serving.processes - 1, lambda leader: asyncio.run(_follow(web, sockets, log, leader)))
+        stack.callback(others.end)
+        asyncio.run(_lead(web, sockets, log, lookup_log, serving, others, ready))
+
+
+class _Others(NamedTuple):
+    pids: list[int]
+    alive_fd: int
+
+    def end(self) -> None:
+        for pid in self.pids:
+            with suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGTERM)
+        for pid in self.pids:
+            with suppress(ChildProcessError):
+                os.waitpid(pid, 0)
+        os.close(self.alive_fd)
+
+
+def _fork_others(count: int, serve: Callable[[int], object]) -> _Others:
+    """Fork processes that only run `serve`, given a descriptor that reaches its end with this process."""
+    leader_fd, alive_fd = os.pipe()
+    pids = []
+    # Block SIGINT until each process handles it, because it would be an error in a process during its fork.
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    for _ in range(count):
+        pid = os.fork()
+        if pid == 0:
+            os.close(alive_fd)
+            _serve_and_exit(serve, leader_fd, before)
+        pids.append(pid)
+    signal.pthread_sigmask(signal.SIG_SETMASK, before)
+    os.close(leader_fd)
+    return _Others(pids, alive_fd)
+
+
+def _serve_and_exit(serve: Callable[[int], object], leader_fd: int, mask: set[int | signal.Signals]) -> NoReturn:
+    """Serve as one of the others, without the exit handlers of the first process."""
+    status = 1
+    try:
+        # The first process is interrupted too, and ends this one.
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
+        signal.pthread_sigmask(signal.SIG_SETMASK, mask)
+        serve(leader_fd)
+        status = 0
+    except (BigcrawlError, OSError) as error:
+        print(f"simweb: {error}", file=sys.stderr, flush=True)  # noqa: T201 - the only channel that the process has
+    finally:
+        os._exit(status)
+
+
+async def _follow(web: Served, sockets: Sequence[socket.socket], log: AccessLog | None, leader_fd: int) -> None:
+    ended = _signalled((signal.SIGTERM,))
+    asyncio.get_running_loop().add_reader(leader_fd, _set, ended)
+    server = SimServer(web, sockets, log)
+    await server.start()
+    await _first_of(ended, server.failed)
+    await server.stop()
+
+
+async def _lead(
+    web: Served,
+    sockets: Sequence[socket.socket],
+    log: AccessLog | None,
+    lookup_log: LookupLog | None,
+    serving: Serving,
+    others: _Others,
+    ready: Callable[[Ports], None],
+) -> None:
+    ends = [_signalled((signal.SIGTERM, signal.SIGINT)), *map(_death_of, others.pids)]
+    async with AsyncExitStack() as stack:
+        server = SimServer(web, sockets, log)
+        await server.start()
+        stack.push_async_callback(server.stop)
+        ends.append(server.failed)
+        dns_port = None
+        if serving.dns:
+            resolver = DnsServer(web, serving.dns_ttl_s, lookup_log)
+            await resolver.start(*serving.dns)
+            stack.push_async_callback(resolver.stop)
+            ends.append(resolver.failed)
+            dns_port = resolver.port
+        if serving.parent is not None:
+            ends.append(asyncio.ensure_future(_parent_is_gone(serving.parent)))
+        ready(Ports(server.port, dns_port))
+        await _first_of(*ends)
+
+
+def _signalled(signals: Sequence[signal.Signals]) -> asyncio.Future[None]:
+    loop = asyncio.get_running_loop()
+    signalled: asyncio.Future[None] = loop.create_future()
+    for number in signals:
+        loop.add_signal_handler(number, _set, signalled)
+    return signalled
+
+
+def _set(future: asyncio.Future[None]) -> None:
+    if not future.done():
+        future.set_result(None)
+
+
+def _death_of(pid: int) -> asyncio.Future[None]:
+    """Return a future that is done when the process has ended properly, and fails if it died."""
+    loop = asyncio.get_running_loop()
+    ended: asyncio.Future[None] = loop.create_future()
+    fd = os.pidfd_open(pid)
+
+    def notice() -> None:
+        loop.remove_reader(fd)
+        os.close(fd)
+        end = os.waitid(os.P_PID, pid, os.WEXITED | os.WNOWAIT)
+        if end is None or (end.si_code, end.si_status) == (os.CLD_EXITED, 0):
+            _set(ended)
+        else:
+            ended.set_exception(ConfigError(f"server process {pid} has died, exit status or signal {end.si_status}"))
+
+    loop.add_reader(fd, notice)
+    return ended
+
+
+async def _first_of(*ends: asyncio.Future[None]) -> None:
+    try:
+        done, _ = await asyncio.wait(ends, return_when=asyncio.FIRST_COMPLETED)
+        for end in done:
+            end.result()
+    except OSError as error:
+        raise ConfigError(f"a log cannot be written: {error.strerror}") from error
+
+
+async def _parent_is_gone(parent: int) -> None:
+    """Return when the parent has ended.
+
+    Polls, because PDEATHSIG would come at the end of the parent's *thread* that started this process.
+    """
+    while os.getppid() == parent:  # noqa: ASYNC110 - no event reports the end of a parent
+        await asyncio.sleep(_PARENT_POLL_S)

@@ -1,0 +1,1 @@
+"""Copies: pages with the same content as an earlier page, exactly or nearly."""

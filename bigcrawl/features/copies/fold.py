@@ -1,0 +1,66 @@
+"""Copies in a partition: the first page with each content, and its exact and near copies (step 3)."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from bigcrawl.content.copies import COPIES, find_exact, note_all, note_near
+from bigcrawl.content.exact_copies import CONTENTS
+from bigcrawl.content.near_copies import NEAR, find_near
+from bigcrawl.features.copies import rows as kinds
+from bigcrawl.scheduler.partition.fold.feature import Feature, StepPart
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    import numpy.typing as npt
+
+    from bigcrawl.config import Config
+    from bigcrawl.content.copies import CopyCounts
+    from bigcrawl.scheduler.partition.fold.imported_rows import TableRows
+    from bigcrawl.scheduler.partition.tables import Tables
+
+_CONTENTS, _NEAR, _COPIES = "contents", "near", "copies"
+_EXACT_COUNT, _NEAR_COUNT = "exact_copies", "near_copies"
+
+
+class Copies(Feature):
+    """Copies of pages. Rows of other nodes are folded regardless of this node's settings."""
+
+    name = "copies"
+    tables: ClassVar = {_CONTENTS: CONTENTS, _NEAR: NEAR, _COPIES: COPIES}
+    counts = (_EXACT_COUNT, _NEAR_COUNT)
+
+    @classmethod
+    def of_config(cls, config: Config) -> Copies:
+        return cls()
+
+    def begin(self, tables: Tables, pld_of: Callable[[str], str]) -> StepPart:
+        return _CopiesStep(tables, pld_of)
+
+
+class _CopiesStep(StepPart):
+    def fold_rows(self, rows: Mapping[int, npt.NDArray[Any]]) -> None:
+        tables = self.tables
+        seen, sketched, found = rows[kinds.SEEN], rows[kinds.SKETCHED], rows[kinds.FOUND]
+        if len(seen):
+            contents, copies = tables[_CONTENTS], tables[_COPIES]
+            self._count(find_exact(contents, copies, seen["content"], seen["page"], tables.commit))
+        if len(found):
+            self._count(note_near(tables[_CONTENTS], tables[_COPIES], found, tables.commit))
+        if len(sketched):
+            near = find_near(tables[_NEAR], sketched, lambda result: tables.commit(tables[_NEAR], result))
+            self.owed += kinds.pack_found(near.contents, near.pages, near.originals)
+
+    def imported(self, rows: TableRows) -> TableRows | None:
+        if rows.table != _COPIES or rows.values is None:
+            return rows
+        self._count(note_all(self.tables[_COPIES], rows.values, self.tables.commit))
+        return None
+
+    def _count(self, more: CopyCounts) -> None:
+        self.counted[_EXACT_COUNT] += more.exact
+        self.counted[_NEAR_COUNT] += more.near
+
+
+FEATURE = Copies

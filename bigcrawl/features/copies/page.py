@@ -1,0 +1,104 @@
+"""Observes the contents of pages, and makes sketches of them for near copies (steps 13 and 14).
+
+Sketches are made of several pages at once, which halves the cost.
+"""
+
+from __future__ import annotations
+
+import struct
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+
+from bigcrawl.bounded import BoundedDict
+from bigcrawl.content.sketches import BANDS, sketches_of
+from bigcrawl.content.text import read_part
+from bigcrawl.features.copies.rows import SEEN, SKETCHED, SKETCHED_BYTES, pack_seen, pack_sketched
+from bigcrawl.features.copies.settings import CopyConfig
+from bigcrawl.scheduler.handout.observers import Observer
+from bigcrawl.scheduler.records.observed import ObservedRows
+
+if TYPE_CHECKING:
+    from bigcrawl.scheduler.handout.observers import NodeSide, SeenPage
+    from bigcrawl.scheduler.records.held import HeldUrl
+
+SENT_MAX: Final = 1 << 16
+"""Contents remembered as sent or too short for a sketch, some 8 MB."""
+
+UNSKETCHED_BYTES_MAX: Final = 1 << 19
+"""Bytes that may wait to be sketched; one more page, of which 64 KiB are read at most, may exceed this."""
+
+_KEPT_BYTES: Final = 8 << 20
+
+_CONTENT: Final = struct.Struct("<8xQ")  # of a row `SKETCHED`
+
+
+def observer_of(side: NodeSide) -> PageContents | None:
+    seen = side.config.of(CopyConfig).seen
+    return None if seen == "off" else PageContents(side.partitions, has_sketches=seen == "near")
+
+
+class PageContents(Observer):
+    def __init__(self, partitions: int, *, has_sketches: bool) -> None:
+        self._partitions = partitions
+        self._has_sketches = has_sketches
+        self._sent: BoundedDict[int, None] = BoundedDict(SENT_MAX)
+        # URLs with the row of their page, its content, and the part that is sketched.
+        self._unsketched: list[tuple[HeldUrl, ObservedRows, int, bytes]] = []
+        self._unsketched_bytes = 0
+        if has_sketches:
+            _keep_memory()
+
+    def __repr__(self) -> str:
+        return f"<PageContents partitions={self._partitions} sent={len(self._sent)}>"
+
+    def rows_of(self, page: SeenPage) -> tuple[ObservedRows, ...]:
+        content, key = page.content, page.held.fields.key
+        row = ObservedRows(content % self._partitions, pack_seen(content, key), SEEN)
+        if self._has_sketches and page.is_text and content not in self._sent:
+            if self._unsketched_bytes >= UNSKETCHED_BYTES_MAX:
+                self.complete()
+            part = read_part(page.body)
+            self._unsketched.append((page.held, row, content, part))
+            self._unsketched_bytes += len(part)
+        return (row,)
+
+    def complete(self) -> None:
+        waiting, self._unsketched, self._unsketched_bytes = self._unsketched, [], 0
+        if not waiting:
+            return
+        sketches = sketches_of([part for *_, part in waiting])
+        contents = np.array([content for _, _, content, _ in waiting], dtype=np.uint64)
+        pages = np.array([held.fields.key for held, *_ in waiting], dtype=np.uint64)
+        packed = pack_sketched(sketches.bands, contents, pages, sketches.packed)
+        places = (sketches.bands % np.uint64(self._partitions)).ravel().tolist()
+        starts = range(0, len(packed), SKETCHED_BYTES)
+        rows = [
+            ObservedRows(place, packed[at : at + SKETCHED_BYTES], SKETCHED)
+            for place, at in zip(places, starts, strict=True)
+        ]
+        for nth, ((held, seen, content, _), is_made) in enumerate(zip(waiting, sketches.made.tolist(), strict=True)):
+            if is_made:
+                held.add_rows(seen, tuple(rows[nth * BANDS : (nth + 1) * BANDS]))
+            else:
+                self._sent.remember(content, None)
+
+    def note_offered(self, rows: tuple[ObservedRows, ...]) -> None:
+        if len(rows) == 1:
+            return
+        sketched = next((row for row in rows if row.kind == SKETCHED), None)
+        if sketched is not None:
+            (content,) = _CONTENT.unpack_from(sketched.rows)
+            self._sent.remember(content, None)
+
+    def send_again(self) -> None:
+        self._sent.clear()
+
+
+def _keep_memory() -> None:
+    """Let the C library keep the memory of arrays, instead of allocating and clearing it for each batch of sketches.
+
+    glibc keeps blocks smaller than the largest one that was ever freed. This one is never written, so it takes no
+    memory. Other libraries ignore it.
+    """
+    np.empty(_KEPT_BYTES, dtype=np.uint8)

@@ -1,0 +1,145 @@
+"""Revisits in a partition: pages wait for their next visits, which may come early if their sites report a change.
+
+A node may send a revisit twice if a reply is lost, and the URL may be fetched twice. The table `visits` has the number
+of each page's last visit, and repeats of it or of earlier ones are dropped (steps 4 to 6).
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+
+from bigcrawl.drum.bucket import Kind
+from bigcrawl.drum.format import KEY_TYPE
+from bigcrawl.features.revisits.listed_pages import ListedPages
+from bigcrawl.features.revisits.looks import first_look_s, look_again_s
+from bigcrawl.features.revisits.settings import RevisitConfig
+from bigcrawl.revisiting.policies import NEVER
+from bigcrawl.revisiting.visit import Visit, VisitFormatError
+from bigcrawl.scheduler.partition.fold.feature import Feature, StepPart
+from bigcrawl.scheduler.records.body import known_in
+from bigcrawl.scheduler.records.timed_url import NO_MORE_S
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Sequence
+
+    import numpy.typing as npt
+
+    from bigcrawl.config import Config
+    from bigcrawl.drum.format import KeyArray
+    from bigcrawl.features.revisits.looks import Modified
+    from bigcrawl.scheduler.partition.fold.imported_rows import TableRows
+    from bigcrawl.scheduler.partition.tables import Tables
+    from bigcrawl.scheduler.queues.timed import TimedUrls
+    from bigcrawl.scheduler.records.queued_url import QueuedUrl
+    from bigcrawl.scheduler.records.timed_url import TimedUrl
+
+    Bools = npt.NDArray[np.bool_]
+
+_TABLE = "visits"
+_VISITS = np.dtype([("number", "<u4")])
+
+
+class Revisits(Feature):
+    """Pages that are visited again. Rows of other nodes are folded regardless of this node's settings."""
+
+    name = "revisits"
+    tables: ClassVar = {_TABLE: Kind("visit", _VISITS, fresh_max=1024)}
+    explains_by = (_TABLE,)
+
+    def __init__(self, config: RevisitConfig) -> None:
+        self.wants_modified = config.rule != NEVER
+        self.listed = ListedPages(config)
+
+    def __repr__(self) -> str:
+        return f"<Revisits listed={len(self.listed)}>"
+
+    @classmethod
+    def of_config(cls, config: Config) -> Revisits:
+        return cls(config.of(RevisitConfig))
+
+    def begin(self, tables: Tables, pld_of: Callable[[str], str]) -> StepPart:
+        return _RevisitStep(tables, pld_of, self.listed)
+
+    def note_modified(self, pages: Iterable[tuple[int, int]], now_s: int) -> None:
+        self.listed.note(pages, now_s)
+
+    @classmethod
+    def ended_since(cls, tables: Tables, urls: Sequence[QueuedUrl], ended: Bools) -> Bools:
+        """Return which URLs have ended since their admission; a revisited URL has, if a later visit is known."""
+        pairs = zip(urls, ended.tolist(), strict=True)
+        before = np.array([_visits_before(url) if has_ended else 0 for url, has_ended in pairs], dtype=np.int64)
+        if not before.any():
+            return ended
+        _, known = tables[_TABLE].values(np.array([url.key for url in urls], dtype=KEY_TYPE))
+        since: Bools = ended & ((before == 0) | (before < known["number"]))
+        return since
+
+    @classmethod
+    def look_up(cls, tables: Tables, key: int, pld: int) -> int | None:
+        record = tables.record(_TABLE, key)
+        return None if record is None else int(record["number"])
+
+
+class _RevisitStep(StepPart):
+    def __init__(self, tables: Tables, pld_of: Callable[[str], str], modified: Modified) -> None:
+        super().__init__(tables, pld_of)
+        self._modified = modified
+
+    def forget(self, keys: KeyArray) -> None:
+        table = self.tables[_TABLE]
+        self.tables.commit(table, table.without(keys))
+
+    def put_timed(self, arrived: Sequence[TimedUrl], timed: TimedUrls, now_s: int) -> None:
+        last: dict[int, TimedUrl] = {}
+        for revisit in arrived:
+            known = last.get(revisit.url.key)
+            if known is None or revisit.number > known.number:
+                last[revisit.url.key] = revisit
+        keys = np.array(sorted(last), dtype=KEY_TYPE)
+        later = self._note(keys, np.array([last[key].number for key in keys.tolist()], dtype=np.uint32))
+        for key, revisit in last.items():
+            if key in later and revisit.due_s == NO_MORE_S:
+                timed.keep(revisit.url)
+            elif key in later:
+                timed.put(revisit.url, first_look_s(revisit, self._modified), now_s)
+
+    def come_up(self, urls: Sequence[QueuedUrl], timed: TimedUrls, now_s: int) -> Sequence[QueuedUrl]:
+        visited = []
+        for url in urls:
+            look_s = look_again_s(url, self._modified, now_s)
+            if look_s is None:
+                visited.append(url)
+            else:
+                timed.put(url, look_s, now_s)
+        return visited
+
+    def imported(self, rows: TableRows) -> TableRows | None:
+        if rows.table != _TABLE or rows.values is None:
+            return rows
+        self._note(rows.keys, rows.values["number"])
+        return None
+
+    def _note(self, keys: KeyArray, numbers: npt.NDArray[Any]) -> set[int]:
+        """Record the numbers of visits, and return the pages for which they are higher than before."""
+        table = self.tables[_TABLE]
+        _, before = table.values(keys)
+        is_later = numbers > before["number"]
+        if is_later.any():
+            values = np.empty(int(is_later.sum()), dtype=_VISITS)
+            values["number"] = numbers[is_later]
+            self.tables.commit(table, table.put(keys[is_later], values))
+        return set(keys[is_later].tolist())
+
+
+def _visits_before(url: QueuedUrl) -> int:
+    """Return how often a URL's page had been visited at admission; 0 if its body is gone or damaged."""
+    try:
+        data = known_in(url.body) if url.body else b""
+        return Visit.unpack(data).number if data else 0
+    except (ValueError, VisitFormatError):
+        return 0
+
+
+FEATURE = Revisits

@@ -1,0 +1,34 @@
+"""When pages changed, according to the sitemaps and feeds of their sites that this node has read (before step 6).
+
+The owner of a partition fetches its sites, so it also reads their sitemaps, and sends nothing. These hints are kept in
+memory only.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from bigcrawl.bounded import BoundedDict
+from bigcrawl.revisiting.hints import TRUST
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from bigcrawl.features.revisits.settings import RevisitConfig
+
+PAGES_MAX: Final = 1 << 17
+"""Some 15 MB; further pages get no hints."""
+
+
+class ListedPages(BoundedDict[int, int]):
+    """Times of recent changes, in seconds since 1970, by URL key. The thread that steps partitions reads it too."""
+
+    def __init__(self, config: RevisitConfig) -> None:
+        super().__init__(PAGES_MAX)
+        self._lately_s = min(config.longest_s, TRUST * config.usual_s)
+
+    def note(self, pages: Iterable[tuple[int, int]], now_s: int) -> None:
+        since_s = now_s - self._lately_s
+        for key, modified_s in pages:
+            if modified_s >= since_s:
+                self.remember(key, modified_s)

@@ -1,0 +1,1 @@
+"""Tallies: counts for a crawl's report beyond the counters in Redis, such as sizes, media types and distinct names."""

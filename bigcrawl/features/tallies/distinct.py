@@ -1,0 +1,97 @@
+"""Estimates the number of distinct names without storing them: HyperLogLog.
+
+Source: Flajolet et al., *HyperLogLog* (2007), with the estimator of Ertl, *New cardinality estimation algorithms*
+(2017), which has no bias at any size.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from math import sqrt
+from typing import Final
+
+from bigcrawl.exceptions import BigcrawlError
+
+INDEX_BITS: Final = 12
+REGISTERS: Final = 1 << INDEX_BITS
+_REST_BITS: Final = 64 - INDEX_BITS
+_REST_MASK: Final = (1 << _REST_BITS) - 1
+_RANK_MAX: Final = _REST_BITS + 1
+_AT_INFINITY: Final = 0.721347520444481703680  # 1 / (2 ln 2)
+RECENT_MAX: Final = 8_192
+
+
+class DistinctFormatError(BigcrawlError):
+    pass
+
+
+def hash_of(name: str) -> int:
+    """Return 64 bits that are the same in every process."""
+    return int.from_bytes(hashlib.blake2b(name.encode("utf-8", "surrogatepass"), digest_size=8).digest(), "big")
+
+
+class Distinct:
+    """Counts distinct names in 4 KB, with a standard error of 1.6 %; almost exactly below some hundred."""
+
+    def __init__(self, registers: bytes = bytes(REGISTERS)) -> None:
+        if len(registers) != REGISTERS or max(registers) > _RANK_MAX:
+            raise DistinctFormatError(f"{len(registers)} bytes are not the {REGISTERS} registers of distinct names")
+        self._registers = bytearray(registers)
+        self._recent: set[str] = set()
+
+    def __repr__(self) -> str:
+        return f"<Distinct {self.count}>"
+
+    def add(self, name: str) -> None:
+        recent = self._recent
+        if name in recent:
+            return
+        if len(recent) >= RECENT_MAX:
+            recent.clear()
+        recent.add(name)
+        bits = hash_of(name)
+        index, rank = bits >> _REST_BITS, _RANK_MAX - (bits & _REST_MASK).bit_length()
+        self._registers[index] = max(self._registers[index], rank)
+
+    def add_all(self, other: Distinct) -> None:
+        self._registers = bytearray(map(max, self._registers, other.to_bytes()))
+
+    @property
+    def count(self) -> int:
+        with_rank = [0] * (_RANK_MAX + 1)
+        for rank in self._registers:
+            with_rank[rank] += 1
+        if with_rank[0] == REGISTERS:
+            return 0
+        total = REGISTERS * _tau(1 - with_rank[_RANK_MAX] / REGISTERS)
+        for rank in range(_REST_BITS, 0, -1):
+            total = 0.5 * (total + with_rank[rank])
+        total += REGISTERS * _sigma(with_rank[0] / REGISTERS)
+        return round(_AT_INFINITY * REGISTERS * REGISTERS / total)
+
+    def to_bytes(self) -> bytes:
+        return bytes(self._registers)
+
+
+def _sigma(x: float) -> float:
+    factor, total = 1.0, x
+    while True:
+        x *= x
+        before = total
+        total += x * factor
+        factor += factor
+        if total == before:
+            return total
+
+
+def _tau(x: float) -> float:
+    if x in (0.0, 1.0):
+        return 0.0
+    factor, total = 1.0, 1 - x
+    while True:
+        x = sqrt(x)
+        before = total
+        factor *= 0.5
+        total -= (1 - x) ** 2 * factor
+        if total == before:
+            return total / 3

@@ -1,0 +1,123 @@
+"""Counts this node's fetches, and sends the tallies to Redis: a field for each node, and one for all gone nodes.
+
+A node writes the totals since its start, so a repeated write is harmless, and a killed node loses the counts of its
+last ten seconds. Failures are ignored.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+from contextlib import suppress
+from typing import TYPE_CHECKING, Final
+
+from bigcrawl.features.tallies.counted import sum_of
+from bigcrawl.features.tallies.tallies import Tallies
+from bigcrawl.redisdb import scripts
+from bigcrawl.redisdb.keys import CrawlKeys
+from bigcrawl.redisdb.reply_errors import RedisRefusedError
+from bigcrawl.scheduler.handout.observers import Observer
+from bigcrawl.scheduler.records.unread import reason_of
+from bigcrawl.scheduler.rules.page_rules import rule_of
+
+if TYPE_CHECKING:
+    from bigcrawl.scheduler.handout.observers import Headers, NodeSide
+    from bigcrawl.scheduler.records.held import HeldUrl
+
+SEND_MS: Final = 10_000
+GONE: Final = "gone"
+"""The field of gone nodes; no node has this id, because ids end with a random part."""
+
+GONE_MAX: Final = 8
+"""Gone nodes may keep separate fields up to this number."""
+
+
+class NodeTallies(Observer):
+    def __init__(self, side: NodeSide) -> None:
+        self._side = side
+        self._pld_of = side.pld_of
+        self._keys = CrawlKeys(side.config.crawl.name)
+        self._has_written = False
+        self._repeated = self._sent_bytes = 0
+        self._sent_ms = side.clock.monotonic_ms()
+        self.tallies = Tallies()
+
+    def __repr__(self) -> str:
+        return f"<NodeTallies {self.tallies!r}>"
+
+    def note_headers(self, status: int, headers: Headers, body_bytes: int) -> None:
+        get = dict.get  # Scrapy's own look-up costs ten times as much
+        types, encodings = get(headers, b"Content-Type"), get(headers, b"Content-Encoding")
+        self.tallies.note_answer(status, types[0] if types else None, encodings[0] if encodings else None, body_bytes)
+
+    def note_unpacked(self, packed_bytes: int, body_bytes: int) -> None:
+        self.tallies.note_unpacked(packed_bytes, body_bytes)
+
+    def note_robots(self, status: int | None, body_bytes: int) -> None:
+        self.tallies.note_robots(status, body_bytes)
+
+    def note_end(self, held: HeldUrl) -> None:
+        self.tallies.note_page(held.host, self._pld_of(held.host), held.address, held.fetched_bytes)
+        if held.detail and (reason := reason_of(held.detail) or rule_of(held.detail)):
+            self.tallies.note_part_read(reason)
+
+    def note_gap(self, kind: str, name: str, gap_ms: int, due_ms: int) -> None:
+        self.tallies.gaps[kind].note(name, gap_ms, due_ms)
+
+    def note_sent(self, urls: int, *, is_elsewhere: bool) -> None:
+        self.tallies.note_sent(urls, is_elsewhere=is_elsewhere)
+
+    def note_look_up(self, pld: str) -> None:
+        self.tallies.note_look_up()
+
+    async def send(self, *, is_last: bool) -> None:
+        """Send the tallies if `SEND_MS` have passed; a Redis without memory for them drops them until the next time."""
+        now_ms = self._side.clock.monotonic_ms()
+        if now_ms - self._sent_ms >= SEND_MS or is_last:
+            self._sent_ms = now_ms
+            with suppress(RedisRefusedError):
+                await self._send()
+
+    async def _send(self) -> None:
+        repeated = self._side.repeated()
+        self.tallies.note_repeated(repeated - self._repeated)
+        self._repeated = repeated
+        sent_bytes = self._side.sent_bytes()
+        self.tallies.note_sent_bytes(sent_bytes - self._sent_bytes)
+        self._sent_bytes = sent_bytes
+        node, data = self._side.node, self.tallies.to_bytes()
+        call = scripts.put_tallies(self._keys, node, data, is_first=not self._has_written)
+        [put] = await self._side.client.run([call])
+        if put.is_lost:  # other nodes took this one for dead, and its counts so far are in their sum
+            self.tallies.begin_anew()
+        if put.is_listed:  # if not, earlier ones may still be there, or be in the sum already
+            self._has_written = not put.is_lost
+        reports = self._side.reports()
+        if put.nodes > len(reports) + 1 + GONE_MAX and min(reports, default=node) == node:
+            await self._fold()
+
+    async def _fold(self) -> None:
+        """Merge the tallies of some gone nodes into one field; some 60 ms of a worker thread."""
+        keys, client = self._keys, self._side.client
+        fields, beats = await client.commands([("HKEYS", keys.tallies), ("ZRANGE", keys.beats, 0, -1)])
+        gone = sorted({*fields} - {GONE.encode(), *beats})[:GONE_MAX]
+        if not gone:
+            return
+        before, *values = await client.command("HMGET", keys.tallies, GONE, *gone)
+        nodes = {name.decode(): value for name, value in zip(gone, values, strict=True) if value is not None}
+        total, unreadable = await asyncio.to_thread(
+            sum_of, [value for value in (before, *nodes.values()) if value is not None]
+        )
+        if unreadable:
+            return  # a later version wrote them, and can read them
+        read = {name: _sha1(value) for name, value in nodes.items()}
+        call = scripts.fold_tallies(keys, GONE, _sha1(before) if before else "", total.to_bytes(), read)
+        await client.run([call])
+
+
+def observer_of(side: NodeSide) -> NodeTallies:
+    return NodeTallies(side)
+
+
+def _sha1(data: bytes) -> str:
+    return hashlib.sha1(data, usedforsecurity=False).hexdigest()

@@ -1,0 +1,234 @@
+"""All tallies of a node, or of a crawl, as one value: zlib of msgpack `[VERSION, {name: value}]`, 1 to 20 KB."""
+
+from __future__ import annotations
+
+import re
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any, Final, TypeVar
+
+import msgpack
+from isal import isal_zlib
+
+from bigcrawl.exceptions import BigcrawlError
+from bigcrawl.features.tallies.distinct import Distinct
+from bigcrawl.features.tallies.frequent import Frequent, FrequentName
+from bigcrawl.features.tallies.gaps import Gaps, NamedGap
+from bigcrawl.features.tallies.sampled import DEPTH_MAX, Sampled
+from bigcrawl.media_types import type_told
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+T = TypeVar("T")
+
+VERSION: Final = 1
+BYTES_MAX: Final = 4 << 20
+"""The largest unpacked tallies."""
+
+MEDIA_TYPES_MAX: Final = 128
+ENCODINGS_MAX: Final = 32
+PLDS_MAX: Final = 512
+SIZE_BITS: Final = 40
+"""Larger sizes share the last bucket."""
+
+NO_ANSWER: Final = "no answer"
+NO_TYPE: Final = "(none)"
+MALFORMED: Final = "(malformed)"
+NOT_PACKED: Final = "identity"
+
+_MEDIA_TYPE: Final = re.compile(r"[a-z0-9!#$&^_.+-]{1,60}/[a-z0-9!#$&^_.+-]{1,60}")
+_ENCODING: Final = re.compile(rb"[a-z0-9-]{1,20}(, ?[a-z0-9-]{1,20}){0,3}")
+
+
+class TalliesFormatError(BigcrawlError):
+    pass
+
+
+class Tallies:
+    """The counts of one node, or the sum of several.
+
+    Attributes:
+        sizes: answers of status 200 by the bit length of their size in bytes, as transferred.
+        html: those of them that are HTML pages.
+        other_answers: answers of another status.
+        media_types: answers of status 200 by their declared media type, with bytes.
+        unpacked: decompressed answers, from `unpacked_from` bytes to `unpacked_bytes`.
+        unread: answered URLs whose page was not read, or only in part, by limit or filter.
+        servers: distinct addresses.
+        host_gaps: from the end of a fetch to the next start at its host.
+        gaps: these three, by their kind.
+        server_gaps, space_gaps: between starts.
+    """
+
+    def __init__(self) -> None:
+        self.begin_anew()
+
+    def __repr__(self) -> str:
+        return f"<Tallies answers={self.ok_answers + self.other_answers} {self.plds!r}>"
+
+    def begin_anew(self) -> None:
+        self.sizes = [0] * (SIZE_BITS + 1)
+        self.ok_bytes = self.html = self.other_answers = self.other_bytes = 0
+        self.media_types = Frequent(MEDIA_TYPES_MAX)
+        self.encodings = Frequent(ENCODINGS_MAX)
+        self.unpacked = self.unpacked_from = self.unpacked_bytes = 0
+        self.robots = Frequent(1_000)
+        self.unread = Frequent(1_000)
+        self.hosts, self.plds, self.servers = Distinct(), Distinct(), Distinct()
+        self.pages_by_pld = Frequent(PLDS_MAX)
+        self.sampled_plds = Sampled(PLDS_MAX)
+        self.host_gaps, self.server_gaps, self.space_gaps = Gaps(), Gaps(), Gaps()
+        self.gaps = {"host": self.host_gaps, "server": self.server_gaps, "space": self.space_gaps}
+        self.urls_sent = self.urls_sent_elsewhere = self.urls_repeated = self.look_ups = self.sent_bytes = 0
+
+    @property
+    def ok_answers(self) -> int:
+        return sum(self.sizes)
+
+    def note_answer(self, status: int, media_type: bytes | None, encoding: bytes | None, body_bytes: int) -> None:
+        if status != 200:
+            self.other_answers += 1
+            self.other_bytes += body_bytes
+            return
+        self.sizes[min(body_bytes.bit_length(), SIZE_BITS)] += 1
+        self.ok_bytes += body_bytes
+        name = media_type_of(media_type)
+        self.html += name == "text/html"
+        self.media_types.note(name, body_bytes)
+        if encoding and (packed := encoding_of(encoding)) != NOT_PACKED:
+            self.encodings.note(packed, body_bytes)
+
+    def note_unpacked(self, packed_bytes: int, body_bytes: int) -> None:
+        self.unpacked += 1
+        self.unpacked_from += packed_bytes
+        self.unpacked_bytes += body_bytes
+
+    def note_robots(self, status: int | None, body_bytes: int) -> None:
+        self.robots.note(NO_ANSWER if status is None else str(status), body_bytes)
+
+    def note_page(self, host: str, pld: str, address: str, body_bytes: int) -> None:
+        self.hosts.add(host)
+        self.plds.add(pld)
+        if address:
+            self.servers.add(address)
+        self.pages_by_pld.note(pld, body_bytes)
+        self.sampled_plds.note(pld)
+
+    def note_part_read(self, reason: str) -> None:
+        """The page of a URL was not read, or only in part."""
+        self.unread.note(reason)
+
+    def note_look_up(self) -> None:
+        self.look_ups += 1
+
+    def note_repeated(self, urls: int) -> None:
+        self.urls_repeated += urls
+
+    def note_sent_bytes(self, sent_bytes: int) -> None:
+        """Requests of so many bytes were sent."""
+        self.sent_bytes += sent_bytes
+
+    def note_sent(self, urls: int, *, is_elsewhere: bool) -> None:
+        self.urls_sent += urls
+        if is_elsewhere:
+            self.urls_sent_elsewhere += urls
+
+    def add(self, other: Tallies) -> None:
+        self.sizes = [mine + theirs for mine, theirs in zip(self.sizes, other.sizes, strict=True)]
+        for name in _NUMBERS:
+            setattr(self, name, getattr(self, name) + getattr(other, name))
+        for name in _FREQUENT:
+            theirs: Frequent = getattr(other, name)
+            getattr(self, name).add_all(theirs.rows(), theirs.others, theirs.others_amount)
+        for name in _DISTINCT:
+            getattr(self, name).add_all(getattr(other, name))
+        self.sampled_plds.add_all(other.sampled_plds.counts, other.sampled_plds.depth)
+        for name in _GAPS:
+            gaps: Gaps = getattr(other, name)
+            getattr(self, name).add_all(gaps.counts, gaps.tightest)
+
+    def to_bytes(self) -> bytes:
+        sample = self.sampled_plds
+        values: dict[str, Any] = {name: getattr(self, name) for name in _NUMBERS}
+        values["sizes"] = self.sizes
+        values["sampled_plds"] = [sample.depth, dict(sample.counts)]
+        values |= {name: _written_frequent(getattr(self, name)) for name in _FREQUENT}
+        values |= {name: getattr(self, name).to_bytes() for name in _DISTINCT}
+        values |= {name: _written_gaps(getattr(self, name)) for name in _GAPS}
+        return isal_zlib.compress(msgpack.packb([VERSION, values]))
+
+    @classmethod
+    def from_bytes(cls, data: bytes) -> Tallies:
+        return _unpacked(data, lambda values: _read(cls(), values))
+
+
+_NUMBERS: Final = (
+    *("ok_bytes", "html", "other_answers", "other_bytes", "unpacked", "unpacked_from", "unpacked_bytes"),
+    *("urls_sent", "urls_sent_elsewhere", "urls_repeated", "look_ups", "sent_bytes"),
+)
+_FREQUENT: Final = ("media_types", "encodings", "robots", "pages_by_pld", "unread")
+_DISTINCT: Final = ("hosts", "plds", "servers")
+_GAPS: Final = ("host_gaps", "server_gaps", "space_gaps")
+
+
+def pages_by_pld_of(data: bytes) -> Frequent:
+    def read(values: dict[str, Any]) -> Frequent:
+        frequent = Frequent(PLDS_MAX)
+        _read_frequent(frequent, values["pages_by_pld"])
+        return frequent
+
+    return _unpacked(data, read)
+
+
+def _unpacked(data: bytes, read: Callable[[dict[str, Any]], T]) -> T:
+    """Return the result of `read` for packed tallies; `read` may raise any error if they are damaged."""
+    try:
+        version, values = msgpack.unpackb(isal_zlib.decompressobj().decompress(data, BYTES_MAX))
+        found = read(values) if version == VERSION else None
+    except Exception as error:
+        raise TalliesFormatError(f"tallies cannot be read: {error!r}") from error
+    if found is None:
+        raise TalliesFormatError(f"the version of tallies is {version}; this one reads {VERSION}")
+    return found
+
+
+def _written_frequent(frequent: Frequent) -> list[Any]:
+    return [frequent.others, frequent.others_amount, [list(row) for row in frequent.rows()]]
+
+
+def _written_gaps(gaps: Gaps) -> list[Any]:
+    return [gaps.counts, [list(gap) for gap in gaps.tightest]]
+
+
+def _read_frequent(mine: Frequent, value: Any) -> None:
+    mine.add_all((FrequentName(*row) for row in value[2]), *value[:2])
+
+
+def _read(tallies: Tallies, values: dict[str, Any]) -> Tallies:
+    readers: dict[str, Callable[[Any, Any], None]] = {
+        **dict.fromkeys(_FREQUENT, _read_frequent),
+        **dict.fromkeys(_DISTINCT, lambda mine, value: mine.add_all(Distinct(value))),
+        **dict.fromkeys(_GAPS, lambda mine, value: mine.add_all(value[0], (NamedGap(*gap) for gap in value[1]))),
+        "sampled_plds": lambda mine, value: mine.add_all(value[1], min(int(value[0]), DEPTH_MAX)),
+    }
+    for name in _NUMBERS:
+        setattr(tallies, name, int(values.get(name, 0)))  # nodes of an earlier version did not count all
+    tallies.sizes = [int(count) for _, count in zip(tallies.sizes, values["sizes"], strict=True)]
+    for name, read in readers.items():
+        if name in values or name != "unread":  # which nodes of an earlier version did not count
+            read(getattr(tallies, name), values[name])
+    return tallies
+
+
+@lru_cache(1_024)
+def media_type_of(header: bytes | None) -> str:
+    if not header or not header.strip():
+        return NO_TYPE
+    name = type_told((header,))
+    return name if _MEDIA_TYPE.fullmatch(name) else MALFORMED
+
+
+@lru_cache(256)
+def encoding_of(header: bytes) -> str:
+    name = header[:1_000].strip().lower()
+    return name.decode("ascii") if _ENCODING.fullmatch(name) else MALFORMED

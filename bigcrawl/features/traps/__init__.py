@@ -1,0 +1,1 @@
+"""Traps: pay-level domains whose URLs, pages or names look like those of a trap get a smaller budget."""

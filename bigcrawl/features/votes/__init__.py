@@ -1,0 +1,1 @@
+"""Votes: pages' links give priorities and ranks to the URLs that they lead to, known or not."""

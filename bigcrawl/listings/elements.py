@@ -1,0 +1,416 @@
+"""Reads the entries of an XML list, well-formed or not, in slices, without a tree, at a cost linear in its bytes.
+
+Namespaces, CDATA, comments, references and internal entities mean what XML 1.0 and Namespaces say. What a parser would
+refuse is read as far as it makes sense:
+
+- a tag without an end ends with an element around it, or where another value or entry begins; an end without a tag is
+  ignored, and so is what stands before and behind the document;
+- `&` and `<` that begin nothing are text, and control characters are nothing; names of HTML, such as `&nbsp;`, need no
+  declaration;
+- an undeclared prefix is a namespace of its own.
+
+Nothing grows: the value of an entity is a short text without markup and references. Nothing is fetched.
+
+Rules for editing: no expression reads beyond the next `<`, and nothing is looked for twice that was not found once.
+"""
+
+from __future__ import annotations
+
+import re
+from functools import cache
+from itertools import repeat
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from bigcrawl.markup import attributes_of, resolved
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    Match = Callable[[bytes, int, int], re.Match[bytes] | None]
+
+SLICE_BYTES: Final = 32 << 10
+"""What is read at a time: some thousand values."""
+VALUE_BYTES_MAX: Final = 64 << 10
+"""Of a value are kept: no setting allows a longer URL."""
+DEPTH_MAX: Final = 256
+_TAG_BYTES_MAX: Final = 64 << 10
+_PREFIXES_MAX: Final = 64
+_ENTITIES_MAX: Final = 64
+_DOCTYPE_BYTES_MAX: Final = 64 << 10
+_SKIPPED_FOR_A_TAG: Final = 8  # count as one
+_DECLARATION_TAGS: Final = 3  # a namespace or base counts as so many
+_MISSING_END_NAMES: Final = 2  # and a missing end as so many entries or values
+_VALUES_MAX: Final = 1_000  # of an entry
+_BASE_CHARS_MAX: Final = 8 << 10
+
+_NAME: Final = rb"[A-Za-z_\x80-\xff][^\s<>/:=\"'&!?]*+"
+_tag_at = re.compile(
+    rb"<(/?+)(?:(%b):)?+(%b)(?=[\s/>])((?:[^<>\"']++|\"[^\"<]*+\"|'[^'<]*+')*+>|[^<>]*+>)" % (_NAME, _NAME)
+).match
+_spaces_in = re.compile(rb"\sxmlns(?::([\w.-]{1,64}+))?+\s*+=\s*+[\"']([^\"'<>]*+)").findall
+_doctype_at = re.compile(
+    rb"<!DOCTYPE[^<>\[]*+(?:\[((?:[^\]\"']++|\"[^\"]*+\"|'[^']*+')*+)\]\s*+)?+>", re.IGNORECASE
+).match
+# The value of one that is not a short text is empty.
+_entities_in = re.compile(rb"<!ENTITY\s++([\w.-]{1,64}+)\s++(?:[\"']([^\"'<&%]{0,1000}+)[\"']\s*+>)?+").findall
+_find_entity = re.compile(r"&([\w.-]{1,64}+);").sub
+_BLANKS: Final = b" \t\r\n"
+_CONTROLS: Final = bytes(code for code in range(32) if code not in _BLANKS)
+_COMMENT, _LITERAL = b"<!--", b"<![CDATA["
+_COMMENT_END, _LITERAL_END, _INSTRUCTION_END, _END = b"-->", b"]]>", b"?>", b">"
+_HTML: Final = b"html"
+
+
+class Value(NamedTuple):
+    """An element of an entry; its text is without the tags in it, and cut at `VALUE_BYTES_MAX`."""
+
+    space: bytes
+    name: bytes
+    text: str = ""
+    written: bytes = b""  # attributes
+    is_cut: bool = False
+    bases: tuple[str, ...] = ()
+
+    def attributes(self) -> dict[str, str]:
+        """Return its attributes; prefixes belong to the names."""
+        return _attributes(self.written)
+
+
+class Record(NamedTuple):
+    """An entry."""
+
+    space: bytes
+    values: list[Value]
+
+
+class Shape(NamedTuple):
+    """What is read of a kind of list.
+
+    Attributes:
+        roots: names of the first element.
+        entries: names of entries.
+        values: names of the elements right below an entry that are kept.
+        first: the value of which an entry has one; where another is, another entry begins, and the tags of entries may
+            be missing. Empty: there is none.
+        is_text: the names of entries whose own text is their first value, if they lack one.
+    """
+
+    roots: frozenset[bytes]
+    entries: frozenset[bytes]
+    values: frozenset[bytes]
+    first: bytes = b""
+    is_text: frozenset[bytes] = frozenset()
+
+
+class ListReader:
+    """Reads a list slice by slice.
+
+    Args:
+        body: in UTF-8.
+        shape: of the list.
+        tags_max: how many tags are read.
+        named_max: how many of them are entries and values.
+        references_max: how many references in values are read, but for `&amp;`.
+    """
+
+    def __init__(self, body: bytes, shape: Shape, tags_max: int, named_max: int, references_max: int) -> None:
+        self.root = b""  # its name, once it has been read
+        self.space = b""  # of the root
+        self._body = body
+        self._shape = shape
+        self._names = shape.roots | shape.entries | shape.values
+        self._plain_value_at, self._skip = _expressions(self._names, shape.values)
+        self._tags_left, self._named_left, self._references_left = tags_max, named_max, references_max
+        self._at = 0
+        self._stack: list[tuple[bytes, bytes]] = []  # prefixes and names of the open elements
+        self._scopes: list[tuple[int, bytes, bytes | None]] = []  # depth, prefix, what it meant outside
+        self._bases: list[tuple[int, str]] = []
+        self._too_deep = 0
+        self._spaces: dict[bytes, bytes] = {b"": b""}
+        self._entities: dict[str, str] = {}
+        self._root_depth = 0
+        self._found: list[Record] = []
+        self._record: Record | None = None
+        self._record_depth = 0
+        self._is_loose = False  # a record without tags of its own
+        self._takes_text = False
+        self._first: bytes | None = None  # the namespace of its first value
+        self._value: tuple[bytes, bytes, bytes, tuple[str, ...]] | None = None  # space, name, attributes, bases
+        self._value_depth = 0
+        self._pieces: list[bytes | str] = []
+        self._room = 0
+        self._marks: dict[bytes, int] = {}  # where each was found last
+        self._has_doctype = False
+
+    def __repr__(self) -> str:
+        return f"<ListReader {self.root!r} {self._at}>"
+
+    @property
+    def is_at_end(self) -> bool:
+        """Whether nothing more is read."""
+        return self._at >= len(self._body) or self._is_enough()
+
+    @property
+    def limit(self) -> str:
+        """The limit beyond which it is not read; empty: none."""
+        if self._at >= len(self._body) or not self._is_enough():
+            return ""
+        return "tags" if self._references_left > 0 else "references"
+
+    def _is_enough(self) -> bool:
+        return self._tags_left <= 0 or self._named_left <= 0 or self._references_left <= 0
+
+    def read(self, *, to_root: bool = False) -> list[Record]:
+        """Read a slice, or only as far as the root. Return the entries that end in it."""
+        body, end = self._body, min(self._at + SLICE_BYTES, len(self._body))
+        while self._at < end and not self._is_enough() and not (to_root and self.root):
+            opening = body.find(b"<", self._at)
+            stop = opening if opening >= 0 else len(body)
+            if stop > self._at:
+                self._add(self._at, stop)
+            self._at = stop
+            if opening >= 0:
+                self._tags_left -= 1
+                self._read_markup(opening)
+        if self.is_at_end:
+            self._close(0)
+        found, self._found = self._found, []
+        return found
+
+    def _read_markup(self, opening: int) -> None:
+        body = self._body
+        if self._record is not None and self._value is None and len(self._stack) == self._record_depth:
+            plain = self._plain_value_at(body, opening, opening + _TAG_BYTES_MAX)
+            if plain is not None:
+                self._take_plain_value(plain)
+                return
+        tag = _tag_at(body, opening, opening + _TAG_BYTES_MAX)
+        if tag is not None:
+            self._at = tag.end()
+            closing, prefix, name, written = tag.groups(b"")
+            if closing:
+                self._end(prefix, name)
+            elif self._value is not None or name in self._names or not self.root or not self._skip_others(opening):
+                self._begin(prefix, name, written)
+        elif body.startswith(_COMMENT, opening):
+            self._at = self._next(_COMMENT_END, opening) + len(_COMMENT_END)
+        elif body.startswith(_LITERAL, opening):
+            closed = self._next(_LITERAL_END, opening)
+            self._add(opening + len(_LITERAL), closed, is_literal=True)
+            self._at = closed + len(_LITERAL_END)
+        elif body.startswith(b"<!", opening):
+            self._read_declaration(opening)
+        elif body.startswith(b"<?", opening):
+            ends = (_END,) if body.startswith(b"<?xml ", opening) else (_INSTRUCTION_END, _END)
+            closed = next((end for end in map(self._next, ends, repeat(opening)) if end < len(body)), opening + 1)
+            self._at = body.find(_END, closed) + 1 or len(body)
+        else:
+            self._add(opening, opening + 1)
+            self._at = opening + 1
+
+    def _skip_others(self, opening: int) -> bool:
+        """Go behind elements that are of no interest, such as images: there may be many. Return whether there are."""
+        skipped = self._skip(self._body, opening, opening + SLICE_BYTES)
+        assert skipped is not None, "it may be nothing"
+        if skipped.end() <= opening:
+            return False
+        self._at = skipped.end()
+        self._tags_left -= self._body.count(b"<", opening, self._at) // _SKIPPED_FOR_A_TAG
+        return True
+
+    def _next(self, mark: bytes, at: int) -> int:
+        """Return where a mark is; the end of the body if it is nowhere."""
+        if self._marks.get(mark, -1) < at:
+            found = self._body.find(mark, at)
+            self._marks[mark] = found if found >= 0 else len(self._body)
+        return self._marks[mark]
+
+    def _read_declaration(self, opening: int) -> None:
+        doctype = None if self._has_doctype else _doctype_at(self._body, opening, opening + _DOCTYPE_BYTES_MAX)
+        self._has_doctype = True  # or something that is none
+        if doctype is None:
+            self._at = self._next(_END, opening) + 1
+            return
+        self._at = doctype.end()
+        for name, value in _entities_in(doctype[1] or b"")[:_ENTITIES_MAX]:
+            self._entities.setdefault(name.decode(), value.decode("utf-8", "replace"))
+
+    def _begin(self, prefix: bytes, name: bytes, written: bytes) -> None:
+        depth = len(self._stack) + 1
+        if b"xmlns" in written and not self._too_deep:
+            self._tags_left -= _DECLARATION_TAGS
+            self._declare(depth, written)
+        if b"xml:base" in written and not self._too_deep:
+            self._tags_left -= _DECLARATION_TAGS
+            self._bases.append((depth, _attributes(written).get("xml:base", "")[:_BASE_CHARS_MAX]))
+        if name in self._names and not self._too_deep:
+            self._named_left -= 1
+            depth = self._begin_named(prefix, name, written, depth)
+        elif not self.root and name.lower() == _HTML:
+            self._tags_left = 0
+        if written.endswith(b"/>"):
+            self._close(depth - 1)
+        elif depth > DEPTH_MAX or self._too_deep:
+            self._too_deep += 1
+        else:
+            self._stack.append((prefix, name))
+
+    def _begin_named(self, prefix: bytes, name: bytes, written: bytes, depth: int) -> int:
+        """Begin a root, an entry or a value. Return its depth, now that others have ended."""
+        shape = self._shape
+        space = self._spaces.get(prefix, prefix + b":")
+        if not self.root:
+            if name in shape.roots:
+                self.root, self.space, self._root_depth = name, space, depth
+            return depth
+        if name in shape.entries:
+            if self._record is not None and not self._is_loose and space != self._record.space:
+                return depth
+            if self._record is not None:
+                self._named_left -= 0 if self._is_loose else _MISSING_END_NAMES
+                depth = self._close(self._record_depth - (not self._is_loose), depth)
+            if self._record is not None:
+                self._end_record()
+            self._open(space, depth)
+            self._takes_text = name in shape.is_text
+        elif name in shape.values:
+            if self._value is not None and space == self._value[0]:
+                self._named_left -= _MISSING_END_NAMES
+                depth = self._close(self._value_depth - 1, depth)
+            if self._record is None and shape.first and depth == self._root_depth + 1:
+                self._open(space, self._root_depth)
+                self._is_loose = True
+            if self._record is not None and self._value is None and depth == self._record_depth + 1:
+                self._begin_value(space, name, written, depth)
+        return depth
+
+    def _open(self, space: bytes, depth: int) -> None:
+        self._record, self._record_depth, self._first = Record(space, []), depth, None
+        self._room = VALUE_BYTES_MAX
+
+    def _take_plain_value(self, plain: re.Match[bytes]) -> None:
+        """Take a value without tags and anything odd: most are."""
+        self._at = plain.end()
+        self._named_left -= 1
+        self._tags_left -= 1
+        prefix, _, name = plain[1].rpartition(b":")
+        self._note_first(space := self._spaces.get(prefix, prefix + b":"), name)
+        self._keep(Value(space, name, self._resolved(plain[3]), plain[2], bases=self._bases_now()))
+
+    def _begin_value(self, space: bytes, name: bytes, written: bytes, depth: int) -> None:
+        self._note_first(space, name)
+        self._value = (space, name, written, self._bases_now())
+        self._value_depth, self._pieces, self._room = depth, [], VALUE_BYTES_MAX
+
+    def _note_first(self, space: bytes, name: bytes) -> None:
+        """Begin another entry if this one has its first value already."""
+        if name != self._shape.first:
+            return
+        if self._first == space:
+            assert self._record is not None
+            self._found.append(self._record)
+            self._record = Record(self._record.space, [])
+        self._first = space
+
+    def _bases_now(self) -> tuple[str, ...]:
+        return tuple([base for _, base in self._bases]) if self._bases else ()
+
+    def _keep(self, value: Value) -> None:
+        assert self._record is not None
+        if len(self._record.values) < _VALUES_MAX:
+            self._record.values.append(value)
+
+    def _end(self, prefix: bytes, name: bytes) -> None:
+        if self._too_deep:
+            self._too_deep -= 1
+            return
+        stack, key = self._stack, (prefix, name)
+        for depth in range(len(stack) - 1, -1, -1):
+            if stack[depth] == key:
+                self._close(depth)
+                return
+
+    def _close(self, depth: int, begun: int = 0) -> int:
+        """End all elements below a depth. Return the depth of one that has begun, if it was deeper."""
+        if self._value is not None and self._value_depth > depth:
+            self._end_value()
+        if self._record is not None and self._record_depth > depth:
+            self._end_record()
+        while self._scopes and self._scopes[-1][0] > depth:
+            _, prefix, meant = self._scopes.pop()
+            if meant is None:
+                del self._spaces[prefix]
+            else:
+                self._spaces[prefix] = meant
+        while self._bases and self._bases[-1][0] > depth:
+            self._bases.pop()
+        del self._stack[depth:]
+        return min(begun, depth + 1)
+
+    def _end_value(self) -> None:
+        assert self._value is not None
+        space, name, written, bases = self._value
+        self._value = None
+        self._keep(Value(space, name, "".join(self._texts()), written, self._room < 0, bases))
+        self._pieces = []
+
+    def _end_record(self) -> None:
+        record, self._record = self._record, None
+        assert record is not None
+        if self._takes_text and not any(value.name == self._shape.first for value in record.values):
+            text = "".join(self._texts())
+            record.values.append(Value(record.space, self._shape.first, text, is_cut=self._room < 0))
+        self._pieces, self._is_loose, self._takes_text = [], False, False
+        if record.values:
+            self._found.append(record)
+
+    def _add(self, start: int, stop: int, *, is_literal: bool = False) -> None:
+        """Add text to the value that is read, or to the entry around it."""
+        if self._room < 0 or (self._value is None and not self._takes_text):
+            return
+        written = self._body[start : min(stop, start + self._room + 1)]
+        if not written:
+            return
+        self._room -= len(written)
+        self._pieces.append(written.translate(None, _CONTROLS).decode("utf-8", "replace") if is_literal else written)
+
+    def _texts(self) -> Iterator[str]:
+        for piece in self._pieces:
+            yield piece if isinstance(piece, str) else self._resolved(piece)
+
+    def _resolved(self, piece: bytes) -> str:
+        text = piece.translate(None, _CONTROLS).decode("utf-8", "replace")
+        if "&" not in text:
+            return text
+        self._references_left -= text.count("&") - text.count("&amp;")
+        return resolved(_find_entity(self._declared, text) if self._entities else text)
+
+    def _declared(self, reference: re.Match[str]) -> str:
+        return self._entities.get(reference[1], reference[0])
+
+    def _declare(self, depth: int, written: bytes) -> None:
+        for prefix, space in _spaces_in(written)[:_PREFIXES_MAX]:
+            if len(self._spaces) < _PREFIXES_MAX or prefix in self._spaces:
+                self._scopes.append((depth, prefix, self._spaces.get(prefix)))
+                self._spaces[prefix] = space.strip()
+
+
+@cache
+def _expressions(names: frozenset[bytes], values: frozenset[bytes]) -> tuple[Match, Match]:
+    """Return two expressions: for a value without tags in it, and for what is skipped.
+
+    That is any number of elements that are none of the names, empty or with text or with any such elements.
+    """
+    ours, kept = b"|".join(sorted(names)), b"|".join(sorted(values))
+    attributes = rb"(?:\s(?![^<>]*xml)[^<>]*+)?+(?<!/)"
+    plain = re.compile(rb"<((?:%b:)?+(?:%b))(%b>)([^<]*+)</\1>" % (_NAME, kept, attributes)).match
+    other = rb"(?:%b:)?+(?!(?:%b)[\s/>])%b" % (_NAME, ours, _NAME)
+    rest = rb"(?=[\s/>])(?:[^<>\"']++|\"[^\"<]*+\"|'[^'<]*+')*+(?:(?<=/)>|>"
+    leaf = rb"[^<]*+<((?:%b:)?+%b)%b[^<]*+</\2>)" % (_NAME, _NAME, rest)
+    skip = re.compile(rb"(?:[^<]*+<(%b)%b(?:%b)*+[^<]*+</\1>))*+" % (other, rest, leaf)).match
+    return plain, skip
+
+
+def _attributes(written: bytes) -> dict[str, str]:
+    """Return attributes; nearly all elements of lists have none."""
+    return attributes_of(written[:-1].removesuffix(b"/").decode("utf-8", "replace")) if len(written) > 2 else {}

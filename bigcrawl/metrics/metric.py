@@ -1,0 +1,30 @@
+"""A row of the table of metrics, which features have too."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from bigcrawl.histogram import Histogram
+    from bigcrawl.metrics.source import Source
+
+
+@dataclass(frozen=True, slots=True)
+class Metric:
+    """One row; `name` is without the `_total` of counters.
+
+    `read` returns the number; with a label, one for each value that has any. Other `values` of the label are 0, or left
+    out if `is_optional`. `source` is the module below `bigcrawl/` that has the number.
+    """
+
+    name: str
+    kind: str
+    help: str
+    source: str
+    read: Callable[[Source], float | Mapping[str, float] | Histogram]
+    label: str = ""
+    values: tuple[str, ...] = ()
+    is_optional: bool = False

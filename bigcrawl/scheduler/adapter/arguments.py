@@ -1,0 +1,75 @@
+"""The arguments that a spider was started with, which travel with its crawl (docs/decisions/0199)."""
+
+from __future__ import annotations
+
+import hashlib
+import inspect
+import json
+import re
+from os import PathLike, fspath
+from typing import TYPE_CHECKING, Any, Final
+from weakref import WeakKeyDictionary
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from scrapy import Spider
+    from scrapy.crawler import Crawler
+
+MAY_DIFFER: Final = "changeable_arguments"
+"""Attribute of a spider's class: names of arguments that only add seeds or move limits. Base classes add theirs."""
+
+_ALWAYS: Final = frozenset({"start_urls", "allowed_domains"})
+_STARTS: Final = ("crawl", "crawl_async")
+_SHOWN: Final = 60  # characters of a value; of a longer one a digest is kept
+_SECRET: Final = re.compile("passw|passphrase|secret|token|api_?key|credential", re.IGNORECASE)
+"""In names of arguments that may always differ, and are kept nowhere."""
+
+_noted: WeakKeyDictionary[Crawler, Mapping[str, str]] = WeakKeyDictionary()
+
+
+def note_arguments(crawler: Crawler) -> None:
+    """Keep what the spider was made with: `crawler.crawl(...)` must be under way, because nothing else has it.
+
+    Attributes of the spider do not tell: a random id or the date may be among them.
+    """
+    frame = inspect.currentframe()
+    while frame is not None:
+        if frame.f_code.co_name in _STARTS and frame.f_locals.get("self") is crawler:
+            given = frame.f_locals
+            _noted[crawler] = fixed_arguments(crawler.spidercls, given.get("args", ()), given.get("kwargs", {}))
+            return
+        frame = frame.f_back
+
+
+def arguments_of(crawler: Crawler) -> Mapping[str, str] | None:
+    """The arguments that all runs of the crawl must share, as text; None if they are not known."""
+    return _noted.get(crawler)
+
+
+def fixed_arguments(spider: type[Spider], args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> dict[str, str]:
+    """Return the arguments that must not change in a crawl, as text. Those with an underscore are scrapyd's own."""
+    named = [vars(base).get(MAY_DIFFER, ()) for base in spider.__mro__]
+    may_differ = _ALWAYS.union(*([names] if isinstance(names, str) else names for names in named))
+    given = {str(place): value for place, value in enumerate(args, 1)} | dict(kwargs)
+    return {
+        name: _text(value)
+        for name, value in sorted(given.items())
+        if name not in may_differ and not name.startswith("_") and not _SECRET.search(name)
+    }
+
+
+def _text(value: object) -> str:
+    text = value if isinstance(value, str) else json.dumps(value, sort_keys=True, default=_plain)
+    if len(text) > _SHOWN or ("@" in text and "//" in text):  # it may be a URL with a password
+        return f"sha256:{hashlib.sha256(text.encode(errors='surrogatepass')).hexdigest()[:16]}"
+    return text
+
+
+def _plain(value: object) -> object:
+    if isinstance(value, PathLike):
+        return fspath(value)
+    if isinstance(value, set | frozenset):
+        return sorted(map(str, value))
+    named = value if hasattr(value, "__qualname__") else type(value)
+    return f"{named.__module__}.{named.__qualname__}"

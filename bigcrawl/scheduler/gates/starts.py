@@ -1,0 +1,138 @@
+"""When a fetch may start, and at which address (step 10): for pages, robots.txt and heads."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING
+
+from bigcrawl.scheduler.gates.closed import Closed
+from bigcrawl.scheduler.gates.fetched import asked_rest_ms
+from bigcrawl.scheduler.records.body import look_at_request
+from bigcrawl.scheduler.records.held import Stage
+from bigcrawl.scheduler.records.passage import MISSED, UNASKED
+from bigcrawl.scheduler.records.queued_url import ASKED
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable
+
+    from bigcrawl.clock import Clock
+    from bigcrawl.scheduler.gates.address_check import AddressCheck
+    from bigcrawl.scheduler.gates.fetched import Fetch
+    from bigcrawl.scheduler.gates.passages import Passages
+    from bigcrawl.scheduler.gates.shared_hosts import SharedHosts
+    from bigcrawl.scheduler.gates.ways_out import NotesFetches
+    from bigcrawl.scheduler.records.held import HeldUrl
+    from bigcrawl.scheduler.records.passage import Space
+    from bigcrawl.scheduler.rules.head_rules import HeadRules
+
+
+class Starts:
+    def __init__(
+        self,
+        addresses: AddressCheck,
+        passages: Passages,
+        shared_hosts: SharedHosts,
+        clock: Clock,
+        turn: Callable[[], Awaitable[None]],
+        try_start: Callable[[tuple[Space, ...], int], int],
+    ) -> None:
+        self._addresses = addresses
+        self._passages = passages
+        self.shared_hosts = shared_hosts
+        self.clock = clock
+        self._turn = turn
+        self._try_start = try_start
+
+    def __repr__(self) -> str:
+        return f"<Starts {self._passages!r}>"
+
+    def known_address(self, host: str) -> str | None:
+        """Return the host's address if its fetch needs no answer from outside this process, else None."""
+        passages = self._passages
+        if self.shared_hosts.are_kept or passages.spaces.are_kept:
+            return None
+        if passages.servers_have_gates and not self._addresses.proxy_resolves(host):
+            return None
+        return self._addresses.known(host)
+
+    async def grant(self, held: HeldUrl) -> None:
+        """Wait until a URL may be handed out.
+
+        Raises:
+            Closed: the address is refused or unknown, or a gate opens later.
+        """
+        passages = self._passages
+        held.note_address(await self._addresses.find(held.host))
+        if self.shared_hosts.are_kept:
+            await self._hold(held)
+        lines, grant = passages.lines(held.address, held.host, held.url), f"{held.partition}:{held.seq}"
+        passage = await passages.passage(lines, held.due_ms, grant, held.passage)
+        held.grant_start(passage, lines.gaps)
+        await asyncio.sleep(max(0, held.due_ms - self.clock.monotonic_ms()) / 1000)
+
+    async def begin_instead(self, held: HeldUrl) -> bool:
+        """Begin another fetch in place of a URL's. Return False if the URL was given back meanwhile."""
+        await self._turn()
+        if self.shared_hosts.are_kept:
+            await self._hold(held)
+        if held.stage is not Stage.WAITING:
+            return False
+        held.go_to(Stage.ROBOTS)
+        return True
+
+    async def _hold(self, held: HeldUrl) -> None:
+        """Hold the host for this fetch, but not before it is due."""
+        await asyncio.sleep(max(0, held.due_ms - self.clock.monotonic_ms()) / 1000)
+        await self.shared_hosts.hold(held)
+
+    async def wait(self, host: str, due_ms: int, url: str) -> tuple[Space, ...]:
+        """Wait until a URL of the host may be fetched, not before `due_ms`. Return its gaps; raise as `grant`."""
+        address = await self._addresses.find(host)
+        lines = self._passages.lines(address, host, url)
+        passage, wait_ms = UNASKED, MISSED
+        while wait_ms:
+            if wait_ms == MISSED:
+                passage = await self._passages.passage(lines, due_ms, url, passage)
+                wait_ms = max(0, passage.at_ms - self.clock.monotonic_ms())
+            await asyncio.sleep(wait_ms / 1000)
+            wait_ms = self._try_start(lines.gaps, passage.until_ms)
+        return lines.gaps
+
+
+class HeadFirst:
+    def __init__(
+        self,
+        rules: HeadRules,
+        starts: Starts,
+        fetch: Fetch,
+        gaps: NotesFetches,
+        retry_after_max_ms: int,
+    ) -> None:
+        self._rules = rules
+        self._starts = starts
+        self._fetch = fetch
+        self._gaps = gaps
+        self._clock = starts.clock
+        self._retry_after_max_ms = retry_after_max_ms
+
+    def __repr__(self) -> str:
+        return f"<HeadFirst {self._rules!r}>"
+
+    def is_due(self, held: HeldUrl) -> bool:
+        if not self._rules or held.fields.flags & ASKED or not self._rules.ask(held.url):
+            return False
+        try:
+            request = look_at_request(held.fields.body)
+        except ValueError:
+            return False
+        return request.method == "GET" and not request.body
+
+    async def ask(self, held: HeldUrl) -> str:
+        """Ask a URL of a held host. Return the rule that drops it; empty if it is to be fetched."""
+        gaps = await self._starts.wait(held.host, held.due_ms, held.url)
+        if held.stage is Stage.ENDED:
+            raise Closed(retry_ms=0)  # another node has its host by now
+        with self._gaps.fetching(held.host):
+            fetched = await self._fetch(held.url, "HEAD", gaps, held.fields.body)
+        held.note_answer(asked_rest_ms(fetched, self._clock.now_ms(), self._retry_after_max_ms))
+        return self._rules.against(fetched.status, fetched.content_type, fetched.content_length)

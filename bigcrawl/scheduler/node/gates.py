@@ -1,0 +1,84 @@
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from bigcrawl.redisdb.keys import CrawlKeys
+from bigcrawl.scheduler.crawl.fetched_elsewhere import FetchedElsewhere
+from bigcrawl.scheduler.crawl.fingerprints import Fingerprints
+from bigcrawl.scheduler.gates.address_check import AddressCheck
+from bigcrawl.scheduler.gates.batcher import Batcher
+from bigcrawl.scheduler.gates.dns_answers import SharedAnswers
+from bigcrawl.scheduler.gates.gatekeeper import Gatekeeper
+from bigcrawl.scheduler.gates.lookups import Lookups
+from bigcrawl.scheduler.gates.passages import Passages
+from bigcrawl.scheduler.gates.proxies import local_names
+from bigcrawl.scheduler.gates.robots import Robots
+from bigcrawl.scheduler.gates.robots_redirects import RobotsRedirects
+from bigcrawl.scheduler.gates.shared_hosts import SharedHosts
+from bigcrawl.scheduler.gates.spaces import Spaces
+from bigcrawl.scheduler.gates.starts import HeadFirst, Starts
+from bigcrawl.scheduler.node.forbidden_sweep import Sweeper
+from bigcrawl.scheduler.node.set_aside import Aside
+from bigcrawl.scheduler.rules.head_rules import HeadRules
+
+if TYPE_CHECKING:
+    from bigcrawl.politeness.dns_cache import DnsCache
+    from bigcrawl.scheduler.crawl.joined_crawl import JoinedCrawl
+    from bigcrawl.scheduler.gates.fetched import Fetch
+    from bigcrawl.scheduler.handout.engine_side import EngineSide
+    from bigcrawl.scheduler.handout.handout import Handout
+    from bigcrawl.scheduler.handout.observers import Observers
+    from bigcrawl.scheduler.owner.ownership import Ownership
+
+
+class Gates:
+    def __init__(
+        self,
+        crawl: JoinedCrawl,
+        dns: DnsCache,
+        fetch: Fetch,
+        handout: Handout,
+        ownership: Ownership,
+        observers: Observers,
+        engine: EngineSide,
+    ) -> None:
+        config, client, clock, node_id = crawl.config, crawl.client, crawl.clock, crawl.node_id
+        name, held, paces, speed = config.crawl.name, handout.held, handout.paces, handout.speed
+        self._crawl = crawl
+        self._ownership = ownership
+        self.dns = dns
+        self.answers = SharedAnswers(client, CrawlKeys(name), config.dns.shared_answers)
+        self.aside = Aside(client, held, ownership, config.politeness.host_connections)
+        self.shared_hosts = SharedHosts(config, node_id, client, clock, paces, held)
+        lookups = Lookups(config, clock, crawl.pld_of, self._budget_of, observers.note_look_up)
+        resolves_here = local_names(config.dns)
+        addresses = AddressCheck(config.politeness, dns, lookups, self.aside, resolves_here, engine.on_fatal)
+        spaces, longest_ms = Spaces(config.pace, paces, crawl.pld_of), self.shared_hosts.longest_delay_ms
+        passages = Passages(node_id, client, clock, paces, spaces, name, longest_ms)
+        try_start = handout.start_gaps.try_start_until
+        starts = Starts(addresses, passages, self.shared_hosts, clock, speed.turn, try_start)
+        fetch = speed.paced(fetch)
+        redirects = RobotsRedirects(crawl, starts, fetch, handout.host_gaps, observers.note_robots)
+        self.robots = Robots(config, client, clock, starts, redirects, paces, handout.health.fails)
+        asked_max_ms = config.politeness.retry_after_max_ms
+        heads = HeadFirst(HeadRules(config), starts, fetch, handout.host_gaps, asked_max_ms)
+        self.elsewhere = FetchedElsewhere(Batcher(Fingerprints(client, name).have).ask)
+        self.sweeper = Sweeper(client, ownership, self.robots, clock)
+        self.gatekeeper = Gatekeeper(starts, self.robots, heads, self.elsewhere, handout, self.aside, self.sweeper)
+
+    def __repr__(self) -> str:
+        return f"<Gates {self.gatekeeper!r}>"
+
+    async def _budget_of(self, host: str) -> int:
+        return await self._ownership.budgets.of_host(self._crawl.partition_of_host(host), host)
+
+    def open(self) -> None:
+        if self._crawl.config.dns.shared_answers:
+            self.dns.use_store(self.answers)
+
+    async def close(self) -> None:
+        """Stop all decisions. The URLs stay taken until the node returns them."""
+        await self.gatekeeper.close()
+        self.dns.drop_store(self.answers)
+        await self.answers.close()
+        await self.robots.close()

@@ -1,0 +1,96 @@
+"""Sends the rows that partitions owe to others.
+
+Only partitions that keep rows are examined, and all of them after a claim, because the previous owner may have left
+some.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from bigcrawl.exceptions import BigcrawlError
+from bigcrawl.redisdb.keys import partition_keys
+from bigcrawl.redisdb.reply_errors import RedisRefusedError
+from bigcrawl.scheduler.records.inbox_entry import OBSERVED
+from bigcrawl.scheduler.records.observed import OWED, owed_by_partition, owed_in, pack_observed, rows_by_partition
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
+    from bigcrawl.scheduler.crawl.joined_crawl import JoinedCrawl
+    from bigcrawl.scheduler.owner.owned_partition import OwnedPartition
+    from bigcrawl.scheduler.owner.owned_table import OwnedTable
+    from bigcrawl.scheduler.partition.partition import Step
+    from bigcrawl.scheduler.records.observed import ObservedRows
+
+
+class OwedSender:
+    def __init__(self, crawl: JoinedCrawl, table: OwnedTable, offer_hint: Callable[[ObservedRows], None]) -> None:
+        self._arrivals = crawl.arrivals
+        self._client = crawl.client
+        self._crawl = crawl.config.crawl.name
+        self._partitions = crawl.config.crawl.partitions
+        self._table = table
+        self._offer_hint = offer_hint
+        self._keeping: set[OwnedPartition] = set()
+        self._claims = 0
+
+    def __repr__(self) -> str:
+        return f"<OwedSender for {len(self._keeping)} of {self._table!r}>"
+
+    @property
+    def is_keeping(self) -> bool:
+        return bool(self._keeping) or self._claims != self._table.claims
+
+    def offer_hints(self, step: Step) -> None:
+        for kind, rows in step.hints:
+            for row in rows_by_partition(kind, rows, self._partitions):
+                self._offer_hint(row)
+
+    async def send(self, stepped: Iterable[OwnedPartition] = ()) -> RedisRefusedError | None:
+        """Send unsent rows of partitions that have just `stepped` and of earlier ones.
+
+        A refusal by Redis, for instance out of memory, is returned. Unaccepted rows are sent again.
+        """
+        self._look_at(stepped)
+        if not self._keeping:
+            return None
+        unsent = {owned: rows for owned in self._keeping if (rows := owned.owed.unsent)}
+        failed = await self._append(b"".join(unsent.values())) if unsent else {}
+        for owned, rows in unsent.items():
+            owned.owed.note_sent(rows, self._client.running_ms, lambda some: owed_in(some, failed, self._partitions))
+            self._table.note_owed(owned)
+        for owned in self._keeping:
+            owned.owed.forget_safe(self._client.running_ms)
+        return _refusal_among(failed.values())
+
+    def _look_at(self, stepped: Iterable[OwnedPartition]) -> None:
+        looked_at = {*self._keeping, *stepped}
+        if self._claims != self._table.claims:
+            self._claims = self._table.claims
+            looked_at.update(self._table.sound)
+        self._keeping = {owned for owned in looked_at if owned.owed.has_any and self._table.has_sound(owned)}
+
+    async def _append(self, rows: bytes) -> dict[int, BigcrawlError]:
+        by_home = owed_by_partition(rows, self._partitions)
+        inboxes = {home: partition_keys(self._crawl, home).inbox for home in by_home}
+        packed = {home: pack_observed({OWED: some}) for home, some in by_home.items()}
+        replies = await self._client.commands_each([("XADD", inboxes[h], "*", OBSERVED, packed[h]) for h in by_home])
+        failed = {home: reply for home, reply in zip(by_home, replies, strict=True) if isinstance(reply, BigcrawlError)}
+        for home in by_home:
+            owned = self._table.by_number.get(home)
+            if owned is None:
+                self._arrivals.note(home)
+            elif home not in failed:
+                owned.inbox.note_others()
+        return failed
+
+
+def _refusal_among(errors: Iterable[BigcrawlError]) -> RedisRefusedError | None:
+    """Return the last refusal, or raise the first other error."""
+    refused = None
+    for error in errors:
+        if not isinstance(error, RedisRefusedError):
+            raise error
+        refused = error
+    return refused

@@ -1,0 +1,101 @@
+"""A URL that a node has taken, while it waits at the gates (steps 9 to 11)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum
+from typing import TYPE_CHECKING
+
+from bigcrawl.scheduler.records.passage import UNASKED
+from bigcrawl.scheduler.records.queued_url import ASKED
+
+if TYPE_CHECKING:
+    from bigcrawl.scheduler.records.member import Member
+    from bigcrawl.scheduler.records.passage import Passage, Space, Start
+    from bigcrawl.scheduler.records.suspicion import Suspicion
+
+
+class Stage(Enum):
+    WAITING = "waiting"
+    BUFFERED = "buffered"
+    ROBOTS = "robots"  # its host's robots.txt, or a HEAD of the URL, is fetched first
+    STARTED = "started"
+    ENDED = "ended"
+
+
+@dataclass(slots=True, eq=False)
+class AtGates:
+    """The taken URL, and the results of the gates' checks."""
+
+    partition: int
+    host: str
+    due_ms: int  # monotonic; `due_us` rounded up
+    member: bytes
+    fields: Member
+    url: str
+    authority: str
+    has_errback: bool = False
+    suspicion: Suspicion | None = None
+    due_us: int = 0  # due time in its lane; 0 if only `due_ms` is known
+    stage: Stage = Stage.WAITING
+    address: str = ""
+    crawl_delay_ms: int | None = None
+    gaps: tuple[Space, ...] = ()  # minimum gaps to other starts of this node
+    passage: Passage = UNASKED  # granted by its gates, or the last one it missed
+    host_report: str = ""  # `ANSWERS` or a failure, from another fetch to its host
+    robots_failure: str = ""  # error:<kind>, if the fetch of robots.txt got no answer
+    rest_after_head_ms: int = -1  # rest of its host after a HEAD; -1 if none was sent
+    retry_after_ms: int = 0
+    refusal: str = ""  # why only its errback still runs: a reason, or error:<kind>
+    refusal_error: Exception | None = None  # for the errback, if the refusal has another one
+
+    @property
+    def seq(self) -> int:
+        return self.fields.seq
+
+    @property
+    def turn_us(self) -> int:
+        return self.due_us or 1_000 * self.due_ms
+
+    def go_to(self, stage: Stage) -> None:
+        """Set the stage. With `ENDED`, the URL has left this node, and no end is reported for it."""
+        self.stage = stage
+
+    def note_address(self, address: str) -> None:
+        self.address = address
+
+    def note_crawl_delay(self, crawl_delay_ms: int | None) -> None:
+        self.crawl_delay_ms = crawl_delay_ms
+
+    def note_answer(self, retry_after_ms: int, failure: str = "") -> None:
+        self.retry_after_ms = retry_after_ms
+        self.robots_failure = failure
+
+    def note_asked(self, rest_ms: int) -> None:
+        self.fields = self.fields._replace(flags=self.fields.flags | ASKED)
+        self.rest_after_head_ms = rest_ms
+
+    def note_host_report(self, report: str) -> None:
+        self.host_report = report
+
+    def hold_host(self, start: Start) -> None:
+        """Hold its host against other crawls; `ANY_TIME` releases it."""
+        self.passage = self.passage._replace(of_host=start)
+
+    def grant_start(self, passage: Passage, gaps: tuple[Space, ...]) -> None:
+        self.passage = passage._replace(of_host=self.passage.of_host)
+        self.due_ms, self.due_us = passage.at_ms, 0
+        self.gaps = gaps
+
+    def await_turn(self, due_us: int) -> None:
+        """Set the due time in us, unless Redis granted the turn, whose time is in ms only."""
+        if due_us > 1_000 * self.due_ms:
+            self.due_ms, self.due_us = -(-due_us // 1_000), due_us
+
+    def ask_again(self, now_ms: int) -> None:
+        self.stage = Stage.WAITING
+        self.due_ms, self.due_us = now_ms, 0
+
+    def refuse(self, why: str, error: Exception | None = None) -> None:
+        self.refusal = why
+        self.refusal_error = error

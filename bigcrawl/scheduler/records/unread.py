@@ -1,0 +1,26 @@
+"""Why a page that was answered is not read, or only in part, as it is stored with the outcome of its URL.
+
+To add a reason, append its name to `REASONS`, never in between; `bigcrawl/stats.py` says what each means.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+REASONS: Final = (
+    *("size", "pieces", "time", "dataloss", "decompressed-size", "decompression-ratio", "encodings", "packing"),
+    *("header-bytes", "headers", "redirects", "page-bytes", "page-links", "page-link-bytes", "depth"),
+    *("listing-packing", "listing-growth", "listing-bytes", "listing-tags", "listing-references", "listing-entries"),
+)
+_FIRST: Final = 64
+"""Above the numbers of the rules by which filters drop pages, which share the place of the detail."""
+
+
+def detail_of(reason: str) -> int:
+    """Return the detail of an outcome; 0 for a reason that is none of ours."""
+    return _FIRST + REASONS.index(reason) if reason in REASONS else 0
+
+
+def reason_of(detail: int) -> str | None:
+    """Return the reason in the detail of an outcome; None if it is something else."""
+    return REASONS[detail - _FIRST] if _FIRST <= detail < _FIRST + len(REASONS) else None

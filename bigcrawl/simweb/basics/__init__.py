@@ -1,1 +1,0 @@
-"""Shared by all rooms of the simulated web: stateless randomness, features, answers, resources, lines of logs."""

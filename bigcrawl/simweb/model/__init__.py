@@ -1,1 +1,0 @@
-"""The web itself, of which no page is stored: names, links, robots.txt, and the exact set of what can be reached."""

@@ -1,1 +1,0 @@
-"""Serves the web on loopback addresses: an HTTP server, a DNS server, and their logs."""

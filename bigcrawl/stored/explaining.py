@@ -1,0 +1,50 @@
+"""Everything that stored pages say of one URL: each answer, and why one is not read."""
+
+from __future__ import annotations
+
+from itertools import islice
+from typing import TYPE_CHECKING, Any, Final
+
+from bigcrawl.stored.catalogue import URL_BYTES_MAX, read_catalogue
+from bigcrawl.stored.files import source_files
+from bigcrawl.stored.pages import PageReader, UnreadablePageError
+from bigcrawl.url.canonical import UrlError, canonicalize
+
+if TYPE_CHECKING:
+    from bigcrawl.config import Config
+    from bigcrawl.stored.catalogue import Place
+
+ANSWERS_MAX: Final = 100
+
+
+def explain_stored(config: Config, url: str) -> dict[str, Any]:
+    """Return what the files of BIGCRAWL_SOURCE have of a URL, for programs; the last answer comes first.
+
+    Raises:
+        ConfigError: a file cannot be read.
+    """
+    catalogue = read_catalogue(source_files(config.source.pattern), config.source.until)
+    reader = PageReader(catalogue, 0)
+    try:
+        spelled = canonicalize(url, URL_BYTES_MAX)
+    except UrlError:
+        spelled = ""  # such records are skipped
+    given = catalogue.place(rank) if spelled and (rank := catalogue.rank(spelled)) >= 0 else None
+    places = list(islice(catalogue.answers(spelled), ANSWERS_MAX)) if spelled else []
+    answers = [{**_answer(reader, place), "is_given": place == given} for place in places]
+    reader.close()
+    skipped = [
+        {"file": str(skip.path), "offset": skip.offset, "problem": skip.why}
+        for skip in catalogue.skips
+        if skip.url in (url, spelled)
+    ]
+    return {"url": spelled or url, "answers": answers, "skipped": skipped, "skipped_records": catalogue.skipped}
+
+
+def _answer(reader: PageReader, place: Place) -> dict[str, Any]:
+    status, problem = None, None
+    try:
+        status = reader.read(place).status
+    except UnreadablePageError as error:
+        problem = f"{error.reason}: {error}"
+    return {"file": str(place.path), "offset": place.offset, "bytes": place.size, "status": status, "problem": problem}

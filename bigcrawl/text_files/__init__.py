@@ -1,0 +1,1 @@
+"""Text files of users, as editors and spreadsheets save them."""

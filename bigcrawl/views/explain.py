@@ -1,0 +1,314 @@
+"""Everything that the crawl knows about one URL.
+
+It comes from Redis, and from the partition's committed files or their newest point in the store. Filters are those of
+the caller's settings. The scope is that of the live nodes, because a spider's argument may have set it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from contextlib import suppress
+from datetime import datetime
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from bigcrawl.clock import time_text
+from bigcrawl.exceptions import CorruptionError
+from bigcrawl.json_text import read_json
+from bigcrawl.politeness.robots_policy import RobotsRules, read_record
+from bigcrawl.scheduler.crawl.alike import FIELD
+from bigcrawl.scheduler.crawl.node_reports import read_or_nothing
+from bigcrawl.scheduler.gates.dns_answers import SharedAnswers
+from bigcrawl.scheduler.partition.reader import TRIES_MAX, UNTOUCHED, find_waiting
+from bigcrawl.scheduler.queues.unrunnable import PREFIX
+from bigcrawl.scheduler.records.body import look_at_origin
+from bigcrawl.scheduler.records.inbox_entry import id_order
+from bigcrawl.scheduler.records.outcomes import AGAIN, read_outcome, rule_hash
+from bigcrawl.scheduler.records.unread import reason_of
+from bigcrawl.scheduler.rules.blacklist import Blacklist
+from bigcrawl.scheduler.rules.link_rules import LinkRules
+from bigcrawl.scheduler.rules.page_rules import rule_of
+from bigcrawl.scheduler.rules.scope import LIST, Scope, parse_names
+from bigcrawl.url.header import url_in
+from bigcrawl.views.budget import limits_of_url
+from bigcrawl.views.feature import Explained, UrlRecord, all_views
+from bigcrawl.views.locate import find_hot, read_deaths, read_host, trace_inbox
+from bigcrawl.views.newest_files import files_to_read, is_looked_at, is_past, read_disk, read_view, said_of_files
+from bigcrawl.views.orders import discovery_data, entries_of, read_discovery
+from bigcrawl.warc.reading import find_page
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
+
+    from bigcrawl.config import Config
+    from bigcrawl.redisdb.scripts import PartitionView
+    from bigcrawl.scheduler.partition.reader import UrlOnDisk
+    from bigcrawl.scheduler.records.dead_letters import DeadLetter
+    from bigcrawl.scheduler.records.outcomes import Outcome
+    from bigcrawl.scheduler.records.suspicion import Suspicion
+    from bigcrawl.views.feature import FeatureView
+    from bigcrawl.views.locate import HostState, Hot, InboxTrace
+    from bigcrawl.views.newest_files import FilesToRead
+    from bigcrawl.views.opened_crawl import OpenedCrawl, Place
+
+
+class Found(NamedTuple):
+    place: Place
+    view: PartitionView
+    hot: Hot | None
+    trace: InboxTrace
+    disk: UrlOnDisk | None
+    host: HostState
+    suspicion: Suspicion | None = None
+    letter: DeadLetter | None = None
+    record: UrlRecord | None = None
+
+    @property
+    def last_end(self) -> Outcome | None:
+        """The last outcome; None if there is none or an entry after it forgets the URL."""
+        ends = [(self.disk.inbox_id, self.disk.end)] if self.disk and self.disk.end is not None else []
+        ends += [end for end in self.trace.ends if self._is_unmerged(end[0])]
+        if not ends or self._is_forgotten_after(ends[-1][0]):
+            return None
+        return read_outcome(ends[-1][1])
+
+    @property
+    def is_seen(self) -> bool | None:
+        """Whether the key is in URLSeen; None if the files are not here."""
+        if self.disk is None:
+            return None
+        return self.disk.is_seen and not self._is_forgotten_after(self.disk.inbox_id)
+
+    @property
+    def is_offered(self) -> bool:
+        return any(self._is_unmerged(entry_id) for entry_id in self.trace.offers)
+
+    def _is_unmerged(self, entry_id: str) -> bool:
+        return self.disk is None or id_order(entry_id) > id_order(self.disk.inbox_id)
+
+    def _is_forgotten_after(self, entry_id: str) -> bool:
+        return any(id_order(forgotten) > id_order(entry_id) for forgotten in self.trace.forgets)
+
+
+async def explain_url(crawl: OpenedCrawl, url: str) -> dict[str, Any]:
+    """Return everything that the crawl knows about a URL; raise UrlError if it is not a URL."""
+    config = crawl.config
+    place = crawl.place_of(url)
+    wanted = None if any(view.reads_queues(config) for view in all_views()) else is_looked_at
+    for left in reversed(range(TRIES_MAX)):
+        view = await read_view(crawl, place.partition)
+        with files_to_read(crawl, place.partition, wanted) as files:
+            state = await look_up(crawl, place, files, view)
+            if left and state.disk is not None and await is_past(crawl, place.partition, state.disk.inbox_id):
+                continue
+            state = state._replace(record=await asyncio.to_thread(_record, files.directory, place.key, state))
+            lacks = await asyncio.to_thread(_lacking, files.directory, place.key, state)
+            break
+    said = {
+        **said_of(state, crawl.partitions, config),
+        **said_of_files(files, has_any=state.disk is not None and state.disk is not UNTOUCHED),
+    }
+    if lacks:
+        said["where"] = "unrunnable"
+    blacklist = Blacklist(await entries_of(crawl), crawl.suffixes.pld)
+    entry, address = blacklist.of_canonical(place.host, place.url), None
+    if entry is None:
+        addresses = await addresses_of(crawl, place.host)
+        entry, address = next(((found, x) for x in addresses if (found := blacklist.of_address(x))), (None, None))
+    return {
+        **said,
+        "lacks_method": lacks or None,
+        "limits": await limits_of_url(crawl, place) if said["where"] == "withheld" else {},
+        "blacklisted": entry,
+        "blacklisted_address": address,
+        "discovery": discovery_data(await read_discovery(crawl)),
+        **await _filters_data(crawl, place.url),
+    }
+
+
+def _record(directory: Path, key: int, found: Found) -> UrlRecord | None:
+    """Return the URL's record where it waits; one on disk is searched for only if a feature wants it."""
+    if found.hot is not None:
+        return UrlRecord(found.hot.body, found.hot.flags)
+    if (again := found.trace.again) is not None:
+        return UrlRecord(again.body, again.flags, for_time=True)
+    said = found.disk.said if found.disk is not None else {}
+    if not any(view.wants_record and said.get(view.name) for view in all_views()):
+        return None
+    waiting = find_waiting(directory, key)
+    return None if waiting is None else UrlRecord(waiting.url.body, waiting.url.flags, for_time=waiting.for_time)
+
+
+def _lacking(directory: Path, key: int, found: Found) -> str:
+    if where(found) not in ("disk", "withheld") or not found.view.count("unrunnable"):
+        return ""
+    waiting = find_waiting(directory, key, prefix=PREFIX)
+    return waiting.for_method if waiting is not None else ""
+
+
+async def addresses_of(crawl: OpenedCrawl, host: str) -> Sequence[str]:
+    """Return the host's addresses if it is a literal, or if nodes share a valid DNS answer for it."""
+    literal = host.strip("[]")
+    cells = crawl.config.dns.shared_answers
+    if not cells or literal.replace(".", "").isdigit() or ":" in literal:
+        return (literal,)
+    answers = SharedAnswers(crawl.client, crawl.crawl_keys, cells)
+    answer = await answers.get(host)
+    await answers.close()
+    return answer.addresses if answer is not None else ()
+
+
+def page_of(config: Config, data: dict[str, Any]) -> dict[str, Any] | None:
+    """Locate the page of an answered URL in the WARC files; None if not found."""
+    outcome = data["outcome"]
+    if config.crawl.warc_dir is None or outcome is None or not outcome["name"].startswith("status:"):
+        return None
+    ended_s, url = datetime.fromisoformat(outcome["time"]).timestamp(), str(data["url"])
+
+    def is_wanted(target: bytes) -> bool:
+        return url_in([target], url) == url
+
+    page = find_page(config.crawl.warc_dir, is_wanted, ended_s)
+    if page is None:
+        return None
+    return {
+        "file": str(page.path),
+        "offset": page.offset,
+        "bytes": page.size,
+        "fetched": page.date,
+        "redirects_to": url_in(page.locations, url),
+        "referrer": page.referrer or None,
+    }
+
+
+async def look_up(
+    crawl: OpenedCrawl, place: Place, files: FilesToRead | None = None, view: PartitionView | None = None
+) -> Found:
+    view = view or await read_view(crawl, place.partition)
+    hot = await find_hot(crawl, place)
+    trace = await trace_inbox(crawl, place, view.state.get("folded", "0-0"))
+    directory = crawl.directory(place.partition) if files is None else files.directory
+    disk = read_disk(view, directory, place.key, place.pld_key)
+    if files is not None and files.url and disk is not None:  # the inbox has the entries after the point
+        trace = await trace_inbox(crawl, place, disk.inbox_id)
+    suspicion, letter = await read_deaths(crawl, place, hot)
+    return Found(place, view, hot, trace, disk, await read_host(crawl, place), suspicion, letter)
+
+
+def _explained(view: FeatureView, found: Found, config: Config) -> dict[str, Any]:
+    said = found.disk.said.get(view.name) if found.disk is not None else None
+    return view.explained(Explained(found.place.url, said, config, found.view.now_ms, found.record))
+
+
+def said_of(found: Found, partitions: int, config: Config) -> dict[str, Any]:
+    place, view, end = found.place, found.view, found.last_end
+    depth, referrer = _origin(found)
+    rules = _rules(found.host.rules)
+    return {
+        "url": place.url,
+        "key": f"{place.key:016x}",
+        "pld": place.pld,
+        "host": place.host,
+        "partition": place.partition,
+        "partitions": partitions,
+        "owner": view.node if view.node and view.lease_left_ms > 0 else None,
+        "seen": found.is_seen,
+        "outcome": _outcome(end, rules),
+        "where": where(found),
+        "ahead": found.hot.ahead if found.hot else None,
+        "depth": depth,
+        "referrer": referrer,
+        "failed_tries": found.hot.attempts if found.hot else None,
+        "deaths": _deaths(found),
+        "is_dead_letter": found.letter is not None,
+        "host_queued": found.host.queued,
+        "host_busy": found.host.busy,
+        "host_due_in_s": found.host.due_in_s(view.now_ms),
+        "host_state": found.host.state(view.now_ms),
+        "host_failures": found.host.failures,
+        "host_failed_by": found.host.why or None,
+        "host_failed": time_text(found.host.failed_ms) if found.host.failed_ms else None,
+        "robots": None if rules is None else "allowed" if rules.is_allowed(place.url) else "forbidden",
+        "pld_in_degree": found.disk.in_degree if found.disk else None,
+        "turn": found.disk.turn if found.disk else None,
+        "pld_turn": found.disk.pld_turn if found.disk else None,
+        "pld_over_budget": found.disk.is_over_budget if found.disk else None,
+        **{name: value for view in all_views() for name, value in _explained(view, found, config).items()},
+        "inbox_is_whole": found.trace.is_whole,
+        "rejected": view.count("rejected"),
+    }
+
+
+def _origin(found: Found) -> tuple[int | None, str | None]:
+    """Return depth and referring page of a URL that waits in Redis or in its inbox."""
+    body = found.hot.body if found.hot is not None else found.trace.body if found.is_offered else b""
+    try:
+        return look_at_origin(body) if body else (None, None)
+    except ValueError:
+        return None, None
+
+
+def _deaths(found: Found) -> int:
+    if found.letter is not None:
+        return found.letter.deaths
+    return found.suspicion.deaths if found.suspicion is not None else 0
+
+
+def where(found: Found) -> str:
+    """Return `taken`, `queued`, `inbox`, `disk`, `withheld`, `ended`, `revisit`, `nowhere` or `unknown`.
+
+    `revisit` (ended, but to be visited again) needs the URL's record; without it the answer is `ended`.
+    """
+    end = found.last_end
+    if found.hot is not None:
+        return "taken" if found.hot.is_taken else "queued"
+    if end is not None and end.name != AGAIN:
+        return "revisit" if found.record is not None and found.record.for_time else "ended"
+    if found.is_offered and (end is not None or not found.is_seen):
+        return "inbox"
+    if found.is_seen is None:
+        return "unknown"
+    if not found.is_seen:
+        return "nowhere"
+    waits_for_nothing = found.view.count("waiting") <= found.view.count("revisits")
+    return "withheld" if waits_for_nothing and found.view.count("withheld") else "disk"
+
+
+def _outcome(end: Outcome | None, rules: RobotsRules | None) -> dict[str, Any] | None:
+    if end is None:
+        return None
+    is_answered = end.name.startswith("status:")
+    lines = rules.lines if rules is not None and end.detail else ()
+    return {
+        "name": end.name,
+        "time": time_text(end.time_s * 1000),
+        "rule": None if is_answered else next((x for x in lines if rule_hash(x) == end.detail), None),
+        "filter": rule_of(end.detail) if is_answered else None,
+        "limit": reason_of(end.detail) if end.name != "dropped:forbidden" else None,
+    }
+
+
+def _rules(stored: bytes | None) -> RobotsRules | None:
+    try:
+        return read_record(stored)[0] if stored else None
+    except CorruptionError:
+        return None
+
+
+async def _filters_data(crawl: OpenedCrawl, url: str) -> dict[str, Any]:
+    filters = crawl.config.filters
+    scope = await _scope_of_nodes(crawl) or filters.scope
+    is_in = None
+    if scope == LIST and filters.scope_list:
+        is_in = Scope(LIST, parse_names(filters.scope_list), crawl.suffixes.pld).leads_from()(url)
+    return {"scope": scope, "in_scope": is_in, "dropped_by_filter": LinkRules(filters).against(url) or None}
+
+
+async def _scope_of_nodes(crawl: OpenedCrawl) -> str | None:
+    """Return the scope that a node reports; None if it is the default or no node reports."""
+    for text in await crawl.client.command("HVALS", crawl.crawl_keys.nodes):
+        reported = read_or_nothing(text).get(FIELD, {}).get("BIGCRAWL_SCOPE")
+        if isinstance(reported, str):
+            with suppress(ValueError):
+                return str(read_json(reported))
+    return None

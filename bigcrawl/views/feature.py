@@ -1,0 +1,100 @@
+"""The text and data that optional features add to views: the VIEW in each feature's module `view`."""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from bigcrawl.feature_list import modules_of
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping
+
+    from bigcrawl.config import Config
+    from bigcrawl.scheduler.partition.reader import UrlOnDisk
+    from bigcrawl.scheduler.records.queued_url import QueuedUrl
+
+
+class UrlRecord(NamedTuple):
+    """A URL's record in Redis, in its inbox, or in a queue on disk; `for_time`: it waits for its next visit."""
+
+    body: bytes
+    flags: int
+    for_time: bool = False
+
+
+class Explained(NamedTuple):
+    """A URL to explain. `record` is None if the URL waits nowhere, or on disk and no feature wants it."""
+
+    url: str
+    said: Any
+    config: Config
+    now_ms: int
+    record: UrlRecord | None
+
+
+class FeatureView:
+    """The additions of one feature, by default none.
+
+    `said` is the result of its `Feature.look_up` or `look_up_plds`: None if it knows nothing, or the files are not
+    here.
+
+    Attributes:
+        row: heading of its verdict on a PLD.
+        wants_record: whether explaining a URL needs its record, for which all queues of the partition may be read.
+    """
+
+    name = ""
+    row = ""
+    wants_record = False
+
+    def reads_queues(self, config: Config) -> bool:
+        """Whether queues must be fetched from the store to find a record."""
+        return False
+
+    def status(self, counts: Mapping[str, int], reports: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
+        """Return fields for the crawl's status, given sums over partitions and the nodes' reports."""
+        return {}
+
+    def status_lines(self, status: Mapping[str, Any]) -> list[str]:
+        return []
+
+    def explained(self, asked: Explained) -> dict[str, Any]:
+        return {}
+
+    def explained_rows(self, data: Mapping[str, Any]) -> dict[str, str]:
+        return {}
+
+    def divisor(self, said: Any, config: Config) -> int:
+        return 1
+
+    def why_divided(self, said: Any) -> str:
+        return ""
+
+    def change_of(self, url: QueuedUrl, since_s: int) -> dict[str, Any] | None:
+        return None
+
+
+def all_views() -> tuple[FeatureView, ...]:
+    return tuple(module.VIEW for module in modules_of("view"))
+
+
+def changes_of(url: QueuedUrl, since_s: int) -> list[dict[str, Any]]:
+    found = (change_of(url, since_s) for change_of in _changes())
+    return [line for line in found if line is not None]
+
+
+@cache
+def _changes() -> tuple[Callable[[QueuedUrl, int], dict[str, Any] | None], ...]:
+    return tuple(view.change_of for view in all_views() if type(view).change_of is not FeatureView.change_of)
+
+
+def lowered_budget(disk: UrlOnDisk | None, config: Config) -> dict[str, str | None]:
+    texts: dict[str, str | None] = {}
+    for view in all_views():
+        if view.row:
+            said = disk.said.get(view.name) if disk is not None else None
+            divisor = view.divisor(said, config)
+            why = f"divided by {divisor}, unless it is set by hand: {view.why_divided(said)}"
+            texts[view.row] = why if divisor > 1 else None
+    return texts

@@ -1,0 +1,179 @@
+"""A crawl opened by a process that is not a node: it claims no partition and fetches no URL."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import functools
+from typing import TYPE_CHECKING, Concatenate, NamedTuple, ParamSpec, Self, TypeVar
+
+from isal import isal_zlib
+
+from bigcrawl.exceptions import ConfigError
+from bigcrawl.redisdb.client import RedisClient
+from bigcrawl.redisdb.embedded import EmbeddedServer
+from bigcrawl.redisdb.keys import CrawlKeys, partition_keys
+from bigcrawl.scheduler.crawl.arrivals import Arrivals
+from bigcrawl.scheduler.crawl.crawl_record import RECORD_FILE, keys_of
+from bigcrawl.scheduler.crawl.settings_in_force import as_its_nodes
+from bigcrawl.scheduler.crawl.survey import FinishCheck
+from bigcrawl.url.canonical import CANONICAL_VERSION, authority_of, canonicalize, host_of, refuse_credentials
+from bigcrawl.url.domain import PublicSuffixes
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator
+    from pathlib import Path
+
+    from bigcrawl.config import Config
+    from bigcrawl.redisdb.keys import PartitionKeys
+    from bigcrawl.url.key import Keys, PldKey, UrlKey
+
+_P = ParamSpec("_P")
+_T = TypeVar("_T")
+_FIELDS = ("partitions", "private_suffixes", "canonical_version", "hash_seed", "suffixes")
+
+
+class Place(NamedTuple):
+    url: str
+    key: UrlKey
+    host: str
+    authority: str
+    pld: str
+    pld_key: PldKey
+    partition: int
+
+
+class OpenedCrawl:
+    """A crawl and a connection to its Redis, from `async with opened(config)`; `config` has its nodes' settings."""
+
+    def __init__(
+        self, config: Config, client: RedisClient, partitions: int, suffixes: PublicSuffixes, url_keys: Keys
+    ) -> None:
+        self.url_keys = url_keys
+        self.config = config
+        self.crawl_keys = CrawlKeys(config.crawl.name)
+        self.client = client
+        self.partitions = partitions
+        self.suffixes = suffixes
+
+    def __repr__(self) -> str:
+        return f"<OpenedCrawl {self.config.crawl.name} partitions={self.partitions}>"
+
+    @classmethod
+    async def of(cls, config: Config, client: RedisClient) -> Self:
+        """Read the crawl record; raise ConfigError for an unknown crawl, or one of another version."""
+        name = config.crawl.name
+        values = await client.command("HMGET", CrawlKeys(name).crawl, *_FIELDS)
+        if None in values:
+            raise ConfigError(f"the Redis knows no crawl {name!r}; {_known(config)}")
+        partitions, private, canonical_version, seed, suffixes = values
+        if int(canonical_version) != CANONICAL_VERSION:
+            raise ConfigError(f"crawl {name!r} was begun by another version of bigcrawl; ask it with that one")
+        config = await as_its_nodes(config, client)
+        return cls(config, client, int(partitions), _suffixes_of(suffixes, private == b"True"), keys_of(seed, name))
+
+    def place_of(self, url: str) -> Place:
+        """Return the place of a URL in any spelling; raise UrlError unless http(s), or for a password."""
+        refuse_credentials(url)
+        canonical = canonicalize(url, self.config.frontier.url_bytes_max)
+        host = host_of(canonical)
+        pld = self.suffixes.pld(host)
+        makes = self.url_keys
+        partition, pld_key = self.partition_of_host(host), makes.of_pld(pld)
+        return Place(canonical, makes.of_url(canonical), host, authority_of(canonical), pld, pld_key, partition)
+
+    def place_of_site(self, word: str) -> Place:
+        """Return the place of a host or a PLD, given by its name or by any URL of it; raise UrlError for others."""
+        return self.place_of(word if "://" in word else f"http://{word}/")
+
+    def partition_of_host(self, host: str) -> int:
+        return self.url_keys.partition_of(self.suffixes.pld(host), self.partitions)
+
+    def keys(self, partition: int) -> PartitionKeys:
+        return partition_keys(self.config.crawl.name, partition)
+
+    async def tell_owner(self, partition: int, field: bytes, data: bytes) -> None:
+        """Put one field, see `records.inbox_entry`, into a partition's inbox, whether or not it has an owner."""
+        await self.client.command("XADD", self.keys(partition).inbox, "*", field, data)
+        await self.note_arrivals([partition])
+
+    async def note_arrivals(self, partitions: Iterable[int]) -> None:
+        """Wake the owners of partitions whose keys in Redis were changed from outside."""
+        await Arrivals(self.client, self.config.crawl.name).tell(partitions)
+
+    async def unmark_finished(self) -> None:
+        """Let a finished crawl continue at its next start, because it may have URLs to fetch again."""
+        await FinishCheck(self.client, self.config.crawl.name, self.partitions).take_back()
+
+    async def nodes(self) -> set[str]:
+        oldest_ms = self.client.now_ms() - self.config.frontier.lease_ms
+        living = await self.client.command("ZRANGEBYSCORE", self.crawl_keys.beats, oldest_ms, "+inf")
+        return {name.decode() for name in living}
+
+    def directory(self, partition: int) -> Path:
+        return self.config.crawl.crawl_dir / f"p{partition:04d}"
+
+
+@functools.lru_cache(maxsize=1)
+def _suffixes_of(compressed: bytes, private: bool) -> PublicSuffixes:
+    """Parse the crawl's suffix list, cached because it takes tens of milliseconds."""
+    return PublicSuffixes.from_text(isal_zlib.decompress(compressed), private=private)
+
+
+def ids_of(word: str, nodes: Iterable[str]) -> list[str]:
+    """Return the nodes with this id, or with this BIGCRAWL_NODE."""
+    return sorted(node for node in nodes if word in (node, node.rpartition("-")[0]))
+
+
+def crawls_here(config: Config) -> list[str]:
+    return sorted(path.parent.name for path in config.crawl.state_dir.glob(f"*/{RECORD_FILE}"))
+
+
+def _known(config: Config) -> str:
+    where = f"in {config.crawl.state_dir.absolute()}"
+    if names := crawls_here(config):
+        return f"{where} there are: {', '.join(names)}; choose with -s BIGCRAWL_CRAWL="
+    return f"{where} there is none; see BIGCRAWL_CRAWL and BIGCRAWL_STATE_DIR"
+
+
+@contextlib.contextmanager
+def server_of(config: Config, *, may_begin: bool = False) -> Iterator[str]:
+    """Yield the URL of the crawl's Redis; a stopped embedded server runs for the duration.
+
+    With `may_begin`, a missing server is made. Raises ConfigError if there is no such crawl here.
+    """
+    if config.crawl.redis_url:
+        yield config.crawl.redis_url
+        return
+    directory = config.crawl.crawl_dir
+    if not (may_begin or (directory / RECORD_FILE).exists()):
+        raise ConfigError(f"there is no crawl {config.crawl.name!r}; {_known(config)}")
+    server = EmbeddedServer(directory / "redis")
+    url = server.start()
+    try:
+        yield url
+    finally:
+        server.leave()
+
+
+@contextlib.asynccontextmanager
+async def opened(config: Config, url: str) -> AsyncIterator[OpenedCrawl]:
+    """Open the crawl in the Redis at this URL. Raises as `OpenedCrawl.of`."""
+    client = RedisClient(url)
+    try:
+        yield await OpenedCrawl.of(config, client)
+    finally:
+        await client.close()
+
+
+def in_crawl(
+    config: Config, work: Callable[Concatenate[OpenedCrawl, _P], Awaitable[_T]], *args: _P.args, **options: _P.kwargs
+) -> _T:
+    """Open the crawl, and return the result of `work` with the crawl and these arguments."""
+
+    async def done(url: str) -> _T:
+        async with opened(config, url) as crawl:
+            return await work(crawl, *args, **options)
+
+    with server_of(config) as url:
+        return asyncio.run(done(url))

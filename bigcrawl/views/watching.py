@@ -1,0 +1,134 @@
+"""Polls a crawl, with as little work for Redis as its state allows.
+
+Each round reads the status. Errors, and the hosts with most URLs, cost more and change slowly. So another task reads
+them, and rests for `ASIDE_SHARE` times the duration of a read.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections import deque
+from contextlib import suppress
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+from bigcrawl.exceptions import BigcrawlError, RewoundError, TransientStoreError
+from bigcrawl.views.errors import by_reason, read_errors
+from bigcrawl.views.hosts import Wanted, list_hosts
+from bigcrawl.views.status import status_of
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from bigcrawl.views.opened_crawl import OpenedCrawl
+
+RATE_S: Final = 10.0
+"""Rates are means over this time."""
+
+ASIDE_S: Final = 10.0
+ASIDE_SHARE: Final = 20
+HOSTS: Final = 20  # listed
+HOSTS_WALKED: Final = 10_000  # the ones due first; those of them with the most URLs are listed
+PLDS: Final = 1  # per reason
+
+
+class Seen(NamedTuple):
+    """The last results.
+
+    Attributes:
+        status: None before the first answer.
+        rates: bytes, new URLs, errors and dropped URLs per second.
+        hosts: those with most URLs waiting first.
+        trouble: why `status` is old; empty if it is not.
+    """
+
+    status: dict[str, Any] | None = None
+    rates: Mapping[str, float] = MappingProxyType({})
+    hosts: dict[str, Any] | None = None
+    errors: Sequence[dict[str, Any]] = ()
+    trouble: str = ""
+    silent_s: float = 0.0
+
+
+class Watching:
+    """Polls one crawl; not safe for concurrent tasks."""
+
+    def __init__(self, crawl: OpenedCrawl) -> None:
+        self._crawl = crawl
+        self._seen = Seen()
+        self._totals: deque[tuple[float, dict[str, int]]] = deque()
+        self._answered_s = time.monotonic()
+        self._aside: asyncio.Task[None] | None = None
+        self._aside_due_s = 0.0
+
+    def __repr__(self) -> str:
+        return f"<Watching {self._crawl!r}>"
+
+    @property
+    def seen(self) -> Seen:
+        return self._seen
+
+    async def look(self, *, is_only: bool = False) -> Seen:
+        """Poll once. While Redis is away, return the last results, and why they are old.
+
+        With `is_only`, wait for the slow reads too, and raise TransientStoreError if Redis does not answer.
+        """
+        try:
+            status = await status_of(self._crawl)
+            if is_only:
+                await self._look_aside()
+        except TransientStoreError as error:
+            if is_only:
+                raise
+            if isinstance(error, RewoundError):  # Redis was restarted; a command has nothing to compare with it
+                with suppress(TransientStoreError):
+                    await self._crawl.client.accept_restart()
+            silent_s = time.monotonic() - self._answered_s
+            self._seen = self._seen._replace(trouble=str(error), silent_s=silent_s)
+            return self._seen
+        self._answered_s = time.monotonic()
+        self._seen = self._seen._replace(status=status, rates=self._rates(status), trouble="", silent_s=0.0)
+        if not is_only and self._aside is None and time.monotonic() >= self._aside_due_s:
+            self._aside = asyncio.create_task(self._look_aside())
+        return self._seen
+
+    async def close(self) -> None:
+        if self._aside is not None:
+            self._aside.cancel()
+            await asyncio.gather(self._aside, return_exceptions=True)
+
+    async def _look_aside(self) -> None:
+        since_s = time.monotonic()
+        try:
+            errors = by_reason(await read_errors(self._crawl), PLDS)
+            hosts = await list_hosts(self._crawl, Wanted("", "", "waiting", 0, HOSTS), HOSTS_WALKED)
+            self._seen = self._seen._replace(errors=errors, hosts=hosts)
+        except BigcrawlError:
+            if self._aside is None:
+                raise  # the caller waits for it
+        finally:
+            ended_s = time.monotonic()
+            self._aside, self._aside_due_s = None, ended_s + max(ASIDE_S, ASIDE_SHARE * (ended_s - since_s))
+
+    def _rates(self, status: Mapping[str, Any]) -> dict[str, float]:
+        now_s, totals = time.monotonic(), totals_of(status)
+        self._totals.append((now_s, totals))
+        while len(self._totals) > 2 and self._totals[1][0] <= now_s - RATE_S:
+            self._totals.popleft()
+        since_s, before = self._totals[0]
+        if now_s <= since_s:
+            return {}
+        return {name: (total - before[name]) / (now_s - since_s) for name, total in totals.items()}
+
+
+def totals_of(status: Mapping[str, Any]) -> dict[str, int]:
+    def below(prefix: str) -> int:
+        return sum(count for name, count in status["outcomes"].items() if name.startswith(prefix))
+
+    return {
+        "bytes": status["bytes"],
+        "new": status["urls"]["seen"],
+        "errors": below("error:"),
+        "dropped": below("dropped:"),
+    }

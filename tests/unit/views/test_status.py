@@ -1,0 +1,90 @@
+"""`scrapy frontier status`: the host that a crawl waits for, and what asking costs."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from bigcrawl.redisdb.keys import partition_keys
+from bigcrawl.scheduler.crawl.survey import survey
+from bigcrawl.views.opened_crawl import opened
+from bigcrawl.views.status import _awaited_host, _tail, status_of
+from tests.support.redis_servers.redis_server import PrivateRedis
+from tests.unit.scheduler.gates.test_speed import awaited
+from tests.unit.scheduler.world import connected, queued, viewed, world
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from bigcrawl.redisdb.client import RedisClient
+
+COMMANDS_MAX = 5
+
+
+@awaited
+async def test_awaited_host_is_the_one_that_is_due_first(redis_url: str, crawl_name: str) -> None:
+    """Over all partitions; and none while a host is due, or if no URL waits for one."""
+    async with connected(redis_url) as client:
+        assert _awaited_host(await survey(client, crawl_name, 4), client.now_ms()) is None
+        for partition, host, due_in_ms in ((1, "late.example", 90_000), (3, "soon.example", 30_000)):
+            keys, due_ms = partition_keys(crawl_name, partition), client.now_ms() + due_in_ms
+            await client.command("ZADD", keys.ready, due_ms, host)
+            await client.command("HSET", keys.host + host, "failures", 2, "why", f"error:{host}")
+        found = _awaited_host(await survey(client, crawl_name, 4), client.now_ms())
+        assert found is not None
+        assert (found["host"], found["failures"], found["why"]) == ("soon.example", 2, "error:soon.example")
+        assert 0 < found["due_in_s"] <= 30
+        await client.command("ZADD", partition_keys(crawl_name, 0).ready, client.now_ms() - 1, "now.example")
+        assert _awaited_host(await survey(client, crawl_name, 4), client.now_ms()) is None
+
+
+@awaited
+async def test_tail_is_of_the_host_with_the_most_urls(tmp_path: Path, crawl_name: str) -> None:
+    """One rest apart: its own, if that is longer than the settings'; none while no node reports a host."""
+    with PrivateRedis(aof=False) as server:
+        async with world(tmp_path, crawl_name, server.url, host_delay=2) as w:
+            await w.joined()
+            async with opened(w.config, server.url) as crawl:
+                reports: list[dict[str, Any]] = [{}, {"longest": None}]
+                assert await _tail(crawl, reports) is None
+                reports += [{"longest": ["few.example", 3]}, {"longest": ["most.example", 10]}]
+                tail = {"host": "most.example", "urls": 10}
+                assert await _tail(crawl, reports) == {**tail, "rest_s": 2.0, "least_s": 20.0}
+                key = crawl.keys(crawl.place_of("http://most.example/").partition).host + "most.example"
+                await crawl.client.command("HSET", key, "delay", 30_000)
+                assert await _tail(crawl, reports) == {**tail, "rest_s": 30.0, "least_s": 300.0}
+
+
+@awaited
+async def test_status_asked_every_second_sends_five_commands_at_most(tmp_path: Path, crawl_name: str) -> None:
+    """With the default number of partitions, the question for the time included; and says the same each time."""
+    with PrivateRedis(aof=False) as server:
+        async with world(tmp_path, crawl_name, server.url, partitions=256) as w:
+            node = await w.joined()
+            for url in queued(*(f"http://h{number}.example/" for number in range(9))):
+                node.offer(url)
+            await w.turn(node)
+            async with opened(w.config, server.url) as crawl:
+                first = await status_of(crawl)
+                crawl.client._crawl_clock._ask_ms = 0  # a second is over
+                sent = count_sent(crawl.client)
+                again = await status_of(crawl)
+                assert 0 < len(sent) <= COMMANDS_MAX
+            changing = {"awaited_host", "standstill"}
+            assert {k: v for k, v in first.items() if k not in changing} == {
+                k: v for k, v in again.items() if k not in changing
+            }
+            assert again == await viewed(w.config, status_of) | {name: again[name] for name in changing}
+            assert again["urls"]["seen"] == 9
+
+
+def count_sent(client: RedisClient) -> list[Any]:
+    """Every command that the client sends from now on."""
+    sent: list[Any] = []
+    talk = client._servers.connections.talk
+
+    async def counted(rows: Any) -> Any:
+        sent.extend(rows)
+        return await talk(rows)
+
+    client._servers.connections.talk = counted  # type: ignore[method-assign]
+    return sent
