@@ -38,7 +38,8 @@ _PREFIXES_MAX: Final = 64
 _ENTITIES_MAX: Final = 64
 _DOCTYPE_BYTES_MAX: Final = 64 << 10
 _SKIPPED_FOR_A_TAG: Final = 8  # count as one
-_DECLARATION_TAGS: Final = 3  # a namespace or base counts as so many
+_UNKNOWN_TAGS: Final = 3  # an unknown tag that cannot be skipped, or a lone `<`, counts as so many
+_DECLARATION_TAGS: Final = 5  # a namespace or base counts as so many
 _MISSING_END_NAMES: Final = 2  # and a missing end as so many entries or values
 _VALUES_MAX: Final = 1_000  # of an entry
 _BASE_CHARS_MAX: Final = 8 << 10
@@ -205,6 +206,7 @@ class ListReader:
             closed = next((end for end in map(self._next, ends, repeat(opening)) if end < len(body)), opening + 1)
             self._at = body.find(_END, closed) + 1 or len(body)
         else:
+            self._tags_left -= _UNKNOWN_TAGS - 1
             self._add(opening, opening + 1)
             self._at = opening + 1
 
@@ -248,6 +250,8 @@ class ListReader:
             depth = self._begin_named(prefix, name, written, depth)
         elif not self.root and name.lower() == _HTML:
             self._tags_left = 0
+        else:
+            self._tags_left -= _UNKNOWN_TAGS - 1
         if written.endswith(b"/>"):
             self._close(depth - 1)
         elif depth > DEPTH_MAX or self._too_deep:
