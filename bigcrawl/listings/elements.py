@@ -54,6 +54,7 @@ _doctype_at = re.compile(
 ).match
 # The value of one that is not a short text is empty.
 _entities_in = re.compile(rb"<!ENTITY\s++([\w.-]{1,64}+)\s++(?:[\"']([^\"'<&%]{0,1000}+)[\"']\s*+>)?+").findall
+_plain_values_in = re.compile(rb"<([^</>]++)>([^<]*+)").findall
 _find_entity = re.compile(r"&([\w.-]{1,64}+);").sub
 _BLANKS: Final = b" \t\r\n"
 _CONTROLS: Final = bytes(code for code in range(32) if code not in _BLANKS)
@@ -102,6 +103,10 @@ class Shape(NamedTuple):
     first: bytes = b""
     is_text: frozenset[bytes] = frozenset()
 
+    @property
+    def names(self) -> frozenset[bytes]:
+        return self.roots | self.entries | self.values
+
 
 class ListReader:
     """Reads a list slice by slice.
@@ -119,8 +124,8 @@ class ListReader:
         self.space = b""  # of the root
         self._body = body
         self._shape = shape
-        self._names = shape.roots | shape.entries | shape.values
-        self._plain_value_at, self._skip = _expressions(self._names, shape.values)
+        self._names = shape.names
+        self._plain_value_at, self._plain_record_at, self._skip = _expressions(shape)
         self._tags_left, self._named_left, self._references_left = tags_max, named_max, references_max
         self._at = 0
         self._stack: list[tuple[bytes, bytes]] = []  # prefixes and names of the open elements
@@ -180,7 +185,11 @@ class ListReader:
 
     def _read_markup(self, opening: int) -> None:
         body = self._body
-        if self._record is not None and self._value is None and len(self._stack) == self._record_depth:
+        if self._record is None:
+            record = self._plain_record_at(body, opening, opening + _TAG_BYTES_MAX) if self.root else None
+            if record is not None and not self._too_deep and self._take_plain_record(record):
+                return
+        elif self._value is None and len(self._stack) == self._record_depth:
             plain = self._plain_value_at(body, opening, opening + _TAG_BYTES_MAX)
             if plain is not None:
                 self._take_plain_value(plain)
@@ -292,6 +301,25 @@ class ListReader:
         self._record, self._record_depth, self._first = Record(space, []), depth, None
         self._room = VALUE_BYTES_MAX
 
+    def _take_plain_record(self, plain: re.Match[bytes]) -> bool:
+        """Take an entry of plain values without prefixes and attributes; return whether its first value is there once.
+
+        Most entries of sitemaps are such, and this reads one in a third of the time.
+        """
+        written = plain[2].translate(None, _CONTROLS)
+        found = _plain_values_in(written)
+        first = self._shape.first
+        if first and [name for name, _ in found].count(first) != 1:
+            return False
+        self._at = plain.end()
+        self._tags_left -= 2 * len(found) + 1
+        self._named_left -= len(found) + 1
+        space, bases = self._spaces[b""], self._bases_now()
+        read = self._resolved if b"&" in written else _decoded
+        values = [Value(space, name, read(text), _END, False, bases) for name, text in found]
+        self._found.append(Record(space, values))
+        return True
+
     def _take_plain_value(self, plain: re.Match[bytes]) -> None:
         """Take a value without tags and anything odd: most are."""
         self._at = plain.end()
@@ -400,19 +428,24 @@ class ListReader:
 
 
 @cache
-def _expressions(names: frozenset[bytes], values: frozenset[bytes]) -> tuple[Match, Match]:
-    """Return two expressions: for a value without tags in it, and for what is skipped.
+def _expressions(shape: Shape) -> tuple[Match, Match, Match]:
+    """Return three expressions: for a value without tags in it, for an entry of few such values, for what is skipped.
 
-    That is any number of elements that are none of the names, empty or with text or with any such elements.
+    The last is any number of elements that are none of the names, empty or with text or with any such elements.
     """
-    ours, kept = b"|".join(sorted(names)), b"|".join(sorted(values))
+    ours, kept, entries = (b"|".join(sorted(names)) for names in (shape.names, shape.values, shape.entries))
     attributes = rb"(?:\s(?![^<>]*xml)[^<>]*+)?+(?<!/)"
     plain = re.compile(rb"<((?:%b:)?+(?:%b))(%b>)([^<]*+)</\1>" % (_NAME, kept, attributes)).match
+    record = re.compile(rb"<(%b)>((?:\s*+<(%b)>[^<]*+</\3>){1,16}+)\s*+</\1>" % (entries, kept)).match
     other = rb"(?:%b:)?+(?!(?:%b)[\s/>])%b" % (_NAME, ours, _NAME)
     rest = rb"(?=[\s/>])(?:[^<>\"']++|\"[^\"<]*+\"|'[^'<]*+')*+(?:(?<=/)>|>"
     leaf = rb"[^<]*+<((?:%b:)?+%b)%b[^<]*+</\2>)" % (_NAME, _NAME, rest)
     skip = re.compile(rb"(?:[^<]*+<(%b)%b(?:%b)*+[^<]*+</\1>))*+" % (other, rest, leaf)).match
-    return plain, skip
+    return plain, record, skip
+
+
+def _decoded(text: bytes) -> str:
+    return text.decode("utf-8", "replace")
 
 
 def _attributes(written: bytes) -> dict[str, str]:

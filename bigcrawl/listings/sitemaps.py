@@ -119,7 +119,7 @@ def _entry(record: Record, space: bytes) -> SitemapEntry | None:
         if value.name == b"link":
             if value.space in _XHTML and len(alternates) < ALTERNATES_MAX:
                 alternates += _alternate(value)
-        elif _is_own(value.space, space):
+        elif value.space == space or _is_own(value.space, space):
             is_too_long = is_too_long or (value.is_cut and value.name == b"loc")
             said.setdefault(value.name, value.text.strip())
     location = "" if is_too_long else said.get(b"loc", "")

@@ -125,15 +125,20 @@ def _batches(found: Sequence[SitemapEntry], base: str, now_s: float) -> Iterator
     left_out = LeftOut(too_long=sum(entry.is_too_long for entry in found))
     join, modified = Joiner(base), {}
     alike: dict[tuple[int, str], list[str]] = {}
+    said: dict[tuple[str, str, str], tuple[int | None, list[str]]] = {}  # few differ
     for entry in found:
         if entry.is_too_long:
             continue
-        at_s = modified_s(entry.modified, now_s)
+        hints = (entry.modified, entry.priority, entry.changefreq)
+        if hints not in said:
+            at_s = modified_s(entry.modified, now_s)
+            changefreq = changefreq_of(entry.changefreq, None if at_s is None else now_s - at_s)
+            priority = hinted_priority(entry.modified, now_s, entry.priority)
+            said[hints] = at_s, alike.setdefault((priority, changefreq), [])
+        at_s, urls = said[hints]
+        urls.append(entry.location)
         if at_s is not None and len(entry.location) <= LOCATION_CHARS_MAX and (url := join(entry.location)):
             modified[url] = at_s
-        changefreq = changefreq_of(entry.changefreq, None if at_s is None else now_s - at_s)
-        priority = hinted_priority(entry.modified, now_s, entry.priority)
-        alike.setdefault((priority, changefreq), []).append(entry.location)
     for (priority, changefreq), urls in sorted((alike or {(0, ""): []}).items(), reverse=True):
         yield Links(urls, base=base, priority=priority, changefreq=changefreq, modified=modified, left_out=left_out)
         modified, left_out = {}, NOTHING_LEFT_OUT  # once for all

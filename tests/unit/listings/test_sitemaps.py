@@ -38,6 +38,27 @@ def test_entry_has_its_hints_in_any_order() -> None:
     ]
 
 
+@pytest.mark.parametrize(
+    "inside",
+    [
+        b"<loc>/1</loc>",
+        b"<lastmod>2026</lastmod>",
+        b"<loc>/&#49;&lt;</loc>\n<priority>1</priority>",
+        b"<loc>/1</loc><loc>/2</loc>",
+        b"<loc>\x01\xff</loc>",
+        b"",
+        b"<loc>/1</loc>" * 20,
+    ],
+)
+@pytest.mark.parametrize("root", [b"<urlset>", b"<urlset xmlns='u'>", b"<sitemapindex>", b"<x>"])
+def test_usual_entry_is_read_as_any_other(root: bytes, inside: bytes) -> None:
+    """An expression reads a usual one whole; one with an attribute is read tag by tag, up to the same limits."""
+    name = b"sitemap" if b"index" in root else b"url"
+    usual, other = (root + (b"<%b%b>%b</%b>" % (name, more, inside, name)) * 30 for more in (b"", b" a='1'"))
+    for most in (5, 100):
+        assert read(usual, most) == read(other, most)
+
+
 def test_locations_without_entries_are_read() -> None:
     """A sitemap that leaves the tags of its entries out lists pages all the same."""
     assert [entry.location for entry in read(b"<urlset><loc>/1</loc><lastmod>x</lastmod><loc>/2</loc>")] == ["/1", "/2"]
