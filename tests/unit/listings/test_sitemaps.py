@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import time
-
 import pytest
 
 from bigcrawl.listings.elements import SLICE_BYTES
@@ -15,6 +13,7 @@ from bigcrawl.listings.sitemaps import (
     entries,
     is_index,
 )
+from tests.support.costs.proportion import assert_costs
 
 
 def read(body: bytes, most: int = 100) -> list[SitemapEntry]:
@@ -125,16 +124,8 @@ def test_kind_is_told_by_the_root(body: bytes, answer: bool | None) -> None:
 @pytest.mark.parametrize("reference", [b"&amp;", b"&amp;amp;", b"&#38;", b"&a"], ids=bytes.decode)
 def test_locations_of_references_cost_in_proportion(reference: bytes) -> None:
     """What is read of eight times as many costs some eight times as much, and not sixty-four."""
-
-    def cost_s(count: int) -> float:
-        body, costs = b"<urlset><url><loc>" + reference * count + b"</loc></url>", []
-        for _ in range(5):
-            began = time.process_time()
-            list(entries(body, 50_000))
-            costs.append(time.process_time() - began)
-        return min(costs)
-
-    assert cost_s(8_000) < 24 * cost_s(1_000)
+    many, few = (b"<urlset><url><loc>" + reference * count + b"</loc></url>" for count in (8_000, 1_000))
+    assert_costs(24, lambda: read(many, 50_000), lambda: read(few, 50_000))
 
 
 def test_references_that_cost_are_counted() -> None:

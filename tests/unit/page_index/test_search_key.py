@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import socket
-import time
+from typing import TYPE_CHECKING
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from bigcrawl.page_index.search_key import search_key
+from tests.support.costs.proportion import assert_costs
 from tests.unit.page_index.reference import never_ask_dns, reference_key
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 HOSTS = (
     *(
@@ -107,24 +111,23 @@ def test_spellings_of_a_page_have_one_key() -> None:
         assert search_key(url.encode()) in {key, key.replace(b"?x", b"?&x")}
 
 
-@pytest.mark.parametrize(
-    "url",
-    [
-        b"http://a/" + b"%25" * 21_000 + b"41",
-        b"http://a/" + b"%2" * 20_000 + b"%35" * 8_000,
-        b"http://a/?" + b"cfid=1&" * 9_000,
-        b"http://a/?" + b"&" * 64_000,
-        b"http://a/" + b"(a(" * 20_000 + b".aspx",
-        b"http://" + "\u00e9".encode() * 30_000,
-        b"http://" + b"9" * 60_000,
-    ],
-    ids=lambda url: url[7:20].decode("utf-8", "replace"),
-)
-def test_a_url_that_is_made_to_cost_costs_little(url: bytes) -> None:
-    """At most a thousand times an honest one, however it nests."""
-    began = time.process_time()
-    assert search_key(url)
-    assert time.process_time() - began < 10  # a quadratic way takes minutes
+COSTLY: dict[str, Callable[[int], bytes]] = {
+    "escapes of escapes": lambda n: b"http://a/" + b"%25" * (21 * n) + b"41",
+    "halves of escapes": lambda n: b"http://a/" + b"%2" * (20 * n) + b"%35" * (8 * n),
+    "sessions": lambda n: b"http://a/?" + b"cfid=1&" * (9 * n),
+    "ampersands": lambda n: b"http://a/?" + b"&" * (64 * n),
+    "brackets": lambda n: b"http://a/" + b"(a(" * (20 * n) + b".aspx",
+    "name": lambda n: b"http://" + "\u00e9".encode() * (30 * n),
+    "number": lambda n: b"http://" + b"9" * (60 * n),
+}
+
+
+@pytest.mark.parametrize("kind", COSTLY)
+def test_a_url_that_is_made_to_cost_costs_in_proportion(kind: str) -> None:
+    """Eight times as long, it costs some eight times as much, however it nests."""
+    long, short = COSTLY[kind](1_000), COSTLY[kind](125)
+    assert search_key(long)
+    assert_costs(24, lambda: search_key(long), lambda: search_key(short))
 
 
 @pytest.mark.parametrize(
@@ -134,13 +137,5 @@ def test_a_url_that_is_made_to_cost_costs_little(url: bytes) -> None:
 )
 def test_what_looks_like_sessions_costs_in_proportion(piece: bytes) -> None:
     """Eight times as many cost some eight times as much, and not sixty-four."""
-
-    def cost_s(pieces: int) -> float:
-        url, costs = b"http://a/?" + piece * pieces, []
-        for _ in range(5):
-            began = time.process_time()
-            search_key(url)
-            costs.append(time.process_time() - began)
-        return min(costs)
-
-    assert cost_s(8_000) < 24 * cost_s(1_000)
+    many, few = (b"http://a/?" + piece * pieces for pieces in (8_000, 1_000))
+    assert_costs(24, lambda: search_key(many), lambda: search_key(few))
