@@ -21,7 +21,7 @@ _LIST: Final = "feature_list.py"
 
 def copied_package(directory: Path, *, without: Iterable[str] = (), added: Iterable[Path] = ()) -> Path:
     """Copy the package without some features' folders and lines, and with other folders. Return where it is."""
-    shutil.copytree(PROJECT / "bigcrawl", directory / "bigcrawl", ignore=shutil.ignore_patterns("__pycache__"))
+    shutil.copytree(PROJECT / "bigcrawl", directory / "bigcrawl")  # with what is compiled
     features, registry = directory / "bigcrawl" / "features", directory / "bigcrawl" / _LIST
     text = registry.read_text()
     for name in without:
