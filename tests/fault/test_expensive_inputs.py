@@ -12,10 +12,20 @@ import pytest
 
 from tests.support.costs.corpus import bombs_of
 from tests.support.costs.measure import Measure
-from tests.support.costs.search import search
+from tests.support.costs.search import check, search
 from tests.support.costs.targets import TARGETS
 
 SECONDS = float(os.environ.get("COST_SECONDS", "600"))
+
+
+@pytest.mark.fault
+@pytest.mark.timeout(600)
+@pytest.mark.parametrize("target", TARGETS)
+def test_known_bombs_are_within_the_bounds(target: str) -> None:
+    """Each as large as it may become. tests/integration/hosts/test_bombs.py compares them with usual inputs."""
+    with Measure(target) as measure:
+        found = [check(measure, genome) for genome in bombs_of(target)]
+    assert [str(one) for one in found if one is not None] == []
 
 
 @pytest.mark.fault

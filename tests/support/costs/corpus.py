@@ -304,6 +304,29 @@ WORDS: Final[dict[str, tuple[bytes, ...]]] = {
     "words": _HTML,
 }
 
+_TEXT = b"".join(b"Words %d of a page, and some more of them.\n" % number for number in range(200_000))
+USUAL: Final[dict[str, Genome]] = {
+    "page": (Piece(b"<p>Words of a page, and <a href='/pages/%d.html'>a link</a> to another.</p>\n"),),
+    "page_of_requests": (Piece(b"<p>Words of a page, and <a href='/pages/%d.html'>a link</a> to another.</p>\n"),),
+    "page_of_one_url": (Piece(b"/pages", 0), Piece(b"/of-words")),
+    "robots": (Piece(b"/pages\nUser-agent: *\n", 0), Piece(b"Disallow: /pages/%d/\n")),
+    "head": (Piece(b"X-Header-%d: " + b"some value " * 40 + b"\n"),),
+    "redirect": (Piece(b"http://b.example/pages", 0), Piece(b"/of-words")),
+    "url": (Piece(b"http://b.example/pages", 0), Piece(b"/of-words")),
+    "sitemap": (
+        Piece(b"<urlset>", 0),
+        Piece(b"<url><loc>http://site.example/%d</loc><lastmod>2026-11-25</lastmod></url>\n"),
+    ),
+    "sitemap_slice": (Piece(b"<urlset>", 0), Piece(b"<url><loc>http://site.example/%d</loc></url>\n")),
+    "feed": (Piece(b"<rss>", 0), Piece(b"<item><title>News</title><link>http://site.example/%d</link></item>\n")),
+    "feed_slice": (Piece(b"<rss>", 0), Piece(b"<item><title>News</title><link>http://site.example/%d</link></item>\n")),
+    "body": (Piece(b"gzip\n" + gzip.compress(_TEXT), 0),),
+    "archived_url": (Piece(b"http://a.example/?", 0), Piece(b"name=%d&")),
+    "stored_page": (Piece(b"/page\n", 0), Piece(b"X-Header-%d: " + b"some value " * 40 + b"\n")),
+    "words": (Piece(b"<p>Words of a page, and <a href='/pages/%d.html'>a link</a> to another.</p>\n"),),
+}
+"""An input of each kind that any site may have."""
+
 _CHINESE = "".join(chr(0x4E00 + number * 13 % 20_000) for number in range(60)).encode()
 _PAGES: tuple[Genome, ...] = (
     (Piece(b"<div>"),),

@@ -15,6 +15,7 @@ from tests.support.costs.targets import BYTES_MAX
 
 if TYPE_CHECKING:
     import random
+    from collections.abc import Iterable
 
     from tests.support.costs.genomes import Genome
     from tests.support.costs.measure import Cost, Measure
@@ -27,6 +28,13 @@ MEMORY_MB: Final = 200
 LOOKS: Final = 8
 """How often an input is tried before it is called too dear: on a busy machine one look may cost a multiple."""
 
+TIMES_USUAL: Final = 12
+"""What a known bomb may cost more than a usual input of its size; most cost as much, and none a square."""
+SHARE: Final = 4
+"""Large inputs are a quarter as large there."""
+LARGE_BYTES: Final = 1 << 20
+CHEAP_S: Final = 0.002
+"""What costs no more is not compared."""
 KEPT: Final = 24
 SMALL_BYTES: Final = 32 << 10
 SIMPLER_TRIES: Final = 60
@@ -65,6 +73,29 @@ def check(measure: Measure, genome: Genome) -> Found | None:
     size = BYTES_MAX[measure.target]
     cost = lowest_cost(measure, grown(genome, size))
     return Found(measure.target, genome, size, cost) if is_too_dear(measure, cost) else None
+
+
+def compare(measure: Measure, usual: Genome, genomes: Iterable[Genome]) -> list[Found]:
+    """Return those that cost more than `TIMES_USUAL` times a usual input, in each of several turns.
+
+    A usual one is run before and after each, by the same process: a busy machine slows both.
+    """
+    whole = BYTES_MAX[measure.target]
+    size = whole // SHARE if whole > LARGE_BYTES else whole
+    known = grown(usual, size)
+    measure.cost(known)
+    before, found = measure.cost(known), []
+    for genome in genomes:
+        data = grown(genome, size)
+        for _ in range(LOOKS):
+            cost, after = measure.cost(data), measure.cost(known)
+            most_s = TIMES_USUAL * max(CHEAP_S, before.cpu_s, after.cpu_s)
+            before = after
+            if cost.cpu_s <= most_s and cost.memory_mb <= MEMORY_MB:
+                break
+        else:
+            found.append(Found(measure.target, genome, size, cost))
+    return found
 
 
 def search(measure: Measure, dice: random.Random, seconds: float) -> tuple[Found | None, int]:
