@@ -221,18 +221,12 @@ chaos: $(STAMP)
 	@test "$$(id -u)" = 0 || { echo "make chaos takes root: its machines are mount namespaces" >&2; exit 1; }
 	@$(IN_MEMORY) BIGCRAWL_TEST_FAULTS=$${BIGCRAWL_TEST_FAULTS:-300} $(PY) -m pytest -q -m fault -o faulthandler_timeout=0 $(PYTEST_ARGS) tests/fault/test_chaos.py
 
-# What docs/design/mutation.md has the figures of, unless MODULES says others.
-COMMA := ,
-MUTATED := $(addprefix bigcrawl/, \
-    url/key.py url/domain.py url/refresh.py features/traps/shape.py \
-    drum/memtable.py drum/merge_policy.py drum/merge.py:tests/unit/drum/test_merge.py$(COMMA)tests/unit/drum/test_drum_told.py \
-    drum/batch_check.py:tests/unit/drum/test_batch_check.py$(COMMA)tests/unit/drum/test_drum_told.py \
-    drum/record_merge.py:tests/unit/drum/test_record_merge.py$(COMMA)tests/unit/drum/test_bucket.py \
-    politeness/due_order.py politeness/server_gaps.py politeness/backoff_policy.py politeness/throttle_policy.py \
-    scheduler/budgets/placement.py scheduler/gates/delays.py scheduler/handout/retry_share.py scheduler/rules/delay_rules.py \
-    warc/base32.py warc/records.py)
+# pyproject.toml says which modules and tests; MODULES is a pattern of names, such as bigcrawl.url.key.*
 mutation: $(STAMP)
-	@$(IN_MEMORY) $(PY) -m scripts.mutation $(if $(COMMIT),--commit $(COMMIT)) $(or $(MODULES),$(MUTATED))
+	@$(PY) -m pip install -qq --disable-pip-version-check 'mutmut>=3.8'
+	@mkdir -p build
+	@$(IN_MEMORY) $(PY) -m mutmut run --max-children 2 $(MODULES) >build/mutants.log || { tail -c 2000 build/mutants.log >&2; exit 1; }
+	@$(PY) -m mutmut results
 
 bench: $(STAMP)
 	@$(PY) -m benchmarks.crawl $(ARGS)
