@@ -5,10 +5,17 @@ from __future__ import annotations
 import json
 import os
 import shutil
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from scrapy.settings import Settings
+
+from bigcrawl.config import read_config
+from bigcrawl.exceptions import BigcrawlError
+from bigcrawl.views.opened_crawl import in_crawl
+from bigcrawl.views.status import status_of
 from tests.support.running import warm
 
 if TYPE_CHECKING:
@@ -84,13 +91,23 @@ class Project:
         settings: Mapping[str, object] | None = None,
     ) -> Outcome:
         """Run `scrapy crawl` with the add-on, in the crawl of that name."""
-        own = {
+        return self.run(spider, {**QUICK, **self._own(crawl_name), **(settings or {})}, arguments)
+
+    def urls(self, crawl_name: str) -> dict[str, int]:
+        """How many URLs of a crawl are in which place."""
+        config = read_config(Settings(self._own(crawl_name)))
+        with suppress(BigcrawlError):  # no node has joined it
+            urls: dict[str, int] = in_crawl(config, status_of)["urls"]
+            return urls
+        return {"queued": 0}
+
+    def _own(self, crawl_name: str) -> dict[str, Any]:
+        return {
             "BIGCRAWL_REDIS_URL": self._redis_url,
             "BIGCRAWL_CRAWL": crawl_name,
             "BIGCRAWL_STATE_DIR": self.directory / "states",
             "BIGCRAWL_WARC_DIR": self.directory / "warc" / crawl_name,
         }
-        return self.run(spider, {**QUICK, **own, **(settings or {})}, arguments)
 
     def crawl_stock(self, spider: str, arguments: Mapping[str, object]) -> Outcome:
         """Run the same on Scrapy's own scheduler."""

@@ -8,7 +8,7 @@ The paths:
     /echo/...             200, what came as JSON: method, headers, body; any method
     /status/<code>        that status
     /flaky/<n>/...        503 for the first n requests, then 200
-    /hold, /release       200 for the first once somebody has asked for the second
+    /hold                 200 once the test has released it
     /redirect/<name>      see `_redirects`
     /cookie-gate          302 to itself with a cookie, 200 for who brings it
     /picture/...          200, a picture
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 
 NET, HOSTS = "127.83.0", 5
 CATEGORIES, PRODUCTS = 2, 3
-HOLD_S_MAX = 20
+HOLD_S_MAX = 120
 _SITEMAP = "http://www.sitemaps.org/schemas/sitemap/0.9"
 
 
@@ -168,8 +168,6 @@ class _Handler(BaseHTTPRequestHandler):
                 return (503, b"later", []) if self.server.site.count(path) <= fails else _html("flaky")
             case "hold":
                 self.server.site.released.wait(HOLD_S_MAX)
-            case "release":
-                self.server.site.released.set()
             case "redirect":
                 return _redirects(self.server.site)[rest]
             case "cookie-gate" if "gate=open" not in self.headers.get("Cookie", ""):

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import json
+from concurrent.futures import ThreadPoolExecutor
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
+
+from tests.support.running.processes import wait_until
 
 if TYPE_CHECKING:
     from tests.integration.scrapy_compat.project import Project
@@ -94,7 +97,11 @@ def _check_the_items(items: list[dict[str, Any]]) -> None:
 
 def test_priorities_order_a_host(project: Project, site: Site, crawl_name: str) -> None:
     """Of the URLs that wait for a host, the one with the highest priority is fetched first."""
-    ours = project.crawl("priority", crawl_name, {"origins": ",".join(site.origins)})
+    with ThreadPoolExecutor(1) as pool:
+        crawl = pool.submit(project.crawl, "priority", crawl_name, {"origins": ",".join(site.origins)})
+        wait_until(lambda: crawl.done() or project.urls(crawl_name)["queued"] == 7, "all wait for the host")
+        site.released.set()
+        ours = crawl.result()
     assert ours.status == 0, ours.log
     order = [int(path.rpartition("/")[2]) for path in site.paths("/page/priority/")]
     assert order == [9, 5, 5, 1, 0, -3, -8]

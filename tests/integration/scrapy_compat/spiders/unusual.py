@@ -46,7 +46,7 @@ class PagesSpider(_SiteSpider):
 
 
 class PrioritySpider(_SiteSpider):
-    """Sees to it that all requests wait before the first is fetched: their host is busy meanwhile."""
+    """Asks for pages of a host that is busy until all of them wait, and the site lets it go on."""
 
     name = "priority"
 
@@ -62,10 +62,6 @@ class PrioritySpider(_SiteSpider):
         for priority in (0, 5, -3, 9, 1, -8, 5):
             url = f"{self.site}/page/priority/{priority}"
             yield Request(url, self.parse_page, priority=priority, dont_filter=True)
-        yield Request(f"{self.others[0]}/page/later", self.parse_later)
-
-    def parse_later(self, response: Response) -> Iterator[Any]:
-        yield Request(f"{self.others[0]}/release", self.parse_page)
 
 
 class ClosingSpider(_SiteSpider):
