@@ -32,8 +32,9 @@ class Site(BaseHTTPRequestHandler):
         kept = b"" if self.protocol_version == "HTTP/1.1" else b"Connection: keep-alive\r\n"
         self.close_connection = False
         with self.lock:
+            ended = time.monotonic()  # the crawl can know no earlier; a thread may stand still behind the answer
             self.wfile.write(head % (self.protocol_version.encode(), kept, len(body)) + body)
-            self.asked.append((self.path, self.client_address[1], at, time.monotonic()))
+            self.asked.append((self.path, self.client_address[1], at, ended))
 
     def log_message(self, *_: Any) -> None:
         """Say nothing."""

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.long("waits for what does not happen; test_dashboard pauses a crawl, too")
 
 HEARD = "speed: paused"
-ENDED_S = 3.0  # what one host has under way has ended
+ENDED_S = 3.0  # what one host has under way ends within
 
 
 def has_stopped(crawl: Crawl, since_s: float) -> bool:
@@ -30,6 +30,12 @@ def has_stopped(crawl: Crawl, since_s: float) -> bool:
 
 def fetched(web: SimulatedWeb, host: str = "") -> int:
     return sum(not host or each.host == host for each in web.exchanges())
+
+
+def has_rested(web: SimulatedWeb, host: str) -> bool:
+    before = fetched(web, host)
+    time.sleep(ENDED_S)
+    return fetched(web, host) == before
 
 
 def test_operator_pauses_resumes_and_drains(tmp_path: Path) -> None:
@@ -62,7 +68,7 @@ def test_operator_pauses_resumes_and_drains(tmp_path: Path) -> None:
                 assert crawl.asked("pause", host, "two")["changed"] == [f"node {two}", f"{host}/32"]
                 wait_until(lambda: other.log.read_text().count(HEARD) == 2, "the node has heard it")
                 wait_until(lambda: "blacklist: 1 entries" in crawl.log.read_text(), "the other one, of the host")
-                time.sleep(ENDED_S)
+                wait_until(lambda: has_rested(web, host), "what the host had under way has ended")
                 before = fetched(web, host)
                 assert crawl.asked("speed")["paused"] == [two]
                 assert fetched(web, host) == before
