@@ -48,6 +48,8 @@ class CopyCrawl(Crawl):
         assert done.returncode == 0 or not check, done.stderr
         return done
 
+    asked = Crawl.asked_by_command
+
 
 def copy_crawl(package: Path, directory: Path, web: SimulatedWeb, settings: Mapping[str, object]) -> CopyCrawl:
     """A crawl of a web by a copy of the package."""

@@ -17,7 +17,7 @@ from tests.support.costs.search import compare
     ],
 )
 def test_known_bombs_cost_little_more_than_usual_inputs(target: str) -> None:
-    """None costs twelve times as much as a usual input of its size, or 200 MiB.
+    """None costs many times as much as a usual input of its size, or 200 MiB.
 
     What each costs in seconds, as large as it may become, is asked by tests/fault/test_expensive_inputs.py.
     """

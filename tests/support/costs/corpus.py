@@ -304,7 +304,7 @@ WORDS: Final[dict[str, tuple[bytes, ...]]] = {
     "words": _HTML,
 }
 
-_TEXT = b"".join(b"Words %d of a page, and some more of them.\n" % number for number in range(200_000))
+_TEXT = b"".join(b"Words %d of a page, and some more of them.\n" % number for number in range(40_000))
 USUAL: Final[dict[str, Genome]] = {
     "page": (Piece(b"<p>Words of a page, and <a href='/pages/%d.html'>a link</a> to another.</p>\n"),),
     "page_of_requests": (Piece(b"<p>Words of a page, and <a href='/pages/%d.html'>a link</a> to another.</p>\n"),),

@@ -115,8 +115,15 @@ class Desk:
         workload = SimpleNamespace(is_crowded=False)
         parts = SimpleNamespace(control=SimpleNamespace(discovers=True))
         crawl = SimpleNamespace(keys=KEYS)
+        ownership = SimpleNamespace(wants_modified=False)
         node: Any = SimpleNamespace(
-            outbox=outbox, crawl=crawl, link_graph=graph, offer=offer, workload=workload, parts=parts
+            outbox=outbox,
+            crawl=crawl,
+            link_graph=graph,
+            offer=offer,
+            workload=workload,
+            parts=parts,
+            ownership=ownership,
         )
         self.scheduler.attach(node, self.spider)
 

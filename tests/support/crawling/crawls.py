@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Self
 import redis
 from scrapy.settings import Settings
 
+from bigcrawl.commands.running import parse_action, run_action
 from bigcrawl.config import read_config
 from bigcrawl.redisdb.embedded import running_url
 from bigcrawl.scheduler.records.body import look_at_address
@@ -141,7 +142,10 @@ class Crawl:
 
     def config(self) -> Config:
         """The crawl's settings as its commands read them."""
-        return read_config(Settings(dict(word.split("=", 1) for word in self.options()[1::2])))
+        settings = Settings()
+        settings.setmodule("bigcrawl.settings", "project")
+        settings.update(dict(word.split("=", 1) for word in self.options()[1::2]), "cmdline")
+        return read_config(settings)
 
     def start(self, **more: Any) -> subprocess.Popen[bytes]:
         """Start a process of the crawl; the log of each start is a file of its own."""
@@ -211,7 +215,17 @@ class Crawl:
         return done
 
     def asked(self, *words: str) -> dict[str, Any]:
-        """What `scrapy frontier WORDS --json` says."""
+        """What `scrapy frontier WORDS --json` says, without a process: a start costs ten times as much as an answer.
+
+        tests/integration/test_every_action.py starts one for each action.
+        """
+        result = run_action(self.config(), words[0], parse_action(words[0], list(words[1:])))
+        assert result.status == 0, result.text
+        answer: dict[str, Any] = json.loads(json.dumps(result.data))
+        return answer
+
+    def asked_by_command(self, *words: str) -> dict[str, Any]:
+        """The same by a process."""
         answer: dict[str, Any] = json.loads(self.frontier(*words, "--json").stdout)
         return answer
 
