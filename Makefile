@@ -30,6 +30,7 @@ TESTS ?=
 WORKERS ?= -n 8 --dist loadfile --no-loadscope-reorder
 PYTEST_ARGS ?=
 PYTHONS ?=
+EXTRAS ?= dev
 SEEDS ?=
 CONTACT ?=
 MODULES ?=
@@ -39,6 +40,7 @@ FRESH ?=
 PY := $(VENV)/bin/python
 STAMP := $(VENV)/.installed
 CRAWL_STAMP := $(VENV)/.installed-crawl
+SYSTEM_STAMP := $(VENV)/.installed-system
 # pip compiles one file after another; compileall has a process for each core. What is hardly ever imported is compiled
 # when it is: tests of packages, services of moto other than S3, pip, and mypy, which runs as machine code.
 INSTALL := -m pip install -qq --disable-pip-version-check --no-compile --editable
@@ -61,9 +63,16 @@ venv: $(STAMP)
 # One call of pip each: a second one would build the package and look all others up again.
 $(STAMP): pyproject.toml setup.py
 	@$(call new_environment,all that tests and benchmarks need)
-	@$(PY) $(INSTALL) '.[dev]'
+	@$(PY) $(INSTALL) '.[$(EXTRAS)]'
 	@$(PY) $(COMPILE) $(SELDOM_IMPORTED) $(VENV)/lib || true  # some packages have files for other versions of Python
-	@touch $(CRAWL_STAMP) $@
+	@touch $(CRAWL_STAMP) $@ $(if $(findstring system,$(EXTRAS)),$(SYSTEM_STAMP))
+
+# What the system checks need besides: half as much again, which no test without the mark asks for.
+$(SYSTEM_STAMP): $(STAMP)
+	@echo "Adding to $(VENV) what the system checks need (once)"
+	@$(PY) $(INSTALL) '.[system]'
+	@$(PY) $(COMPILE) $(SELDOM_IMPORTED) $(VENV)/lib || true
+	@touch $@
 
 $(CRAWL_STAMP): pyproject.toml setup.py
 	@$(call new_environment,what a crawl needs)
@@ -142,7 +151,7 @@ system:
 
 # Crawls wait most of the time, and Debian's redis-server is tried meanwhile. Each target's output is shown at its end.
 .PHONY: system-redis system-crawls
-check-system: $(STAMP) $(REWRITTEN) system
+check-system: $(SYSTEM_STAMP) $(REWRITTEN) system
 	@$(MAKE) --no-print-directory -j 2 --output-sync=target system-crawls system-redis
 
 # What asks a Redis; the others there are about stores, and about the text of scripts.
@@ -153,10 +162,12 @@ system-redis: $(STAMP) $(REWRITTEN)
 	    --ignore=tests/unit/redisdb/test_lua_contract.py \
 	    tests/contract tests/unit/redisdb tests/property/test_frontier_machine.py
 
-system-crawls: $(STAMP) $(REWRITTEN)
-	@$(PY) -m pytest -q -m "system and not fault" -n 5 --dist loadgroup --no-loadscope-reorder $(PYTEST_ARGS) $(or $(TESTS),tests/system)
+# The files outside of tests/system that have any.
+SYSTEM_TESTS = tests/system $(shell grep -rl 'mark\.system' tests/unit tests/integration tests/annexes --include='test_*.py')
+system-crawls: $(SYSTEM_STAMP) $(REWRITTEN)
+	@$(PY) -m pytest -q -m "system and not fault" -n 5 --dist loadgroup --no-loadscope-reorder $(PYTEST_ARGS) $(or $(TESTS),$(SYSTEM_TESTS))
 
-test-hostile: $(STAMP)
+test-hostile: $(SYSTEM_STAMP)
 	@scripts/install_system
 	@scripts/fetch_corpora $(CORPORA)
 	@BIGCRAWL_TEST_HOSTS=350 BIGCRAWL_TEST_KILLS=20 \
@@ -166,7 +177,7 @@ test-hostile: $(STAMP)
 docs: $(STAMP)
 	@$(PY) -m scripts.write_docs
 
-site: docs
+site: docs $(SYSTEM_STAMP)
 	@$(PY) -m sphinx -W --keep-going -q -b html -d build/doctrees docs build/site
 	@echo build/site/index.html
 
@@ -212,12 +223,12 @@ dist: $(STAMP)
 SIZED_TESTS := tests/property tests/unit/scheduler/crawl/test_assignment.py tests/unit/scheduler/partition/fold/test_ends.py
 # Crawls that are killed wait most of the time: four files at a time end in the hour that the longest one takes alone.
 FAULT_WORKERS ?= -n 4 --dist loadfile --no-loadscope-reorder -o faulthandler_timeout=0
-test-fault: $(STAMP)
+test-fault: $(SYSTEM_STAMP)
 	@$(PY) -m pytest -q -m "fault and not system" $(FAULT_WORKERS) $(PYTEST_ARGS) $(TESTS)
 	@$(PY) -m pytest -q --hypothesis-profile=large $(WITH_LONG) $(FAULT_WORKERS) $(PYTEST_ARGS) $(or $(TESTS),$(SIZED_TESTS))
 
 .PHONY: chaos
-chaos: $(STAMP)
+chaos: $(SYSTEM_STAMP)
 	@test "$$(id -u)" = 0 || { echo "make chaos takes root: its machines are mount namespaces" >&2; exit 1; }
 	@$(IN_MEMORY) BIGCRAWL_TEST_FAULTS=$${BIGCRAWL_TEST_FAULTS:-300} $(PY) -m pytest -q -m fault -o faulthandler_timeout=0 $(PYTEST_ARGS) tests/fault/test_chaos.py
 
@@ -230,6 +241,9 @@ mutation: $(STAMP)
 
 bench: $(STAMP)
 	@$(PY) -m benchmarks.crawl $(ARGS)
+
+# These show pages in a browser, or read tables.
+bench-watching bench-page_table: $(SYSTEM_STAMP)
 
 # benchmarks/README.md lists them.
 bench-%: $(STAMP)

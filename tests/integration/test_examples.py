@@ -149,7 +149,7 @@ def test_focused_crawl_fetches_what_the_topic_leads_to_first(project: Path, site
     )
 
 
-@pytest.mark.long("trains a model; the focused example is the same with words")
+@pytest.mark.system
 def test_learned_crawl_fetches_what_its_model_takes_for_the_topic_first(
     project: Path, site: Site, redis_url: str
 ) -> None:
@@ -252,7 +252,7 @@ def test_fresh_are_pages_that_are_new_or_have_changed(project: Path, site: Site,
     assert all(site.asked.count(url.removeprefix(site.url)) == 3 for url in pages)
 
 
-@pytest.mark.long("five crawls, and a library that is dear to import")
+@pytest.mark.system
 def test_words_and_texts_are_those_of_stored_pages(project: Path, site: Site, redis_url: str) -> None:
     """One spider fetches pages, others read them again: nothing is asked for twice, and menus are no text."""
     own = {"BIGCRAWL_REDIS_URL": redis_url, "BIGCRAWL_CRAWL": "essay"}

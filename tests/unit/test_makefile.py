@@ -33,9 +33,7 @@ def test_crawl_installs_what_it_needs_alone(tmp_path: Path) -> None:
     assert "[dev]" not in said
 
 
-@pytest.mark.parametrize(
-    "target", ["venv", "test", "test-long", "lint", "test-fault", "bench", "bench-dns", "bench-hostile"]
-)
+@pytest.mark.parametrize("target", ["venv", "test", "test-long", "lint", "bench", "bench-dns", "bench-hostile"])
 def test_other_commands_bring_the_rest_once(tmp_path: Path, target: str) -> None:
     """Tests, lint and benchmarks add their tools when they are called, and not again."""
     venv = tmp_path / "venv"
@@ -45,6 +43,18 @@ def test_other_commands_bring_the_rest_once(tmp_path: Path, target: str) -> None
     for stamp in (".installed-crawl", ".installed"):
         (venv / stamp).touch()
     assert "install" not in would_run(target, venv).replace(str(venv), "").replace("install_system", "")
+
+
+@pytest.mark.parametrize("target", ["check-system", "test-fault", "site"])
+def test_system_checks_bring_browsers_schemas_and_tables(tmp_path: Path, target: str) -> None:
+    """No other command does; where it is known before, all is installed by one call."""
+    venv = tmp_path / "venv"
+    said = would_run(target, venv)
+    assert said.index("'.[dev]'") < said.index("'.[system]'")
+    assert not {"duckdb", "pyarrow", "scikit-learn", "selenium", "sphinx"} & needed_by("bigcrawl", {"dev"}, set())
+    said = would_run("venv", venv, "EXTRAS=dev,system")
+    assert said.count("--editable") == said.count("'.[dev,system]'") == 1
+    assert f"{venv}/.installed-system" in said
 
 
 def test_asserts_are_rewritten_once_and_not_by_each_worker(tmp_path: Path) -> None:

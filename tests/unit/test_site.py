@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+pytestmark = pytest.mark.system
 PROJECT = Path(__file__).resolve().parents[2]
 
 
@@ -19,7 +20,6 @@ def build(docs: Path, out: Path, builder: str) -> subprocess.CompletedProcess[st
     return subprocess.run([*command, *places], capture_output=True, text=True, check=False, cwd=PROJECT)
 
 
-@pytest.mark.long("a few pages of them; test_docs.py asks where the links of all lead")
 def test_pages_have_their_places_and_no_link_leads_nowhere(tmp_path: Path) -> None:
     """The pages as they are pass without a warning."""
     done = build(PROJECT / "docs", tmp_path, "dummy")

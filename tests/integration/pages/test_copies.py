@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from urllib.parse import urlsplit
 
 import pytest
-from pyarrow import parquet
 
 from tests.support.crawling.crawls import Crawl
 from tests.support.running.processes import no_strays_below
@@ -82,8 +81,11 @@ def test_copies_refer_to_their_original_and_lead_nowhere(tmp_path: Path) -> None
         assert f"'bigcrawl/{key}': {len(COPIES) - 1}," in log
 
 
+@pytest.mark.system
 def test_table_of_pages_has_the_keys_of_copies_and_the_pages_of_links(tmp_path: Path) -> None:
     """`frontier copies` names URLs by keys, and links of a batch send no Referer; the table says what they are."""
+    from pyarrow import parquet
+
     indexed = {"BIGCRAWL_WARC_INDEX": "cdxj,parquet"}
     with serving() as url, Crawl(tmp_path / "crawl", [f"{url}/"], SETTINGS | indexed) as crawl:
         assert crawl.run(300) == 0

@@ -5,7 +5,6 @@ from __future__ import annotations
 from contextlib import closing
 from typing import TYPE_CHECKING
 
-import pyarrow.parquet as pq
 import pytest
 
 from bigcrawl.exceptions import ConfigError
@@ -20,7 +19,9 @@ if TYPE_CHECKING:
 ADDED = [("b", ["d", "a", "d"]), ("e", ["e"]), ("a", [])]
 
 
-def written(directory: Path, chosen: Sequence[str] = FORMS, added: Sequence[tuple[str, list[str]]] = ADDED) -> int:
+def written(
+    directory: Path, chosen: Sequence[str] = (WEBGRAPH,), added: Sequence[tuple[str, list[str]]] = ADDED
+) -> int:
     with closing(GraphBuilder(directory)) as graph:
         for source, targets in added:
             graph.add(source, targets)
@@ -36,8 +37,11 @@ def test_webgraph_has_a_line_for_each_node(tmp_path: Path) -> None:
     assert sorted(path.name for path in tmp_path.iterdir()) == ["g.graph-txt", "g.nodes"]
 
 
+@pytest.mark.system
 def test_parquet_has_a_row_for_each_node_and_edge(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """With how many links make an edge, and whether the node's own page is stored; in several row groups."""
+    import pyarrow.parquet as pq
+
     monkeypatch.setattr(forms, "_ROWS", 2)
     assert written(tmp_path, [PARQUET]) == 3
     nodes, edges = (pq.read_table(tmp_path / f"g-{what}.parquet") for what in ("nodes", "edges"))
@@ -49,8 +53,11 @@ def test_parquet_has_a_row_for_each_node_and_edge(tmp_path: Path, monkeypatch: p
     assert edges.to_pydict() == {"source": [1, 1, 3], "target": [0, 2, 3], "links": [1, 2, 1]}
 
 
+@pytest.mark.system
 def test_empty_graph_is_written_too(tmp_path: Path) -> None:
     """A source without pages."""
+    import pyarrow.parquet as pq
+
     assert written(tmp_path, FORMS, []) == 0
     assert (tmp_path / "g.graph-txt").read_text() == "0\n"
     assert pq.read_table(tmp_path / "g-edges.parquet").num_rows == 0
@@ -66,7 +73,7 @@ def test_files_of_an_earlier_call_stay_if_the_disk_is_full(tmp_path: Path, monke
 
     monkeypatch.setattr(forms._WebGraph, "add_edge", full)
     with pytest.raises(OSError, match="No space"):
-        written(tmp_path, FORMS, [("x", ["y"])])
+        written(tmp_path, added=[("x", ["y"])])
     assert {path.name: path.read_bytes() for path in tmp_path.iterdir()} == before
 
 

@@ -190,6 +190,7 @@ def test_without_kinds_nothing_is_made(tmp_path: Path) -> None:
     assert not index_path(path).exists()
 
 
+@pytest.mark.system
 def test_parquet_is_made_by_a_process_even_of_a_small_file(tmp_path: Path) -> None:
     """What it imports stays out of the node; an index that is missing is made although the other is there."""
     path = warc_file(tmp_path)

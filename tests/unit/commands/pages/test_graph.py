@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-import pyarrow.parquet as pq
 import pytest
 
 from bigcrawl.commands.pages import graph
@@ -28,8 +27,11 @@ def asked(directory: Path, *words: str, **settings: str) -> Result:
     return run_action(config, "graph", parse_action("graph", list(words)))
 
 
+@pytest.mark.system
 def test_graphs_of_pages_hosts_and_plds_are_written(tmp_path: Path) -> None:
     """Hosts and PLDs without links to themselves; robots.txt is no page."""
+    import pyarrow.parquet as pq
+
     stored(tmp_path / "warc", page(f"{A}robots.txt"), page(A, BODY), page(B, BODY))
     to = tmp_path / "graphs"
     found = asked(tmp_path / "warc", str(to), "--as", "webgraph", "parquet")

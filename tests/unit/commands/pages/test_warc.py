@@ -288,6 +288,7 @@ def processes_with(word: str) -> Iterator[bytes]:
                 yield words
 
 
+@pytest.mark.system
 def test_parquet_is_made_when_it_is_asked_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """By an option or by the setting; without pyarrow the message says what to install."""
     path = warc_file(tmp_path)
