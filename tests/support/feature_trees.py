@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 import subprocess
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from bigcrawl.feature_list import FEATURES
 from tests.support.crawling.crawls import Crawl, SimulatedWeb
@@ -17,6 +18,17 @@ if TYPE_CHECKING:
 
 PROJECT: Final = Path(__file__).parents[2]
 _LIST: Final = "feature_list.py"
+_ASK: Final = """
+import json, sys
+from scrapy.settings import Settings
+from bigcrawl.commands.running import parse_action, run_action
+from bigcrawl.config import read_config
+options, asked = map(json.loads, sys.argv[1:])
+config = read_config(Settings(dict(word.split("=", 1) for word in options)))
+results = [run_action(config, name, parse_action(name, words)) for name, *words in asked]
+assert not any(result.status for result in results), [result.text for result in results]
+print(json.dumps([result.data for result in results]))
+"""
 
 
 def copied_package(directory: Path, *, without: Iterable[str] = (), added: Iterable[Path] = ()) -> Path:
@@ -49,6 +61,16 @@ class CopyCrawl(Crawl):
         return done
 
     asked = Crawl.asked_by_command
+
+    def asked_together(self, *asked: tuple[str, ...]) -> list[dict[str, Any]]:
+        """What several actions of the copy say, by one process."""
+        command = [sys.executable, "-c", _ASK, json.dumps(self.options()[1::2]), json.dumps(asked)]
+        done = subprocess.run(
+            command, env=self._environment(), cwd=self.cwd, capture_output=True, text=True, check=False
+        )
+        assert done.returncode == 0, done.stderr
+        answers: list[dict[str, Any]] = json.loads(done.stdout)
+        return answers
 
 
 def copy_crawl(package: Path, directory: Path, web: SimulatedWeb, settings: Mapping[str, object]) -> CopyCrawl:

@@ -34,13 +34,13 @@ def test_a_crawl_works_without_features(tmp_path: Path, web: SimulatedWeb, witho
     Each is missing while others are there; that none imports another is held by tests/unit/features/test_seam.py.
     """
     crawl = crawl_by(copied_package(tmp_path / "package", without=without), tmp_path / "crawl", web, {})
-    assert crawl.status()["pages"] == len(web.expected())
-    assert crawl.asked("explain", web.seeds[0])["where"] == "ended"
     host = str(urlsplit(web.seeds[0]).hostname)
     file = str(tmp_path / "changes.jsonl")
     looks = (("plds",), ("report",), ("hosts",), ("errors",), ("budget", host), ("verify",), ("changes", file))
-    for words in looks if without == FEATURES else ():
-        crawl.frontier(*words)
+    asked = (("status",), ("explain", web.seeds[0]), *(looks if without == FEATURES else ()))
+    status, explained, *_ = crawl.asked_together(*asked)
+    assert status["pages"] == len(web.expected())
+    assert explained["where"] == "ended"
 
 
 @pytest.mark.long("test_state_of_a_feature_that_is_not_there_is_refused reads a manifest of such a crawl")

@@ -21,5 +21,5 @@ def test_known_bombs_cost_little_more_than_usual_inputs(target: str) -> None:
 
     What each costs in seconds, as large as it may become, is asked by tests/fault/test_expensive_inputs.py.
     """
-    with Measure(target) as measure:
+    with Measure(target, is_scaled=False) as measure:
         assert [str(one) for one in compare(measure, USUAL[target], bombs_of(target))] == []

@@ -79,22 +79,22 @@ def check(measure: Measure, genome: Genome) -> Found | None:
 def compare(measure: Measure, usual: Genome, genomes: Iterable[Genome]) -> list[Found]:
     """Return those that cost more than so many times what a usual input does, in each of several turns.
 
-    A usual one is run before and after each, by the same process: a busy machine slows both.
+    The same process runs usual ones in between: a busy machine slows both.
     """
     whole = BYTES_MAX[measure.target]
     size = whole // SHARE if whole > LARGE_BYTES else whole
     known = grown(usual, size)
     times = TIMES_VERY_CHEAP.get(measure.target, TIMES_USUAL)
     measure.cost(known)
-    before, found = measure.cost(known), []
-    assert not before.fault
+    usual, found = measure.cost(known), []
+    assert not usual.fault
     for genome in genomes:
         data = grown(genome, size)
         for _ in range(LOOKS):
-            cost, after = measure.cost(data), measure.cost(known)
-            usual_s, before = max(CHEAP_S, before.cpu_s, after.cpu_s), after
-            if cost.cpu_s <= times * usual_s and cost.memory_mb <= MEMORY_MB:
+            cost = measure.cost(data)
+            if cost.cpu_s <= times * max(CHEAP_S, usual.cpu_s) and cost.memory_mb <= MEMORY_MB:
                 break
+            usual = measure.cost(known)
         else:
             found.append(Found(measure.target, genome, size, cost))
     return found
