@@ -8,7 +8,7 @@ import pytest
 
 from tests.support.crawling.plain_project import NotedSite
 from tests.support.crawling.poison import DEATHS_MAX, IN_PROCESS_MAX, SETTINGS, PoisonedCrawl, urls_of, visits_of
-from tests.support.running.processes import no_strays_below
+from tests.support.running.processes import no_strays_below, wait_until
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -34,3 +34,22 @@ def test_crawl_gets_past_urls_that_kill_hang_and_abort(tmp_path: Path) -> None:
             logs = "".join((crawl.directory / f"log{start}.txt").read_text() for start in range(1, crawl.starts))
             [loop] = [url for url in poison if url.endswith("loop")]
             assert f"in the page {loop}" in logs, "the watchdog names it"
+
+
+def test_kills_from_outside_make_no_dead_letters(tmp_path: Path) -> None:
+    """Killed again and again, and stopped, a crawl of harmless pages fetches all of them."""
+    with no_strays_below(tmp_path), NotedSite() as site:
+        urls = urls_of(site)
+        with PoisonedCrawl(tmp_path / "crawl", urls, dict(SETTINGS)) as crawl:
+            for _ in range(4):
+                crawl.start()
+                before = site.visits[:]
+                wait_until(lambda: len(site.visits) >= len(before) + 20, "pages are fetched", timeout_s=120)  # noqa: B023
+                crawl.kill()
+            crawl.start()
+            wait_until(lambda: len(site.visits) >= len(before) + 40, "pages are fetched", timeout_s=120)
+            crawl.terminate()
+            assert crawl.wait(300) == 0
+            assert crawl.run(180) == 0
+            assert set(visits_of(site)) == set(urls)
+            assert crawl.dead() == []

@@ -27,11 +27,12 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.timeout(1_800)
 
 
+@pytest.mark.fault  # of played nodes: tests/unit/scheduler/partition/fold/test_mirroring.py
 @pytest.mark.parametrize(
     "nodes",
     [
-        pytest.param(1, marks=pytest.mark.long("played nodes: tests/unit/scheduler/partition/fold/test_mirroring.py")),
-        pytest.param(2, marks=pytest.mark.fault),  # and killed ones: tests/fault/test_mirrors.py
+        1,
+        2,  # and killed ones: tests/fault/test_mirrors.py
     ],
 )
 def test_mirrors_cost_a_crawl_little(tmp_path: Path, nodes: int) -> None:

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import gzip
 import tempfile
-from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -12,7 +10,7 @@ import pytest
 
 from tests.support.crawling.crawls import Crawl, SimulatedWeb
 from tests.support.crawling.everything import stored
-from tests.support.crawling.verdicts import assert_complete, without_untold_gaps
+from tests.support.crawling.verdicts import assert_complete
 from tests.support.running.processes import no_strays_below, wait_until
 from tests.support.servers.s3_server import FaultyS3, new_bucket
 from tests.unit.page_store.test_uploads import in_store, pages
@@ -85,35 +83,3 @@ def test_a_crawl_pauses_while_files_that_wait_fill_the_disk(
         wait_until(lambda: not list(warc.glob("[!.]*")), "the last process has moved the last file")
         assert set(web.expected()) <= set(stored(fetched_from(url, tmp_path / "fetched")))
         assert_complete(web.report(delay_ms=200))
-
-
-@pytest.mark.long("processes killed at any request of an upload: tests/unit/page_store/test_uploads.py")
-def test_what_a_killed_node_left_is_in_the_store_after_the_next_start(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Each record is there once, under the name that its file had here."""
-    warc = tmp_path / "crawl" / "warc"
-    with (
-        no_strays_below(tmp_path),
-        FaultyS3() as server,
-        SimulatedWeb(tmp_path / "web", hosts=8, pages=8) as web,
-    ):
-        url = f"{new_bucket(server.url, monkeypatch)}/pages"
-        settings = {"BIGCRAWL_HOST_DELAY": DELAY_MS / 1000, "BIGCRAWL_PARTITIONS": 8, "BIGCRAWL_WARC_STORE_URL": url}
-        with Crawl(tmp_path / "crawl", web.seeds, settings) as crawl:
-            crawl.start()
-            wait_until(lambda: len(web.exchanges()) > 20, "the crawl is under way")
-            crawl.kill()
-            in_process = Counter(crawl.taken())
-            (killed,) = warc.glob("*.warc.gz.open")
-            assert crawl.run() == 0
-        wait_until(lambda: not list(warc.glob("[!.]*")), "the last process has moved the last file")
-        there = in_store(url)
-        assert killed.name.removesuffix(".open") in there
-        names = [name.removesuffix(".warc.gz") for name in there if name.endswith(".warc.gz")]
-        assert sorted(there) == sorted([f"{name}{end}" for name in names for end in (".cdxj", ".warc.gz")])
-        texts = [gzip.decompress(data) for name, data in there.items() if name.endswith(".gz")]
-        ids = [line for text in texts for line in text.split(b"\r\n") if line.startswith(b"WARC-Record-ID: ")]
-        assert len(set(ids)) == len(ids)
-        assert set(web.expected()) <= set(stored(fetched_from(url, tmp_path / "fetched")))
-        assert_complete(without_untold_gaps(web.report(delay_ms=DELAY_MS), DELAY_MS), in_process)

@@ -31,7 +31,7 @@ def of_version(tmp_path: Path) -> Callable[[Crawl, str], Crawl]:
 
     def make(crawl: Crawl, version: str) -> Crawl:
         tree = tmp_path / f"bigcrawl-{version}"
-        shutil.copytree(PACKAGE, tree / "bigcrawl", ignore=shutil.ignore_patterns("__pycache__"))
+        shutil.copytree(PACKAGE, tree / "bigcrawl")  # with what is compiled
         init = tree / "bigcrawl" / "__init__.py"
         was = init.read_text()
         init.write_text(was.replace(f'__version__ = "{__version__}"', f'__version__ = "{version}"'))

@@ -11,7 +11,7 @@ import pytest
 from tests.support.crawling.crawls import second_process_of
 from tests.support.crawling.plain_project import NotedSite
 from tests.support.crawling.poison import SETTINGS, PoisonedCrawl, urls_of, visits_of
-from tests.support.running.processes import no_strays_below, wait_until
+from tests.support.running.processes import no_strays_below
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -57,24 +57,3 @@ def test_poison_does_not_kill_node_after_node(tmp_path: Path) -> None:
                 assert statuses == [-signal.SIGKILL, -signal.SIGKILL, 0]
             assert set(visits_of(site)) == set(urls)
             assert first.dead() == [url for url in urls if url.endswith("kill")]
-
-
-@pytest.mark.long("deaths that speak against no URL: tests/unit/scheduler/node/test_trials.py")
-@pytest.mark.timeout(600)
-def test_kills_from_outside_make_no_dead_letters(tmp_path: Path) -> None:
-    """Killed again and again, and stopped, a crawl of harmless pages fetches all of them."""
-    with no_strays_below(tmp_path), NotedSite() as site:
-        urls = urls_of(site)
-        with PoisonedCrawl(tmp_path / "crawl", urls, dict(SETTINGS)) as crawl:
-            for _ in range(4):
-                crawl.start()
-                before = site.visits[:]
-                wait_until(lambda: len(site.visits) >= len(before) + 20, "pages are fetched", timeout_s=120)  # noqa: B023
-                crawl.kill()
-            crawl.start()
-            wait_until(lambda: len(site.visits) >= len(before) + 40, "pages are fetched", timeout_s=120)
-            crawl.terminate()
-            assert crawl.wait(300) == 0
-            assert crawl.run(180) == 0
-            assert set(visits_of(site)) == set(urls)
-            assert crawl.dead() == []

@@ -87,9 +87,9 @@ def test_loss_is_told_before_and_is_not_larger(tmp_path: Path) -> None:
         crawl.kill()
         bad = max(range(4), key=lambda number: manifest_of(crawl, number).stat().st_size)
         damage(manifest_of(crawl, bad))
-        owned = crawl.frontier("repair", "--yes", check=False)
-        assert owned.returncode == 1, "its node may live, for all that is known"
-        assert "drain that node, or wait until it meets the damage" in owned.stdout
+        owned = crawl.result("repair", "--yes")
+        assert owned.status == 1, "its node may live, for all that is known"
+        assert "drain that node, or wait until it meets the damage" in owned.text
         wait_until(lambda: crawl.status()["partitions"]["owned"] == 0, "the lease is over")
         client.xtrim(f"bigcrawl:{{test:p{bad}}}:inbox", maxlen=0)
         told = crawl.frontier("repair", check=False).stderr

@@ -1,4 +1,4 @@
-"""Jobs of a real scrapyd that are cancelled twice, or run side by side."""
+"""Jobs of a real scrapyd that are cancelled twice."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.support.crawling.crawls import SimulatedWeb, held, shares
+from tests.support.crawling.crawls import SimulatedWeb
 from tests.support.crawling.scrapyd_node import ScrapydCrawl
 from tests.support.crawling.verdicts import assert_complete
 from tests.support.redis_servers.redis_server import PrivateRedis
@@ -17,9 +17,7 @@ from tests.support.running.processes import no_strays_below, wait_until
 if TYPE_CHECKING:
     from pathlib import Path
 
-pytestmark = pytest.mark.long(
-    "two crawls, each with several scrapyd jobs; three scrapyds crawl in tests/system/test_scrapyd.py"
-)
+pytestmark = pytest.mark.long("a crawl of several scrapyd jobs; three scrapyds crawl in tests/system/test_scrapyd.py")
 
 FOR_EVER_S = 3_600  # far longer than the test waits
 SETTINGS = {"BIGCRAWL_HOST_DELAY": 1, "BIGCRAWL_PARTITIONS": 16, "BIGCRAWL_NODE": "node"}
@@ -54,21 +52,3 @@ def test_second_cancel_ends_a_job_that_waits_for_its_fetches(tmp_path: Path) -> 
             assert "Traceback" not in crawl.log.read_text()
         assert 0 < may_repeat.total() < len(web.expected()) / 2
     assert_complete(web.report(delay_ms=1_000), may_repeat)
-
-
-def test_two_jobs_of_one_scrapyd_share_the_crawl(tmp_path: Path) -> None:
-    """Scheduled twice, with the same name and directories: each is a node, and every page is fetched once."""
-    with no_strays_below(tmp_path), PrivateRedis() as server, SimulatedWeb(tmp_path / "web", hosts=16, pages=20) as web:
-        settings = {**SETTINGS, "BIGCRAWL_REDIS_URL": server.url}
-        with ScrapydCrawl(tmp_path / "crawl", web.seeds, settings) as crawl:
-            jobs = [crawl.start()]
-            wait_until(lambda: len(web.exchanges()) > 30, "the crawl is under way")
-            with held(crawl, web):
-                jobs.append(crawl.start())
-                wait_until(lambda: len(shares(crawl)) == 2, "both are there")
-            wait_until(lambda: shares(crawl) == [8, 8], "each job owns half")
-            assert [job.wait(300) for job in jobs] == [0, 0]
-            logs = sorted(crawl.log.parent.glob("*.log"))
-            assert len(logs) == 2
-            assert not [log for log in logs if "Traceback" in log.read_text()]
-    assert_complete(web.report(delay_ms=1_000))

@@ -14,9 +14,12 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 
-@pytest.mark.long("another crawl of two processes to its end")
+@pytest.mark.long("a crawl of minutes; two nodes of a shorter one: test_same_command.py")
 def test_second_process_joins_without_the_seeds_file(tmp_path: Path) -> None:
-    """The first has read it. Before any node has, a missing file is an error that names it."""
+    """The first has read it. Before any node has, a missing file is an error that names it.
+
+    Each node owns half; every page is fetched once, and politely, by one of them.
+    """
     settings = {"BIGCRAWL_HOST_DELAY": 1, "BIGCRAWL_PARTITIONS": 16}
     with no_strays_below(tmp_path), SimulatedWeb(tmp_path / "web", hosts=16, pages=20) as web:
         with Crawl(tmp_path / "crawl", web.seeds, settings) as first, second_process_of(first) as second:
@@ -34,21 +37,4 @@ def test_second_process_joins_without_the_seeds_file(tmp_path: Path) -> None:
             said = second.log.read_text()
             assert "the seeds are not here" in said
             assert "Traceback" not in said
-        assert_complete(web.report(delay_ms=1_000))
-
-
-@pytest.mark.long("a crawl of minutes; two nodes of a shorter one: test_same_command.py")
-def test_second_process_takes_half_and_coverage_stays_one(tmp_path: Path) -> None:
-    """Each node owns half; every page is fetched once, and politely, by one of them."""
-    settings = {"BIGCRAWL_HOST_DELAY": 1, "BIGCRAWL_PARTITIONS": 16}
-    with no_strays_below(tmp_path), SimulatedWeb(tmp_path / "web", hosts=16, pages=20) as web:
-        with Crawl(tmp_path / "crawl", web.seeds, settings) as first, second_process_of(first) as second:
-            first.start()
-            wait_until(lambda: len(web.exchanges()) > 30, "the crawl is under way")
-            with held(first, web):
-                second.start()
-                wait_until(lambda: len(shares(first)) == 2, "both have joined")
-            wait_until(lambda: shares(first) == [8, 8], "each node owns half")
-            assert first.wait(300) == 0
-            assert second.wait(300) == 0
         assert_complete(web.report(delay_ms=1_000))

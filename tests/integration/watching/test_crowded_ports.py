@@ -47,11 +47,11 @@ def connect(held: ExitStack, port: int) -> socket.socket:
     return held.enter_context(socket.create_connection(("127.0.0.1", port), 60))
 
 
-@pytest.mark.long("a crawl of forty hosts; tests/unit/serving asks the same of three connections")
+@pytest.mark.long("a crawl of twenty hosts; tests/unit/serving asks the same of three connections")
 def test_idle_connections_take_no_descriptor_of_a_crawl(tmp_path: Path, many_files: None) -> None:
     """There are more of them than files that the node may open, for as long as it crawls."""
     with (
-        SimulatedWeb(tmp_path / "web", hosts=40, pages=20) as web,
+        SimulatedWeb(tmp_path / "web", hosts=20, pages=16) as web,
         Crawl(tmp_path / "crawl", web.seeds, settings_of(BIGCRAWL_CLOSE="until-empty", BIGCRAWL_HOST_DELAY=1)) as crawl,
         ExitStack() as held,
     ):
@@ -65,7 +65,7 @@ def test_idle_connections_take_no_descriptor_of_a_crawl(tmp_path: Path, many_fil
                 pause(0.05)  # further ones would be tried again after a second
         fetched = {(each.host, each.target) for each in web.exchanges()}
         assert len(fetched) < len(web.expected()) // 2, "most of the crawl is still to come"
-        wait_until(lambda: len(web.exchanges()) > len(fetched) + 200, "fetches go on")
+        wait_until(lambda: len(web.exchanges()) > len(fetched) + 80, "fetches go on")
         assert scrape(port)[0] == 200
         assert crawl.wait(300) == 0
         assert "Too many open files" not in crawl.log.read_text()

@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
+    from bigcrawl.commands.result import Result
     from bigcrawl.config import Config
 
 
@@ -221,10 +222,14 @@ class Crawl:
         """
         if self.settings.get("BIGCRAWL_CRAWL", "") is None:  # the command finds the name
             return self.asked_by_command(*words)
-        result = run_action(self.config(), words[0], parse_action(words[0], list(words[1:])))
+        result = self.result(*words)
         assert result.status == 0, result.text
         answer: dict[str, Any] = json.loads(json.dumps(result.data))
         return answer
+
+    def result(self, *words: str) -> Result:
+        """What an action returns, however it ends; it takes no time to start."""
+        return run_action(self.config(), words[0], parse_action(words[0], list(words[1:])))
 
     def asked_by_command(self, *words: str) -> dict[str, Any]:
         """The same by a process."""
