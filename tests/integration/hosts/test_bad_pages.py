@@ -25,7 +25,7 @@ SETTINGS: dict[str, Any] = {
     "BIGCRAWL_PARTITIONS": 4,
     "BIGCRAWL_STEP_SECONDS": 0.2,
     "CONCURRENT_REQUESTS": 4,
-    "DOWNLOAD_TIMEOUT": 3,  # what a good page takes on a busy machine is less
+    "DOWNLOAD_TIMEOUT": 8,  # what a good page takes on a busy machine is less
     "RETRY_TIMES": 2,
 }
 GOOD = [f"/good{number}" for number in range(9)]
@@ -47,7 +47,7 @@ def answer(path: str) -> Answer:
 def test_bad_pages_hold_up_nobody(tmp_path: Path) -> None:
     """A 503, a 500, a page that never ends and a dead port, before the good ones: no back-off at all."""
     with no_strays_below(tmp_path), serving("127.0.62.1", answer) as host, silent_port("127.0.62.1") as port:
-        host.rests["/slow"] = 9
+        host.rests["/slow"] = 24
         good, bad = host.urls(*GOOD), [*host.urls("/busy", "/slow", "/broken"), f"http://127.0.62.1:{port}/"]
         crawl = Crawl(tmp_path / "crawl", bad + good, SETTINGS)
         with crawl:

@@ -113,7 +113,7 @@ def test_crawl_of_endless_answers_ends_and_accounts_for_each(tmp_path: Path) -> 
         "BIGCRAWL_HOST_DELAY": 0,
         "BIGCRAWL_PARTITIONS": 2,
         "DOWNLOAD_MAXSIZE": MAXSIZE,
-        "DOWNLOAD_TIMEOUT": 5,  # more than a page that has an end takes on a busy machine
+        "DOWNLOAD_TIMEOUT": 10,  # more than a page that has an end takes on a busy machine
         "METAREFRESH_ENABLED": True,
         "REDIRECT_MAX_TIMES": 3,
         "RETRY_ENABLED": False,

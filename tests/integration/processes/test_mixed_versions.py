@@ -49,7 +49,7 @@ def test_nodes_of_one_minor_release_share_a_crawl_and_others_are_refused(
     tmp_path: Path, of_version: Callable[[Crawl, str], Crawl]
 ) -> None:
     """Both fetch and the crawl ends, each page once. The next minor release does not start, and leaves no trace."""
-    with no_strays_below(tmp_path), SimulatedWeb(tmp_path / "web", hosts=16, pages=20) as web:
+    with no_strays_below(tmp_path), SimulatedWeb(tmp_path / "web", hosts=16, pages=12) as web:
         settings = {"BIGCRAWL_HOST_DELAY": DELAY_MS / 1000, "BIGCRAWL_PARTITIONS": 16}
         with Crawl(tmp_path / "crawl", web.seeds, settings) as old:
             old.start()

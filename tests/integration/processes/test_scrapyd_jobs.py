@@ -31,7 +31,7 @@ def is_waiting(crawl: ScrapydCrawl) -> bool:
 
 def test_second_cancel_ends_a_job_that_waits_for_its_fetches(tmp_path: Path) -> None:
     """The next job completes the crawl, and fetches nothing again but what was in process."""
-    with no_strays_below(tmp_path), PrivateRedis() as server, SimulatedWeb(tmp_path / "web", hosts=16, pages=20) as web:
+    with no_strays_below(tmp_path), PrivateRedis() as server, SimulatedWeb(tmp_path / "web", hosts=16, pages=12) as web:
         settings = {**SETTINGS, "BIGCRAWL_REDIS_URL": server.url}
         with ScrapydCrawl(tmp_path / "crawl", web.seeds, settings) as crawl:
             crawl.start(BIGCRAWL_STOP_GRACE=FOR_EVER_S)

@@ -21,7 +21,7 @@ def test_second_process_joins_without_the_seeds_file(tmp_path: Path) -> None:
     Each node owns half; every page is fetched once, and politely, by one of them.
     """
     settings = {"BIGCRAWL_HOST_DELAY": 1, "BIGCRAWL_PARTITIONS": 16}
-    with no_strays_below(tmp_path), SimulatedWeb(tmp_path / "web", hosts=16, pages=20) as web:
+    with no_strays_below(tmp_path), SimulatedWeb(tmp_path / "web", hosts=16, pages=12) as web:
         with Crawl(tmp_path / "crawl", web.seeds, settings) as first, second_process_of(first) as second:
             (second.directory / "seeds.txt").unlink()
             assert second.run() != 0
