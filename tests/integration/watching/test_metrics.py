@@ -177,16 +177,28 @@ def looked_since(port: int, at_s: float) -> bool:
 
 @pytest.mark.long("a crawl of its own; what is counted: tests/unit/metrics")
 def test_metrics_agree_with_the_origins_log(web: SimulatedWeb, tmp_path: Path) -> None:
-    """Pages by status, robots.txt fetches, URLs seen and ended, histograms: as the origin and Redis have counted."""
+    """Pages by status, robots.txt fetches, URLs seen and ended, histograms: as the origin and Redis have counted.
+
+    Every metric of the table is shown and no other, with its kind and help, and with label values of its own list only:
+    the number of series is known beforehand.
+    """
     with Crawl(tmp_path / "crawl", web.seeds, settings_of()) as crawl:
         crawl.start()
         port = port_of(crawl)
         wait_until(lambda: is_done(port), "the crawl has nothing left to fetch")
         text = scrape(port)[1]
+        assert scrape(port, "/")[0] == 404
         status = crawl.status()
         crawl.terminate()
         assert crawl.wait(300) == 0
     seen = Samples(text)
+    families = {family.name: family for family in seen.families}
+    assert families.keys() == {metric.name for metric in METRICS}
+    for metric in METRICS:
+        family = families[metric.name]
+        assert (family.type, family.documentation) == (metric.kind, metric.help)
+        values = {sample.labels[metric.label] for sample in family.samples if metric.label}
+        assert not metric.values or values <= set(metric.values), metric.name
     exchanges = web.exchanges()
     pages = Counter(f"{each.status // 100}xx" for each in exchanges if not each.is_robots)
     assert pages, "the crawl fetched something"
@@ -208,25 +220,6 @@ def test_metrics_agree_with_the_origins_log(web: SimulatedWeb, tmp_path: Path) -
     assert seen("bigcrawl_redis_round_trips_total") > 0
     assert seen("bigcrawl_disk_free_bytes", "state") > 0
     assert seen("bigcrawl_lease_valid") == 1
-
-
-@pytest.mark.long("every metric of the table: tests/unit/metrics/test_table.py")
-def test_every_metric_of_the_table_is_shown_and_no_other(web: SimulatedWeb, tmp_path: Path) -> None:
-    """With its kind and help, and with label values of its own list only: the number of series is known beforehand."""
-    with Crawl(tmp_path / "crawl", web.seeds, settings_of()) as crawl:
-        crawl.start()
-        port = port_of(crawl)
-        wait_until(lambda: is_done(port), "the crawl has nothing left to fetch")
-        status, text = scrape(port)
-        assert scrape(port, "/")[0] == 404
-    assert status == 200
-    families = {family.name: family for family in Samples(text).families}
-    assert families.keys() == {metric.name for metric in METRICS}
-    for metric in METRICS:
-        family = families[metric.name]
-        assert (family.type, family.documentation) == (metric.kind, metric.help)
-        values = {sample.labels[metric.label] for sample in family.samples if metric.label}
-        assert not metric.values or values <= set(metric.values), metric.name
 
 
 def test_secrets_are_nowhere(web: SimulatedWeb, tmp_path: Path) -> None:

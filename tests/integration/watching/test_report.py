@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from scrapy.utils.test import get_crawler
 
+from bigcrawl.exceptions import BigcrawlError
 from bigcrawl.extensions.end_report import EndReport
 from bigcrawl.redisdb.keys import CrawlKeys
 from tests.support.crawling.crawls import Crawl, SimulatedWeb
@@ -126,8 +127,9 @@ def test_report_of_a_running_crawl_has_no_secret(tmp_path: Path, web: SimulatedW
         crawl.start()
 
         def counted() -> bool:
-            done = crawl.frontier("report", str(tmp_path / "report"), check=False)
-            if done.returncode:
+            try:
+                crawl.asked("report", str(tmp_path / "report"))
+            except BigcrawlError:
                 return False  # the crawl has not begun
             tables = tables_of(json.loads((tmp_path / "report" / "report.json").read_text()))
             return bool(tables["types"]) and bool(tables["sizes"])
