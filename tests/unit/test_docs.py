@@ -16,6 +16,7 @@ from bigcrawl.politeness import fetch_limit
 from bigcrawl.stats import SCRAPY_STATS
 from bigcrawl_simweb.model.web import Web
 from scripts import write_docs
+from tests.support.tables import each
 
 PROJECT = Path(__file__).resolve().parents[2]
 DOCS = PROJECT / "docs"
@@ -46,7 +47,7 @@ def test_what_is_written_from_tables_is_current(name: str) -> None:
     assert write_docs.rewritten(name) == text_of(DOCS / name)
 
 
-@pytest.mark.parametrize("page", PAGES, ids=page_id)
+@each("page", PAGES, ids=page_id)
 def test_a_setting_that_is_named_exists(page: Path) -> None:
     """No page speaks of a BIGCRAWL_ setting that would be refused."""
     named = set(re.findall(r"\bBIGCRAWL_[A-Z_]+[A-Z]\b", text_of(page)))
@@ -70,7 +71,7 @@ def test_the_readme_is_read_in_three_minutes() -> None:
     assert 300 < len(text_of(PROJECT / "README.md").split()) <= 700
 
 
-@pytest.mark.parametrize("page", PAGES, ids=page_id)
+@each("page", PAGES, ids=page_id)
 def test_links_between_pages_lead_somewhere(page: Path) -> None:
     """A relative link names a file of the project, and its anchor a heading there."""
     for target in LINK.findall(CODE_BLOCK.sub("", text_of(page))):
@@ -88,13 +89,13 @@ def anchors(page: Path) -> set[str]:
     return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
 
 
-@pytest.mark.parametrize("page", PAGES, ids=page_id)
+@each("page", PAGES, ids=page_id)
 def test_no_page_names_a_package_registry(page: Path) -> None:
     """Where packages come from is the reader's choice."""
     assert REGISTRIES.search(text_of(page)) is None
 
 
-@pytest.mark.parametrize("page", PAGES, ids=page_id)
+@each("page", PAGES, ids=page_id)
 def test_a_module_that_is_named_exists(page: Path) -> None:
     """A path below bigcrawl/, benchmarks/, tests/, scripts/ or docs/ in code quotes is one of the project's."""
     counted = {key for stat in SCRAPY_STATS for key in stat.keys}

@@ -30,6 +30,7 @@ from bigcrawl.views.explain import page_of
 from bigcrawl.warc.segments import WarcWriter
 from tests.support.keys import KEYS
 from tests.support.locations import ROWS, Row
+from tests.support.tables import each
 from tests.unit.downloads.crawlers import new_crawler
 from tests.unit.stored.test_archives import response
 from tests.unit.warc.reading import exchange
@@ -150,7 +151,7 @@ def canonical(row: Row) -> str | None:
 @pytest.mark.parametrize(
     "read", [redirected, refreshed, graph, robots, robots_alone, head_first, moved, linked, canonical]
 )
-@pytest.mark.parametrize("row", ROWS, ids=lambda row: row.name)
+@each("row", ROWS, ids=lambda row: row.name)
 def test_reader_goes_where_browsers_go(read: Callable[[Row], str | None], row: Row) -> None:
     """One page is not fetched under two URLs, and a robots.txt is looked for where it is."""
     assert read(row) == row.url
@@ -160,7 +161,7 @@ def _is_utf8(value: bytes) -> bool:
     return "\ufffd" not in value.decode("utf-8", "replace")
 
 
-@pytest.mark.parametrize("row", [row for row in ROWS if _is_utf8(row.value)], ids=lambda row: row.name)
+@each("row", [row for row in ROWS if _is_utf8(row.value)], ids=lambda row: row.name)
 def test_page_refreshes_to_where_its_header_would(row: Row) -> None:
     """What both can say."""
     assert refreshed_by_its_page(row) == row.url

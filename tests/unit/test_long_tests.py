@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.support.tables import each
+
 TESTS = Path(__file__).resolve().parents[1]
 SELDOM = ("benchmark", "fault", "long", "system")
 ROOMS = sorted({path.parent for path in TESTS.glob("*/**/test_*.py")} - {TESTS / "system"})
@@ -55,7 +57,7 @@ def test_each_long_test_says_why() -> None:
     assert without == []
 
 
-@pytest.mark.parametrize("room", ROOMS, ids=lambda room: room.relative_to(TESTS).as_posix())
+@each("room", ROOMS)
 def test_each_room_has_tests_that_always_run(room: Path) -> None:
     """A promise is asked by `make test`, too, if seldom as often as by `make test-long`."""
     assert any(always_run(path.read_text("utf-8")) for path in room.glob("test_*.py"))

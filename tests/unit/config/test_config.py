@@ -16,6 +16,7 @@ from bigcrawl.config import pages, read_config
 from bigcrawl.default_settings import BY_NAME, SETTINGS
 from bigcrawl.exceptions import ConfigError
 from tests.support.imports import parsed
+from tests.support.tables import each
 
 if TYPE_CHECKING:
     from bigcrawl.table_rows import Setting
@@ -48,7 +49,7 @@ def test_nothing_set_gives_the_defaults() -> None:
     assert not found.politeness.allow_private_addresses
 
 
-@pytest.mark.parametrize("setting", SETTINGS, ids=name_of)
+@each("setting", SETTINGS, ids=name_of)
 def test_a_default_is_within_its_own_bounds(setting: Setting) -> None:
     """What the table gives as default would be accepted from a user."""
     if setting.default is not None:
@@ -80,7 +81,7 @@ def test_other_peoples_settings_are_left_alone() -> None:
     read_config({"BIGCRAWLER_X": 1, "MY_BIGCRAWL_X": 2, "DOWNLOAD_TIMEOUT": 3})
 
 
-@pytest.mark.parametrize("setting", BOUNDED, ids=name_of)
+@each("setting", BOUNDED, ids=name_of)
 def test_bounds_are_inclusive_and_kept(setting: Setting) -> None:
     """The lowest and the highest value are accepted, the next beyond is refused with the bounds."""
     assert setting.low is not None
@@ -93,8 +94,8 @@ def test_bounds_are_inclusive_and_kept(setting: Setting) -> None:
         assert f"to {setting.high:g}" in refusal(**{setting.name: setting.high + 1})
 
 
-@pytest.mark.parametrize("setting", NUMBERS, ids=name_of)
 @pytest.mark.parametrize("value", ["many", "", "nan", "inf", [1]])
+@each("setting", NUMBERS, ids=name_of)
 def test_what_is_no_number_is_refused(setting: Setting, value: object) -> None:
     """Text, nothing, and what is not finite are errors that name the setting and give an example."""
     message = refusal(**{setting.name: value})

@@ -18,6 +18,7 @@ from bigcrawl.links.limits import IN_FORCE
 from bigcrawl.links.page import extract_links, page_text
 from bigcrawl.markup import WEB_ENCODINGS
 from tests.support.feature_trees import PROJECT
+from tests.support.tables import each
 
 if TYPE_CHECKING:
     import re
@@ -78,7 +79,7 @@ def test_there_are_three_hundred_documents() -> None:
     assert len(ROWS) >= 30
 
 
-@pytest.mark.parametrize(("row", "body", "header"), DOCUMENTS)
+@each("row, body, header", DOCUMENTS)
 def test_document_has_its_text_and_links(row: dict[str, str], body: bytes, header: bytes) -> None:
     """By byte-order mark, header, meta element or content, in this order (HTML, determining the character encoding)."""
     found = page(body, header)
@@ -86,7 +87,7 @@ def test_document_has_its_text_and_links(row: dict[str, str], body: bytes, heade
     assert extract_links(found) == LINKS
 
 
-@pytest.mark.parametrize(("row", "body", "header"), [one for one in DOCUMENTS if "nothing" not in str(one.id)])
+@each("row, body, header", [one for one in DOCUMENTS if "nothing" not in str(one.id)])
 def test_text_is_that_of_html5lib(row: dict[str, str], body: bytes, header: bytes) -> None:
     """Where an encoding is declared; by the code of others."""
     label = header.lower().partition(b"charset=")[2].strip(b'"').decode() or None
@@ -117,7 +118,7 @@ WORDS = (
 
 
 @pytest.mark.parametrize("declared", ["", "iso-2022-jp", "euc-jp", "shift_jis"])
-@pytest.mark.parametrize("seed", range(30))
+@each("seed", range(30))
 def test_document_in_three_japanese_encodings_loses_no_link(seed: int, declared: str) -> None:
     """002, section 3.3.2: "even if a document includes all three encoding styles at the same time"."""
     dice = random.Random(seed)

@@ -17,6 +17,7 @@ from bigcrawl.redisdb import script_texts, scripts
 from bigcrawl.redisdb.keys import CrawlKeys, ListKeys, PartitionKeys, gate_prefix
 from bigcrawl.redisdb.scripts import Call, Ended, Identity, answers
 from tests.support.imports import parsed
+from tests.support.tables import each
 
 if TYPE_CHECKING:
     from collections.abc import Collection
@@ -178,8 +179,8 @@ def test_scripts_are_called_through_their_functions_alone() -> None:
         assert names == ({function.name} & set(SCRIPT_NAMES))
 
 
-@pytest.mark.parametrize("name", SCRIPT_NAMES)
 class TestHeader:
+    @each("name", SCRIPT_NAMES)
     def test_names_its_script_and_has_all_sections(self, name: str) -> None:
         """A header begins with its file's name and says result, guarantee, repeat and cost, in this order.
 
@@ -189,6 +190,7 @@ class TestHeader:
         assert header.name == name
         assert header.sections == [*SECTIONS, *(["Uses"] if script_texts.preludes(name) else [])]
 
+    @each("name", SCRIPT_NAMES)
     def test_preludes_are_those_that_the_body_calls(self, name: str) -> None:
         """The header names every prelude that is called, and no other."""
         _, body = lines_of(name)
@@ -197,6 +199,7 @@ class TestHeader:
         assert len(script_texts.preludes(name)) == len(called)
         assert not re.search(rf"\b({'|'.join(PRELUDE_NAMES)})\b(?!\()", body), "no variable hides a prelude"
 
+    @each("name", SCRIPT_NAMES)
     def test_keys_are_those_of_the_call(self, name: str) -> None:
         """KEYS are numbered through and are, by name and place, the keys that the function sends."""
         header = header_of(name)
@@ -206,6 +209,7 @@ class TestHeader:
             ours = "list" if key == USERS_LIST else key.partition("}:")[2]
             assert declared.name == ("gate:" if ours == "server:" else ours)
 
+    @each("name", SCRIPT_NAMES)
     def test_keys_have_the_types_of_the_key_table(self, name: str) -> None:
         """A key has the type that the table of keys gives it; so has what is appended to a prefix."""
         header, _ = lines_of(name)
@@ -218,11 +222,13 @@ class TestHeader:
             else:
                 assert declared.kind == wanted
 
+    @each("name", SCRIPT_NAMES)
     def test_keys_of_a_call_share_one_hash_tag(self, name: str) -> None:
         """All keys of a call live on one node of a cluster."""
         call, _ = call_with_sentinels(name, rows=True)
         assert len({key.partition("{")[2].partition("}")[0] or key for key in call.keys}) == 1
 
+    @each("name", SCRIPT_NAMES)
     def test_arguments_are_those_of_the_call(self, name: str) -> None:
         """ARGV are numbered through, as many as the function sends, and named after its parameters."""
         header = header_of(name)
@@ -235,6 +241,7 @@ class TestHeader:
             text = header.args[number].lower()
             assert not words or any(word.rstrip("s") in text for word in words), f"ARGV[{number}] is {words}"
 
+    @each("name", SCRIPT_NAMES)
     def test_rows_follow_the_fixed_arguments(self, name: str) -> None:
         """Whoever takes rows says from which argument on and with which columns."""
         header = header_of(name)
@@ -250,6 +257,7 @@ class TestHeader:
             loops = re.findall(r"for i = (?:\d+|\w+ \+ 1), (?:#ARGV|\w+_end), (\d+) do", lines_of(name)[1])
             assert {int(step) for step in loops} == columns
 
+    @each("name", SCRIPT_NAMES)
     def test_body_uses_what_is_declared(self, name: str) -> None:
         """Every declared key and argument is used, nothing else is; only prefixes are appended to."""
         header = header_of(name)
@@ -263,6 +271,7 @@ class TestHeader:
             appended = len(re.findall(rf"KEYS\[{number}\] \.\.", body))
             assert appended == (everywhere if declared.kind == "prefix" else 0), f"KEYS[{number}]"
 
+    @each("name", SCRIPT_NAMES)
     def test_body_keeps_the_rules_of_the_house(self, name: str) -> None:
         """No key is searched for, no array unpacked on Lua's stack; the clock is the server's or a test's."""
         _, body = lines_of(name)

@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bigcrawl.warc.base32 import encode_sha1
+from tests.support.tables import each
 
 
 @given(st.binary(min_size=20, max_size=20))
@@ -16,7 +17,7 @@ def test_form_is_the_standard_one(digest: bytes) -> None:
 
 
 @pytest.mark.parametrize("byte", [0x00, 0x01, 0x7F, 0x80, 0xFF])
-@pytest.mark.parametrize("place", range(20))
+@each("place", range(20))
 def test_every_byte_has_its_place(place: int, byte: int) -> None:
     """A single byte that differs changes the letters that hold its bits, wherever it stands."""
     digest = bytes(place) + bytes([byte]) + bytes(19 - place)

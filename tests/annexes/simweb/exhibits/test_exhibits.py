@@ -15,6 +15,7 @@ from bigcrawl_simweb.basics.retry_after import retry_after_ms
 from bigcrawl_simweb.exhibits.table import EXHIBITS, ROWS_MAX, exhibits_of, named_by, path_of, proof_of
 from bigcrawl_simweb.model.web import Web
 from tests.annexes.simweb.decoding import entity, leads_in, text_of
+from tests.support.tables import each
 
 if TYPE_CHECKING:
     from bigcrawl_simweb.exhibits.exhibit import Exhibit
@@ -64,7 +65,7 @@ def test_slugs_name_one_row_each():
     assert all(re.fullmatch(r"[a-z0-9-]*[a-z0-9]", slug) for slug in IDS)
 
 
-@pytest.mark.parametrize("row", EXHIBITS, ids=IDS)
+@each("row", EXHIBITS, ids=lambda row: row.slug)
 def test_row_says_what_is_answered(row: Exhibit):
     """Its statuses are those that occur, 499 is the client's; and it can be received whole when the row says so."""
     resource = shown(row)
@@ -75,7 +76,7 @@ def test_row_says_what_is_answered(row: Exhibit):
     assert row.lesson
 
 
-@pytest.mark.parametrize("row", [row for row in EXHIBITS if row.slug not in UNDECODABLE], ids=lambda row: row.slug)
+@each("row", [row for row in EXHIBITS if row.slug not in UNDECODABLE], ids=lambda row: row.slug)
 def test_right_reader_finds_the_proof_and_nothing_else(row: Exhibit):
     """Whoever decodes, parses and resolves as the standards say is led to the proof, and to no phantom."""
     resource = shown(row)
@@ -89,7 +90,7 @@ def test_right_reader_finds_the_proof_and_nothing_else(row: Exhibit):
         assert found - wanted <= {f"http://127.16.0.{source.host + 1}:{PORT}/", url_of(source)}
 
 
-@pytest.mark.parametrize("row", EXHIBITS, ids=IDS)
+@each("row", EXHIBITS, ids=lambda row: row.slug)
 def test_paths_of_exhibit_and_proof_are_canonical_and_their_own(row: Exhibit):
     """Each path leads back to its resource, on hosts that have it, with its feature."""
     resource = shown(row)
@@ -110,7 +111,7 @@ def test_only_proofs_that_something_leads_to_exist():
         assert all(named_by(target, host, ALL) is None for host in range(8)), target
 
 
-@pytest.mark.parametrize("row", [row for row in EXHIBITS if row.feature is Feature.MARKUP], ids=lambda row: row.slug)
+@each("row", [row for row in EXHIBITS if row.feature is Feature.MARKUP], ids=lambda row: row.slug)
 def test_parsers_of_two_schools_find_the_proof(row: Exhibit):
     """An HTML5 parser finds the link that libxml2 finds."""
     resource = shown(row)
