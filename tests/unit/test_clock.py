@@ -9,6 +9,7 @@ import pytest
 
 from bigcrawl.clock import PATIENCE_TICKS, ManualClock, Patience
 from tests.support.running.stepped_time import SteppedLoop, run_stepped
+from tests.support.tables import each
 
 if TYPE_CHECKING:
     from collections.abc import Coroutine
@@ -49,7 +50,7 @@ def test_answer_ends_the_wait() -> None:
     assert run(work()) == round(1000 * (SECONDS - 0.1)) + 60_000
 
 
-@pytest.mark.parametrize("turns", range(1, 40))
+@each("turns", range(1, 40))
 def test_what_comes_during_a_standstill_is_an_answer(turns: int) -> None:
     """Wherever the loop stands still for longer than the patience, it has time to do what was to be done meanwhile."""
 

@@ -6,6 +6,7 @@ import pytest
 from selectolax.lexbor import LexborHTMLParser
 
 from bigcrawl.markup import ANCHOR_CHARS_MAX, TagEnds, anchor_text, attributes_of, tags, text_within
+from tests.support.tables import each
 
 NAMES = "a,area,base,frame,iframe,link,meta"
 
@@ -53,7 +54,7 @@ def by_tree(page: str) -> list[tuple[str | None, dict[str, str]]]:
     return [(node.tag, {name: value or "" for name, value in node.attributes.items()}) for node in nodes]
 
 
-@pytest.mark.parametrize("page", PAGES)
+@each("page", PAGES)
 def test_the_tags_of_a_page_are_those_of_its_tree(page: str) -> None:
     """What links come from is found with its attributes, in order, wherever the page hides it or only seems to."""
     expected = [(tag, {"href": found["href"]} if _is_short(tag, found) else found) for tag, found in by_tree(page)]

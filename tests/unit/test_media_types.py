@@ -19,6 +19,7 @@ from bigcrawl.spiders.broad import is_html
 from bigcrawl.stored.pages import StoredPage
 from tests.support.content_types import PAGE, ROWS, UNTOLD, Row
 from tests.support.costs.proportion import assert_costs
+from tests.support.tables import each
 from tests.unit.downloads.crawlers import new_crawler
 
 URL = "http://h.example/file.pdf"
@@ -26,14 +27,14 @@ STARTS = [row.body for row in UNTOLD]
 OURS = ("html further on", "xhtml")  # rows that differ from the standard
 
 
-@pytest.mark.parametrize("row", ROWS, ids=lambda row: row.name)
+@each("row", ROWS, ids=lambda row: row.name)
 def test_type_is_that_which_browsers_find(row: Row) -> None:
     """By headers, or by bytes where they tell nothing."""
     assert type_of(row.headers, row.body) == row.type
     assert type_told(row.headers) in ("", row.type)
 
 
-@pytest.mark.parametrize("row", ROWS, ids=lambda row: row.name)
+@each("row", ROWS, ids=lambda row: row.name)
 def test_readers_agree_on_what_is_html(row: Row) -> None:
     """The class of a response, packed or not, the spiders and the graph."""
     headers = {"Content-Type": list(row.headers)} if row.headers else {}
@@ -52,7 +53,7 @@ def test_readers_agree_on_what_is_html(row: Row) -> None:
         assert links == (["http://h.example/next"] if row.type in HTML else [])
 
 
-@pytest.mark.parametrize("row", [row for row in UNTOLD if row.name not in OURS], ids=lambda row: row.name)
+@each("row", [row for row in UNTOLD if row.name not in OURS], ids=lambda row: row.name)
 def test_another_reader_sniffs_the_table_alike(row: Row) -> None:
     """So the table is not ours alone."""
     assert xtractmime.extract_mime(row.body, http_origin=True).decode() == row.type

@@ -13,6 +13,7 @@ from tests.integration.robots.cases import CASES, Case, moved
 from tests.integration.robots.origin import Answer, Origin
 from tests.support.crawling.crawls import Crawl
 from tests.support.running.processes import no_strays_below
+from tests.support.tables import each
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -111,7 +112,7 @@ def test_there_are_as_many_cases_as_were_asked_for() -> None:
     assert {f"2.3.1.{number}" for number in range(1, 6)} <= sections
 
 
-@pytest.mark.parametrize("case", CASES, ids=lambda case: f"{case.section} {case.rule}")
+@each("case", CASES, ids=lambda case: f"{case.section} {case.rule}")
 def test_only_what_is_allowed_is_fetched(crawled: Crawled, case: Case) -> None:
     """By the server's own log: every allowed page once, no other, and robots.txt before all."""
     asked = crawled.of_case[case].asked

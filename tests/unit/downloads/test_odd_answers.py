@@ -27,6 +27,7 @@ from tests.integration.downloads.certificate import write_certificate
 from tests.support.answers import HTML, ROWS, Row
 from tests.support.costs.proportion import assert_costs
 from tests.support.sizes import examples
+from tests.support.tables import each
 from tests.unit.downloads.crawlers import handling, new_crawler
 from tests.unit.downloads.servers import sends, serving
 from tests.unit.downloads.test_response_builder import receiving
@@ -60,7 +61,7 @@ async def fetched(sent: bytes, crawler: Crawler, *, closes: bool = True, **meta:
     return unpacked
 
 
-@pytest.mark.parametrize("row", ROWS, ids=lambda row: row.name)
+@each("row", ROWS, ids=lambda row: row.name)
 def test_answer_is_read_as_browsers_read_it(row: Row) -> None:
     """By libcurl, or by our own reader where libcurl gives up; nothing counts as lost."""
     response = asyncio.run(fetched(row.sent, new_crawler(), closes=row.closes))
@@ -68,8 +69,8 @@ def test_answer_is_read_as_browsers_read_it(row: Row) -> None:
     assert set(response.flags) <= {"partial"}
 
 
-@pytest.mark.parametrize("row", ROWS, ids=lambda row: row.name)
 @pytest.mark.parametrize("step", [1, 7])
+@each("row", ROWS, ids=lambda row: row.name)
 def test_pieces_of_an_answer_are_the_answer(row: Row, step: int) -> None:
     """However the network cuts it."""
     whole, cut = read(row.sent), read(row.sent, step)

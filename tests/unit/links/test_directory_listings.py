@@ -10,6 +10,7 @@ import pytest
 from scrapy.http import HtmlResponse
 
 from bigcrawl.links.page import extract_links
+from tests.support.tables import each
 
 # What servers write: the title, the URL's path, and why.
 LISTINGS = [
@@ -65,8 +66,8 @@ def links(path: str, body: str) -> list[str]:
     return extract_links(page)
 
 
-@pytest.mark.parametrize(("title", "path"), LISTINGS)
 @pytest.mark.parametrize("form", ["<title>{}</title>", "<HTML><HEAD><TITLE\n>{}</TITLE></HEAD>", "<title lang=en>{}"])
+@each("title, path", LISTINGS)
 def test_relative_links_of_a_listing_are_below_it(title: str, path: str, form: str) -> None:
     """The same as if the URL had its slash, which an independent parser of the page joins."""
     body = form.format(title) + "</title><h1>Index</h1><a href='x.html'>x</a> <a href='sub/'>s</a><a href='../'>up</a>"

@@ -13,6 +13,7 @@ import pytest
 from bigcrawl.links import LINK_ATTRIBUTES, ON_REQUEST, Links, page_title
 from bigcrawl.links.embedded import CANDIDATES_MAX, candidates_of
 from bigcrawl.links.page import extract_links, read_page
+from tests.support.tables import each
 
 URL = "http://a.example/d/p"
 ALL = (*LINK_ATTRIBUTES, *sorted(ON_REQUEST))
@@ -78,7 +79,7 @@ ROWS = [
 ]
 
 
-@pytest.mark.parametrize(("kind", "body", "references"), ROWS)
+@each("kind, body, references", ROWS)
 def test_reference_is_found_if_it_is_asked_for(kind: str, body: str, references: list[str]) -> None:
     """With its kind; and the page's links are what they are without it."""
     body += "<a href=after>after</a>"
@@ -123,7 +124,7 @@ SRCSETS = [
 ]
 
 
-@pytest.mark.parametrize(("srcset", "urls"), SRCSETS)
+@each("srcset, urls", SRCSETS)
 def test_srcset_is_read_as_browsers_read_it(srcset: str, urls: list[str]) -> None:
     """A comma at the end of a URL ends it, one within is part of it."""
     assert list(candidates_of(srcset)) == urls
@@ -227,7 +228,7 @@ ATTRIBUTES = {
 }
 
 
-@pytest.mark.parametrize("seed", range(30))
+@each("seed", range(30))
 def test_independent_parser_finds_the_same(seed: int) -> None:
     """html5lib's tree of a page put together by chance has the same references, in the same order."""
     dice = Random(seed)

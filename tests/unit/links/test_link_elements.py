@@ -9,6 +9,7 @@ import html5lib
 import pytest
 
 from bigcrawl.links.page import extract_links, read_page
+from tests.support.tables import each
 
 # HTML, 4.6.7: link types, ASCII case-insensitive, separated by ASCII whitespace. RFC 5988 for `previous`.
 FOLLOWED = {"next", "prev", "previous", "alternate", "canonical"}
@@ -29,8 +30,8 @@ RELATIONS = (
 FORMS = ("<link rel='{}' href='/n'>", '<LINK HREF="/n" type=x REL="{}" />', "<link rel='{}' href=/n media=x><p>")
 
 
-@pytest.mark.parametrize("relation", RELATIONS)
 @pytest.mark.parametrize("form", FORMS)
+@each("relation", RELATIONS)
 def test_element_leads_to_a_page_by_its_relation(relation: str, form: str) -> None:
     """By default it leads to none."""
     body = form.format(relation) + "<a href='/a'>a</a>"

@@ -10,6 +10,7 @@ from lxml import etree
 
 from bigcrawl.listings import elements, feeds, sitemaps
 from tests.support.costs.proportion import assert_costs
+from tests.support.tables import each
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -144,7 +145,7 @@ def text_in(element: etree._Element) -> str:
     return str(element.xpath("string()")).strip()
 
 
-@pytest.mark.parametrize("row", SITEMAPS, ids=lambda row: row.name)
+@each("row", SITEMAPS, ids=lambda row: row.name)
 def test_sitemap_is_read_as_it_is_meant(row: Row) -> None:
     """By its namespaces and encoding, well-formed or not; what is well-formed lists the same to a parser of XML."""
     assert listed(row.body) == row.urls
@@ -258,7 +259,7 @@ FEEDS = (
 )  # fmt: skip
 
 
-@pytest.mark.parametrize("row", FEEDS, ids=lambda row: row.name)
+@each("row", FEEDS, ids=lambda row: row.name)
 def test_feed_is_read_as_it_is_meant(row: Row) -> None:
     """Well-formed or not; what is well-formed says the same to a parser of XML."""
     assert feeds.is_feed(row.body)
@@ -272,8 +273,8 @@ def test_feed_is_read_as_it_is_meant(row: Row) -> None:
         assert [title.text for title in root.iter("title")] == row.urls
 
 
-@pytest.mark.parametrize("row", FEEDS, ids=lambda row: row.name)
 @pytest.mark.parametrize("size", [1, 7, 50])
+@each("row", FEEDS, ids=lambda row: row.name)
 def test_feed_in_slices_is_the_feed(row: Row, size: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """Wherever they are cut."""
     monkeypatch.setattr(elements, "SLICE_BYTES", size)

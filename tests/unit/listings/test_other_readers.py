@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import warnings
+from contextlib import suppress
 
-import pytest
-from hypothesis import given, settings
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from lxml import etree
 from usp.objects.sitemap import AbstractSitemap, InvalidSitemap
@@ -13,6 +13,7 @@ from usp.tree import sitemap_from_str
 
 from bigcrawl.listings import feeds, sitemaps
 from tests.support.sizes import examples
+from tests.support.tables import each
 from tests.unit.listings.test_forms import FEEDS, text_in
 
 with warnings.catch_warnings():
@@ -122,7 +123,7 @@ UNLIKE = (
 )
 
 
-@pytest.mark.parametrize("row", [row for row in FEEDS if row.name not in UNLIKE], ids=lambda row: row.name)
+@each("row", [row for row in FEEDS if row.name not in UNLIKE], ids=lambda row: row.name)
 def test_table_is_read_alike_by_feedparser(row: object) -> None:
     """URLs, and titles but for blanks and the characters that XML does not have."""
     theirs = feedparser.parse(row.body)  # type: ignore[attr-defined]
@@ -136,10 +137,18 @@ TITLES = st.text(
 ENCODINGS = st.sampled_from(["utf-8", "utf-16", "iso-8859-1", "koi8-r", "gbk"])
 
 
+def _is_encoded_twice(text: str) -> bool:
+    """Whether feedparser takes it for UTF-8 that was read as Latin-1, and reads it again."""
+    with suppress(UnicodeError):
+        return text.encode("latin-1").decode("utf-8") != text
+    return False
+
+
 @settings(max_examples=examples(200))
 @given(st.lists(st.tuples(URLS, TITLES), min_size=1, max_size=4), st.booleans(), ENCODINGS)
 def test_feeds_are_read_as_by_feedparser(rows: list[tuple[str, str]], is_atom: bool, encoding: str) -> None:
     """RSS and Atom, in encodings that Python and the Encoding Standard read alike."""
+    assume(not any(_is_encoded_twice(title) for _, title in rows))
     known = [(url, title.encode(encoding, "ignore").decode(encoding).strip() or "T") for url, title in rows]
     escaped = [(url.replace("&", "&amp;"), title) for url, title in known]
     if is_atom:

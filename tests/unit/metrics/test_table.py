@@ -5,9 +5,8 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-import pytest
-
 from bigcrawl.metrics.table import METRICS
+from tests.support.tables import each
 
 if TYPE_CHECKING:
     from bigcrawl.metrics.metric import Metric
@@ -16,7 +15,7 @@ SERIES_MAX = 400
 PACKAGE_SOURCE = re.compile(r"(stats\.py: bigcrawl/\S+|[a-z_/]+\.(py|lua))(, [a-z_/]+\.(py|lua))*")
 
 
-@pytest.mark.parametrize("metric", METRICS, ids=lambda metric: metric.name)
+@each("metric", METRICS, ids=lambda metric: metric.name)
 def test_names_and_units_are_those_of_openmetrics(metric: Metric) -> None:
     """Base units at the end of the name, no suffix that the text format adds, a help that is a sentence."""
     assert re.fullmatch(r"bigcrawl(_[a-z]+)+", metric.name)

@@ -5,6 +5,7 @@ from ipaddress import ip_network
 import pytest
 
 from bigcrawl.politeness.addresses import AddressGuard, refusal, server_of
+from tests.support.tables import each
 
 PUBLIC = [
     *("1.1.1.1", "8.8.8.8", "9.255.255.255", "11.0.0.0", "100.63.255.255", "100.128.0.0", "126.255.255.255"),
@@ -108,7 +109,7 @@ REFUSED = {
 }
 
 
-@pytest.mark.parametrize("address", PUBLIC)
+@each("address", PUBLIC)
 def test_public_addresses_are_not_refused(address: str) -> None:
     """Also the neighbours of each refused range, and public addresses carried in IPv6."""
     assert refusal(address) is None

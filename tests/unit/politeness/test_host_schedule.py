@@ -9,6 +9,7 @@ import pytest
 from bigcrawl.politeness.backoff_policy import BackoffPolicy
 from bigcrawl.politeness.host_schedule import HostSchedule
 from bigcrawl.politeness.throttle_policy import DelayPolicy
+from tests.support.tables import each
 
 POLICY = DelayPolicy(minimum_ms=1_000, crawl_delay_cap_ms=60_000)
 
@@ -120,8 +121,8 @@ def test_hosts_are_forgotten_but_never_one_that_rests_or_is_busy() -> None:
     assert rests.due_ms("busy") is None
 
 
-@pytest.mark.parametrize("seed", range(20))
 @pytest.mark.parametrize("connections", [1, 3])
+@each("seed", range(20))
 def test_no_start_is_early_whatever_happens(seed: int, connections: int) -> None:
     """Random fetches, failures and forgetting: fetches of a host keep its delay and the number of its connections."""
     dice = random.Random(seed)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import pytest
 import upa_url
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
@@ -11,6 +10,7 @@ from bigcrawl.url.canonical import canonicalize, join
 from bigcrawl.url.header import VALUE_BYTES_MAX, text_of, url_in
 from tests.support.locations import PAGE, ROWS, Row
 from tests.support.sizes import examples
+from tests.support.tables import each
 
 BYTES = st.lists(
     st.sampled_from(
@@ -22,7 +22,7 @@ BYTES = st.lists(
 ).map(b"".join)
 
 
-@pytest.mark.parametrize("row", ROWS, ids=lambda row: row.name)
+@each("row", ROWS, ids=lambda row: row.name)
 def test_header_names_the_url_that_browsers_go_to(row: Row) -> None:
     """Whatever it was joined with: a canonical URL, as the frontier has it."""
     assert url_in([row.value], row.base) == row.url
@@ -41,7 +41,7 @@ def by_another_parser(base: str, value: bytes) -> str | None:
     return url.href if url.protocol in ("http:", "https:") else None
 
 
-@pytest.mark.parametrize("row", ROWS, ids=lambda row: row.name)
+@each("row", ROWS, ids=lambda row: row.name)
 def test_another_parser_reads_the_table_alike(row: Row) -> None:
     """So the table is not that of one library."""
     assert by_another_parser(row.base, row.value) == row.url

@@ -10,6 +10,7 @@ from rich.console import Console
 
 from bigcrawl.commands.looking.top_screen import screen_of
 from bigcrawl.views.watching import Seen, totals_of
+from tests.support.tables import each
 
 HEAD_LINES = 6  # crawl, pages, a second, hosts, URLs, partitions
 
@@ -92,8 +93,8 @@ def test_all_is_shown_where_there_is_room() -> None:
     assert "more)" not in text
 
 
-@pytest.mark.parametrize("width", [20, 40, 79, 80, 99, 100, 200])
 @pytest.mark.parametrize("height", [1, 5, 6, 8, 9, 10, 12, 14, 24, 60])
+@each("width", [20, 40, 79, 80, 99, 100, 200])
 def test_screen_is_no_larger_than_the_terminal(width: int, height: int) -> None:
     """But for the lines about the crawl as a whole, which a terminal cuts itself."""
     for counts in ((1, 0, 0), (0, 5, 9), (3, 1, 1), (40, 40, 40)):
