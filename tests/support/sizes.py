@@ -1,4 +1,4 @@
-"""How many examples hypothesis tries: by default a fifth of what a test says, all in a full run, or ten times that.
+"""How many examples hypothesis tries: by default a tenth of what a test says, all in a full run, or ten times that.
 
 Each run draws others, so what a small run leaves out another one tries. `make test-fault` runs the large profile.
 """
@@ -12,8 +12,8 @@ from hypothesis import settings
 SMALL: Final = "small"
 FULL: Final = "full"
 LARGE: Final = "large"
-EXAMPLES_MIN: Final = 8
-_SMALLER: Final = 5
+EXAMPLES_MIN: Final = 5
+_SMALLER: Final = 10
 _LARGER: Final = 10
 _USUAL: Final = 100  # hypothesis' own number
 
