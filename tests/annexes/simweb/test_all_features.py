@@ -87,7 +87,6 @@ class Reader:
     ("naming", "obey_nofollow"),
     [
         (Naming.ADDRESS, True),
-        pytest.param(Naming.NAME, True, marks=pytest.mark.long("the same by names")),
         pytest.param(Naming.BOTH, False, marks=pytest.mark.long("the same by names and addresses")),
     ],
 )

@@ -29,12 +29,13 @@ Line = dict[str, Any]
 URL = "http://a.example/page"
 
 
-@pytest.fixture
-def exported(tmp_path: Path, crawl_name: str, redis_url: str) -> list[Line]:
-    """The lines of a real export, of which one is that of a URL."""
+@pytest.fixture(scope="module")
+def export_file(tmp_path_factory: pytest.TempPathFactory, redis_url: str) -> str:
+    """A real export, in which one line is that of a URL."""
+    tmp_path, name = tmp_path_factory.mktemp("exported"), "exported-lines"
 
     async def begin() -> None:
-        async with world(tmp_path, crawl_name, redis_url) as w:
+        async with world(tmp_path, name, redis_url) as w:
             node = await w.joined()
             node.offer(*queued(URL))
             await w.turn(node, 2)
@@ -42,8 +43,14 @@ def exported(tmp_path: Path, crawl_name: str, redis_url: str) -> list[Line]:
 
     asyncio.run(begin())
     file = tmp_path / "export.jsonl"
-    export(make_config(tmp_path, crawl_name, redis_url), [str(file)], Namespace())
-    return [json.loads(line) for line in file.read_text().splitlines()]
+    export(make_config(tmp_path, name, redis_url), [str(file)], Namespace())
+    return file.read_text()
+
+
+@pytest.fixture
+def exported(export_file: str) -> list[Line]:
+    """Its lines."""
+    return [json.loads(line) for line in export_file.splitlines()]
 
 
 def imported(tmp_path: Path, crawl_name: str, redis_url: str, lines: list[Line]) -> Config:
