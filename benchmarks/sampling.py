@@ -18,13 +18,13 @@ from statistics import fmean
 from typing import TYPE_CHECKING, Any, Final
 
 from benchmarks.crawl.report import aligned, say
-from bigcrawl.sampling.estimating import Walks
-from bigcrawl.sampling.steps import WalkStep, read_steps
+from bigcrawl_sampling.estimating import Walks
+from bigcrawl_sampling.steps import WalkStep, read_steps
 from tests.support.crawling.crawls import Crawl, SimulatedWeb
 from tests.support.redis_servers.redis_server import PrivateRedis
 
 if TYPE_CHECKING:
-    from bigcrawl.sampling.estimating import Estimate, Interval
+    from bigcrawl_sampling.estimating import Estimate, Interval
     from bigcrawl_simweb.model.web import Web
 
 PROMISED: Final = 90  # of 100

@@ -19,6 +19,16 @@ class ConfigError(BigcrawlError):
     """Fix the settings, the command line, or the things they name; then start again."""
 
 
+class MissingAnnexError(ConfigError):
+    """An annex, a package beside bigcrawl, is not installed."""
+
+    def __init__(self, package: str) -> None:
+        super().__init__(
+            f"this takes {package}, which is not installed: pip install bigcrawl brings it, and so does `make crawl` "
+            f"in a checkout"
+        )
+
+
 class TransientStoreError(BigcrawlError):
     """Redis or the disk did not answer; the same call may succeed later."""
 

@@ -15,7 +15,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from scrapy.settings import Settings
-from scrapy.utils.misc import load_object
 
 import bigcrawl.scheduler
 from bigcrawl.commands.actions import ACTIONS
@@ -239,7 +238,7 @@ def commands_page(page: str) -> str:
     """What each action does, by its function's docstring, and the options, by their parsers."""
     actions = []
     for name, action in ACTIONS.items():
-        told, *_ = (inspect.getdoc(load_object(f"bigcrawl.commands.{action.run}")) or "").split("\n")
+        told, *_ = (inspect.getdoc(action.load()) or "").split("\n")
         actions.append((f"`scrapy frontier {name} {action.words}".rstrip() + "`", told))
     command = Command()
     command.settings = Settings()

@@ -29,7 +29,7 @@ STAGES: Final[tuple[tuple[str, tuple[str, ...]], ...]] = (
     (
         "parse and links",
         (
-            *("/bigcrawl/links/", "/bigcrawl/listings/", "/bigcrawl/scoring/", "/bigcrawl/sampling/"),
+            *("/bigcrawl/links/", "/bigcrawl/listings/", "/bigcrawl/scoring/", "/bigcrawl_sampling/"),
             *("/bigcrawl/spiders/", "/selectolax/"),
             *("/benchmarks/crawl/spiders.py", "/scrapy/linkextractors/", "/lxml/", "/parsel/"),
         ),
@@ -41,7 +41,7 @@ STAGES: Final[tuple[tuple[str, tuple[str, ...]], ...]] = (
             "/bigcrawl/features/",
             *("/bigcrawl/store/", "/bigcrawl/metrics/", "/bigcrawl/serving/", "/bigcrawl/dashboard/"),
             *("/bigcrawl/features/", "/bigcrawl/report/", "/bigcrawl/revisiting/", "/bigcrawl/content/"),
-            *("/bigcrawl/stored/", "/bigcrawl/graphs/", "/bigcrawl/page_store/", "/bigcrawl/text_files/"),
+            *("/bigcrawl/stored/", "/bigcrawl/page_store/", "/bigcrawl/text_files/"),
             *("/scrapy/core/scheduler.py", "/scrapy/pqueues.py", "/scrapy/squeues.py", "/scrapy/dupefilters.py"),
             *("/queuelib/", "/scrapy_redis/"),
         ),

@@ -1,13 +1,14 @@
 """The actions of `scrapy frontier`, and of `python -m bigcrawl`.
 
-To add one, add a row to `ACTIONS`, a module in a folder here, and a section in docs/operations.md. `make docs`
-describes it by the first line of its function's docstring.
+To add one, add a row to `ACTIONS`, a module in a folder here or in an annex, and a section in docs/operations.md.
+`make docs` describes it by the first line of its function's docstring.
 """
 
 from __future__ import annotations
 
-import importlib
 from typing import Any, Final, NamedTuple
+
+from bigcrawl.commands.annexes import load_module
 
 URLS_MAX = 10_000  # per call; a command line has no room for more
 
@@ -16,8 +17,8 @@ class Action(NamedTuple):
     """One action.
 
     Attributes:
-        run: the function below `bigcrawl.commands` that runs it, given configuration, arguments and options. The
-            function `add_options` of its module, if any, adds options to a parser.
+        run: the function that runs it, given configuration, arguments and options, below `bigcrawl.commands` unless it
+            is in an annex. The function `add_options` of its module, if any, adds options to a parser.
         about: its effect, in a line.
         examples: arguments of example calls.
         words: its arguments, for the usage line; `least` to `most` of them.
@@ -35,10 +36,11 @@ class Action(NamedTuple):
     begins_crawl: str = ""
     needs_crawl: bool = True
 
-    def load(self, name: str) -> Any:
-        """Return an attribute of its module, or None."""
-        module, _, _ = self.run.rpartition(".")
-        return getattr(importlib.import_module(f"bigcrawl.commands.{module}"), name, None)
+    def load(self, name: str = "") -> Any:
+        """Return its function, or an attribute of its module, or None; raise ConfigError if its annex is missing."""
+        module, _, function = self.run.rpartition(".")
+        inside = "" if module.startswith("bigcrawl_") else "bigcrawl.commands."
+        return getattr(load_module(f"{inside}{module}"), name or function, None)
 
 
 ACTIONS: Final[dict[str, Action]] = {
@@ -93,7 +95,7 @@ ACTIONS: Final[dict[str, Action]] = {
         needs_crawl=False,
     ),
     "graph": Action(
-        "pages.graph.graph",
+        "bigcrawl_graphs.command.graph",
         "write graphs of stored pages, hosts and PLDs",
         ("graphs", "graphs --of hosts plds --as parquet"),
         "DIRECTORY",
@@ -202,7 +204,7 @@ ACTIONS: Final[dict[str, Action]] = {
         "moving.copies.copies", "write which pages are copies of others into a file", ("copies.jsonl",), "FILE", 1, 1
     ),
     "import": Action(
-        "foreign.import_from.import_from",
+        "moving.import_from.import_from",
         "continue an exported crawl here, or that of another crawler",
         (
             "mycrawl.jsonl.zst",
@@ -212,7 +214,7 @@ ACTIONS: Final[dict[str, Action]] = {
         "FILE | DIR | REDIS-URL",
         1,
         1,
-        begins_crawl="foreign.import_from.name_for",
+        begins_crawl="moving.import_from.name_for",
     ),
     "pause": Action(
         "steering.pause.pause",

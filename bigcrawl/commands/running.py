@@ -78,7 +78,7 @@ def parse_action(
 
 def run_action(config: Config, name: str, opts: argparse.Namespace) -> Result:
     """Run an action with words and options of `parse_action`; it may wait for Redis, disks and nodes."""
-    result: Result = load_object(f"bigcrawl.commands.{ACTIONS[name].run}")(config, opts.words, opts)
+    result: Result = ACTIONS[name].load()(config, opts.words, opts)
     return result
 
 

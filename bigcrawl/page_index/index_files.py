@@ -13,7 +13,7 @@ from bigcrawl.page_index import cdxj
 from bigcrawl.page_index.cdxj import CdxjIndex
 from bigcrawl.page_index.page_records import page_records
 from bigcrawl.private_files import FILE_MODE
-from bigcrawl.warc.files import WARC_SUFFIX, OsFiles, beside, locked, written_through
+from bigcrawl.warc.files import WARC_SUFFIX, OsFiles, beside, locked, written_whole
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     from bigcrawl.page_index.page_records import PageRecord
     from bigcrawl.warc.files import Files
 
-NEW_SUFFIX: Final = ".new"
 CDXJ: Final = "cdxj"
 PARQUET: Final = "parquet"
 SUFFIXES: Final = {CDXJ: cdxj.SUFFIX, PARQUET: ".parquet"}
@@ -79,7 +78,8 @@ def index_file(path: Path, kinds: Sequence[str], mode: int = FILE_MODE, files: F
         except CorruptionError as error:
             problem = str(error)
         for kind, index in indexes.items():
-            _put_in_place(index, index_path(path, kind), files or OsFiles(mode))
+            with written_whole(index_path(path, kind), files or OsFiles(mode)) as file:
+                index.write(file)
     return Indexed(path, pages, problem)
 
 
@@ -99,15 +99,3 @@ def _begun(kind: str, path: Path) -> Index:
         return ParquetIndex(path.parent, path.name)
     assert kind == CDXJ
     return CdxjIndex(path.parent, path.name)
-
-
-def _put_in_place(index: Index, target: Path, files: Files) -> None:
-    new = target.with_name(target.name + NEW_SUFFIX)
-    files.remove(new)  # of a killed process, perhaps with another mode
-    try:
-        with written_through(files, new) as file:
-            index.write(file)
-        files.rename(new, target)
-    except BaseException:
-        new.unlink(missing_ok=True)
-        raise

@@ -1,4 +1,9 @@
-"""The estimated size of a web, and a near-uniform sample of its pages, from recorded random walks.
+"""The annex under its first name: `python -m bigcrawl.sampling` goes on working."""
 
-All but `python -m bigcrawl.sampling walks.jsonl`, which prints them, is pure.
-"""
+from __future__ import annotations
+
+import sys
+
+import bigcrawl_sampling
+
+sys.modules[__name__] = bigcrawl_sampling

@@ -11,7 +11,7 @@ import fcntl
 import io
 import os
 import tempfile
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any, BinaryIO, Final, Protocol, cast
 
 from bigcrawl.private_files import FILE_MODE
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 WARC_SUFFIX: Final = ".warc.gz"
 READ_SUFFIXES: Final = (WARC_SUFFIX, ".warc", ".warc.zst", ".arc.gz", ".arc")
 OPEN_SUFFIX = ".open"
+NEW_SUFFIX: Final = ".new"
 LOCKS_REMEDY: Final = "mount it with locks (flock), or take a directory that has them"
 _BUFFER_BYTES: Final = 256 << 10
 _NO_LOCKS: Final = frozenset((errno.ENOLCK, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS, errno.EINVAL))
@@ -142,6 +143,21 @@ def written_through(files: Files, path: Path) -> Iterator[BinaryIO]:
         files.close(fd)
 
 
+@contextmanager
+def written_whole(path: Path, files: Files) -> Iterator[BinaryIO]:
+    """Yield a file that replaces `path` once it is complete and durable; after an exception `path` is unchanged."""
+    new = path.with_name(path.name + NEW_SUFFIX)
+    files.remove(new)  # of a killed process, perhaps with another mode
+    try:
+        with written_through(files, new) as file:
+            yield file
+        files.rename(new, path)
+    except BaseException:
+        with suppress(OSError):
+            files.remove(new)
+        raise
+
+
 class _Raw(io.RawIOBase):
     def __init__(self, files: Files, fd: int) -> None:
         self._files = files
@@ -149,6 +165,9 @@ class _Raw(io.RawIOBase):
 
     def writable(self) -> bool:
         return True
+
+    def tell(self) -> int:
+        return os.lseek(self._fd, 0, os.SEEK_CUR)
 
     def write(self, data: Any) -> int:
         return self._files.write(self._fd, memoryview(data))

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO
 
 from bigcrawl.exceptions import CorruptionError
-from bigcrawl.warc.files import OPEN_SUFFIX, Files, OsFiles, lock_named, written_through
+from bigcrawl.warc.files import OPEN_SUFFIX, Files, OsFiles, lock_named, written_whole
 from bigcrawl.warc.members import CHUNK, TORN, spans
 from bigcrawl.warc.writers import QUIET_S, is_being_begun, may_be_written_elsewhere
 
@@ -29,7 +29,6 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 DAMAGED_SUFFIX = ".damaged"
-_NEW_SUFFIX = ".new"
 _DOUBT = (
     f"it was begun on another machine, or before this one was started, and changed in the last {QUIET_S / 60:g} "
     "minutes: it may be written there; call again later"
@@ -188,15 +187,8 @@ def _is_zeros(file: BinaryIO, one: _Range) -> bool:
 
 
 def _copy_to(path: Path, file: BinaryIO, ranges: list[_Range], files: Files) -> None:
-    new = path.with_name(path.name + _NEW_SUFFIX)
-    files.remove(new)
-    try:
-        with written_through(files, new) as written:
-            written.writelines(_pieces(file, ranges))
-        files.rename(new, path)
-    except OSError:
-        files.remove(new)
-        raise
+    with written_whole(path, files) as written:
+        written.writelines(_pieces(file, ranges))
 
 
 def _keep_damaged(file: BinaryIO, damaged: list[_Range], target: Path, files: Files) -> None:

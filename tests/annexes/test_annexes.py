@@ -6,30 +6,46 @@ import re
 
 import pytest
 
-from tests.support.imports import ANNEXES, PROJECT, annex_sources, imports_of, package_sources
+from bigcrawl.commands.running import parse_action
+from bigcrawl.exceptions import ConfigError
+from tests.support.imports import ANNEXES, PROJECT, annex_sources, imports_of, names_imported, package_sources
 
 # Where the package reaches an annex that a user asked for.
-REACHING = {"main_job.py", "simweb/__init__.py"}
+REACHING = {
+    "commands/actions.py",
+    "commands/moving/import_from.py",
+    "main_job.py",
+    "sampling/__init__.py",
+    "simweb/__init__.py",
+    "spiders/sample.py",
+}
 
 
-def public_modules() -> set[str]:
-    """The modules of the names that docs/imports.md promises to keep."""
-    names = re.findall(r"`(bigcrawl\.[\w.]+)`", (PROJECT / "docs" / "imports.md").read_text("utf-8"))
-    return {name.rpartition(".")[0] for name in names}
+def public_names() -> set[str]:
+    """The names that docs/imports.md promises to keep; a module or package there stands for all its names."""
+    return set(re.findall(r"`(bigcrawl\.[\w.]+)`", (PROJECT / "docs" / "imports.md").read_text("utf-8")))
 
 
 def private_imports(path: str, source: str, public: set[str]) -> list[str]:
-    """Imports of a module of an annex from the core, or from another annex, that are not public."""
+    """Names that a module of an annex imports from the core, or from another annex, and that are not public."""
     own = path.partition("/")[0]
     return [
         f"{path}: imports {name}"
-        for name in sorted(imports_of(source))
-        if name.partition(".")[0].startswith("bigcrawl") and name.partition(".")[0] != own and name not in public
+        for name in sorted(names_imported(source))
+        if (top := name.partition(".")[0]).startswith("bigcrawl") and top != own
+        if name not in public and name.rpartition(".")[0] not in public
     ]
 
 
+def reached_in(source: str) -> set[str]:
+    """The annexes that a module of the core imports, or names in a string."""
+    packages = {annex.name for annex in ANNEXES}
+    named = set(re.findall(r"""["'](bigcrawl_[a-z]+)[."']""", source))
+    return packages & (named | {name.partition(".")[0] for name in imports_of(source)})
+
+
 def test_an_annex_uses_public_names_alone() -> None:
-    public = public_modules()
+    public = public_names()
     assert [fault for path, source in annex_sources().items() for fault in private_imports(path, source, public)] == []
 
 
@@ -37,26 +53,28 @@ def test_an_annex_uses_public_names_alone() -> None:
     ("source", "is_fault"),
     [
         ("from bigcrawl.exceptions import ConfigError", False),
+        ("from bigcrawl.links import read_page", False),
+        ("from bigcrawl.spiders.broad import BroadSpider", False),
+        ("from bigcrawl.spiders.broad import is_seed", True),
+        ("import bigcrawl.url.key", True),
         ("from bigcrawl_simweb.model.web import Web", False),
         ("import json", False),
-        ("from bigcrawl.url.canonical import host_of", True),
+        ("from bigcrawl.url.domain import PublicSuffixes", True),
         ("def f():\n    from bigcrawl.clock import now_ms", True),
         ("from bigcrawl_other.page import Page", True),
     ],
 )
 def test_a_private_import_is_found(source: str, is_fault: bool) -> None:
-    assert bool(private_imports("bigcrawl_simweb/x.py", source, public_modules())) is is_fault
+    assert bool(private_imports("bigcrawl_simweb/x.py", source, public_names())) is is_fault
 
 
 def test_the_package_reaches_annexes_in_few_places() -> None:
-    names = {annex.name for annex in ANNEXES}
-    assert names
-    reaching = {
-        path
-        for path, source in package_sources().items()
-        if names & {name.partition(".")[0] for name in imports_of(source)}
-    }
-    assert reaching == REACHING
+    assert {path for path, source in package_sources().items() if reached_in(source)} == REACHING
+
+
+@pytest.mark.parametrize("source", ["import bigcrawl_simweb.web", "x = 'bigcrawl_simweb'", 'x = "bigcrawl_simweb.web"'])
+def test_a_place_that_reaches_an_annex_is_found(source: str) -> None:
+    assert reached_in(source) == {"bigcrawl_simweb"}
 
 
 def test_each_annex_says_what_it_is() -> None:
@@ -64,3 +82,27 @@ def test_each_annex_says_what_it_is() -> None:
     for annex in ANNEXES:
         words = (annex.parent / "README.md").read_text("utf-8").split()
         assert 20 < len(words) < 200, annex
+
+
+def without_annexes(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("bigcrawl.commands.annexes.find_spec", lambda name: name if name == "bigcrawl" else None)
+
+
+@pytest.mark.parametrize(
+    ("words", "package"),
+    [
+        (["import", "--from", "jobdir", "--spider", "quotes", "crawls/quotes-1"], "bigcrawl_foreign"),
+        (["graph", "graphs"], "bigcrawl_graphs"),
+    ],
+)
+def test_a_command_names_the_annex_that_it_lacks(
+    words: list[str], package: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    without_annexes(monkeypatch)
+    with pytest.raises(ConfigError, match=f"{package}, which is not installed: pip install bigcrawl"):
+        parse_action(words[0], words[1:])
+
+
+def test_an_export_is_imported_without_annexes(monkeypatch: pytest.MonkeyPatch) -> None:
+    without_annexes(monkeypatch)
+    assert parse_action("import", ["mycrawl.jsonl.zst"]).source == "export"

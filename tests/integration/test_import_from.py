@@ -102,7 +102,7 @@ def pages(web: SimulatedWeb) -> Counter[str]:
 
 
 @pytest.mark.long(
-    "a crawl by scrapy-redis, which starts cold, and one that goes on; tests/unit/commands/foreign reads the same"
+    "a crawl by scrapy-redis, which starts cold, and one that goes on; tests/annexes/foreign reads the same"
 )
 def test_crawl_of_scrapy_redis_goes_on_here(tmp_path: Path, redis_url: str, crawl_name: str) -> None:
     """By the origin's log: every page once. What cannot be read is told, and the import may be repeated."""

@@ -73,6 +73,17 @@ def imported_with_names(source: str) -> set[str]:
     return found
 
 
+def names_imported(source: str) -> set[str]:
+    """Each name that a module imports, behind its module: `from m import a` counts as m.a, `import m` as m."""
+    names: set[str] = set()
+    for node in statements(parsed(source)):
+        if isinstance(node, ast.Import):
+            names.update(alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            names.update(f"{node.module}.{alias.name}" for alias in node.names)
+    return names
+
+
 def dotted(path: str) -> str:
     """'drum/merge.py' -> 'bigcrawl.drum.merge', 'drum/__init__.py' -> 'bigcrawl.drum'; of an annex its own package."""
     names = path.removesuffix(".py").split("/")

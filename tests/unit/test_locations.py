@@ -15,7 +15,7 @@ from scrapy.exceptions import IgnoreRequest
 from scrapy.http import HtmlResponse, Response
 from scrapy.utils.test import get_crawler
 
-from bigcrawl.graphs.links import LinkReader
+from bigcrawl.commands.pages.stored_links import LinkReader
 from bigcrawl.links import Links, extract_links
 from bigcrawl.middlewares.page_directives import PageDirectives
 from bigcrawl.middlewares.redirects import MetaRefreshMiddleware, RedirectMiddleware

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from scrapy import Request
 from scrapy.http import HtmlResponse, Response, TextResponse
 
+from bigcrawl.commands.pages.stored_links import LinkReader
 from bigcrawl.downloads.response_parts import response_class
-from bigcrawl.graphs.links import LinkReader
 from bigcrawl.media_types import HTML, is_binary, sniffed, type_of, type_told
 from bigcrawl.middlewares.compression import CompressionMiddleware
 from bigcrawl.spiders.broad import is_html

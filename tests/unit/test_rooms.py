@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 # The rooms of each package, which are its folders, in an order in which each imports from those before it. Scripts and
 # pages import nothing. A module that stands beside the rooms has no place in the order, but is in no circle with them.
 ROOMS = {
-    "commands": ("steering", "moving", "foreign", "looking", "pages", "repairing"),
+    "commands": ("steering", "moving", "looking", "pages", "repairing"),
     "dashboard": ("page",),
     "drum": ("spills",),
     "features": ("traps", "mirrors", "copies", "revisits", "totals", "votes", "tallies"),

@@ -17,10 +17,11 @@ LINES_MAX = 80  # of the whole file, imports and docstrings included
 def spider_files() -> dict[type[scrapy.Spider], int]:
     """Each spider that can be run by its name, and the lines of its file."""
     found = {}
-    for module in pkgutil.iter_modules(bigcrawl.spiders.__path__):
-        for _, one in inspect.getmembers(importlib.import_module(f"bigcrawl.spiders.{module.name}"), inspect.isclass):
-            if issubclass(one, scrapy.Spider) and "name" in vars(one) and one.__module__.endswith(f".{module.name}"):
-                found[one] = len(inspect.getsource(inspect.getmodule(one)).splitlines())  # type: ignore[arg-type]
+    for found_module in pkgutil.iter_modules(bigcrawl.spiders.__path__):
+        module = importlib.import_module(f"bigcrawl.spiders.{found_module.name}")
+        for _, one in inspect.getmembers(module, inspect.isclass):
+            if issubclass(one, scrapy.Spider) and "name" in vars(one) and one.__module__ == module.__name__:
+                found[one] = len(inspect.getsource(module).splitlines())
     return found
 
 

@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from bigcrawl.commands.foreign.url_lists import _lines_of
 from bigcrawl.commands.steering.add import _given
 from bigcrawl.setting_values import read_values
 from bigcrawl.spiders.seeds import Seeds
 from bigcrawl.text_files.reading import lines_of
+from bigcrawl_foreign.url_lists import _lines_of
 
 if TYPE_CHECKING:
     from pathlib import Path

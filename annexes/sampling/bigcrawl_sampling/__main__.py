@@ -1,0 +1,51 @@
+"""`python -m bigcrawl_sampling walks.jsonl`: the size of a web, from the output of the spider `sample`.
+
+`--sample 1000` prints that number of URLs instead, drawn near-uniformly among the pages that were seen.
+"""
+
+from __future__ import annotations
+
+import argparse
+import random
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from bigcrawl.exceptions import ConfigError
+from bigcrawl.logs.plain import plain, show
+from bigcrawl_sampling.estimating import Walks, sampled
+from bigcrawl_sampling.steps import read_steps
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    options = _parser().parse_args(arguments)
+    try:
+        with options.walks.open(encoding="utf-8", errors="replace") as lines:
+            walks = Walks(read_steps(lines, str(options.walks)))
+    except (OSError, ConfigError) as error:
+        problem = f"{options.walks} cannot be read: {error}" if isinstance(error, OSError) else str(error)
+        print(plain(problem), file=sys.stderr)
+        return 1
+    if options.sample:
+        show("\n".join(plain(step.url) for step in sampled(walks, options.sample, random.Random(options.seed))))
+        return 0
+    found = walks.estimate()
+    print(f"{found.walks:,} walks of {found.fetches:,} fetches saw {found.seen:,} URLs")
+    print(f"URLs that links lead to: {found.urls}")
+    print(f"pages among them: {found.pages}")
+    return 0
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="python -m bigcrawl_sampling", description=__doc__)
+    parser.add_argument("walks", type=Path, help="what the spider sample wrote: JSON lines")
+    parser.add_argument("--sample", type=int, default=0, metavar="N", help="print N URLs of pages instead")
+    parser.add_argument("--seed", type=int, default=1, help="of the dice for the sample; default 1")
+    return parser
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,61 @@
+"""`scrapy frontier import`: of an export, or of what the annex `foreign` reads."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from bigcrawl.commands.annexes import has_annex, load
+from bigcrawl.commands.moving.export_file import exported_crawl
+from bigcrawl.commands.moving.import_crawl import import_crawl
+from bigcrawl.commands.moving.importing import import_source
+from bigcrawl.project_settings import crawl_name_of
+
+if TYPE_CHECKING:
+    import argparse
+    from collections.abc import Sequence
+
+    from bigcrawl.commands.result import Result
+    from bigcrawl.config import Config
+
+EXPORT: Final = "export"
+_ANNEX: Final = "bigcrawl_foreign"
+
+
+def add_options(parser: argparse.ArgumentParser) -> None:
+    sources = load(f"{_ANNEX}.sources.SOURCES") if has_annex(_ANNEX) else None
+    parser.add_argument(
+        "--from",
+        dest="source",
+        type=_source,
+        choices=sources and [EXPORT, *sources],
+        default=EXPORT,
+        help="what it is; an export by default",
+    )
+    if sources:
+        load(f"{_ANNEX}.sources.add_options")(parser)
+
+
+def _source(word: str) -> str:
+    """Return the word, or raise ConfigError if only the missing annex knows it."""
+    if word != EXPORT:
+        load(f"{_ANNEX}.sources.SOURCES")
+    return word
+
+
+def name_for(opts: argparse.Namespace) -> str:
+    """Return the crawl's name from the export or the spider, if none is given; empty for none."""
+    if opts.source == EXPORT:
+        return exported_crawl(Path(opts.words[0]))
+    return crawl_name_of(opts.spider) if opts.spider else ""
+
+
+def import_from(config: Config, words: Sequence[str], opts: argparse.Namespace) -> Result:
+    """Import an export, or data of another crawler, into a crawl, which is begun if it does not exist.
+
+    Unreadable items are reported and left out, and make the exit status 1. The import may be repeated.
+    """
+    if opts.source == EXPORT:
+        return import_crawl(config, words, opts)
+    source = load(f"{_ANNEX}.sources.SOURCES")[opts.source](words[0], opts)
+    return import_source(config, source, opts.request_class)

@@ -1,0 +1,221 @@
+"""Imports data of other crawlers into a crawl, whoever reads it."""
+
+from __future__ import annotations
+
+import asyncio
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol
+
+from bigcrawl.commands.inbox_sender import InboxSender
+from bigcrawl.commands.moving.import_crawl import begun
+from bigcrawl.commands.result import Result
+from bigcrawl.exceptions import ConfigError, RequestNotStorableError
+from bigcrawl.links import Links
+from bigcrawl.redisdb import scripts
+from bigcrawl.redisdb.client import RedisClient
+from bigcrawl.redisdb.keys import ListKeys
+from bigcrawl.scheduler.adapter.request_codec import encode_stored, links_encoder
+from bigcrawl.scheduler.crawl.fingerprints import FINGERPRINTS, Fingerprints
+from bigcrawl.scheduler.records.url_traits import traits_of
+from bigcrawl.url.canonical import UrlError, host_of
+from bigcrawl.views.opened_crawl import server_of
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterator
+
+    import numpy as np
+    import numpy.typing as npt
+
+    from bigcrawl.config import Config
+    from bigcrawl.views.opened_crawl import OpenedCrawl
+
+BAD_SHOWN: Final = 5
+ENTRY_BYTES_MAX: Final = 4 << 20
+"""The largest request of another crawler's queue that is read."""
+
+_PART_BYTES_MAX: Final = 1 << 20
+_PART_ENTRIES_MAX: Final = 500
+_SCRAPYS: Final = "scrapy."
+
+
+class NotImported(NamedTuple):
+    """An item that is not imported, and why."""
+
+    where: str
+    reason: str
+
+
+class RequestSender:
+    """The sender of one import. Methods that send raise TransientStoreError if Redis does not answer.
+
+    Attributes:
+        bad: the first items that were left out.
+        notes: warnings about possible refetches.
+    """
+
+    def __init__(self, crawl: OpenedCrawl, request_classes: Collection[str] = ()) -> None:
+        """`request_classes` are permitted classes of requests, besides Scrapy's own."""
+        self._crawl = crawl
+        self._inboxes = InboxSender(crawl, "import")
+        self._traits = traits_of(crawl.config)
+        self._classes = request_classes
+        self.sent = 0
+        self.bad: list[NotImported] = []
+        self.left_out = 0
+        self.notes: list[str] = []
+
+    def __repr__(self) -> str:
+        return f"<RequestSender sent={self.sent} left_out={self.left_out}>"
+
+    async def send_request(self, where: str, fields: dict[str, Any], entry: str = "") -> bool:
+        """Send a request that `Request.to_dict` made. Return False, and record it, if that fails.
+
+        A request with `dont_filter` is queued even if its URL was seen, but once for each `entry`.
+        """
+        name = fields.get("_class")
+        if isinstance(name, str) and not name.startswith(_SCRAPYS) and name not in self._classes:
+            self.leave_out(where, f"it is a {name[:100]}: allow that with --request-class {name[:100]}")
+            return False
+        try:
+            url, canonical = encode_stored(
+                fields,
+                key_of=self._crawl.url_keys.of_request,
+                url_bytes_max=self._crawl.config.frontier.url_bytes_max,
+                traits=self._traits,
+                entry=entry,
+            )
+        except (UrlError, RequestNotStorableError, ValueError, OverflowError) as error:
+            self.leave_out(where, str(error))
+            return False
+        await self._inboxes.add(self._partition_of(canonical), url)
+        self.sent += 1
+        return True
+
+    async def send_url(self, where: str, url: str, priority: int = 0, callback: str | None = None) -> bool:
+        """Send a URL. Return False, and record it, if that fails."""
+        try:
+            place = self._crawl.place_of(url)
+            queued = links_encoder(Links([place.url], priority=priority, callback=callback), 0, self._traits)
+        except (UrlError, RequestNotStorableError, ValueError) as error:
+            self.leave_out(where, str(error))
+            return False
+        await self._inboxes.add(place.partition, queued(place.key, place.url))
+        self.sent += 1
+        return True
+
+    def leave_out(self, where: str, reason: str) -> None:
+        self.left_out += 1
+        if len(self.bad) < BAD_SHOWN:
+            self.bad.append(NotImported(where, reason[:300]))
+
+    async def flush(self) -> None:
+        await self._inboxes.flush()
+
+    async def keep_fetched(
+        self, scheme: str, known: npt.NDArray[np.uint64], waiting: npt.NDArray[np.uint64], *, is_certain: bool
+    ) -> str:
+        """Store the fingerprints of fetched pages: the known ones, ascending, without those that wait.
+
+        Return their scheme, one of `bigcrawl.url.scrapy_fingerprint`: that of an earlier import unless it is certain.
+        Raises ConfigError if the earlier one is another.
+        """
+        client, crawl = self._crawl.client, self._crawl.config.crawl.name
+        control = self._crawl.crawl_keys.control
+        found = await client.command("HGET", control, FINGERPRINTS)
+        earlier = scheme if found is None else found.decode()
+        if is_certain and earlier != scheme:
+            raise ConfigError(
+                f"crawl {crawl!r} has fingerprints made in another way ({earlier}, not {scheme}) from an earlier "
+                f"import: import into another crawl"
+            )
+        await Fingerprints(client, crawl).change(known, waiting)
+        await client.command("HSET", control, FINGERPRINTS, earlier)
+        return earlier
+
+    def lines(self) -> list[str]:
+        more = self.left_out - len(self.bad)
+        shown = [f"left out: {where}: {reason}" for where, reason in self.bad]
+        return shown + ([f"and {more:,} more"] if more else [])
+
+    def _partition_of(self, canonical: str) -> int:
+        pld = self._crawl.suffixes.pld(host_of(canonical))
+        return self._crawl.url_keys.partition_of(pld, self._crawl.partitions)
+
+
+class ImportSource(Protocol):
+    """Data of another crawler.
+
+    `pauses`: fetched pages must be known before links lead to them, so the crawl must not run, and is paused until all
+    of the data is there.
+    """
+
+    pauses: bool
+
+    async def read_into(self, sender: RequestSender) -> list[str]:
+        """Send all of it. Return warnings about missing parts."""
+
+
+def import_source(config: Config, source: ImportSource, request_classes: Collection[str]) -> Result:
+    """Import data into a crawl, which is begun if it does not exist; the exit status is 1 if parts are left out."""
+    with server_of(config, may_begin=True) as server:
+        sender, remarks = asyncio.run(_import(config, server, source, request_classes))
+    lines = [f"crawl {config.crawl.name}: {sender.sent:,} URLs are in", *remarks, *sender.notes, *sender.lines()]
+    data = {
+        "crawl": config.crawl.name,
+        "sent": sender.sent,
+        "left_out": sender.left_out,
+        "bad": [each._asdict() for each in sender.bad],
+        "remarks": [*remarks, *sender.notes],
+    }
+    return Result(data, "\n".join(lines), 1 if remarks or sender.left_out else 0)
+
+
+async def _import(
+    config: Config, server: str, source: ImportSource, request_classes: Collection[str]
+) -> tuple[RequestSender, list[str]]:
+    async with begun(config, server, pauses=source.pauses) as crawl:
+        if source.pauses and await crawl.nodes():
+            raise ConfigError(f"crawl {config.crawl.name!r} is running: stop it, import, and start it again")
+        sender = RequestSender(crawl, request_classes)
+        remarks = await source.read_into(sender)
+        await sender.flush()
+    return sender, remarks
+
+
+class SourceRedis:
+    """Another crawler's Redis, which is only read. Raises ConfigError if the URL leads to none."""
+
+    def __init__(self, url: str) -> None:
+        with _about_source():
+            self._client = RedisClient(url)
+
+    def __repr__(self) -> str:
+        return f"<SourceRedis {self._client!r}>"
+
+    async def close(self) -> None:
+        await self._client.close()
+
+    async def command(self, *words: str | bytes | int) -> Any:
+        with _about_source():
+            return await self._client.command(*words)
+
+    async def read_queue(self, queue: str, rank: int, *, is_stack: bool) -> scripts.QueuePart:
+        """Read some entries of a list or zset, from `rank` on, in the order in which they leave it.
+
+        Of entries larger than `ENTRY_BYTES_MAX`, the bytes are given. The newest entry of a stack leaves first.
+        """
+        end, bounds = "left" if is_stack else "right", (_PART_ENTRIES_MAX, _PART_BYTES_MAX, ENTRY_BYTES_MAX)
+        with _about_source():
+            part: scripts.QueuePart = await self._client.read(scripts.read_queue(ListKeys(queue), rank, end, *bounds))
+        if part.kind not in ("list", "zset", "none"):
+            raise ConfigError(f"{queue} is a {part.kind}: a queue of scrapy-redis is a list or zset")
+        return part
+
+
+@contextmanager
+def _about_source() -> Iterator[None]:
+    """Make the errors of a connection name the source's Redis."""
+    try:
+        yield
+    except ConfigError as error:
+        raise ConfigError(str(error).replace("BIGCRAWL_REDIS_URL", "the Redis to import from")) from None
