@@ -346,6 +346,9 @@ CRAWL_COUNTERS: tuple[Stat, ...] = (
     ),
     Stat("folded_urls", "counter", "URLs", "URLs read from the inbox by committed steps.", "trim_partition.lua"),
     Stat("seen", "gauge", "URLs", "Keys in URLSeen: distinct URLs of the crawl.", "trim_partition.lua"),
+    Stat("seen_bytes", "gauge", "bytes", "Files of URLSeen, as the last step committed them.", "trim_partition.lua"),
+    Stat("table_bytes", "gauge", "bytes", "Files of all other tables.", "trim_partition.lua"),
+    Stat("queue_bytes", "gauge", "bytes", "Files of turns, over-budget and parked queues.", "trim_partition.lua"),
     Stat("duplicates", "counter", "URLs", "URLs dropped because they had been seen before.", "trim_partition.lua"),
     Stat(
         "repeats",

@@ -232,7 +232,14 @@ ACTIONS: Final[dict[str, Action]] = {
         0,
         URLS_MAX,
     ),
-    "drain": Action("steering.pause.drain", "end nodes; others take their partitions", ("node2",), "NODE...", 1, 100),
+    "drain": Action(
+        "steering.drain.drain",
+        "end nodes; others take their partitions",
+        ("node2", "--all"),
+        "NODE... | --all",
+        0,
+        100,
+    ),
     "discovery": Action(
         "steering.discovery.discovery",
         "stop queueing links and drain what waits, or queue them again",

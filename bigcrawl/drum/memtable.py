@@ -50,6 +50,10 @@ class Memtable:
     def __len__(self) -> int:
         return self._count
 
+    @property
+    def nbytes(self) -> int:
+        return self._count * self._record_bytes
+
     def __repr__(self) -> str:
         return f"<Memtable {self._count}>"
 

@@ -1,4 +1,4 @@
-"""The WARC files that BIGCRAWL_SOURCE names."""
+"""The WARC files that BIGCRAWL_SOURCE or an option names."""
 
 from __future__ import annotations
 
@@ -13,15 +13,13 @@ from bigcrawl.warc.heads import HEAD_BYTES_MAX, find_starts
 from bigcrawl.warc.members import packing_of
 
 
-def source_files(pattern: str) -> list[Path]:
+def source_files(pattern: str, option: str = "BIGCRAWL_SOURCE") -> list[Path]:
     """Return the files that match a pattern, by name; of a directory, its WARC files.
 
     Raises ConfigError if there are none, they are in a store, or one is unreadable or holds no records.
     """
     if "://" in pattern:
-        raise ConfigError(
-            f"BIGCRAWL_SOURCE is {pattern}; it takes files of this machine: mount the store, or copy them here"
-        )
+        raise ConfigError(f"{option} is {pattern}; it takes files of this machine: mount the store, or copy them here")
     place = Path(pattern).expanduser()
     if place.is_dir():
         found = [path for path in place.iterdir() if path.name.endswith(READ_SUFFIXES)]
@@ -29,9 +27,9 @@ def source_files(pattern: str) -> list[Path]:
         found = [Path(name) for name in glob.glob(str(place), recursive=True)]  # noqa: PTH207 - pathlib has no absolute patterns
     paths = sorted((path for path in found if path.is_file()), key=lambda path: (path.name, str(path)))
     if not paths:
-        raise ConfigError(f"BIGCRAWL_SOURCE is {pattern}, and no file is there{_hint(place)}")
+        raise ConfigError(f"{option} is {pattern}, and no file is there{_hint(place)}")
     for path in paths:
-        _check(path)
+        _check(path, option)
     return paths
 
 
@@ -42,11 +40,11 @@ def _hint(place: Path) -> str:
     return f": name WARC files, as warc/*{WARC_SUFFIX}; a relative pattern begins in {Path.cwd()}"
 
 
-def _check(path: Path) -> None:
+def _check(path: Path, option: str) -> None:
     if not os.access(path, os.R_OK):
-        raise ConfigError(f"BIGCRAWL_SOURCE names {path}, which this user may not read")
+        raise ConfigError(f"{option} names {path}, which this user may not read")
     mark = packing_of(path).mark
     with path.open("rb") as file:
         begin = file.read(HEAD_BYTES_MAX)
     if begin and not (re.search(mark, begin, re.DOTALL) if mark else next(find_starts(begin), None)):
-        raise ConfigError(f"BIGCRAWL_SOURCE names {path}, which is no WARC or ARC file")
+        raise ConfigError(f"{option} names {path}, which is no WARC or ARC file")

@@ -24,6 +24,8 @@ if TYPE_CHECKING:
     from bigcrawl.scheduler.crawl.survey import Survey
     from bigcrawl.views.opened_crawl import OpenedCrawl
 
+SIZES: Final = {"seen": "seen", "tables": "table", "queues": "queue"}
+
 IMPORTING: Final = "importing"
 """The field of the crawl record that marks an incomplete import."""
 
@@ -135,6 +137,7 @@ def _status(config: Config, seen: Survey, nodes: dict[str, dict[str, Any]], *, f
         "waits_for_code": seen.waits_for_code,
         "pages": seen.pages,
         "bytes": seen.counts["bytes"],
+        "sizes": {name: seen.counts[f"{field}_bytes"] for name, field in SIZES.items()},
         **{name: value for view in all_views() for name, value in view.status(seen.counts, nodes.values()).items()},
         "pages_per_s": round(sum(report.get("rate", 0.0) for report in nodes.values()), 1),
         "outcomes": {name: count for name, count in sorted(seen.counts.items()) if ":" in name},

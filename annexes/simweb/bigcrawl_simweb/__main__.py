@@ -40,6 +40,7 @@ _OPTIONS_OF_SHAPES: Final = {
 _ANY_PARENT: Final = -1
 _ANY_NUMBER: Final = 10**9
 _EXIT_UNUSABLE: Final = 2
+_PACE_END: Final = 1_000
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -98,6 +99,9 @@ def _add_serve(parser: argparse.ArgumentParser) -> None:
     parser.set_defaults(command=_serve)
     _add_web(parser)
     add = parser.add_argument
+    add("--warc", nargs="+", metavar="FILE", help="serve what these WARC files, directories or patterns store instead")
+    pace = "with --warc: answers wait for this multiple of the time that their fetches took; default 1"
+    add("--pace", type=float, metavar="X", help=pace)
     add("--log", type=Path, metavar="FILE", help="appends a line for each request")
     add("--processes", type=int, default=1, metavar="N", help="how many serve; default 1")
     add("--proxy-only", action="store_true", help="listen at 127.0.0.1 alone, to be used as an HTTP proxy")
@@ -131,7 +135,11 @@ def _add_check(parser: argparse.ArgumentParser) -> None:
 
 
 def _serve(options: argparse.Namespace) -> int:
+    if options.warc:
+        return _serve_stored(options)
     serving = _serving(options)
+    if options.pace is not None:
+        raise ConfigError(f"--pace is {options.pace}; it is for --warc")
     kept = load(options.state) if options.state else None
     saved = _chosen(options, kept)
     web = saved.shaped()
@@ -143,6 +151,31 @@ def _serve(options: argparse.Namespace) -> int:
         if options.state and saved != kept:
             save(options.state, saved)
         serve_until_signal(web, sockets, serving, lambda ports: _tell(web, ports))
+    return 0
+
+
+def _serve_stored(options: argparse.Namespace) -> int:
+    others = [name for name in ("state", *_OPTIONS) if name != "port" and getattr(options, name) is not None]
+    if others:
+        raise ConfigError(f"--warc serves what is stored; leave --{others[0].replace('_', '-')} out")
+    if options.pace is not None and not 0 <= options.pace < _PACE_END:
+        raise ConfigError(f"--pace is {options.pace}; must be at least 0 and below {_PACE_END}")
+    # Brings half of bigcrawl, which other commands need not.
+    from bigcrawl.stored.answers import StoredAnswers
+    from bigcrawl_simweb.serve.stored_web import StoredWeb
+
+    answers = StoredAnswers(options.warc)
+    web = StoredWeb(answers, 1.0 if options.pace is None else options.pace)
+
+    def tell(ports: Ports) -> None:
+        dns = "" if ports.dns is None else f" dns={ports.dns}"
+        print(f"simweb ready: port={ports.http} pages={len(answers)}{dns}", flush=True)
+
+    with ExitStack() as stack:
+        sockets = open_listeners(["127.0.0.1"] if options.proxy_only else web.addresses(), options.port or 0)
+        for sock in sockets:
+            stack.callback(sock.close)
+        serve_until_signal(web, sockets, replace(_serving(options), has_tls=True), tell)
     return 0
 
 

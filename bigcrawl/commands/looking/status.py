@@ -5,11 +5,12 @@ A stopped embedded server runs during the query; a crawl that starts meanwhile t
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from bigcrawl.commands.result import Result
 from bigcrawl.views.feature import all_views
 from bigcrawl.views.opened_crawl import in_crawl
+from bigcrawl.views.sizes import page_bytes, redis_bytes
 from bigcrawl.views.status import read_nodes, status_of
 
 if TYPE_CHECKING:
@@ -17,16 +18,36 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from bigcrawl.config import Config
+    from bigcrawl.views.opened_crawl import OpenedCrawl
+
+_SIZES: Final = {
+    "seen": "URLSeen",
+    "queues": "queues",
+    "tables": "other tables",
+    "redis": "Redis",
+    "pages": "WARC files here",
+    "indexes": "files beside them",
+}
 
 
 def status(config: Config, words: Sequence[str], opts: argparse.Namespace) -> Result:
     """Show the state of the crawl; the exit status is 1 if inbox entries could not be read."""
-    found = in_crawl(config, status_of)
+    found = in_crawl(config, _status)
+    found["sizes"] |= page_bytes(config.crawl.warc_dir)
     return Result(found, status_text(found), 1 if found["rejected"]["entries"] else 0)
+
+
+async def _status(crawl: OpenedCrawl) -> dict[str, Any]:
+    found = await status_of(crawl)
+    found["sizes"]["redis"] = await redis_bytes(crawl)
+    return found
 
 
 def status_text(status: dict[str, Any]) -> str:
     lines = overview_lines(status)
+    sizes = status["sizes"]
+    shown = [f"{label} {sizes[name] / 1e6:,.1f} MB" for name, label in _SIZES.items() if sizes.get(name) is not None]
+    lines.append(f"sizes       {', '.join(shown)}")
     for name, node in status["nodes"].items():
         lines.append(
             f"node        {name}: {node['partitions']} partitions, {node['held']} URLs held, "

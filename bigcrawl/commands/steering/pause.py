@@ -1,4 +1,4 @@
-"""`scrapy frontier pause`, `resume` and `drain`.
+"""`scrapy frontier pause` and `resume`.
 
 A paused crawl or node keeps its state, ends its fetches, and starts none. A paused host or PLD is on the blacklist: its
 URLs are withheld on disk until it is resumed.
@@ -6,14 +6,11 @@ URLs are withheld on disk until it is resumed.
 
 from __future__ import annotations
 
-import asyncio
-import time
 from typing import TYPE_CHECKING, Any
 
 from bigcrawl.commands.result import Result
 from bigcrawl.commands.steering.blacklist import change_blacklist
-from bigcrawl.exceptions import ConfigError
-from bigcrawl.scheduler.node.control import DRAINED, PAUSED
+from bigcrawl.scheduler.node.control import PAUSED
 from bigcrawl.scheduler.rules.blacklist import parse_entries
 from bigcrawl.views.opened_crawl import ids_of, in_crawl
 
@@ -79,33 +76,3 @@ async def _nodes(crawl: OpenedCrawl) -> set[str]:
     return await crawl.nodes() | {
         field.removeprefix(f"{PAUSED}:") for field in fields if field.startswith(f"{PAUSED}:")
     }
-
-
-WAIT_S = 60.0
-_LOOK_S = 0.5
-
-
-def drain(config: Config, words: Sequence[str], opts: argparse.Namespace) -> Result:
-    """Ask nodes to end, and wait until they have; their URLs and partitions go to other nodes.
-
-    Takes some seconds, for fetches in flight. Raises ConfigError if a node has not ended within a minute.
-    """
-    nodes = in_crawl(config, _drain, words)
-    return Result({"drained": nodes}, "\n".join(f"has ended: {node}" for node in nodes))
-
-
-async def _drain(crawl: OpenedCrawl, words: Sequence[str]) -> list[str]:
-    control = crawl.crawl_keys.control
-    living = await crawl.nodes()
-    meant = {word: ids_of(word, living) for word in words}
-    if unknown := [word for word in words if not meant[word]]:
-        raise ConfigError(f"no node {unknown[0]!r} runs; there are: {', '.join(sorted(living)) or 'none'}")
-    nodes = sorted({node for ids in meant.values() for node in ids})
-    await crawl.client.commands([("HSET", control, DRAINED + node, "1") for node in nodes])
-    until = time.monotonic() + WAIT_S
-    while left := sorted(set(nodes) & await crawl.nodes()):
-        if time.monotonic() > until:
-            raise ConfigError(f"asked to end, and not gone after {WAIT_S:g} s: {', '.join(left)}")
-        await asyncio.sleep(_LOOK_S)
-    await crawl.client.commands([("HDEL", control, DRAINED + node) for node in nodes])
-    return nodes

@@ -54,6 +54,7 @@ class Publishing:
     def call(self, identity: Identity, *, is_damaged: bool) -> scripts.Call[int]:
         manifest, state, schedule = self._disk.manifest, self._disk.state, self._schedule
         self._untold = self._owed.rows_unsent
+        sizes = manifest.sizes()
         counts: dict[str, Value] = {
             "damaged": int(is_damaged),
             "missing": 0,
@@ -76,6 +77,9 @@ class Publishing:
             "folded_urls": manifest.folded_urls,
             # A crawl continues while rows are owed to other partitions.
             "untold": self._untold,
+            "seen_bytes": sizes.seen,
+            "table_bytes": sizes.tables,
+            "queue_bytes": sizes.queues,
         }
         if manifest.repeats == UNKNOWN:
             del counts["repeats"]

@@ -40,6 +40,14 @@ class BatchPlace(NamedTuple):
     length: int
 
 
+class Sizes(NamedTuple):
+    """Bytes of URLSeen, of the other tables, and of the queues, parked URLs among them."""
+
+    seen: int
+    tables: int
+    queues: int
+
+
 @dataclass(frozen=True, slots=True)
 class Manifest:
     """One committed state (docs/file-formats.md).
@@ -76,6 +84,15 @@ class Manifest:
     rejected: int = 0
     counts: Mapping[str, int] = field(default_factory=dict)
     untold: bytes = b""
+
+    def sizes(self) -> Sizes:
+        tables = {
+            name: sum(run.length for run in table.runs) + table.memtable.nbytes for name, table in self.tables.items()
+        }
+        segments = [segment for state in self.queues.values() for segment in state.segments]
+        seen = tables.get("seen", 0)
+        queues = sum(segment.length for segment in (*segments, *self.parked.segments))
+        return Sizes(seen, sum(tables.values()) - seen, queues)
 
     def files_needed(self) -> dict[str, int]:
         needed = {run.name: run.length for table in self.tables.values() for run in table.runs}

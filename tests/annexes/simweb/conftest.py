@@ -15,6 +15,7 @@ from bigcrawl_simweb.serve.listen import open_listeners
 from bigcrawl_simweb.serve.server import SimServer
 
 if TYPE_CHECKING:
+    import ssl
     from collections.abc import Callable, Iterator
     from pathlib import Path
 
@@ -36,7 +37,7 @@ class Served:
 
 
 @contextmanager
-def served(web: Web, log_path: Path, device: str) -> Iterator[Served]:
+def served(web: Web, log_path: Path, device: str, tls: ssl.SSLContext | None = None) -> Iterator[Served]:
     sockets = open_listeners(list(web.addresses()), 0, device)
     log = AccessLog(log_path)
     loop = asyncio.new_event_loop()
@@ -44,7 +45,7 @@ def served(web: Web, log_path: Path, device: str) -> Iterator[Served]:
     thread.start()
 
     async def begin() -> SimServer:
-        server = SimServer(web, sockets, log)
+        server = SimServer(web, sockets, log, tls)
         await server.start()
         return server
 
@@ -64,4 +65,6 @@ def serve(tmp_path: Path) -> Iterator[Callable[..., Served]]:
     """Serve a web on addresses of its own, one socket each."""
     with ExitStack() as stack:
         # A device that does not exist: the way of systems where a socket cannot be tied to one.
-        yield lambda web, device="no-such-device": stack.enter_context(served(web, tmp_path / "access.log", device))
+        yield lambda web, device="no-such-device", tls=None: stack.enter_context(
+            served(web, tmp_path / "access.log", device, tls)
+        )

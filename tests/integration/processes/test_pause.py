@@ -82,9 +82,10 @@ def test_operator_pauses_resumes_and_drains(tmp_path: Path) -> None:
                 assert "Spider closed (bigcrawl_drained)" in other.log.read_text()
                 other.start()  # it is another node, of which nobody has asked anything
                 wait_until(lambda: len(crawl.status()["nodes"]) == 2, "it is back")
-                for node in (crawl, other):
-                    node.terminate()
+                assert len(crawl.asked("drain", "--all")["drained"]) == 2
                 assert (crawl.wait(300), other.wait(300)) == (0, 0)
+                assert crawl.asked("drain", "--all")["drained"] == []
+                assert crawl.frontier("drain", check=False).returncode == 1
             crawl.settings["BIGCRAWL_HOST_DELAY"] = 0.4  # until here it was not to be over
             assert crawl.run() == 0
         report = web.report(delay_ms=400)

@@ -65,6 +65,7 @@ def test_status_tells_nodes_partitions_hosts_urls_pages_and_rates(
     assert (node["partitions"], node["held"]) == (4, 1)
     assert node["pages_per_s"] > 0
     assert status["pages_per_s"] == node["pages_per_s"]
+    assert status["sizes"]["seen"] == 8 * status["urls"]["seen"]
     json.dumps(status)
 
 
@@ -80,6 +81,7 @@ def test_status_for_a_person_holds_the_same_numbers(tmp_path: Path, crawl_name: 
         "1 taken",
         "4 of 4",
         "status:404",
+        "sizes       URLSeen 0.0 MB, queues 0.0 MB, other tables 0.0 MB",
     ):
         assert expected in text
     assert "finished" not in text

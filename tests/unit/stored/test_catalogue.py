@@ -62,6 +62,20 @@ def test_robots_files_are_known_as_such(tmp_path: Path) -> None:
     assert read_catalogue([path]).pages_but_robots().tolist() == [False, True]
 
 
+def test_hosts_are_known_if_asked_for(tmp_path: Path) -> None:
+    """Each by one answer, the first of the first file; others, and hosts of a catalogue without them, by none."""
+    one = stored(tmp_path / "1", page(f"{A}x", b"1"), page(A, b"2"), page(B, b"3"), is_indexed=False)
+    other = stored(tmp_path / "2", page(f"{A}y", b"4"), page("https://[::1]:8080/", b"5"))
+    catalogue = read_catalogue([one, other], has_hosts=True)
+    reader = PageReader(catalogue, 0)
+    found = [catalogue.place_of_host(host) for host in ("a.example", "b.example", "::1")]
+    assert [reader.read(place).body for place in found if place] == [b"1", b"3", b"5"]
+    assert sorted(reader.read(place).body for place in catalogue.hosts()) == [b"1", b"3", b"5"]
+    reader.close()
+    assert catalogue.place_of_host("c.example") is None
+    assert read_catalogue([one]).place_of_host("a.example") is None
+
+
 def test_all_answers_of_a_url_are_found_the_last_one_first(tmp_path: Path) -> None:
     """Also those that are not taken; or those near a time first."""
     path = stored(tmp_path, page(A, b"1", 0), page(B), page(A, b"2", 5), page(A, b"", 6, status=304))

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 from bigcrawl.redisdb.keys import partition_keys
 from bigcrawl.scheduler.crawl.survey import survey
 from bigcrawl.views.opened_crawl import opened
+from bigcrawl.views.sizes import page_bytes, redis_bytes
 from bigcrawl.views.status import _awaited_host, _tail, status_of
 from tests.support.redis_servers.redis_server import PrivateRedis
 from tests.unit.scheduler.gates.test_speed import awaited
@@ -88,3 +89,19 @@ def count_sent(client: RedisClient) -> list[Any]:
 
     client._servers.connections.talk = counted  # type: ignore[method-assign]
     return sent
+
+
+@awaited
+async def test_sizes_are_asked_where_they_are(tmp_path: Path, crawl_name: str) -> None:
+    """WARC files that are written count as pages; folders do not count; a directory that is not here is unknown."""
+    pages = tmp_path / "warc"
+    (pages / ".compacting").mkdir(parents=True)
+    for name, size in (("a-0.warc.gz", 3), ("a-1.warc.gz.open", 4), ("a-0.cdxj", 10), ("a-0.parquet", 20)):
+        (pages / name).write_bytes(bytes(size))
+    assert page_bytes(pages) == {"pages": 7, "indexes": 30}
+    assert page_bytes(tmp_path / "elsewhere") == page_bytes(None) == {"pages": None, "indexes": None}
+    with PrivateRedis(aof=False) as server:
+        async with world(tmp_path, crawl_name, server.url) as w:
+            await w.joined()
+            async with opened(w.config, server.url) as crawl:
+                assert await redis_bytes(crawl) > 100_000

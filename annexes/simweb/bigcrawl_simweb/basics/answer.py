@@ -32,6 +32,7 @@ class Answer:
         bytes_per_s: of the body; 0: all at once.
         announced_bytes: the Content-Length; None: the true length. If it is larger, the connection closes too early.
         fault_at: bytes of the body before `fault`.
+        has_own_head: Date and Server are in `headers`, or were never sent.
     """
 
     status: int
@@ -43,6 +44,7 @@ class Answer:
     announced_bytes: int | None = None
     fault: Fault = Fault.NONE
     fault_at: int = 0
+    has_own_head: bool = False
 
     @property
     def is_whole(self) -> bool:

@@ -10,6 +10,7 @@ this process would seem to return too soon.
     sending      the kernel has all of it: the line is written -> the next waiting head, idle, hanging or closing
                  the next piece is not due yet                -> waiting
     hanging      the client leaves; no more is read
+    tunnel       TLS is begun, and all further heads are for the host of CONNECT -> idle
     closing      our side is shut down; the client closes its own, or takes too long. Closing at once could answer
                  unread bytes with a reset, which destroys unread data of the client.
     any          the client leaves: open exchanges are logged with status 499, except an answer that the client must
@@ -22,6 +23,7 @@ Sockets are used directly, because a transport hides when the kernel received by
 from __future__ import annotations
 
 import socket
+import ssl
 import struct
 import sys
 from typing import TYPE_CHECKING, Final, NamedTuple, Protocol
@@ -51,6 +53,8 @@ _RESET: Final = struct.pack("ii", 1, 0)
 _LAST_DATA_RECV_AT: Final = 52
 _LAST_ACK_RECV_AT: Final = 56
 _TICK_MS: Final = 10
+# TLS is not ready for this call; the same call is repeated when the socket is ready.
+_NOT_NOW: Final = (BlockingIOError, InterruptedError, ssl.SSLWantReadError, ssl.SSLWantWriteError)
 
 
 class Destination(NamedTuple):
@@ -61,6 +65,7 @@ class Destination(NamedTuple):
 
 class Serves(Protocol):
     now_ms: Callable[[], int]
+    tls: ssl.SSLContext | None
 
     def place(self, head: RequestHead | None, local: str) -> Destination: ...
 
@@ -107,6 +112,7 @@ class Connection:
         "_sent_bytes",
         "_server",
         "_sock",
+        "_through",
         "_timer",
         "_unsent",
     )
@@ -128,6 +134,7 @@ class Connection:
         self._is_closing = False
         self._is_writing = False
         self._timer: asyncio.TimerHandle | None = None
+        self._through: RequestHead | None = None
         self._is_reading = True
         loop.add_reader(sock, self._readable)
 
@@ -138,8 +145,8 @@ class Connection:
     def _readable(self) -> None:
         try:
             late_ms = _unread_ms(self._sock)
-            data = self._sock.recv(_READ_BYTES)
-        except (BlockingIOError, InterruptedError):
+            data = self._sock.recv(_READ_BYTES)  # no less than a record of TLS
+        except _NOT_NOW:
             return
         except OSError:
             self._lost()
@@ -171,7 +178,10 @@ class Connection:
             self._lost()
 
     def _begin(self, arrived: Arrived) -> None:
-        server = self._server
+        server, through = self._server, self._through
+        if through is not None and arrived.head is not None:
+            meant = arrived.head._replace(host=through.host, proxy_port=through.proxy_port)
+            arrived = arrived._replace(head=meant)
         head = arrived.head
         self._keep_alive = self._keep_alive and head is not None and head.keep_alive
         place = server.place(head, self._local)
@@ -193,7 +203,7 @@ class Connection:
             end_ms = self._server.now_ms()
             try:
                 sent_bytes = self._sock.send(self._unsent[:share])
-            except (BlockingIOError, InterruptedError):
+            except _NOT_NOW:
                 break
             except OSError:
                 self._lost()
@@ -236,6 +246,9 @@ class Connection:
             if self._eof:
                 self._lost()
             return
+        if ending is Ending.TUNNEL:
+            self._begin_tls(exchange.arrived.head)
+            return
         if ending is Ending.RESET:
             self._end_ms = self._server.now_ms()
         self._record(exchange.answer.status, self._end_ms)
@@ -244,6 +257,15 @@ class Connection:
             self._lost()
         elif ending is Ending.CLOSE:
             self._close()
+
+    def _begin_tls(self, head: RequestHead | None) -> None:
+        assert self._server.tls is not None
+        self._current, self._sent_bytes, self._through = None, 0, head
+        self._incoming = Incoming()
+        self._write(False)
+        self._read(False)
+        self._sock = self._server.tls.wrap_socket(self._sock, server_side=True, do_handshake_on_connect=False)
+        self._read(True)
 
     def _record(self, status: int, end_ms: int) -> None:
         exchange = self._current

@@ -17,6 +17,7 @@ _AUTHORITY: Final = re.compile(r"([A-Za-z0-9._-]+|\[[0-9A-Fa-f:.]+\])(?::([0-9]{
 _REASONS: Final = {status.value: status.phrase for status in HTTPStatus}
 _CONDITIONS: Final = {b"if-none-match": "If-None-Match", b"if-modified-since": "If-Modified-Since"}
 _HTTP_PORT: Final = 80
+_HTTPS_PORT: Final = 443
 # A crawler's requests to a host usually differ only in their first line, so parsed fields are cached.
 _FIELDS_KEPT: Final = 4096
 
@@ -31,10 +32,10 @@ class RequestHead(NamedTuple):
     """The head of a request.
 
     Attributes:
-        target: in origin form.
+        target: in origin form; of CONNECT, as sent.
         is_old: HTTP/1.0, without chunks.
         host: lower-case, without port and final dot; "" if none is named.
-        proxy_port: the port in a target in absolute form, 80 by default; 0 in origin form.
+        proxy_port: the port in a target in absolute form, 80 by default, or of CONNECT, 443; 0 in origin form.
         conditions: the values of If-None-Match and If-Modified-Since.
     """
 
@@ -75,7 +76,10 @@ def parse_head(head: bytes) -> RequestHead:
     keep_alive = b"keep-alive" in wishes if is_old else b"close" not in wishes
     proxy_port = 0
     path = target.decode()
-    if not path.startswith("/") and path != "*":
+    if method == b"CONNECT":
+        host, port = _authority(path)
+        proxy_port = port or _HTTPS_PORT
+    elif not path.startswith("/") and path != "*":
         host, proxy_port, path = _absolute_form(path)
     return RequestHead(method.decode(), path, keep_alive, body_bytes, is_old, host or "", proxy_port, conditions)
 

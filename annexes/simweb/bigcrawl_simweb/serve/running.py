@@ -20,6 +20,7 @@ from bigcrawl_simweb.serve.access_log import AccessLog
 from bigcrawl_simweb.serve.lookup_log import LookupLog
 from bigcrawl_simweb.serve.resolver import DnsServer
 from bigcrawl_simweb.serve.server import SimServer
+from bigcrawl_simweb.serve.tls import made_up_context
 
 if TYPE_CHECKING:
     import socket
@@ -39,6 +40,7 @@ class Serving:
         processes: all but the first are forks of it.
         dns: address and port of the resolver, port 0: a free one; None: no resolver.
         parent: end when the process with this id is no longer our parent.
+        has_tls: be a proxy for https, too.
     """
 
     log: Path | None = None
@@ -47,6 +49,7 @@ class Serving:
     dns_ttl_s: int = 300
     lookup_log: Path | None = None
     parent: int | None = None
+    has_tls: bool = False
 
 
 class Ports(NamedTuple):
@@ -71,9 +74,14 @@ def serve_until_signal(
         lookup_log = LookupLog(serving.lookup_log) if serving.lookup_log else None
         if lookup_log:
             stack.callback(lookup_log.close)
-        others = _fork_others(serving.processes - 1, lambda leader: asyncio.run(_follow(web, sockets, log, leader)))
+        tls = made_up_context() if serving.has_tls else None
+
+        def server() -> SimServer:
+            return SimServer(web, sockets, log, tls)
+
+        others = _fork_others(serving.processes - 1, lambda leader: asyncio.run(_follow(server, leader)))
         stack.callback(others.end)
-        asyncio.run(_lead(web, sockets, log, lookup_log, serving, others, ready))
+        asyncio.run(_lead(web, server, lookup_log, serving, others, ready))
 
 
 class _Others(NamedTuple):
@@ -122,10 +130,10 @@ def _serve_and_exit(serve: Callable[[int], object], leader_fd: int, mask: set[in
         os._exit(status)
 
 
-async def _follow(web: Served, sockets: Sequence[socket.socket], log: AccessLog | None, leader_fd: int) -> None:
+async def _follow(make_server: Callable[[], SimServer], leader_fd: int) -> None:
     ended = _signalled((signal.SIGTERM,))
     asyncio.get_running_loop().add_reader(leader_fd, _set, ended)
-    server = SimServer(web, sockets, log)
+    server = make_server()
     await server.start()
     await _first_of(ended, server.failed)
     await server.stop()
@@ -133,8 +141,7 @@ async def _follow(web: Served, sockets: Sequence[socket.socket], log: AccessLog 
 
 async def _lead(
     web: Served,
-    sockets: Sequence[socket.socket],
-    log: AccessLog | None,
+    make_server: Callable[[], SimServer],
     lookup_log: LookupLog | None,
     serving: Serving,
     others: _Others,
@@ -142,7 +149,7 @@ async def _lead(
 ) -> None:
     ends = [_signalled((signal.SIGTERM, signal.SIGINT)), *map(_death_of, others.pids)]
     async with AsyncExitStack() as stack:
-        server = SimServer(web, sockets, log)
+        server = make_server()
         await server.start()
         stack.push_async_callback(server.stop)
         ends.append(server.failed)

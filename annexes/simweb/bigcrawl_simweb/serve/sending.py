@@ -21,6 +21,7 @@ _PIECES_PER_S: Final = 4
 # Statuses whose answers have no body.
 _BODILESS: Final = frozenset({*range(100, 200), 204, 304})
 NO_FAULT: Final = "-"
+_OPENED: Final = b"HTTP/1.1 200 Connection established\r\n\r\n"
 # With these, the client ends the exchange by leaving; that is not its failure.
 _ENDED_BY_CLIENT: Final = frozenset({Fault.SILENT, Fault.STALLED, Fault.ENDLESS})
 
@@ -30,6 +31,7 @@ class Ending(Enum):
     CLOSE = "the connection is closed, and the client gets all that was sent"
     RESET = "the connection is reset"
     HANG = "nothing, until the client leaves"
+    TUNNEL = "the client goes on by TLS, and means the host that it named"
 
 
 class Delivery(NamedTuple):
@@ -48,6 +50,10 @@ class Delivery(NamedTuple):
 
 def refusal(status: int, *headers: tuple[str, str]) -> Answer:
     return Answer(status, (("Content-Type", "text/plain"), *headers), f"{status} {reason_of(status)}\n".encode())
+
+
+def open_tunnel() -> Delivery:
+    return Delivery(iter([(0, _OPENED)]), Ending.TUNNEL, NO_FAULT, False)
 
 
 def deliver(answer: Answer, *, head_only: bool, is_old: bool, keep_alive: bool, date: str) -> Delivery:
@@ -85,7 +91,7 @@ def _lie(answer: Answer) -> str:
 
 
 def _head(answer: Answer, framing: Framing, keep_alive: bool, date: str) -> bytes:
-    lines = [("Date", date), ("Server", "simweb"), *answer.headers]
+    lines = [*answer.headers] if answer.has_own_head else [("Date", date), ("Server", "simweb"), *answer.headers]
     if answer.status not in _BODILESS:
         if framing is Framing.LENGTH:
             announced_bytes = len(answer.body) if answer.announced_bytes is None else answer.announced_bytes

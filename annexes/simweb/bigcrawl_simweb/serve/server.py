@@ -12,17 +12,18 @@ from email.utils import formatdate
 from typing import TYPE_CHECKING, Final
 
 from bigcrawl_simweb.basics.addresses import index_of
+from bigcrawl_simweb.basics.answer import Answer
 from bigcrawl_simweb.basics.clock import now_ms
 from bigcrawl_simweb.basics.retry_after import retry_after_ms
 from bigcrawl_simweb.serve.access_log import LogLine
 from bigcrawl_simweb.serve.connection import Connection, Destination
-from bigcrawl_simweb.serve.sending import NO_FAULT, deliver, refusal
+from bigcrawl_simweb.serve.sending import NO_FAULT, deliver, open_tunnel, refusal
 
 if TYPE_CHECKING:
     import socket
+    import ssl
     from collections.abc import Sequence
 
-    from bigcrawl_simweb.basics.answer import Answer
     from bigcrawl_simweb.serve.access_log import AccessLog
     from bigcrawl_simweb.serve.http1 import RequestHead
     from bigcrawl_simweb.serve.incoming import Arrived
@@ -39,10 +40,17 @@ _NAMES_KEPT: Final = 65_536
 
 
 class SimServer:
-    """A server that runs between `start` and `stop`."""
+    """A server that runs between `start` and `stop`. With `tls`, it is a proxy for https, too."""
 
-    def __init__(self, web: Served, sockets: Sequence[socket.socket], log: AccessLog | None = None) -> None:
+    def __init__(
+        self,
+        web: Served,
+        sockets: Sequence[socket.socket],
+        log: AccessLog | None = None,
+        tls: ssl.SSLContext | None = None,
+    ) -> None:
         self.web = web
+        self.tls = tls
         self.port: int = sockets[0].getsockname()[1]
         self.requests = 0
         self.now_ms = now_ms
@@ -80,6 +88,8 @@ class SimServer:
     def answer(self, arrived: Arrived, place: Destination, keep_alive: bool) -> tuple[Answer, Delivery]:
         """Return the answer to a request and its delivery; a bug in the web makes it a 500, and is reported."""
         head = arrived.head
+        if head is not None and head.method == "CONNECT" and self.tls is not None and place.server != "-":
+            return Answer(200), open_tunnel()
         try:
             answer = self._answer(arrived, place)
             return answer, self._deliver(answer, head, keep_alive)

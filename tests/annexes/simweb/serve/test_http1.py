@@ -30,6 +30,8 @@ def expected(**differences: Any) -> RequestHead:
         (b"GET http://x:1/y?http://z/ HTTP/1.1\r\nHost: z", expected(target="/y?http://z/", proxy_port=1)),
         (b"GET HTTP://X HTTP/1.1\r\nHost: z", expected(proxy_port=80)),
         (b"GET http://x?q/r HTTP/1.1\r\nHost: z", expected(target="/?q/r", proxy_port=80)),
+        (b"CONNECT x:444 HTTP/1.1\r\nHost: z", expected(method="CONNECT", target="x:444", proxy_port=444)),
+        (b"CONNECT x HTTP/1.1\r\nHost: z", expected(method="CONNECT", target="x", proxy_port=443)),
         (b"GET http://x/ HTTP/1.0", expected(keep_alive=False, is_old=True, proxy_port=80)),
         (
             b'GET / HTTP/1.1\r\nHost: x\r\nif-none-match: W/"1", "2"\r\nIf-Modified-Since:  now \r\nAccept: */*',

@@ -82,6 +82,12 @@ def test_it_names_every_file_it_needs() -> None:
     }
 
 
+def test_it_knows_the_sizes_of_what_it_names() -> None:
+    """Runs and the records that the log itself has; each segment once."""
+    assert FULL.sizes() == (6100 + 64 + 24, 99 + 20, 900 + 800 + 700 + 500)
+    assert Manifest(1).sizes() == (0, 0, 0)
+
+
 def test_what_has_not_changed_is_not_told() -> None:
     """From one manifest to the next, only fields that differ are in the change, large ones in part."""
     seen = FULL.tables["seen"]
