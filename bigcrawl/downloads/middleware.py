@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import inspect
 from functools import cached_property, partial
+from types import MethodType
 from typing import TYPE_CHECKING, Any
 
 from scrapy.exceptions import _InvalidOutput
@@ -87,9 +88,18 @@ class MiddlewareChain:
     def _with_spider(self, method: Callable[..., Any]) -> Callable[..., Any]:
         parameter = inspect.signature(method).parameters.get("spider")
         if parameter is None or parameter.default is not inspect.Parameter.empty:
-            return method
+            return without_look(method)
         assert self._manager.crawler is not None
         return partial(method, spider=self._manager.crawler.spider)
+
+
+def without_look(method: Callable[..., Any]) -> Callable[..., Any]:
+    """Return the method behind the look of one of Scrapy's methods for a `spider` argument; else the method itself."""
+    function = getattr(method, "__func__", None)
+    behind = getattr(function, "__wrapped__", None)
+    if function is None or behind is None or "check_args" not in function.__code__.co_freevars:
+        return method
+    return MethodType(behind, method.__self__)  # type: ignore[attr-defined]
 
 
 async def _settled(method: Callable[..., Any], outcome: Any, *, may_be_none: bool) -> Response | Request | None:

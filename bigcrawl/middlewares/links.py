@@ -20,6 +20,7 @@ from bigcrawl.exceptions import BigcrawlError, ConfigError, RequestNotStorableEr
 from bigcrawl.links import Links, PageLimits, set_page_limits
 from bigcrawl.middlewares.link_checks import link_checks_of
 from bigcrawl.middlewares.page_directives import PageDirectives
+from bigcrawl.middlewares.spider_output import simplify_output
 from bigcrawl.politeness.robots_policy import agent_token
 from bigcrawl.scheduler.adapter.registry import frontier_of, notes_of
 from bigcrawl.stats_buffer import StatsBuffer
@@ -75,6 +76,7 @@ class LinksMiddleware:
             async for output in start:
                 yield output
             return
+        simplify_output(self._crawler)
         try:
             self._checks.check_spider()
             await self._checks.prepare()

@@ -27,6 +27,7 @@ class PageNotes(Protocol):
 
 
 _frontiers: WeakKeyDictionary[Crawler, ref[Frontier]] = WeakKeyDictionary()
+_last: tuple[ref[Crawler], ref[Frontier]] | None = None  # registered; asked for ten times a page
 _storages: WeakKeyDictionary[Crawler, ref[PageStorage]] = WeakKeyDictionary()
 _notes: WeakKeyDictionary[Crawler, ref[PageNotes]] = WeakKeyDictionary()
 _feeds: WeakKeyDictionary[Crawler, ref[Feeds]] = WeakKeyDictionary()
@@ -35,11 +36,15 @@ _failed: WeakKeyDictionary[Crawler, bool] = WeakKeyDictionary()
 
 
 def register(crawler: Crawler, frontier: Frontier) -> None:
+    global _last  # noqa: PLW0603 - a look into the dictionary takes eight times as long
     _frontiers[crawler] = ref(frontier)
+    _last = ref(crawler), _frontiers[crawler]
 
 
 def frontier_of(crawler: Crawler) -> Frontier | None:
     """Return the crawler's frontier; None on another scheduler."""
+    if _last is not None and _last[0]() is crawler:
+        return _last[1]()
     found = _frontiers.get(crawler)
     return found() if found else None
 

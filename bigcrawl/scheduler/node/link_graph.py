@@ -20,8 +20,8 @@ if TYPE_CHECKING:
 
     from bigcrawl.url.key import PldKey
 
-# 0.5 MB. Most pairs of a page recur on other pages of its site.
-RECENT_EDGES = 1 << 16
+# At first half a MB, at last 8. Most pairs of a page recur on other pages of its site.
+RECENT_EDGES, RECENT_EDGES_MAX = 1 << 16, 1 << 20
 
 ORIGINS_CACHED = 1 << 15  # some 5 MB
 
@@ -34,7 +34,7 @@ class LinkGraph:
     def __init__(self, pld_of: Callable[[str], str], pld_key: Callable[[str], PldKey], partitions: int) -> None:
         self._key_of = lru_cache(ORIGINS_CACHED)(lambda origin: pld_key(pld_of(host_of(origin))))
         self._partitions = partitions
-        self._recent = RecentKeys(RECENT_EDGES)
+        self._recent = RecentKeys(RECENT_EDGES, RECENT_EDGES_MAX)
         self._waiting: dict[int, bytearray] = {}
 
     def __repr__(self) -> str:

@@ -43,8 +43,9 @@ OUTBOX_BYTES_MAX = 64 << 20
 KEEP_SENT_MS = 10_000
 # This amount goes alone: hints of a node that fetches nothing and folds other nodes' results.
 HINTS_ALONE_BYTES = 1 << 16
-# 2 MB: most links lead where recent ones led.
-RECENT_KEYS = 1 << 18
+# At first half a MB, at last 32: most links lead where recent ones of their site led, and between two pages of a site
+# come those of all others.
+RECENT_KEYS, RECENT_KEYS_MAX = 1 << 16, 1 << 22
 
 
 class _Batch(NamedTuple):
@@ -104,7 +105,7 @@ class Outbox:
         self._sent_bytes = 0
         self._numbers: dict[int, int] = {}
         self._sessions: dict[int, int] = {}
-        self._recent = RecentKeys(RECENT_KEYS)
+        self._recent = RecentKeys(RECENT_KEYS, RECENT_KEYS_MAX)
         self.link_graph = link_graph
         self._carried: list[WaitingRows] = []
         self.unfolded = Unfolded(crawl, partitions, urls_max)

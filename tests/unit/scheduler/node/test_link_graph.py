@@ -67,6 +67,7 @@ def test_pair_is_told_once_in_a_while() -> None:
 def test_forgotten_pair_is_told_again(monkeypatch: pytest.MonkeyPatch) -> None:
     """What is remembered is bounded: a pair of long ago is told twice, and counted once by its owner."""
     monkeypatch.setattr(module, "RECENT_EDGES", 16)
+    monkeypatch.setattr(module, "RECENT_EDGES_MAX", 16)
     links = graph()
     links.note(PAGE, ["http://b.example/"])
     for i in range(500):

@@ -325,6 +325,7 @@ def test_full_outbox_refuses_nothing() -> None:
 def test_url_sent_lately_is_told_from_a_new_one(monkeypatch: pytest.MonkeyPatch) -> None:
     """A key is new once, then recent, until one comes that takes its place: memory is bounded."""
     monkeypatch.setattr(outbox_module, "RECENT_KEYS", 4)
+    monkeypatch.setattr(outbox_module, "RECENT_KEYS_MAX", 4)
     outbox = new_outbox("crawl")
     keys = (1, 1, 2, 6, 1, 2, 0, 0)
     assert [outbox.remember(key) for key in keys] == [True, False, True, True, False, True, True, False]
@@ -339,8 +340,9 @@ def test_repr_counts_and_names_no_url() -> None:
     assert "example" not in repr(outbox)
 
 
-def test_most_of_the_newest_keys_are_recent_and_the_oldest_are_not() -> None:
+def test_most_of_the_newest_keys_are_recent_and_the_oldest_are_not(monkeypatch: pytest.MonkeyPatch) -> None:
     """Of the last tenth of a memory nearly all are known, of those long before hardly any."""
+    monkeypatch.setattr(outbox_module, "RECENT_KEYS_MAX", RECENT_KEYS)
     keys = np.random.default_rng(7).integers(1 << 64, size=8 * RECENT_KEYS, dtype=np.uint64)
     outbox = new_outbox("crawl")
     assert outbox.remember_each(keys) == list(range(len(keys)))
@@ -355,6 +357,7 @@ def test_most_of_the_newest_keys_are_recent_and_the_oldest_are_not() -> None:
 def test_batches_of_keys_are_told_apart_as_single_ones(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """Whatever their sizes: the fresh come in their order, the rest is counted, and none is dropped that is new."""
     monkeypatch.setattr(outbox_module, "RECENT_KEYS", 16)
+    monkeypatch.setattr(outbox_module, "RECENT_KEYS_MAX", 16)
     chance = random.Random(seed)
     batches, singles = new_outbox("crawl"), new_outbox("crawl")
     sighted: set[int] = set()

@@ -1,0 +1,50 @@
+"""A memory of keys that grows with the crawl, up to a bound. `test_outbox` has what it remembers at one size."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from bigcrawl.scheduler.node.recent_keys import RecentKeys
+
+KEYS = np.random.default_rng(7).integers(1 << 64, size=1 << 12, dtype=np.uint64)
+
+
+@pytest.mark.parametrize("at_once", [1, 60])
+def test_places_are_doubled_for_new_keys_up_to_the_bound(at_once: int) -> None:
+    recent = RecentKeys(16, 1 << 10)
+    sizes = []
+    for start in range(0, len(KEYS), at_once):
+        recent.remember_each(KEYS[start : start + at_once])
+        sizes.append(len(recent._keys))
+    assert sizes[0] <= 32
+    assert sizes == sorted(sizes)
+    assert sizes[-1] == 1 << 10
+
+
+@pytest.mark.parametrize("grown", [32, 1 << 10])
+def test_what_is_remembered_outlives_a_doubling_and_nothing_else_is_there(grown: int) -> None:
+    """A key is recent after a doubling if it was before; a key that never came is not, whatever its bits."""
+    recent = RecentKeys(16, grown)
+    kept: list[int] = []
+    for key in KEYS[:200].tolist():
+        before = recent._keys.copy()
+        recent.remember(key)
+        if len(recent._keys) > len(before):
+            own = [int(old) for place, old in enumerate(before) if int(old) & (len(before) - 1) == place]
+            kept = [old for old in own if (old ^ key) & (len(before) - 1)]  # the key has taken one's place
+            assert kept
+            assert not any(map(recent.remember, kept))
+    assert kept
+    strange = [each for each in range(4 * grown) if each not in set(KEYS.tolist())]
+    assert all(RecentKeys(16, grown).remember(each) for each in strange)
+    fresh = RecentKeys(16, grown)
+    fresh.remember_each(KEYS[:200])
+    assert all(fresh.remember(each) for each in strange)
+
+
+def test_small_numbers_of_old_keys_never_grow_it() -> None:
+    recent = RecentKeys(1 << 8, 1 << 10)
+    for _ in range(1_000):
+        recent.remember_each(np.arange(8, dtype=np.uint64))
+    assert len(recent._keys) == 1 << 8
