@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
 from benchmarks.drum_cost.models import PAPER, drum_alpha, drum_batch, drum_bound
-from benchmarks.drum_cost.ours import spill_tuples, tuples_max
+from benchmarks.drum_cost.ours import tuples_max
 from benchmarks.drum_cost.replay import replayed, run_bytes, whole_key_bytes
 from bigcrawl.drum.format import KEY_BYTES
 from bigcrawl.drum.memtable import MEMTABLE_KEYS_MAX
@@ -22,15 +22,12 @@ if TYPE_CHECKING:
 
 # The most that a Drum may have; more buckets, larger merges.
 BUCKETS_MAX: Final = 8192
-# A merge has tables of every spill in memory, which `memory_bytes` does not count: of a section 8 bytes to read it and
-# 8 to write its answers, some more for margin, and of a spill 16 KiB of these. They shall fit into the third that
-# nothing else has.
-SECTION_BYTES: Final = 18
-SPILL_BYTES: Final = 16 << 10
 # R / 4M of Table 2, as a power of two.
 _PAPER_BUCKETS: Final = 1024
-# What text that does not compress takes beside itself: the number of its bucket, and its length.
-_RAW_OVERHEAD_BYTES: Final = 2 + 2
+# What text that does not compress takes beside itself: its length.
+_RAW_OVERHEAD_BYTES: Final = 2
+# A waiting tuple's key, once in the offers file, and once with its operation in that of its bucket.
+_WAITING_BYTES: Final = KEY_BYTES + KEY_BYTES + 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,22 +54,8 @@ class PerUrl:
         return replace(self, text=2 * (1 + _RAW_OVERHEAD_BYTES / PAPER.text_bytes))
 
 
-def buckets_that_fit(memory_bytes: int) -> int:
-    """The most buckets whose merges keep to the memory, tables of spills included: a power of two."""
-    buckets = BUCKETS_MAX
-    while buckets > 1 and table_bytes(memory_bytes, buckets) > memory_bytes / 3:
-        buckets //= 2
-    return buckets
-
-
-def table_bytes(memory_bytes: int, buckets: int) -> float:
-    """What a merge's tables take in memory when it is as large as its other bounds allow."""
-    spills = tuples_max(memory_bytes, buckets) / spill_tuples(memory_bytes)
-    return spills * (buckets * SECTION_BYTES + SPILL_BYTES)
-
-
 def our_alpha(
-    per_url: PerUrl, offered: float, memory_bytes: int, disk_bytes: float, buckets: int | None = None
+    per_url: PerUrl, offered: float, memory_bytes: int, disk_bytes: float, buckets: int = BUCKETS_MAX
 ) -> float:
     """Return the modelled alpha of a `Drum` that begins with the paper's U keys.
 
@@ -81,10 +64,9 @@ def our_alpha(
         offered: URLs in all.
         memory_bytes: R.
         disk_bytes: D.
-        buckets: by default as many as keep to the memory.
+        buckets: of the `Drum`.
     """
-    buckets = buckets_that_fit(memory_bytes) if buckets is None else buckets
-    waiting = KEY_BYTES + per_url.text / 2 * PAPER.text_bytes
+    waiting = _WAITING_BYTES + per_url.text / 2 * PAPER.text_bytes
     batch = min(tuples_max(memory_bytes, buckets), disk_bytes / waiting)
     return per_url.text + per_url.tuples + per_url.queue + _set_share(offered, batch, buckets)
 
@@ -100,9 +82,12 @@ def steps(per_url: PerUrl, offered: float, memory_bytes: int, disk_bytes: float)
         "tiered runs": bound + _set_share(offered, batch, _PAPER_BUCKETS, whole_key_bytes),
         "short keys": bound + short,
         "compressed aux": bound + short - text_saved,
-        "keys read twice, answers": bound + short - text_saved + per_url.tuples - 2 * KEY_BYTES / PAPER.text_bytes,
+        "keys written twice, read twice, answers": bound
+        + short
+        - text_saved
+        + per_url.tuples
+        - 2 * KEY_BYTES / PAPER.text_bytes,
         "a Drum's own merges": our_alpha(per_url, offered, memory_bytes, disk_bytes),
-        f"with {BUCKETS_MAX} buckets": our_alpha(per_url, offered, memory_bytes, disk_bytes, BUCKETS_MAX),
     }
 
 

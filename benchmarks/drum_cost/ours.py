@@ -5,23 +5,21 @@ from __future__ import annotations
 import tempfile
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from benchmarks.drum_cost.counting import CountingFiles
 from benchmarks.drum_cost.queue import UniqueQueue
 from benchmarks.drum_cost.urls import TEXT_BYTES
-from bigcrawl.drum import drum as drum_module
+from bigcrawl.drum.aux_column import Aux
 from bigcrawl.drum.bucket import Kind
 from bigcrawl.drum.drum import Drum
-from bigcrawl.drum.format import KEY_BYTES
-from bigcrawl.drum.spills.aux_file import Aux
 
 if TYPE_CHECKING:
     from benchmarks.drum_cost.urls import Batch
     from bigcrawl.drum.files import Files
-    from bigcrawl.drum.spills.answers import Answer
+    from bigcrawl.drum.merge import Answer
 
 
 class OurDrum:
@@ -62,32 +60,13 @@ class OurDrum:
         self.queue.append(texts[~answer.found])
 
 
-class _Bounds(NamedTuple):
-    """Tuples of one bucket that a merge takes, and of one spill."""
-
-    bucket: int
-    spill: int
-
-
-def tuples_max(memory_bytes: int, buckets: int) -> int:
-    """How many tuples a set of that memory gathers before it merges, disk apart, by the rules of `Drum`."""
-    bounds = _bounds(memory_bytes)
-    in_buckets = buckets * bounds.bucket
-    # Spills whose slices would be small are merged when there are many.
-    if bounds.spill * KEY_BYTES < buckets * drum_module._SLICE_BYTES:
-        return min(in_buckets, drum_module._SPILLS_MAX * bounds.spill)
-    return in_buckets
-
-
-def spill_tuples(memory_bytes: int) -> int:
-    """How many tuples a spill has."""
-    return _bounds(memory_bytes).spill
-
-
 @cache
-def _bounds(memory_bytes: int) -> _Bounds:
-    """What a `Drum` made for it says; of one bucket, because its bounds are the same and it is made sooner."""
+def tuples_max(memory_bytes: int, buckets: int) -> int:
+    """How many tuples a set of that memory gathers before it merges, disk apart, by the rules of `Drum`.
+
+    A `Drum` of one bucket says so, because a bucket's bound is the same and it is made sooner.
+    """
     with tempfile.TemporaryDirectory(prefix="bigcrawl-drum-cost-") as directory:
         at = Path(directory) / "drum"
         drum = Drum(at, lambda _: None, buckets=1, memory_bytes=memory_bytes, files=CountingFiles())
-        return _Bounds(drum._bucket_tuples_max, drum.batch_max)
+        return buckets * drum._bucket_tuples_max

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Final
 from benchmarks.drum_cost.counting import CountingFiles, Moved
 from benchmarks.drum_cost.methods import METHODS
 from benchmarks.drum_cost.urls import TEXT_BYTES, digest_of, offered
+from bigcrawl.drum.format import KEY_BYTES
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -17,8 +18,8 @@ if TYPE_CHECKING:
 
 # What the kinds of file are parts of: the terms of alpha.
 _PARTS: Final = {
-    **dict.fromkeys(("text", "aux"), "text"),
-    **dict.fromkeys(("bucket", "keys", "answers"), "tuples"),
+    **dict.fromkeys(("text", "offers"), "text"),
+    **dict.fromkeys(("bucket", "gathered", "answers"), "tuples"),
     **dict.fromkeys(("seen", "run", "manifest", "MANIFEST"), "set"),
     "queue": "queue",
 }
@@ -87,14 +88,18 @@ def run_trial(name: str, count: int, scale: Scale, directory: Path) -> Trial:
         count,
         unique,
         method.merges,
-        _by_part(files),
+        _by_part(files, count),
         time.monotonic() - started,
         entry.alpha(method, scale, count),
     )
 
 
-def _by_part(files: CountingFiles) -> dict[str, Moved]:
+def _by_part(files: CountingFiles, count: int) -> dict[str, Moved]:
     parts = dict.fromkeys(PARTS, Moved(0, 0))
+    if "offers" in files.by_kind():
+        # An offers file has keys beside text, written once and read once.
+        keys = KEY_BYTES * count
+        parts |= {"tuples": Moved(keys, keys), "text": Moved(-keys, -keys)}
     for kind, moved in files.by_kind().items():
         before = parts[_PARTS[kind]]
         parts[_PARTS[kind]] = Moved(before.read + moved.read, before.written + moved.written)

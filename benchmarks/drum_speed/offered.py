@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from bigcrawl.drum.spills.aux_file import Aux
+from bigcrawl.drum.aux_column import Aux
 from bigcrawl.url.key import PUBLIC_KEYS
 
 if TYPE_CHECKING:

@@ -22,7 +22,7 @@ from bigcrawl.drum.drum import Drum
 
 if TYPE_CHECKING:
     from bigcrawl.drum.format import KeyArray
-    from bigcrawl.drum.spills.answers import Answer
+    from bigcrawl.drum.merge import Answer
 
 # Enough that most URLs of a merge are not offered twice in it.
 REAL_URLS_MAX: Final = 20_000_000

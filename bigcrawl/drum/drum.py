@@ -1,14 +1,15 @@
-"""DRUM: a disk repository with update management, self-contained (IRLbot §4.3, Figure 1).
+"""DRUM: a disk repository with update management (IRLbot §4.3, Figure 1): buckets, and tuples that wait for them.
 
 The states of a <key, value, aux> tuple:
 
-    state      where                                   entered by                         after a crash
-    buffered   arrays in memory, aux-<n> on disk       an offer                           lost
-    flushed    keys-<n>, aux-<n>                       a record appended to MANIFEST      flushed
-    answered   also answers-<n>, and in the runs       a MANIFEST renamed into place      delivered again
-    told       in the runs                             a record appended to MANIFEST      told
+    state      where                            entered by                      after a crash
+    buffered   memory, offers-<n> on disk       an offer                        lost
+    flushed    offers-<n>                       a record appended to MANIFEST   answered by the next merge
+    told       offers-<n>                       a record appended to MANIFEST   answered again, and not told
+    merged     in the runs                      a MANIFEST renamed into place   merged
 
-One process at a time owns the directory; there is no lock.
+A merge tells its answers before it commits: until then runs and offers are as they were, so a repeated merge finds the
+same answers. One process at a time owns the directory; there is no lock.
 """
 
 from __future__ import annotations
@@ -17,16 +18,15 @@ from typing import TYPE_CHECKING, Final, Self
 
 import numpy as np
 
-from bigcrawl.drum.batch_check import checked_columns
+from bigcrawl.drum.aux_column import COLUMN_BYTES_MAX, Aux
 from bigcrawl.drum.bucket import CHECK, CHECK_UPDATE, UPDATE, Kind
-from bigcrawl.drum.committed_spills import CommittedSpills
-from bigcrawl.drum.drum_manifest import read_log
+from bigcrawl.drum.drum_manifest import DrumState, read_log
 from bigcrawl.drum.files import DiskFiles, store_errors
-from bigcrawl.drum.merge import merge_spills
+from bigcrawl.drum.format import KEY_TYPE
+from bigcrawl.drum.gathered import Gathered, buckets_of
+from bigcrawl.drum.merge import ANSWERS, Merged, answers_in_order, merge_gathered
+from bigcrawl.drum.offers import Offered, OfferLog, Tuples
 from bigcrawl.drum.repository import Repository
-from bigcrawl.drum.spills.answers import deliver_spill
-from bigcrawl.drum.spills.spill import TupleLayout
-from bigcrawl.drum.spills.write_buffer import WriteBuffer
 from bigcrawl.exceptions import ConfigError, ContractError, CorruptionError
 
 if TYPE_CHECKING:
@@ -39,9 +39,7 @@ if TYPE_CHECKING:
     from bigcrawl.drum.bucket import OpArray
     from bigcrawl.drum.files import Files
     from bigcrawl.drum.format import KeyArray, ValueArray
-    from bigcrawl.drum.spills.answers import Answer
-    from bigcrawl.drum.spills.aux_file import Aux
-    from bigcrawl.drum.spills.spill import Spill
+    from bigcrawl.drum.merge import Answer, AnswerSheet
 
 MEMORY_BYTES: Final = 96 << 20
 DISK_BYTES: Final = 16 << 30
@@ -50,19 +48,17 @@ BUCKETS: Final = 256
 # A merge holds key, sorted key, two indices, masks and a temporary copy.
 _MERGED_TUPLE_BYTES = 64
 
-# Many spills with small slices for each bucket are merged early.
-_SPILLS_MAX = 512
-_SLICE_BYTES = 4096
-
 _BUCKETS_MAX = 1 << 13
+_AUX_BYTES_MAX = COLUMN_BYTES_MAX // 2
+_OPERATIONS = frozenset({CHECK, UPDATE, CHECK_UPDATE})
 
 
 class Drum:
     """A set of 64-bit keys on disk, or a map from them to values of fixed width, queried in batches.
 
     Answers are as if the tuples were applied one by one in the order offered. They are delivered in that order, once
-    they are durable. The receiver acknowledges an answer by returning. After a crash, or an exception of the receiver,
-    unacknowledged answers are delivered again with the same ordinals.
+    their tuples are durable. The receiver acknowledges an answer by returning. After a crash, or an exception of the
+    receiver, unacknowledged answers are delivered again with the same ordinals.
 
     Args:
         directory: used by this DRUM alone; created if missing.
@@ -91,29 +87,29 @@ class Drum:
     ) -> None:
         if not 1 <= buckets <= _BUCKETS_MAX or buckets & (buckets - 1):
             raise ConfigError(f"buckets is {buckets}; must be a power of two up to {_BUCKETS_MAX}, e.g. {BUCKETS}")
-        layout = TupleLayout(buckets, kind.value)
+        value_bytes = kind.value.itemsize if kind.value is not None else 0
+        files = DiskFiles() if files is None else files
         self._receiver = receiver
-        self._repository = Repository(directory, DiskFiles() if files is None else files, layout, kind)
+        self._repository = Repository(directory, files, kind, buckets)
         self._disk_bytes = disk_bytes
-        self._bucket_tuples_max = max(1, memory_bytes // 3 // (_MERGED_TUPLE_BYTES + 4 * layout.value_bytes))
-        self._counts = np.zeros(buckets, dtype=np.int64)
+        self._bucket_tuples_max = max(1, memory_bytes // 3 // (_MERGED_TUPLE_BYTES + 4 * value_bytes))
+        self._gathered = Gathered(directory, files, kind.value, buckets, memory_bytes // 6)
         with store_errors(directory):
-            self._spills = CommittedSpills(self._repository)
-            self._count_flushed()
-        state = self._spills.state
-        self._buckets = [self._repository.bucket(number, bucket) for number, bucket in enumerate(state.buckets)]
-        next_number = 1 + max((spill.number for spill in state.spills), default=0)
-        self._write_buffer = WriteBuffer(directory, self._repository.files, layout, memory_bytes // 3, next_number)
+            self._state, self._log = self._repository.open()
+            self._offers = OfferLog(directory, files, kind.value, self._state.offered, memory_bytes // 48)
+            for block in self._offers.read():
+                self._gather(block.tuples)
+        self._buckets = [self._repository.bucket(number, state) for number, state in enumerate(self._state.buckets)]
+        self._merged: Merged | None = None
+        # Tuples that an earlier process flushed, or a merge that has begun.
+        self._has_begun = self.waiting > 0
         self._is_open = True
 
     def __len__(self) -> int:
         return sum(len(bucket) for bucket in self._buckets)
 
     def __repr__(self) -> str:
-        return (
-            f"<Drum {self._repository.directory.name} keys={len(self)} buffered={len(self._write_buffer)} "
-            f"{self._spills!r}>"
-        )
+        return f"<Drum {self._repository.directory.name} keys={len(self)} waiting={self.waiting}>"
 
     def __enter__(self) -> Self:
         return self
@@ -127,11 +123,11 @@ class Drum:
     @property
     def batch_max(self) -> int:
         """The maximum number of tuples in an offer."""
-        return self._write_buffer.tuples_max
+        return self._gathered.tuples_max
 
     @property
     def waiting(self) -> int:
-        return self._spills.end - self._spills.state.answered + len(self._write_buffer)
+        return int(self._gathered.counts.sum())
 
     def check(self, keys: KeyArray, aux: Sequence[str] | Sequence[bytes] | Aux | None = None) -> None:
         """Ask whether keys are present, and for their values; see `offer`."""
@@ -171,46 +167,62 @@ class Drum:
             CorruptionError: a merge found damage. The batch was not accepted.
         """
         self._require_open()
-        tuples, column = checked_columns(self._repository.layout, self.batch_max, keys, ops, values, aux)
+        tuples, column = self._checked(keys, ops, values, aux)
         if not len(keys):
             return
-        ids = self._repository.layout.buckets_of(tuples.keys)
-        counts = np.bincount(ids, minlength=self._repository.layout.buckets)
-        self._make_room(len(keys), counts)
-        self._write_buffer.put(tuples, ids, column)
-        self._counts += counts
+        counts = self._counts_of(tuples)
+        with store_errors(self._repository.directory):
+            self._offers.write_full()
+            self._gathered.make_room(len(keys))
+        is_full = (
+            int((self._gathered.counts + counts).max()) > self._bucket_tuples_max
+            or self._offers.written.size + self._gathered.file_bytes > self._disk_bytes
+        )
+        if is_full and self.waiting:
+            self.merge()
+        # Answers that the receiver refused are found again, with those of these tuples.
+        self._merged = None
+        self._offers.put(tuples, column)
+        self._gathered.put(tuples, counts)
 
     def flush(self) -> None:
         """Make all offered tuples durable. May be repeated after a TransientStoreError."""
         self._require_open()
-        with store_errors(self._repository.directory):
-            self._spill()
-            self._spills.flush()
+        files, directory = self._repository.files, self._repository.directory
+        with store_errors(directory):
+            self._log.sync_name()
+            self._offers.write()
+            offered = self._offers.written
+            if offered == self._state.offered:
+                return
+            files.sync_file(self._offers.path)
+            files.sync_directory(directory)
+            self._log.append_offered(offered)
+            self._log.sync()
+            self._state = self._state._replace(offered=offered)
 
     def merge(self) -> None:
         """Answer all offered tuples and deliver the answers. May be repeated after a TransientStoreError."""
-        self.tell()
         self.flush()
-        if self._spills.unanswered:
+        if not self.waiting:
+            return
+        self._has_begun = True
+        if self._merged is None:
             with store_errors(self._repository.directory):
-                self._answer()
-            self.tell()
+                self._merged = merge_gathered(self._repository, self._buckets, self._gathered)
+        if self._merged.sheet is not None:
+            self._deliver(self._merged.sheet)
+        with store_errors(self._repository.directory):
+            self._commit(self._merged)
 
     def tell(self) -> None:
-        """Deliver the unacknowledged answers. Call it once after opening a DRUM.
+        """Merge what an earlier process flushed, or a merge that a receiver stopped. Call it once after opening a DRUM.
 
         Exceptions of the receiver are passed on.
         """
         self._require_open()
-        with store_errors(self._repository.directory):
-            self._spills.sync_name()
-        while (spill := self._spills.next_answered) is not None:
-            if spill.asks:
-                self._deliver(spill)
-            else:
-                self._spills.acknowledge(spill.end)
-            self._spills.remove_told()
-        self._spills.remove_told()
+        if self._has_begun:
+            self.merge()
 
     def close(self) -> None:
         """Flush. Tuples that are not merged yet stay on disk."""
@@ -220,79 +232,95 @@ class Drum:
 
     def verify(self) -> list[CorruptionError]:
         """Read every byte that the manifest counts and return the damage."""
-        problems: list[CorruptionError] = []
-        try:
-            with store_errors(self._repository.directory):
-                read_log(self._repository.directory, self._repository.files)
-        except CorruptionError as error:
-            problems.append(error)
-        state = self._spills.state
-        for spill in state.spills:
-            problems += self._repository.verify_spill(spill, state.answered)
+        directory, files = self._repository.directory, self._repository.files
+        problems = _damage_to(directory, lambda: read_log(directory, files))
+        problems += _damage_to(self._offers.path, self._offers.verify)
         for bucket in self._buckets:
             problems += bucket.verify()
         return problems
 
     def _check(self) -> None:
-        self._spills.state._check()
-        for bucket, state in zip(self._buckets, self._spills.state.buckets, strict=True):
+        self._state._check()
+        for bucket, state in zip(self._buckets, self._state.buckets, strict=True):
             assert bucket.state == state, "a bucket is as the manifest says"
             bucket._check()
-        assert int(self._counts.sum()) == self.waiting, "each bucket knows how many tuples wait for it"
+        assert self._state.offered.end <= self._state.offered.first + self.waiting, "what is flushed waits"
 
     def _require_open(self) -> None:
         if not self._is_open:
             raise ContractError(f"{self._repository.directory}: this DRUM is closed; open another on the directory")
 
-    def _make_room(self, count: int, counts: npt.NDArray[np.int64]) -> None:
-        with store_errors(self._repository.directory):
-            self._write_buffer.write_aux()
-            if not self._write_buffer.has_room_for(count):
-                self._spill()
-        is_full = (
-            int((self._counts + counts).max()) > self._bucket_tuples_max
-            or self._spills.disk_bytes + self._write_buffer.aux_bytes > self._disk_bytes
-            or self._is_crumbled()
-        )
-        if is_full and self.waiting:
-            self.merge()
+    def _checked(
+        self,
+        keys: KeyArray,
+        ops: int | OpArray,
+        values: ValueArray | None,
+        aux: Sequence[str] | Sequence[bytes] | Aux | None,
+    ) -> tuple[Tuples, Aux]:
+        if len(keys) > self.batch_max:
+            raise ContractError(f"{len(keys)} tuples in one offer; at most {self.batch_max}, or raise memory_bytes")
+        column = Aux.none(len(keys)) if aux is None else aux if isinstance(aux, Aux) else Aux.of(aux)
+        if len(column.blob) > _AUX_BYTES_MAX:
+            raise ContractError(f"aux of {len(column.blob)} bytes in one offer; at most {_AUX_BYTES_MAX}")
+        if not _OPERATIONS.issuperset({ops} if isinstance(ops, int) else np.unique(ops).tolist()):
+            raise ContractError(f"operations must be among {sorted(_OPERATIONS)}: CHECK, UPDATE, CHECK_UPDATE")
+        each = np.full(len(keys), ops, dtype=np.uint8) if isinstance(ops, int) else ops
+        lengths = {len(c) for c in (keys, column, each, values) if c is not None}
+        if len(lengths) > 1:
+            raise ContractError(f"keys, ops, values and aux have lengths {sorted(lengths)}; must be the same")
+        value = self._repository.kind.value
+        if values is not None and values.dtype != value:
+            raise ContractError(f"values are of {values.dtype}; the kind has {value}")
+        if values is None and value is not None:
+            values = np.zeros(len(keys), dtype=value)
+        return Tuples(np.asarray(keys, dtype=KEY_TYPE), each, values), column
 
-    def _is_crumbled(self) -> bool:
-        slices = len(self._spills) * self._repository.layout.buckets
-        return (
-            len(self._spills) >= _SPILLS_MAX
-            and self.waiting * self._repository.layout.tuple_bytes < slices * _SLICE_BYTES
-        )
+    def _counts_of(self, tuples: Tuples) -> npt.NDArray[np.int64]:
+        ids = buckets_of(tuples.keys, self._repository.buckets)
+        return np.bincount(ids, minlength=self._repository.buckets)
 
-    def _spill(self) -> None:
-        spill = self._write_buffer.seal(self._spills.end)
-        if spill is not None:
-            self._spills.add(spill)
+    def _gather(self, tuples: Tuples) -> None:
+        for start in range(0, len(tuples.keys), self.batch_max):
+            part = tuples.part(start, start + self.batch_max)
+            self._gathered.make_room(len(part.keys))
+            self._gathered.put(part, self._counts_of(part))
 
-    def _answer(self) -> None:
-        repository = self._repository
-        merged = merge_spills(repository, self._buckets, self._spills.unanswered)
-        self._spills.commit_merge(merged.buckets)
-        self._buckets = [repository.bucket(number, bucket) for number, bucket in enumerate(merged.buckets)]
-        self._counts[:] = 0
-        self._spills.sync_name()
-        repository.remove_runs(merged.obsolete)
-
-    def _deliver(self, spill: Spill) -> None:
-        repository = self._repository
-        answers = deliver_spill(repository.files, repository.directory, spill, repository.layout)
+    def _deliver(self, sheet: AnswerSheet) -> None:
+        directory = self._repository.directory
+        answers = answers_in_order(self._offers, self._gathered.counts, sheet)
         while True:
             # The receiver's exceptions are not errors of the disk.
-            with store_errors(repository.directory):
+            with store_errors(directory):
                 answer = next(answers, None)
             if answer is None:
                 return
             end = answer.first + len(answer.keys)
-            if end > self._spills.state.told:
-                self._receiver(answer.from_ordinal(self._spills.state.told))
-                self._spills.acknowledge(end)
+            if end > self._state.told:
+                self._receiver(answer.from_ordinal(self._state.told))
+                # If the disk fails, it counts as acknowledged, unless the process ends now.
+                self._state = self._state._replace(told=end)
+                with store_errors(directory):
+                    self._log.append_told(end)
 
-    def _count_flushed(self) -> None:
-        for spill in self._spills.unanswered:
-            reader = self._repository.keys_reader(spill)
-            self._counts += reader.lengths // self._repository.layout.record_bytes(reader.operation)
+    def _commit(self, merged: Merged) -> None:
+        repository, old = self._repository, self._state.offered
+        state = DrumState(repository.kind, merged.buckets, Offered(old.number + 1, old.end), old.end)
+        old_path = self._offers.path
+        self._log.begin(state)
+        self._state, self._merged, self._has_begun = state, None, False
+        self._buckets = [repository.bucket(number, bucket) for number, bucket in enumerate(state.buckets)]
+        self._offers.begin(state.offered)
+        self._gathered.clear()
+        self._log.sync_name()
+        repository.remove_runs(merged.obsolete)
+        repository.remove(old_path, repository.directory / ANSWERS)
+
+
+def _damage_to(path: Path, read: Callable[[], object]) -> list[CorruptionError]:
+    try:
+        read()
+    except CorruptionError as error:
+        return [error]
+    except OSError as error:
+        return [CorruptionError(path, 0, "a readable file", error)]
+    return []

@@ -2,18 +2,17 @@
 
     offset  bytes  what
     0       8      magic "BCDRUMMF"
-    8       u32    format version, 1
+    8       u32    format version, 2
     12      ...    records (`bigcrawl.drum.log_records`), each a msgpack map
 
     kind       prefix, dtype of the values as a string or a list of fields, whether updates add, memtable's maximum
     buckets    of each bucket its runs and the records of its memtable
-    spills     number, ordinal of the first tuple, tuples, bytes of aux, whether any asks
-    answered   ordinal of the first tuple that has no answer yet
+    offers     of the offers file its number, the ordinal of its first tuple, tuples, bytes
     told       ordinal of the first tuple whose answer is not acknowledged
 
-Numbers are little-endian. To change the layout, raise the version; a log of another version is refused. The first
-record has all fields. It is written to `MANIFEST.tmp`, synced and renamed, which commits a merge. Later records are
-appended and have `told` or new `spills`.
+Numbers are little-endian. To change the layout, raise the version; a log of another version is refused, except that of
+version 1, if no tuple waits in it. The first record has all fields. It is written to `MANIFEST.tmp`, synced and
+renamed, which commits a merge. Later records are appended and have `told` or `offers`.
 """
 
 from __future__ import annotations
@@ -27,9 +26,9 @@ from bigcrawl.drum.bucket import BucketState, Kind
 from bigcrawl.drum.files import replace_surely
 from bigcrawl.drum.log_records import HEADER_BYTES, check_header, encode_header, encode_record, read_records
 from bigcrawl.drum.memtable import Memtable
+from bigcrawl.drum.offers import Offered
 from bigcrawl.drum.run import RunInfo
-from bigcrawl.drum.spills.spill import Spill
-from bigcrawl.exceptions import CorruptionError
+from bigcrawl.exceptions import ConfigError, CorruptionError
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -40,37 +39,20 @@ MANIFEST = "MANIFEST"
 MANIFEST_TEMPORARY = "MANIFEST.tmp"
 
 _MAGIC = b"BCDRUMMF"
-_VERSION = 1
+_VERSION = 2
+_OLDEST_VERSION = 1
 
 
 class DrumState(NamedTuple):
-    """The committed state; `spills` are those with unacknowledged answers, without gaps.
-
-    `answered` is the ordinal of the first tuple without an answer, `told` that of the first unacknowledged one.
-    """
+    """The committed state; `told` is the ordinal of the first tuple whose answer is not acknowledged."""
 
     kind: Kind
     buckets: tuple[BucketState, ...]
-    spills: tuple[Spill, ...] = ()
-    answered: int = 0
+    offered: Offered = Offered()
     told: int = 0
 
-    @property
-    def end(self) -> int:
-        return self.spills[-1].end if self.spills else self.told
-
-    def with_spill(self, spill: Spill) -> DrumState:
-        return self._replace(spills=(*self.spills, spill))
-
-    def with_told(self, told: int) -> DrumState:
-        return self._replace(told=told, spills=tuple(spill for spill in self.spills if spill.end > told))
-
     def _check(self) -> None:
-        assert self.told <= self.answered <= self.end, "only answered tuples are told"
-        firsts = [spill.first for spill in self.spills]
-        assert firsts[1:] == [spill.end for spill in self.spills][:-1], "spills follow one another"
-        assert not firsts or firsts[0] <= self.told, "everything before the spills is told"
-        assert all(self.answered <= s.first or self.answered >= s.end for s in self.spills), "a spill is answered whole"
+        assert self.offered.first <= self.told <= self.offered.end, "what was told is flushed, and not yet in the runs"
 
 
 class DrumLog:
@@ -102,8 +84,8 @@ class DrumLog:
             self._files.sync_directory(self._directory)
             self._is_named = True
 
-    def append_spill(self, spill: Spill) -> None:
-        self._append({"spills": [tuple(spill)]})
+    def append_offered(self, offered: Offered) -> None:
+        self._append({"offers": tuple(offered)})
 
     def append_told(self, told: int) -> None:
         self._append({"told": told})
@@ -123,15 +105,24 @@ class DrumLog:
 def read_log(directory: Path, files: Files) -> tuple[DrumState, DrumLog]:
     path = directory / MANIFEST
     data = files.read(path)
-    check_header(path, data, _MAGIC, _VERSION)
-    state, size = None, HEADER_BYTES
+    check_header(path, data, _MAGIC, _VERSION, _OLDEST_VERSION)
+    state, size, spilled = None, HEADER_BYTES, 0
     for end, body in read_records(path, data, size):
         fields = msgpack.unpackb(body, use_list=False)
         state = _state(fields) if state is None else _changed(state, fields)
+        spilled = max([spilled, *(first + tuples for _, first, tuples, *_ in fields.get("spills", ()))])
         size = end
     if state is None:
         raise CorruptionError(path, HEADER_BYTES, "a whole record", f"{len(data) - HEADER_BYTES} bytes")
-    return state, DrumLog(directory, files, size)
+    if spilled > state.told:
+        count = spilled - state.told
+        raise ConfigError(f"{path}: {count} tuples wait in format version 1; merge them with the code that wrote them")
+    log = DrumLog(directory, files, size)
+    if not data.startswith(encode_header(_MAGIC, _VERSION)):
+        # Code of version 1 would pass over what is appended.
+        state = state._replace(offered=Offered(first=state.told))
+        log.begin(state)
+    return state, log
 
 
 def _encode(fields: dict[str, Any]) -> bytes:
@@ -143,8 +134,7 @@ def _whole(state: DrumState) -> dict[str, Any]:
     return {
         "kind": (prefix, _dtype_text(value), increment, fresh_max),
         "buckets": [([tuple(run) for run in runs], memtable.strings_from(0)) for runs, memtable in state.buckets],
-        "spills": [tuple(spill) for spill in state.spills],
-        "answered": state.answered,
+        "offers": tuple(state.offered),
         "told": state.told,
     }
 
@@ -156,14 +146,12 @@ def _state(fields: dict[str, Any]) -> DrumState:
         BucketState(tuple(RunInfo(*run) for run in runs), Memtable.from_strings(memtable))
         for runs, memtable in fields["buckets"]
     )
-    spills = tuple(Spill(*spill) for spill in fields["spills"])
-    return DrumState(kind, buckets, spills, fields["answered"], fields["told"])
+    return DrumState(kind, buckets, Offered(*fields.get("offers", ())), fields["told"])
 
 
 def _changed(state: DrumState, fields: dict[str, Any]) -> DrumState:
-    for spill in fields.get("spills", ()):
-        state = state.with_spill(Spill(*spill))
-    return state.with_told(fields["told"]) if "told" in fields else state
+    offered = Offered(*fields["offers"]) if "offers" in fields else state.offered
+    return state._replace(offered=offered, told=fields.get("told", state.told))
 
 
 def is_storable(value: np.dtype[Any] | None) -> bool:

@@ -1,6 +1,6 @@
 """A set of keys on disk that answers at once: one bucket, queried key by key.
 
-    MANIFEST       the runs (`bigcrawl.drum.drum_manifest`): a DRUM of one bucket and no spills
+    MANIFEST       the runs (`bigcrawl.drum.drum_manifest`): a DRUM of one bucket without offers
     b000/run-<n>   runs (`bigcrawl.drum.bucket`)
     new-<n>        keys added after run n was written: records (`bigcrawl.drum.log_records`) of u64 keys
 
@@ -19,7 +19,6 @@ from bigcrawl.drum.format import KEY_TYPE
 from bigcrawl.drum.log_records import encode_record, read_records
 from bigcrawl.drum.repository import Repository
 from bigcrawl.drum.run import RunReader
-from bigcrawl.drum.spills.spill import TupleLayout
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -49,9 +48,8 @@ class KeySet:
     def __init__(self, directory: Path, files: Files | None = None, run_keys: int = RUN_KEYS) -> None:
         self._files = DiskFiles() if files is None else files
         self._run_keys = run_keys
-        layout = TupleLayout(1, None)
         # Every new key goes into a run; there is no memtable.
-        self._repository = Repository(directory, self._files, layout, Kind("run", fresh_max=0))
+        self._repository = Repository(directory, self._files, Kind("run", fresh_max=0), 1)
         with store_errors(directory):
             state, self._log = self._repository.open(keep=_is_log)
             self._state = state

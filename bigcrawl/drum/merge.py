@@ -1,99 +1,176 @@
-"""A merge: checks all spilled tuples against the runs, bucket by bucket, in one pass (IRLbot §4.3, steps 1 to 4)."""
+"""A merge: checks all tuples that wait against the runs, bucket by bucket (IRLbot §4.3, steps 1 to 4).
+
+Its answers are scratch, in bucket order: `answers`. A crash before the manifest that names its runs loses them, and the
+next merge finds the same ones, because the runs and the offers file are as they were.
+"""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+import mmap
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import numpy as np
+from isal import isal_zlib
 
-from bigcrawl.drum.bucket import CHECK
-from bigcrawl.drum.spills.answers import AnswerSheet
-from bigcrawl.drum.spills.sections import MIXED
-from bigcrawl.drum.spills.spill import Tuples, decode_section
+from bigcrawl.drum.bucket import CHECK, UPDATE, ApplyResult
+from bigcrawl.drum.gathered import buckets_of
+from bigcrawl.exceptions import CorruptionError
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Iterator, Sequence
+    from pathlib import Path
 
+    import numpy.typing as npt
+
+    from bigcrawl.drum.aux_column import Aux
     from bigcrawl.drum.bucket import Bucket, BucketState, OpArray
-    from bigcrawl.drum.format import KeyMask, ValueArray
+    from bigcrawl.drum.files import Files
+    from bigcrawl.drum.format import KeyArray, KeyMask, ValueArray
+    from bigcrawl.drum.gathered import Gathered
+    from bigcrawl.drum.offers import OfferLog, Tuples
     from bigcrawl.drum.repository import Repository
     from bigcrawl.drum.run import RunInfo
-    from bigcrawl.drum.spills.spill import Spill
+
+ANSWERS: Final = "answers"
+
+_BUFFER_BYTES: Final = 1 << 20
+
+
+class Answer(NamedTuple):
+    """The answers to consecutive tuples; entry i of each column belongs to the i-th in arrival order.
+
+    Attributes:
+        first: ordinal of the first tuple since the DRUM's beginning; the same if delivered again.
+        keys: uint64, shape (n,), n >= 1.
+        ops: uint8: `CHECK`, `UPDATE` or `CHECK_UPDATE`.
+        found: whether the key was present after all earlier tuples.
+        values: the value it had then, zero if absent; None in a set.
+        aux: the strings that were offered with the keys.
+    """
+
+    first: int
+    keys: KeyArray
+    ops: OpArray
+    found: KeyMask
+    values: ValueArray | None
+    aux: Aux
+
+    def from_ordinal(self, ordinal: int) -> Answer:
+        skip = ordinal - self.first
+        if skip <= 0:
+            return self
+        values = None if self.values is None else self.values[skip:]
+        return Answer(ordinal, self.keys[skip:], self.ops[skip:], self.found[skip:], values, self.aux.from_place(skip))
 
 
 class Merged(NamedTuple):
+    """The result of a merge, which takes effect when a manifest names its buckets; its runs are synced.
+
+    `sheet` is None if no tuple asks.
+    """
+
     buckets: tuple[BucketState, ...]
     obsolete: list[tuple[int, tuple[RunInfo, ...]]]
+    sheet: AnswerSheet | None
 
 
-class _Outcome(NamedTuple):
-    found: KeyMask
-    values: ValueArray | None
-    state: BucketState
-    obsolete: tuple[RunInfo, ...]
-    written: tuple[RunInfo, ...]
+class AnswerSheet:
+    """The file of answers, which is written once in bucket order, and read in any order."""
+
+    def __init__(self, files: Files, path: Path, value: np.dtype[Any] | None) -> None:
+        self._files = files
+        self._path = path
+        self._type = np.dtype([("found", "?")] if value is None else [("found", "?"), ("value", value)])
+        self._buffer = bytearray()
+        self._size = self._crc = 0
+        files.write_new(path, ())
+
+    def __repr__(self) -> str:
+        return f"<AnswerSheet {self._path} bytes={self._size}>"
+
+    def add(self, found: KeyMask, values: ValueArray | None) -> None:
+        rows = np.empty(len(found), dtype=self._type)
+        rows["found"] = found
+        if values is not None:
+            rows["value"] = values
+        self._buffer += rows.tobytes()
+        if len(self._buffer) >= _BUFFER_BYTES:
+            self.write()
+
+    def write(self) -> None:
+        data, self._buffer = bytes(self._buffer), bytearray()
+        if data:
+            self._files.write_at(self._path, self._size, data)
+            self._size, self._crc = self._size + len(data), isal_zlib.crc32(data, self._crc)
+
+    def open(self) -> Callable[[npt.NDArray[np.int64]], npt.NDArray[Any]]:
+        """Return a function that returns the rows at places. Between calls no page of the file is resident."""
+        data, crc = self._files.map(self._path), 0
+        for at in range(0, len(data), _BUFFER_BYTES):
+            crc = isal_zlib.crc32(memoryview(data)[at : at + _BUFFER_BYTES], crc)
+            data.madvise(mmap.MADV_DONTNEED)
+        if (len(data), crc) != (self._size, self._crc):
+            raise CorruptionError(self._path, 0, f"{self._size} bytes of crc32 {self._crc:#010x}", "others")
+        rows = np.frombuffer(data, dtype=self._type)
+
+        def rows_at(places: npt.NDArray[np.int64]) -> npt.NDArray[Any]:
+            found = rows[places]
+            data.madvise(mmap.MADV_DONTNEED)
+            return found
+
+        return rows_at
 
 
-def merge_spills(repository: Repository, buckets: Sequence[Bucket], spills: Sequence[Spill]) -> Merged:
-    """Answer every tuple of the spills; write runs and answers, synced."""
-    readers = [repository.keys_reader(spill) for spill in spills]
-    files, directory = repository.files, repository.directory
-    sheets = [AnswerSheet(files, directory, spill, len(buckets)) if spill.asks else None for spill in spills]
+def merge_gathered(repository: Repository, buckets: Sequence[Bucket], gathered: Gathered) -> Merged:
+    """Answer every tuple, and write runs, synced, and answers."""
+    path = repository.directory / ANSWERS
+    sheet = AnswerSheet(repository.files, path, repository.kind.value) if gathered.asks else None
     states: list[BucketState] = []
     obsolete: list[tuple[int, tuple[RunInfo, ...]]] = []
     written: list[tuple[int, tuple[RunInfo, ...]]] = []
-    for number, bucket in enumerate(buckets):
-        parts = [decode_section(reader.read(number), reader.operation, repository.layout) for reader in readers]
-        outcome = _ask(bucket, _joined(parts))
-        states.append(outcome.state)
+    for number, tuples in enumerate(gathered.by_bucket()):
+        outcome = _ask(buckets[number], tuples)
+        states.append(outcome.state_after)
         if outcome.obsolete:
             obsolete.append((number, outcome.obsolete))
         if outcome.written:
             written.append((number, outcome.written))
-        _spread(outcome, parts, sheets)
-    for sheet in filter(None, sheets):
-        files.sync_file(sheet.finish())
-    repository.sync_runs(written)
-    files.sync_directory(directory)
-    return Merged(tuple(states), obsolete)
-
-
-def _ask(bucket: Bucket, tuples: Tuples) -> _Outcome:
-    keys, operation, ops, values = tuples
-    if not len(keys):
-        nothing = None if values is None else values[:0]
-        return _Outcome(np.zeros(0, dtype=np.bool_), nothing, bucket.state, (), ())
-    if operation == CHECK:
-        if values is None:
-            return _Outcome(bucket.check(keys), None, bucket.state, (), ())
-        return _Outcome(*bucket.values(keys), bucket.state, (), ())
-    if values is None and (operation != MIXED if ops is None else not bool(np.any(ops == CHECK))):
-        result = bucket.check_update(keys)
-        return _Outcome(~result.new, None, result.state_after, result.obsolete, result.written)
-    if ops is None:
-        ops = np.full(len(keys), operation, dtype=np.uint8)
-    applied = bucket.apply(keys, ops, values)
-    return _Outcome(applied.found, applied.values, applied.state_after, applied.obsolete, applied.written)
-
-
-def _joined(parts: Sequence[Tuples]) -> Tuples:
-    parts = [part for part in parts if len(part.keys)] or parts[:1]
-    operations = {part.operation for part in parts}
-    operation = operations.pop() if len(operations) == 1 else MIXED
-    keys = np.concatenate([part.keys for part in parts])
-    ops = np.concatenate([_ops(part) for part in parts]) if operation == MIXED else None
-    columns = [part.values for part in parts if part.values is not None]
-    return Tuples(keys, operation, ops, np.concatenate(columns) if columns else None)
-
-
-def _ops(part: Tuples) -> OpArray:
-    return np.full(len(part.keys), part.operation, dtype=np.uint8) if part.ops is None else part.ops
-
-
-def _spread(outcome: _Outcome, parts: Sequence[Tuples], sheets: Sequence[AnswerSheet | None]) -> None:
-    start = 0
-    for part, sheet in zip(parts, sheets, strict=True):
-        end = start + len(part.keys)
         if sheet is not None:
-            sheet.add(outcome.found[start:end], None if outcome.values is None else outcome.values[start:end])
-        start = end
+            sheet.add(outcome.found, outcome.values)
+    if sheet is not None:
+        sheet.write()
+    repository.sync_runs(written)
+    return Merged(tuple(states), obsolete, sheet)
+
+
+def answers_in_order(offers: OfferLog, counts: npt.NDArray[np.int64], sheet: AnswerSheet) -> Iterator[Answer]:
+    """Yield the answers in order of arrival, one `Answer` for each block that asks; `counts` is of each bucket."""
+    rows_at, first = sheet.open(), offers.written.first
+    nexts = np.cumsum(counts) - counts
+    for block in offers.read():
+        keys, ops, _ = block.tuples
+        ids = buckets_of(keys, len(counts))
+        here = np.bincount(ids, minlength=len(counts))
+        if (ops != UPDATE).any():
+            places = np.empty(len(ids), dtype=np.int64)
+            # A bucket's tuples have come in the order in which it has answered them.
+            places[ids.argsort(kind="stable")] = np.repeat(nexts - (np.cumsum(here) - here), here) + np.arange(len(ids))
+            told = rows_at(places)
+            values = told["value"] if "value" in (told.dtype.names or ()) else None
+            yield Answer(first, keys, ops, told["found"], values, block.aux())
+        nexts += here
+        first += len(keys)
+
+
+def _ask(bucket: Bucket, tuples: Tuples) -> ApplyResult:
+    keys, ops, values = tuples
+    if not len(keys):
+        return ApplyResult(np.zeros(0, dtype=np.bool_), values, bucket.state, (), ())
+    does_check = ops == CHECK
+    if does_check.all():
+        found, held = (bucket.check(keys), None) if values is None else bucket.values(keys)
+        return ApplyResult(found, held, bucket.state, (), ())
+    if values is None and not does_check.any():
+        result = bucket.check_update(keys)
+        return ApplyResult(~result.new, None, *result[2:])
+    return bucket.apply(keys, ops, values)

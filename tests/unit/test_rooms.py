@@ -26,7 +26,6 @@ if TYPE_CHECKING:
 ROOMS = {
     "commands": ("steering", "moving", "looking", "pages", "repairing"),
     "dashboard": ("page",),
-    "drum": ("spills",),
     "features": ("traps", "mirrors", "copies", "revisits", "totals", "votes", "tallies"),
     "redisdb": ("lua", "scripts"),
     "redisdb/lua": (
@@ -187,7 +186,7 @@ def test_a_folder_without_a_place_and_a_crowded_one_are_found() -> None:
     """At any depth, whatever its files are; of scripts as of modules."""
     known = [f"{folder}/{room}/x" for folder, rooms in ROOMS.items() for room in rooms]
     assert folder_faults(known) == []
-    assert folder_faults([*known, "drum/merging/x.py"]) == ["drum/merging/ has no place in ROOMS"]
+    assert folder_faults([*known, "dashboard/merging/x.py"]) == ["dashboard/merging/ has no place in ROOMS"]
     assert folder_faults([*known, "scheduler/node/loops/deep/x.txt"]) == [
         "scheduler/node/loops/deep/ has no place in ROOMS"
     ]

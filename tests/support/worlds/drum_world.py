@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from bigcrawl.drum.files import Files
-    from bigcrawl.drum.spills.answers import Answer
+    from bigcrawl.drum.merge import Answer
 
 # Arrays of 20 tuples, and merges of 18 tuples a bucket at most.
 MEMORY_BYTES = 3500
@@ -63,12 +63,13 @@ class DrumWorld:
         self.drum = Drum(
             self.directory, self.receive, kind=self.kind, buckets=BUCKETS, memory_bytes=MEMORY_BYTES, files=files
         )
-        state = self.drum._spills.state
-        assert self.flushed <= state.end <= len(self.offers), "what was flushed is there, and nothing else"
-        assert self.told <= state.answered, "what was told was durable"
+        state = self.drum._state
+        end = state.offered.end
+        assert self.flushed <= end <= len(self.offers), "what was flushed is there, and nothing else"
+        assert self.told <= end, "what was told was durable"
         assert self._want_nothing(self.told, state.told), "what is not told again was told"
-        del self.offers[state.end :]
-        self.flushed = state.end
+        del self.offers[end:]
+        self.flushed = end
         return self.drum
 
     def offer(self, batch: Sequence[Offer]) -> None:
@@ -83,7 +84,7 @@ class DrumWorld:
         # A batch may be spilled and flushed by a merge that comes later, not by its own offer.
         self.drum.offer(keys, op, values, [offer.aux for offer in batch])
         self.offers += batch
-        self.flushed = max(self.flushed, self.drum._spills.state.end)
+        self.flushed = max(self.flushed, self.drum._state.offered.end)
         assert self.flushed <= before + len(batch)
 
     def flush(self) -> None:

