@@ -22,7 +22,6 @@ PROGRAM = "python -m bigcrawl"
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Run one action and return its exit status, see `bigcrawl.commands.running`."""
     settings = get_project_settings()
     settings.setdict(Command.default_settings, priority="command")
     command = Command(PROGRAM, settings)

@@ -7,7 +7,7 @@ Settings are set at "addon" priority, so a project can override them, except tho
 
 `scrapy shell`, `fetch`, `view`, `parse` and `check` fetch single pages interactively, with callbacks that cannot be
 stored. They use Scrapy's own scheduler and touch no crawl. Commands that make no crawler, such as `scrapy list`, import
-no more than this module; the others import `bigcrawl.installing`, and with it the frontier.
+only this module; the others import `bigcrawl.installing`, and with it the frontier.
 """
 
 from __future__ import annotations
@@ -42,12 +42,10 @@ UVLOOP = "uvloop.Loop"
 INSTALLING = "bigcrawl.installing"
 """Imported only where a crawler is made: it takes a third of a second."""
 _DEPRECATING = "scrapy.core.downloader.contextfactory"
-"""Looks for its callers among all modules, which takes a fifth of a second once ours are among them."""
+"""Scanning all modules, once ours are among them, takes a fifth of a second."""
 
 
 class Addon:
-    """See the module."""
-
     def __init__(self, crawler: Crawler) -> None:
         self._crawler = crawler
 
@@ -64,7 +62,7 @@ class Addon:
         if settings.get("LOG_FORMAT") == json_lines.JSON and settings.getbool("LOG_INSTALL_ROOT_HANDLER"):
             json_lines.install(settings)
             settings.set("LOG_INSTALL_ROOT_HANDLER", False, "cmdline")  # this handler takes its place
-        _import_all()  # before the crawler is made, whose first fetch would wait for it
+        _import_all()  # or the crawler's first fetch would wait for it
 
     def update_settings(self, settings: BaseSettings) -> None:
         """Install the components; with a wrong setting, only the one that ends the crawl at its start."""
@@ -76,7 +74,7 @@ class Addon:
 
 
 def _import_all() -> None:
-    """Import what a crawl needs, and keep the garbage collector from it, now and when the process ends: it stays."""
+    """Import the modules of a crawl, and exclude them from garbage collection, now and at the process's end."""
     if INSTALLING in sys.modules:
         return
     importlib.import_module(_DEPRECATING)
@@ -91,7 +89,7 @@ def _import_all() -> None:
 
 
 def _keep_installed_loop(settings: BaseSettings) -> None:
-    """Do not use uvloop if a reactor is already installed on another loop, which cannot be changed."""
+    """Do not use uvloop if a reactor is already installed on another loop."""
     if settings.getpriority("ASYNCIO_EVENT_LOOP") != SETTINGS_PRIORITIES["addon"] or not is_reactor_installed():
         return
     try:
@@ -104,5 +102,4 @@ def _keep_installed_loop(settings: BaseSettings) -> None:
 
 def _is_one_look(crawler: Crawler) -> bool:
     """Whether one of Scrapy's commands fetches single pages and runs no crawl."""
-    # The shell has no spider before it has a page; the others replace start() by their own.
     return crawler.spider is None or crawler.spidercls.start.__module__.startswith("scrapy.commands.")

@@ -71,8 +71,8 @@ class ManualClock:
 class Patience:
     """An `asyncio.timeout` that counts ticks of the event loop, and so survives a standstill of the process or machine.
 
-    After a standstill `asyncio.timeout` expires before the answers that arrived meanwhile are read. Here a standstill
-    costs one tick, an eighth of the time. Raises TimeoutError at the end of the block.
+    After a standstill `asyncio.timeout` expires before the answers that arrived meanwhile are read. Here it costs one
+    tick, an eighth of the time. Raises TimeoutError at the end of the block.
     """
 
     def __init__(self, seconds: float) -> None:

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 class BigcrawlError(Exception):
-    """The base class of all errors of bigcrawl."""
+    pass
 
 
 class ConfigError(BigcrawlError):
@@ -73,6 +73,6 @@ class CorruptionError(BigcrawlError):
 class OtherVersionError(CorruptionError):
     def __str__(self) -> str:
         return (
-            f"{self.path}: format version {self.found}, and this bigcrawl reads {self.expected}: go on with the "
-            f"one that wrote it"
+            f"{self.path}: format version {self.found}, and this bigcrawl reads {self.expected}: continue with "
+            f"the one that wrote it"
         )

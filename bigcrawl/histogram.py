@@ -32,7 +32,6 @@ class Histogram:
 
     @property
     def counts(self) -> list[int]:
-        """The count of each bucket, not cumulative; the last one has no upper bound."""
         first, last = _FIRST + 1, _FIRST + len(BOUNDS_S)
         found = self._by_bits
         return [sum(found[:first]), *found[first:last], sum(found[last:])]

@@ -90,7 +90,6 @@ _OURS: dict[str, dict[type, type]] = {
 
 
 def install(settings: BaseSettings, crawler: Crawler) -> None:
-    """Install the components, or only the one that ends the crawl at its start."""
     settings.setdefault_in_component_priority_dict("EXTENSIONS", ExitStatus, 500)
     settings.setdefault_in_component_priority_dict("EXTENSIONS", LogLines, 400)
     settings.setdefault_in_component_priority_dict("EXTENSIONS", WholeStop, 500)
@@ -135,7 +134,6 @@ def install(settings: BaseSettings, crawler: Crawler) -> None:
 
 
 def _speak_of_robots(settings: BaseSettings, *, obeys: bool) -> None:
-    """Log whether robots.txt is obeyed, if the project may expect otherwise."""
     if not obeys:
         logger.warning("robots.txt is IGNORED: BIGCRAWL_ROBOTS says that all hosts of this crawl are yours")
     elif is_set(settings, "ROBOTSTXT_OBEY") and not settings.getbool("ROBOTSTXT_OBEY"):
@@ -146,17 +144,13 @@ def _speak_of_robots(settings: BaseSettings, *, obeys: bool) -> None:
 
 
 def _refuse(settings: BaseSettings, crawler: Crawler, error: ConfigError) -> None:
-    """Log the error in one line; `ExitStatus` closes the spider before anything is fetched.
-
-    Raising from here would print a traceback.
-    """
+    """Log the error in one line; `ExitStatus` closes the spider. Raising here would print a traceback."""
     logger.error("%(error)s", {"error": error})
     mark_failed(crawler)
     settings.set("FEEDS", {}, "cmdline")  # do not overwrite the items of an earlier run
 
 
 def _check(config: Config, delay_rules: Mapping[str, Mapping[str, object]]) -> None:
-    """Raise ConfigError if a setting that others read later is wrong."""
     make_policy(config.budget, EMPTY_COUNTS)
     LinkRules(config.filters)
     PageRules(config.filters)
@@ -172,7 +166,6 @@ def _check(config: Config, delay_rules: Mapping[str, Mapping[str, object]]) -> N
 
 
 def _check_metrics_package(metrics: MetricsConfig) -> None:
-    """Raise ConfigError if metrics are wanted, and what they need is not installed."""
     if metrics.is_on and importlib.util.find_spec("prometheus_client") is None:
         raise ConfigError(
             'BIGCRAWL_METRICS needs the package prometheus-client, which is missing: pip install "bigcrawl[metrics]"'
@@ -180,7 +173,6 @@ def _check_metrics_package(metrics: MetricsConfig) -> None:
 
 
 def _install_frontier(settings: BaseSettings, crawler: Crawler, config: Config) -> None:
-    """Have pages fetched, in the order of the frontier."""
     note_arguments(crawler)
     settings.set("SCHEDULER", Scheduler, "addon")
     if settings["SCHEDULER"] is Scheduler and not (config.crawl.redis_url or config.crawl.is_fresh):
@@ -220,7 +212,7 @@ def _replace_components(settings: BaseSettings) -> None:
 
 
 def _unload_throttles(settings: BaseSettings) -> None:
-    """Unload AutoThrottle, and the project's classes derived from it. Its setting stays for others to read."""
+    """Unload AutoThrottle and classes derived from it. Its setting stays for others to read."""
     throttles = {AutoThrottle, *map(load_object, settings.getdict("EXTENSIONS"))}
     for extension in throttles:
         if isinstance(extension, type) and issubclass(extension, AutoThrottle):
@@ -228,13 +220,12 @@ def _unload_throttles(settings: BaseSettings) -> None:
 
 
 def _keep_cookies_offline() -> None:
-    """Give Scrapy's cookies the installed list of public suffixes: they would download one within the event loop."""
+    """Give Scrapy's cookies the installed list of public suffixes, or they would download one within the event loop."""
     if hasattr(cookies, "_split_domain"):
         cookies._split_domain = TLDExtract(cache_dir=None, suffix_list_urls=(), include_psl_private_domains=True)
 
 
 def _speak_of_feeds(settings: BaseSettings) -> None:
-    """Warn about the project's own feed exporters that cannot keep items."""
     for component, order in settings.getdict("EXTENSIONS").items():
         own = load_object(component)
         is_exporter = isinstance(own, type) and issubclass(own, ScrapyFeedExporter)
@@ -247,14 +238,14 @@ def _speak_of_feeds(settings: BaseSettings) -> None:
 
 
 def _keep_log_short(settings: BaseSettings, *, has_summary: bool) -> None:
-    """Keep records of single pages that nobody reads, and figures that the summary has, out of the log."""
+    """Keep unread records of single pages, and figures of the summary, out of the log."""
     settings.set("LOG_FORMATTER", LogFormatter, "addon")
     if has_summary:
         settings.set("STATS_DUMP", False, "addon")
 
 
 def _identify(settings: BaseSettings, politeness: PolitenessConfig) -> None:
-    """Add the contact to the user agent and a mail address to each request, unless they are there already."""
+    """Add the contact to the user agent and a mail address to each request, unless present."""
     agent = user_agent_with(politeness.agent, politeness.contact, f"bigcrawl/{__version__}")
     if agent != politeness.agent:
         settings.set("USER_AGENT", agent, max(settings.getpriority("USER_AGENT") or 0, 15))

@@ -126,7 +126,6 @@ def _check(directory: Path, log: Path) -> int:
 
 
 async def _asked(name: str) -> tuple[bool, int]:
-    """Return whether a crawl is finished, and how many URLs were in flight on nodes that died."""
     server = EmbeddedServer((STATE / name / "redis").absolute())
     client = RedisClient(server.start())
     try:

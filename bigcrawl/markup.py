@@ -1,17 +1,16 @@
 """Reads the tags of an HTML page that matter for links, in one pass and without a tree.
 
-A parser that builds a tree can be made slow: each tag searches the open elements, and an unclosed formatting element
-is recreated in every following paragraph. 24 KB of `<b 1><b 2>...<p>x<p>x` become millions of elements. Links need no
-tree.
-Like the HTML standard's tokenizer, this module recognises comments, quoted values, and the text of elements such as
-`<script>`, which contains no tags. It also skips the content of `<template>`, which is not part of the document. The
-cost is linear in the bytes of the page.
+A parser that builds a tree can be made slow: each tag searches the open elements, and an unclosed formatting element is
+recreated in every following paragraph. 24 KB of `<b 1><b 2>...<p>x<p>x` become millions of elements. Like the HTML
+standard's tokenizer, this module recognises comments, quoted values, and the text of elements such as `<script>`, which
+contains no tags. It skips `<template>`, whose content is not part of the document. The cost is linear in the bytes of
+the page.
 
 Rules for editing: each expression is possessive, and consumes what it has begun, if need be to the end of the page. An
 expression that could fail after reading ahead would be tried again at the next byte, at quadratic cost.
 
-In a broken page, a tree would drop a few tags (a `<frame>` outside a frameset) and move others; here they come in the
-order in which they are written.
+In a broken page, a tree would drop a few tags (a `<frame>` outside a frameset) and move others; here all come in source
+order.
 """
 
 from __future__ import annotations
@@ -25,8 +24,8 @@ from typing import TYPE_CHECKING, Final
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator
 
-# The encodings of the web (WHATWG Encoding Standard), as names of Python codecs. A page may name any of Python's other
-# codecs, of which some are not text encodings, and IDNA takes quadratic time to decode.
+# The encodings of the web (WHATWG Encoding Standard), as names of Python codecs. Others are refused: some are not text
+# encodings, and IDNA takes quadratic time to decode.
 WEB_ENCODINGS: Final = frozenset(
     [
         *("utf-8", "utf-16", "utf-16-le", "utf-16-be", "koi8-r", "koi8-u", "mac-roman", "mac-cyrillic"),
@@ -41,7 +40,7 @@ _NAME_ENDS: Final = rf"(?=[{_BLANK}/>])"
 _IS: Final = rf"[{_BLANK}]*+=[{_BLANK}]*+"
 _VALUE: Final = rf"\"[^\"]*+\"?+|'[^']*+'?+|[^{_BLANK}>\"'][^{_BLANK}>]*+"
 _ATTRIBUTES: Final = rf"(?:[{_BLANK}/]++|[^{_BLANK}/>][^{_BLANK}/>=]*+(?:{_IS}(?:{_VALUE})?+)?+)*+"
-# The attributes of most tags, in a third of the time: quotes follow an equals sign and contain no `>`.
+# Fast path for the attributes of most tags: quotes follow an equals sign and contain no `>`.
 _PLAIN: Final = r"[^>\"'=]*+(?:=\"[^\">]*+\"[^>\"'=]*+)*+(?=>)"
 
 
@@ -50,20 +49,19 @@ def _in_any_case(expression: str) -> str:
     return re.sub("[a-z]", lambda letter: f"[{letter[0]}{letter[0].upper()}]", expression)
 
 
-# Grouped by first letter, so that most tags are decided by one lookup.
+# Grouped by first letter, so that one lookup decides most tags.
 _LINKING: Final = "a(?:rea)?+|base|frame|link|meta|template"
 _EMBEDDING: Final = (
     "img|image|source|embed|object|applet|form|button|input|use|feimage|tref|textpath|mpath|pattern|filter|cursor"
     "|lineargradient|radialgradient|mrow|mi|mn|mo|mtext|maction"
 )
-"""Also read on request, with `script` and `title`: what may have a reference that is no link to a page."""
+"""Read on request, with `script` and `title`: elements with references that are not links to pages."""
 _RAW: Final = ("script", "style", "textarea", "title", "iframe", "noframes", "noembed", "xmp")
 """Elements whose text contains no tags."""
 _RAW_STARTS: Final = _in_any_case("iframe|no(?:frames|embed)|s(?:cript|tyle)|t(?:extarea|itle)|xmp")
 _PLAINTEXT: Final = _in_any_case("plaintext")
 
-# Finds the reference of most links at once: all attributes are plain, no skipped one is a reference, and `rel` does not
-# say nofollow.
+# Matches most links at once: all attributes are plain, no skipped one is a reference, and `rel` does not say nofollow.
 _HREF: Final = _in_any_case("href")
 _REL: Final = _in_any_case("rel")
 _HARMLESS: Final = r"=\"(?:[^\">&nN]++|[nN](?![oO][fF]))*+\""
@@ -74,7 +72,7 @@ _LINK: Final = (
 
 
 def _finder(names: str) -> Callable[[str, int], Iterator[re.Match[str]]]:
-    """Return a function that finds the tags of these names, and of elements whose text contains none."""
+    """Return a function that finds tags of these names, and skips elements whose text contains none."""
     read = _in_any_case(names)
     skipped = "|".join(
         (
@@ -102,7 +100,7 @@ _replace_references = re.compile(r"&(?:#(?:[0-9]++|[xX][0-9a-fA-F]++);?+|([A-Za-
 _find_whole_href = re.compile(rf"(?:^|[{_BLANK}/\"'])(?ai:href){_IS}(?:\"[^\"]*+\"|'[^']*+')").search
 _find_tag_within = re.compile(r"</?[a-zA-Z]").search
 _find_anchor_end = re.compile(rf"</?+[aA]{_NAME_ENDS}").search
-# What a reader of the page does not see. Each alternative takes what it has begun, if need be to the end.
+# The invisible parts of a page. Each alternative consumes what it has begun, if need be to the end.
 _UNSEEN = re.compile(
     rf"<!--(?:[^-]++|-(?!->))*+(?:-->)?+"
     rf"|<(?P<raw>{_in_any_case('script|style|textarea|noframes|noembed|template')}){_NAME_ENDS}"
@@ -110,16 +108,14 @@ _UNSEEN = re.compile(
     rf"|<[/a-zA-Z!?][^>]*+>?+"
 ).sub
 UNCLOSED_CHARS_MAX: Final = 64 << 10
-"""Of anchors that lack their `>`; more are no mistake."""
+"""Limit for anchors that lack their `>`; longer ones are no mistake."""
 ANCHOR_CHARS_MAX: Final = 1_000
-"""Of a page behind the tag of a link, to look for its text in."""
+"""The text of a link is searched in this much of the page behind its tag."""
 TITLE_CHARS_MAX: Final = 4_096
 _NUMBER_LONGEST: Final = 12  # of a character reference; longer ones are invalid
 
 
 class TagEnds:
-    """Tells where the tag ends that `tags` yielded last."""
-
     __slots__ = ("last",)
 
     def __init__(self) -> None:
@@ -128,7 +124,6 @@ class TagEnds:
     def find(
         self, finder: Callable[[str, int], Iterator[re.Match[str]]], text: str, start: int
     ) -> Iterator[re.Match[str]]:
-        """Find tags, and note the end of each."""
         for found in finder(text, start):
             self.last = found.end()
             yield found
@@ -140,15 +135,8 @@ def tags(
     """Yield the tags of a page that matter, in order: a, area, base, frame, iframe, link and meta.
 
     Each is its name in lower case, with its reference if it has no other relevant attribute, else with its unparsed
-    attributes. After the given number of inspected tags, yielded or not, the page counts as ended.
-
-    Args:
-        text: the page.
-        looks_max: how many tags are inspected.
-        ends: notes where each tag ends; None: nobody asks.
-        more: names that are yielded besides, of those that `_EMBEDDING` describes.
-
-    Cost: 0.1 ms for a page of 21 KB with 60 links; at worst 0.1 us per byte and 3 us per inspected tag.
+    attributes. `more` names further tags to yield, of those in `_EMBEDDING`. The page counts as ended after `looks_max`
+    inspected tags, yielded or not.
     """
     templates, at, end = 0, 0, len(text)
     foreign = Foreign(text)
@@ -183,20 +171,18 @@ def tags(
 
 
 def text_within(text: str, start: int, end: int) -> str:
-    """Return the visible text of a part of a page: without tags, comments, scripts and styles; blanks are single.
+    """Return the visible text of part of a page: without tags, comments, scripts and styles; blanks are single.
 
-    A part that begins within a tag or a comment gives some of its characters as text; its end may cut one.
-
-    Cost: linear in the part; 0.2 ms for a page of 21 KB.
+    A part that begins within a tag or a comment yields some of its characters as text; its end may cut one.
     """
     shown = _UNSEEN(" ", text[start:end])
     return " ".join(resolved(shown).split())
 
 
 def anchor_text(text: str, end: int) -> str:
-    """Return the text between an `<a>` that ends there and what closes it, another `<a>` at the latest.
+    """Return the text between the end of an `<a>` and its closing tag, or the next `<a>`.
 
-    Only the first `ANCHOR_CHARS_MAX` characters of the page behind the tag are looked at.
+    At most `ANCHOR_CHARS_MAX` characters behind the tag are read.
     """
     part = text[end : end + ANCHOR_CHARS_MAX]
     closing = _find_anchor_end(part)
@@ -204,7 +190,7 @@ def anchor_text(text: str, end: int) -> str:
 
 
 class Foreign:
-    """Knows which positions are within SVG or MathML, where a slash closes a tag; queried in page order."""
+    """Tracks which positions are within SVG or MathML, where a slash closes a tag; queried in page order."""
 
     __slots__ = ("_depth", "_looked", "_text")
 
@@ -213,7 +199,7 @@ class Foreign:
         self._looked = self._depth = 0
 
     def reach(self, at: int) -> bool:
-        """Read on to a position, and return whether it is within SVG or MathML."""
+        """Advance to a position, and return whether it is within SVG or MathML."""
         for found in _find_foreign(self._text, self._looked, at):
             self._depth = max(0, self._depth - 1) if found[1] else self._depth + 1
         self._looked = at
@@ -221,7 +207,6 @@ class Foreign:
 
 
 def attributes_of(written: str) -> dict[str, str]:
-    """Return a tag's attributes: names in lower case, values with their character references resolved."""
     values: dict[str, str] = {}
     for name, quoted, single, bare in _find_attributes(written):
         values.setdefault(name.lower(), quoted or single or bare)
@@ -249,7 +234,7 @@ def anchors_of(written: str) -> list[dict[str, str]]:
 def title_within(text: str, looks_max: int) -> str:
     """Return the text of a page's title, blanks single; empty if it has none.
 
-    The first `TITLE_CHARS_MAX` characters count. That of a picture is none.
+    Only its first `TITLE_CHARS_MAX` characters count. The title of an SVG picture does not.
 
     Source: HTML, 3.1.5 (document.title).
     """
@@ -263,15 +248,11 @@ def title_within(text: str, looks_max: int) -> str:
 
 
 def resolved(text: str) -> str:
-    """Return a text with its character references resolved.
-
-    Cost: 1 us a reference, and a twentieth of that for `&amp;`, which most are.
-    """
     if "&" not in text:
         return text
     if "&amp;" not in text:
         return _replace_references(_meant, text)
-    # No reference is longer than the piece that it is in: each begins with an ampersand.
+    # No reference is longer than its piece: each begins with an ampersand.
     return "&".join([_replace_references(_meant, part) if "&" in part else part for part in text.split("&amp;")])
 
 

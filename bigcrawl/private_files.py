@@ -38,7 +38,7 @@ def make_private_directory(path: str | os.PathLike[str]) -> None:
         parent = os.path.dirname(path)  # noqa: PTH120 - as above
         if not os.path.isdir(parent or os.curdir):  # noqa: PTH112 - as above
             make_private_directory(parent)
-        # This raises in a directory such as /proc. Otherwise another process may have made it meanwhile.
+        # In a directory such as /proc this raises; otherwise another process may have made it.
         with contextlib.suppress(FileExistsError):
             os.mkdir(path, DIRECTORY_MODE)  # noqa: PTH102 - as above
     except FileExistsError:

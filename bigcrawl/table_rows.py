@@ -13,8 +13,8 @@ COUNT_MAX: Final = (1 << 63) - 1
 class Setting:
     """One setting. `default` None means unset; `low` and `high` are inclusive; `choices` lists all values of a str.
 
-    A dict maps names to tables of limits; its text is JSON. The text of a list is JSON, items separated by commas, or,
-    with `has_file`, the name of a file.
+    The text of a dict is JSON. The text of a list is JSON, items separated by commas, or, with `has_file`, the name of
+    a file.
     """
 
     name: str

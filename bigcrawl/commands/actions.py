@@ -47,7 +47,7 @@ ACTIONS: Final[dict[str, Action]] = {
     "status": Action("looking.status.status", "show the state of the crawl, running or not", ("", "--json")),
     "top": Action("looking.top.top", "watch the crawl in the terminal, live; q ends it", ("", "--once")),
     "history": Action(
-        "looking.history.history", "show how the crawl went since its start", ("", "--hours 6 --rows 36", "--json")
+        "looking.history.history", "show the course of the crawl since its start", ("", "--hours 6 --rows 36", "--json")
     ),
     "dashboard": Action(
         "looking.dashboard.dashboard",
@@ -68,7 +68,7 @@ ACTIONS: Final[dict[str, Action]] = {
     "pld": Action("looking.site.pld", "show a pay-level domain: budget, hosts, errors", ("example.com",), "PLD", 1, 1),
     "errors": Action(
         "looking.errors.errors",
-        "show what fails most, by reason and site, with examples",
+        "show the most frequent failures, by reason and site, with examples",
         ("", "--reason timeout --limit 20", "--pld example.com"),
     ),
     "report": Action(
@@ -82,7 +82,7 @@ ACTIONS: Final[dict[str, Action]] = {
     "verify": Action("looking.verify.verify", "list damaged files of the crawl", ("",)),
     "repair": Action(
         "repairing.repair.repair",
-        "take damaged partitions back to their last sound state, and say what that loses",
+        "take damaged partitions back to their last sound state, and show the loss",
         ("", "--yes"),
     ),
     "warc": Action(
@@ -105,7 +105,7 @@ ACTIONS: Final[dict[str, Action]] = {
     ),
     "explain": Action(
         "looking.explain.explain",
-        "show what became of a URL, or where it waits",
+        "show the place or the outcome of a URL",
         ("http://a.example/page", "--find-page http://a.example/page"),
         "URL",
         1,
@@ -226,7 +226,7 @@ ACTIONS: Final[dict[str, Action]] = {
     ),
     "resume": Action(
         "steering.pause.resume",
-        "go on with what was paused",
+        "resume paused nodes or the whole crawl",
         ("", "example.com"),
         "[NODE | HOST | PLD]...",
         0,
@@ -242,7 +242,7 @@ ACTIONS: Final[dict[str, Action]] = {
     ),
     "discovery": Action(
         "steering.discovery.discovery",
-        "stop queueing links and drain what waits, or queue them again",
+        "stop queueing links and drain the waiting URLs, or queue links again",
         ("", "off", "on"),
         "[on | off]",
         0,

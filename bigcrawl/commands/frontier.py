@@ -1,9 +1,9 @@
 """The Scrapy command `frontier`.
 
 An action that fails prints one line with problem and remedy to standard error and exits with status 1; a wrong command
-line exits with status 2. Scrapy's parser reads the options common to all actions, an action's own parser the rest.
+line exits with status 2. Scrapy's parser reads the common options, an action's own parser the rest.
 
-Every `scrapy` command on a machine with bigcrawl imports this module to list it, and nothing else of bigcrawl.
+Every `scrapy` command imports this module to list it, and nothing else of bigcrawl.
 """
 
 from __future__ import annotations
@@ -19,12 +19,7 @@ if TYPE_CHECKING:
 
 
 class Command(ScrapyCommand):
-    """Inspects and changes a crawl from outside.
-
-    Args:
-        program: its name in help texts and errors.
-        settings: replace those of Scrapy's command line.
-    """
+    """Inspects and changes a crawl from outside; `settings` replace those of Scrapy's command line."""
 
     requires_project = True
     requires_crawler_process = False  # it would create an event loop that is never run or closed
@@ -39,12 +34,12 @@ class Command(ScrapyCommand):
         return "ACTION [WORDS] [--json] [-s NAME=VALUE]"
 
     def short_desc(self) -> str:
-        return "Show the state of a bigcrawl frontier, and what became of a URL"
+        return "Show the state of a bigcrawl frontier, and of its URLs"
 
     def add_options(self, parser: argparse.ArgumentParser) -> None:
         super().add_options(parser)
         parser.add_argument("--json", action="store_true", help="print one JSON object")
-        parser.add_argument("-h", "--help", action="store_true", help="show what an action does, and how it is called")
+        parser.add_argument("-h", "--help", action="store_true", help="show the effect and the call of an action")
 
     def run(self, args: list[str], opts: argparse.Namespace) -> None:
         """Print the result; on failure print one line, and exit with status 1, or 2 for a wrong command line."""

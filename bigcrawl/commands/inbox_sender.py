@@ -44,14 +44,13 @@ class InboxSender:
         self._node = f"{name}-{uuid.uuid4().hex[:8]}"
         self._batches: defaultdict[int, _Batch] = defaultdict(_Batch)
         self._unread_bytes = 0
-        self._sent: dict[int, str] = {}  # the last entry of each partition since the last wait
-        self._awaited: dict[int, str] = {}  # and before it
+        self._sent: dict[int, str] = {}
+        self._awaited: dict[int, str] = {}
 
     def __repr__(self) -> str:
         return f"<InboxSender {self._node} unread_bytes={self._unread_bytes}>"
 
     async def add(self, partition: int, url: QueuedUrl) -> None:
-        """Add a URL to the next batch of its partition."""
         batch = self._batches[partition]
         batch.urls.append(url)
         batch.bytes += len(url.body)
@@ -91,7 +90,6 @@ class InboxSender:
         self._awaited, self._sent, self._unread_bytes = self._sent, {}, 0
 
     async def _wait_until_read(self) -> None:
-        """Wait until owners have merged everything sent before the last `UNREAD_BYTES_MAX`."""
         begun, has_said = time.monotonic(), False
         while self._awaited:
             partition, entry = next(iter(self._awaited.items()))

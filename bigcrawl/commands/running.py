@@ -68,7 +68,6 @@ def _result_of(program: str, settings: Settings, args: list[str], opts: argparse
 def parse_action(
     name: str, args: list[str], opts: argparse.Namespace | None = None, program: str = PROGRAM
 ) -> argparse.Namespace:
-    """Return an action's words and options, on top of `opts`."""
     parser, action = parser_of(name, program), ACTIONS[name]
     opts = parser.parse_intermixed_args(args, opts)
     if not action.least <= len(opts.words) <= action.most:
@@ -87,7 +86,6 @@ def data_of_action(config: Config, name: str, args: list[str]) -> dict[str, Any]
 
 
 def parser_of(name: str, program: str = PROGRAM) -> argparse.ArgumentParser:
-    """Return the parser of an action's own arguments and options, which also prints its help."""
     if name not in ACTIONS:
         alike = difflib.get_close_matches(name, ACTIONS, 1)
         meant = f"; did you mean {alike[0]}?" if alike else ";"

@@ -57,7 +57,6 @@ def find_exact(contents: Bucket, copies: Bucket, keys: KeyArray, pages: KeyArray
 
 
 def note_near(contents: Bucket, copies: Bucket, rows: npt.NDArray[Any], commit: Commit) -> CopyCounts:
-    """Record near copies, each for the first page with its content."""
     found, first = contents.values(rows["content"])
     pages = np.where(found, first, rows["page"])
     is_other = pages != rows["original"]

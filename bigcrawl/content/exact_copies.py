@@ -32,7 +32,7 @@ def content_key(payload_sha1: bytes) -> int:
 
 def find_and_add(table: Bucket, keys: KeyArray, pages: KeyArray, commit: Callable[[ApplyResult], None]) -> KeyArray:
     """Return for each page the first one with its content, or `NO_PAGE`; pages are in order of arrival."""
-    if are_ascending(keys):  # as most are, with one or two keys
+    if are_ascending(keys):
         of_each = _originals_of(table, keys, pages, commit)
     else:
         distinct, first, whose = np.unique(keys, return_index=True, return_inverse=True)

@@ -75,12 +75,11 @@ def find_near(table: Bucket, rows: Rows, commit: Callable[[ApplyResult], None]) 
 def _ask_slot(
     table: Bucket, keys: Rows, rows: Rows, found: list[_Found], commit: Callable[[ApplyResult], None]
 ) -> Rows:
-    """Query one slot of each row; return the rows for the next slot."""
     distinct, first, whose, times = np.unique(keys, return_index=True, return_inverse=True, return_counts=True)
     was_there, held = table.values(distinct)
     is_new = ~was_there
     held[is_new] = _values_of(rows[first[is_new]])
-    is_shared = was_there | (times > 1)  # most bands are unique, and need only a record
+    is_shared = was_there | (times > 1)
     if not is_shared.any():
         commit(table.put(distinct, held))
         return rows[:0]

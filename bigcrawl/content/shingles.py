@@ -26,7 +26,6 @@ if TYPE_CHECKING:
 SHINGLE_BYTES: Final = 24
 
 SAMPLED_MIN: Final = 1 << 12
-"""Some 700 words."""
 
 SAMPLED_PART: Final = 4
 

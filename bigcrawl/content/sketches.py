@@ -52,7 +52,7 @@ _LAST_PLACE: Final = PLACES - 1
 # Far apart, because an empty range has the hash of a neighbour.
 _BAND_PLACES: Final = np.arange(0, PLACES, PLACES // (BANDS * BAND_SIZE)).reshape(BAND_SIZE, BANDS).T
 _COUNTED: Final = np.arange(1, 1 + BANDS * BAND_SIZE, dtype=np.uint64)
-_BAND_MULTIPLIERS: Final = mixed(_COUNTED).reshape(BANDS, BAND_SIZE) | np.uint64(1)  # odd
+_BAND_MULTIPLIERS: Final = mixed(_COUNTED).reshape(BANDS, BAND_SIZE) | np.uint64(1)
 
 assert PLACES == 1 << 8, "the first bits of a hash name its range"
 assert PLACES * _BITS == SKETCH_WORDS * 64, "a packed sketch is full"

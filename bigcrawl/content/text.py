@@ -3,7 +3,7 @@
 Pages are read together, because a numpy call costs more than the bytes of one page. Non-ASCII bytes are letters, in any
 encoding. A tag is ``<``, unless a blank follows, to the next ``>``; adding long numbers with a bit per byte carries a
 one through it (Cameron et al., Bitwise Data Parallelism in Regular Expression Matching, 2014). Expressions are
-possessive, so that the cost is linear.
+possessive, so the cost is linear.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ GAP_BYTES: Final = 32
 """Zeros before, between and after texts."""
 
 _HALF: Final = TEXT_BYTES_MAX // 2
-_GAP: Final = b">" + bytes(GAP_BYTES - 1)  # ends an open tag
+_GAP: Final = b">" + bytes(GAP_BYTES - 1)
 # Their content changes with each fetch: nonces, times, state.
 _find_scripts = re.compile(rb"(?ai:<(script|style)\b[^<]*+(?:<(?!/\1\b)[^<]*+)*+)").finditer
 
@@ -48,7 +48,6 @@ def read_part(body: bytes) -> bytes:
 
 
 def texts_of(bodies: Sequence[bytes]) -> Texts:
-    """Return the words of bodies of HTML or plain text, without content encoding."""
     bodies = [read_part(body) for body in bodies]
     page = _page_of(bodies)
     is_ascii = page < _ASCII

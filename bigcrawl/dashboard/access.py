@@ -2,7 +2,7 @@
 
 Another site's page must not reach it through the operator's browser. So the Host header must name this server, which
 defeats DNS rebinding. A change must be JSON, come from the page itself (Origin), and carry the token in a header, which
-a browser never adds to another site's request.
+browsers never add to another site's request.
 """
 
 from __future__ import annotations
@@ -84,7 +84,6 @@ class Access:
 
 
 def _name_of(host: str) -> str | None:
-    """Return the name or address in a Host header, without port; None if the header is malformed."""
     try:
         split = urlsplit(f"//{host}")
         _ = split.port

@@ -34,7 +34,6 @@ WORD_CHARS_MAX: Final = 4_096
 _PATTERN: Final = "*?["
 
 Act = Callable[["Config", str, "list[str]"], dict[str, Any]]
-"""Runs an action, given its name, options and words, and returns its result as data."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,8 +41,7 @@ class Look:
     """A read-only action.
 
     Attributes:
-        words: fixed words, which come first.
-        fixed: options without a value that are always set.
+        words, fixed: fixed words, which come first, and options without a value.
         words_max: permitted further words; 0 if words would change something.
         reads_files: whether it may wait for the disk of the state directory.
         read, ask: replace the action; `ask` uses the crawl that is kept open.
@@ -60,7 +58,6 @@ class Look:
 
 
 def read_history_since(config: Config, options: Mapping[str, str]) -> dict[str, Any]:
-    """Return the samples of the crawl's history after `since`, Unix seconds, or all without it."""
     text = options.get("since", "0")
     try:
         since_s = float(text)
@@ -108,7 +105,6 @@ CHANGES: Final[dict[str, tuple[str, ...]]] = {
     "delay": ("delay", "pld-delay", "unset"),
     "awaken": (),
 }
-"""Permitted options by action."""
 
 
 class ActionCall(NamedTuple):
@@ -139,7 +135,6 @@ def look_of(name: str, query: Mapping[str, Sequence[str]]) -> ActionCall:
 
 
 def change_of(name: str, body: bytes) -> ActionCall:
-    """Return the call for a body: JSON such as `{"words": ["example.com"], "options": {"urls": 5}}`."""
     try:
         told = read_json(body or b"{}")
     except ValueError:
@@ -160,7 +155,6 @@ def change_of(name: str, body: bytes) -> ActionCall:
 
 
 def run(config: Config, call: ActionCall, kept: KeptCrawl, act: Act) -> dict[str, Any]:
-    """Run the action and return its result as data. It may wait for Redis or a disk."""
     look = LOOKS.get(call.name)
     if look is not None and look.ask is not None:
         return kept.ask(look.ask)

@@ -238,7 +238,6 @@ def _said(request: Any, status: int, text: str) -> bytes:
 
 
 def _sent(request: Any, answer: JobAnswer) -> bytes:
-    """Set status and type, and return the body."""
     request.setResponseCode(answer.status)
     request.setHeader("content-type", "application/json")
     if answer.status == 401:

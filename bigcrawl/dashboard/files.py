@@ -26,7 +26,6 @@ class File(NamedTuple):
 
 
 def page_files() -> dict[str, File]:
-    """Return the files by path, such as `/dashboard.js`; some 100 KB."""
     found = {
         f"/{entry.name}": File(TYPES[entry.name[entry.name.rindex(".") :]], entry.read_bytes())
         for entry in files(__package__).joinpath("page").iterdir()

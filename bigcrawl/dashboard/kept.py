@@ -1,7 +1,6 @@
 """A crawl kept open between frequent queries.
 
-Opening a crawl takes three times as long as reading its status. It is reopened after `KEPT_S`, because another crawl
-may have replaced it.
+It is reopened after `KEPT_S`, because another crawl may have replaced it.
 """
 
 from __future__ import annotations

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Hashable
 
 JOBS_MAX: Final = 32  # further jobs are refused
-KEPT_MAX: Final = 64  # results
+KEPT_MAX: Final = 64
 STOP_S: Final = 3.0  # for the running job to end
 
 

@@ -1,7 +1,7 @@
 """Limits on the number of requests and the age of a connection.
 
-libcurl limits the age, but counts no requests. They are counted by host and port, so with BIGCRAWL_HOST_CONNECTIONS
-above 1 the connections of a server share a count.
+libcurl limits the age, but counts no requests. They are counted by host and port, so the connections of a server share
+a count.
 """
 
 from __future__ import annotations
@@ -18,8 +18,6 @@ SERVERS_MAX: Final = 4_096
 
 
 class ConnectionLimits:
-    """Counts the requests of each server's connection, and reports which limit ended it."""
-
     def __init__(
         self,
         requests_max: int,

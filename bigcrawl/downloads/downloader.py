@@ -3,9 +3,9 @@
 A fetch ends after BIGCRAWL_FETCH_DEADLINE whatever the server does, because a host never rests longer for a lost node.
 It can also be aborted, because SIGTERM must not wait for a slow server.
 
-A request from the frontier already has its host's turn, so it needs none of Scrapy's slots and queues. It is fetched in
-one task, through the middlewares (middleware.py) to the project's download handlers. All other requests (media
-pipelines, a callback's `engine.download_async`, robots.txt) take Scrapy's own path with its slots.
+A request from the frontier already has its host's turn, so it bypasses Scrapy's slots and queues. It is fetched in one
+task, through the middlewares (middleware.py) to the project's download handlers. All other requests (media pipelines, a
+callback's `engine.download_async`, robots.txt) take Scrapy's own path with its slots.
 """
 
 from __future__ import annotations
@@ -40,8 +40,6 @@ if TYPE_CHECKING:
 
 
 class Downloader(ScrapyDownloader):
-    """See the module."""
-
     def __init__(self, crawler: Crawler) -> None:
         begin_server(crawler)  # this is the first component of an engine
         try:
@@ -76,7 +74,6 @@ class Downloader(ScrapyDownloader):
         return Deferred.fromFuture(task)
 
     def abort(self) -> int:
-        """Abort all running fetches; return how many there were."""
         return self.handlers.abort()  # type: ignore[no-any-return]
 
     def break_off(self) -> int:
@@ -92,7 +89,7 @@ class Downloader(ScrapyDownloader):
             else:
                 result = await self._chain.run(self._transfer, request)
         except IgnoreRequest:
-            # Scrapy's middlewares refuse a redirect beyond the limit without counting it.
+            # Scrapy refuses a redirect beyond the limit without counting it.
             if request.meta.get("redirect_times", 0) >= self._redirects_max and frontier.started.was_answered(request):
                 self._unread.note_unread(request, "redirects")
             raise
@@ -101,7 +98,6 @@ class Downloader(ScrapyDownloader):
         return result
 
     async def _transfer(self, request: Request) -> Response:
-        """Do what Scrapy does between its queue and the download handler, without the queue."""
         request.meta[self.DOWNLOAD_SLOT] = self.get_slot_key(request)
         send, spider = self._signalling.send, self._crawler.spider
         send(signals.request_reached_downloader, request=request, spider=spider)
@@ -114,19 +110,16 @@ class Downloader(ScrapyDownloader):
 
 
 class LimitedHandlers:
-    """The project's download handlers, with a deadline, abort, and reports to the frontier."""
-
     def __init__(self, crawler: Crawler, handlers: Any) -> None:
         self._crawler = crawler
         self._handlers = handlers
         self._deadline_s = read_config(crawler.settings).politeness.fetch_deadline_ms / 1000
         self._running: dict[asyncio.Task[Any], Request] = {}
-        self._given_up: dict[asyncio.Task[Any], Exception] = {}  # fetches that were aborted, and why
+        self._given_up: dict[asyncio.Task[Any], Exception] = {}
         self._aborted = False
         self._own_errors = OwnErrors(crawler)
 
     async def download_request_async(self, request: Request) -> Response:
-        """Download unless the frontier refuses, and report the result to the frontier."""
         if "proxy" in request.meta:
             _note_proxy(request.meta["proxy"])
         frontier = frontier_of(self._crawler)
@@ -177,12 +170,10 @@ class LimitedHandlers:
         return DownloadTimeoutError(f"{request.url} ran into BIGCRAWL_FETCH_DEADLINE, {self._deadline_s:g} s")
 
     def abort(self) -> int:
-        """Abort all running fetches, and refuse new ones."""
         self._aborted = True
         return self._give_up(list(self._running), _abort_error)
 
     def break_off(self) -> int:
-        """Abort the frontier's running fetches."""
         frontier = frontier_of(self._crawler)
         if frontier is None:
             return 0

@@ -1,10 +1,10 @@
 """The download handler for http and https: libcurl for direct GETs, Scrapy's own handler for the rest.
 
-With libcurl a direct GET takes a fifth of the CPU of Scrapy's default handler, and broken servers are read as browsers
-read them, by our own reader (odd_servers.py) where libcurl refuses them. The contract of a handler is kept
-(response_builder.py): signals with StopDownload, sizes, data loss, Scrapy's own exceptions. All other requests (another
-method, a body, a proxy, a bound address, credentials in the URL, the project's own TLS settings) go to Scrapy's default
-handler. What that cannot read through an HTTP proxy is read by our own reader, too.
+With libcurl a direct GET takes a fifth of the CPU of Scrapy's default handler. Answers that libcurl or, through an HTTP
+proxy, Scrapy's handler cannot read are read by our own reader as browsers read them (odd_servers.py). The contract of a
+handler is kept (response_builder.py): signals with StopDownload, sizes, data loss, Scrapy's own exceptions. All other
+requests (another method, a body, a proxy, a bound address, credentials in the URL, the project's own TLS settings) go
+to Scrapy's default handler.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ _TLS_SETTINGS: Final = (
     "DOWNLOADER_CLIENT_TLS_VERBOSE_LOGGING",
     "DOWNLOADER_CLIENTCONTEXTFACTORY",
 )
-# Header names spelled otherwise than in Scrapy's headers; the same as in Twisted's client.
+# Header names spelled otherwise than in Scrapy's headers, as in Twisted's client.
 _SPELLINGS: Final = {
     b"Content-Md5": b"Content-MD5",
     b"Dnt": b"DNT",
@@ -83,13 +83,11 @@ _BROKEN_CHUNK: Final = "chunk"  # in libcurl's message about a badly framed body
 _LONG_SIZE: Final = "longer than"  # and about a size with zeros in front
 CERTIFICATES_MAX: Final = 4_096
 SERVERS_REMEMBERED: Final = 4_096
-# libcurl cannot parse the head: no HTTP/1, a wrong length or line, a coding that nobody asked for.
+# libcurl cannot parse the head: no HTTP/1, a wrong length or line, an unexpected coding.
 _ODD: Final = frozenset({pycurl.E_UNSUPPORTED_PROTOCOL, 8, pycurl.E_BAD_CONTENT_ENCODING})
 
 
 class HttpDownloadHandler:
-    """See the module; a `DownloadHandlerProtocol`."""
-
     lazy = True
 
     def __init__(self, crawler: Crawler) -> None:
@@ -127,7 +125,6 @@ class HttpDownloadHandler:
         return cls(crawler)
 
     async def close(self) -> None:
-        """Close all connections."""
         if self._transfers is not None:
             self._transfers.close()
         if self._scrapys is not None:
@@ -165,7 +162,6 @@ class HttpDownloadHandler:
         return frontier.started.is_handed_out(request) and request.errback is None
 
     def _checked_address(self, request: Request) -> str:
-        """Return the address that the frontier checked for this request; empty if it is not the frontier's."""
         frontier = frontier_of(self._crawler)
         return frontier.started.address_of(request) if frontier is not None else ""
 
@@ -191,17 +187,14 @@ class HttpDownloadHandler:
         return response
 
     async def _through_proxy(self, request: Request, lines: list[bytes], proxy: Proxy) -> Response:
-        """Fetch through a proxy, by Scrapy's handler; once that cannot read an answer, by our own reader.
-
-        As over no proxy, the next request to that server is the first that is read so.
-        """
+        """Fetch through a proxy, by Scrapy's handler; once that fails, by our own reader from the next request on."""
         from scrapy.core.downloader.handlers.http11 import TunnelError  # with the handler, see `_through_scrapy`
 
         name = f"{urlparse_cached(request).netloc} by {proxy.host}:{proxy.port}"
         if name not in self._odd:
             try:
                 return await self._through_scrapy(request)
-            except DownloadTimeoutError:  # of which the end of a head may have been waited for
+            except DownloadTimeoutError:  # may have waited for the end of a head
                 _remember(self._odd, name)
                 raise
             except (DownloadFailedError, ResponseDataLossError, TunnelError) as error:
@@ -268,7 +261,6 @@ class HttpDownloadHandler:
     async def _ask_odd(
         self, builder: ResponseBuilder, address: str, lines: list[bytes], proxy: Proxy | None = None
     ) -> Response:
-        """Fetch from a server that libcurl or Twisted cannot read."""
         request, url = builder.request, urlparse_cached(builder.request)
         target = _target(request.url.partition("#")[0])
         certificate, loss = None, ""
@@ -284,7 +276,6 @@ class HttpDownloadHandler:
         return builder.response(address, certificate)
 
     async def _transfer(self, builder: ResponseBuilder, address: str, lines: list[bytes]) -> Response:
-        """Fetch by libcurl."""
         request, meta = builder.request, builder.request.meta
         url = urlparse_cached(request)
         curl = self._idle.pop() if self._idle else _new_curl(self._limits.connection_age_s)
@@ -332,7 +323,7 @@ class HttpDownloadHandler:
         Args:
             error: libcurl's.
             system_error: the system's error number; 0: none.
-            builder: what came of the answer.
+            builder: has the start of the answer, if any.
             is_new: whether the connection was made for this transfer.
         """
         code, message = error.args
@@ -344,8 +335,8 @@ class HttpDownloadHandler:
         if code == pycurl.E_PARTIAL_FILE and builder.is_chunked():
             _remember(self._odd, request.url)  # perhaps it was cut behind its last chunk; the next try shows it
         if code in _ODD or (is_misread and _LONG_SIZE in message):
-            # Over a new connection, it is the server's own answer, and all later requests to this server are read by
-            # `odd_servers`. Over an old one, it may be what was left of the answer before it.
+            # Over a new connection, it is the server's own answer, and later requests to it are read by `odd_servers`.
+            # Over an old one, it may be the rest of the previous answer.
             has_room = len(self._odd) < SERVERS_REMEMBERED  # else the URL might come back for ever
             _remember(self._odd if is_new else self._lost, urlparse_cached(request).netloc)
             if has_room and self._can_return(request):
@@ -363,7 +354,7 @@ class HttpDownloadHandler:
         raise DownloadFailedError(f"{message} (libcurl's error {code})") from error
 
     def _raise_own_error(self, builder: ResponseBuilder) -> None:
-        """Raise what the builder, or the frontier, has against the transfer."""
+        """Raise the error of the builder, or of the frontier."""
         if builder.error is not None:
             raise builder.error
         url = builder.request.url
@@ -373,7 +364,7 @@ class HttpDownloadHandler:
             raise FetchAbortedError(f"{url}: its connection was lost, and its host's turn is over")
 
     def _run_out_of_time(self, builder: ResponseBuilder, error: Exception) -> None:
-        """Cut the answer off, unless it seems whole. Raises DownloadTimeoutError if it may not be cut."""
+        """Cut the answer off, unless it seems whole. Raises DownloadTimeoutError if it must not be cut."""
         self._raise_own_error(builder)
         if not builder.is_unpackable() and not builder.has_fallen_silent() and not builder.cut_off():
             raise DownloadTimeoutError(f"Getting {builder.request.url} took too long: {error}") from error
@@ -414,7 +405,6 @@ def _new_transfers() -> Transfers:
 
 
 def _new_curl(connection_age_s: float) -> Any:
-    """Create a handle with the options common to all requests."""
     curl = pycurl.Curl()
     curl.setopt(pycurl.MAXLIFETIME_CONN, math.ceil(connection_age_s))
     curl.setopt(pycurl.NOSIGNAL, 1)
@@ -428,7 +418,6 @@ def _new_curl(connection_age_s: float) -> Any:
 
 
 def _remember(servers: OrderedDict[str, None], netloc: str) -> None:
-    """Remember a server; drop the oldest if there are too many."""
     servers[netloc] = None
     if len(servers) > SERVERS_REMEMBERED:
         servers.popitem(last=False)
@@ -454,7 +443,6 @@ def _aim(curl: Any, url: str, address: str, lines: list[bytes]) -> None:
 
 
 def _target(url: str) -> str:
-    """Return path and query of a URL without a fragment; the path is at least a slash."""
     rest = url[url.index("//") + 2 :]
     slash, mark = rest.find("/"), rest.find("?")
     if slash >= 0 and not 0 <= mark < slash:

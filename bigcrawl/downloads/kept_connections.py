@@ -1,7 +1,7 @@
-"""Finds kept connections over which something has come since their last answer: more of it, or the connection's end.
+"""Finds kept connections over which bytes have come since their last answer, or the connection's end.
 
-What a server sends beyond an answer would be read as the answer to the next request, and all later ones would be one
-behind. libcurl looks for it once a second. Here it is looked for before each request.
+Bytes beyond an answer would be read as the answer to the next request, and all later ones would be one behind. libcurl
+checks for them once a second; here they are checked for before each request.
 """
 
 from __future__ import annotations
@@ -10,14 +10,10 @@ import select
 from typing import Final
 
 KEPT_MAX: Final = 8_192
-"""Twice as many as connections kept open."""
 
 
 class KeptConnections:
-    """The sockets of connections, by the server's address and the port on this side.
-
-    Cost: 1 us per request.
-    """
+    """The sockets of connections, by the server's address and the port on this side."""
 
     def __init__(self) -> None:
         self._sockets: dict[tuple[str, int], int] = {}
@@ -26,7 +22,7 @@ class KeptConnections:
         return f"<KeptConnections {len(self._sockets)}>"
 
     def note(self, peer: str, port: int, socket: int) -> None:
-        """An answer has come over a connection. The socket is -1 if it is closed."""
+        """Record an answer over a connection. The socket is -1 if it is closed."""
         if socket < 0:
             return
         self._sockets[peer, port] = socket

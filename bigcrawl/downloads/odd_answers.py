@@ -35,7 +35,7 @@ _parse_chunk_size = re.compile(rb"[ \t]*+(?=[0-9A-Fa-f])0*+([0-9A-Fa-f]{0,15})[ 
 
 
 def find_status(head: bytes) -> int | None:
-    """Return the status of a head, 200 if it tells none; None if it is no head."""
+    """Return the status of a head, 200 without one; None if it is no head."""
     start = _find_start(head, 0, _SLOP + _START_BYTES)
     found = _parse_status_line(head, start.start()) if start is not None and start.start() <= _SLOP else None
     return int(found[3] or b"200") if found is not None else None
@@ -49,8 +49,8 @@ class OddAnswer:
         self._data = bytearray()
         self._looked = 0
         self._slop = 0
-        self._left = 0  # bytes of the chunk, or of the body
-        self._pending = b""  # a header line that the next one may continue
+        self._left = 0
+        self._pending = b""
         self._step: Callable[[], bool] = self._begin
 
     def feed(self, data: bytes) -> bool:
@@ -70,7 +70,6 @@ class OddAnswer:
         self.is_over = True
 
     def _is_last_chunk(self) -> bool:
-        """Whether the size of the last chunk has come, without the end of its line."""
         return self._step == self._take_chunk_size and bytes(self._data).strip(b"\r\n \t") in (b"0", b"00", b"000")
 
     def _begin(self) -> bool:
@@ -206,7 +205,6 @@ class OddAnswer:
         return line.replace(b"\0", b" ").replace(b"\r", b" ")
 
     def _pass_over(self, line: bytes) -> None:
-        """Count the line in the builder's limits, but add no header."""
         self._tell(b"-" + line.replace(b":", b" "))
 
     def _tell(self, line: bytes) -> None:

@@ -1,7 +1,7 @@
 """Fetches by GET from servers whose answers libcurl or Twisted refuses: one request a connection, read by `OddAnswer`.
 
-A request may go through an HTTP proxy: with the whole URL, or for https through a tunnel. What a proxy answers to
-CONNECT is read as leniently as any answer.
+A request may go through an HTTP proxy: with the whole URL, or for https through a tunnel. A proxy's answer to CONNECT
+is read as leniently as any answer.
 """
 
 from __future__ import annotations
@@ -31,20 +31,17 @@ if TYPE_CHECKING:
 
 _PORTS: Final = {"http": 80, "https": 443}
 _READ_BYTES: Final = 64 << 10
-_HEAD_BYTES_MAX: Final = 64 << 10  # of an answer to CONNECT
+_HEAD_BYTES_MAX: Final = 64 << 10
 _names_refusal = re.compile(r"\[\{'status': [3-9]\d\d,").search
 
 
 class Proxy(NamedTuple):
-    """An HTTP proxy, and the header lines that are for it."""
-
     host: str
     port: int
     lines: tuple[bytes, ...]
 
     @classmethod
     def of(cls, request: Request) -> Self | None:
-        """Return the proxy of a request; None if it has none that speaks HTTP."""
         written = request.meta.get("proxy")
         if not isinstance(written, str) or not written:
             return None
@@ -73,12 +70,8 @@ async def ask(
 ) -> tuple[str, Certificate | None]:
     """Send a request and pass the answer to the builder; return the defect of its body, if any, and the certificate.
 
-    In `lines`, as in libcurl, `Name;` sends an empty value, and `Name:` no header. `target` is the path with the query,
-    `address` the one to connect to: the server's, or the proxy's.
-
-    Raises:
-        DownloadFailedError: no connection, or no answer.
-        DownloadConnectionRefusedError: the connection was refused.
+    As in libcurl, the line `Name;` sends an empty value, and `Name:` no header. `target` is the path with the query.
+    Raises Scrapy's errors if there is no answer.
     """
     is_whole = proxy is not None and url.scheme == "http"  # the URL that the proxy is asked for
     written = f"http://{url.netloc.rpartition('@')[2]}{target}" if is_whole else target
@@ -143,10 +136,9 @@ async def _connected(
 
 
 async def _open_tunnel(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, to: bytes, proxy: Proxy) -> None:
-    """Ask a proxy for a tunnel. A body of its answer is none (RFC 9110, section 9.3.6).
+    """Ask a proxy for a tunnel; its answer has no body (RFC 9110, section 9.3.6).
 
-    Raises:
-        DownloadFailedError: it opens none.
+    Raises DownloadFailedError if refused.
     """
     to = b"[%b]%b" % (to[: to.rindex(b":")], to[to.rindex(b":") :]) if to.count(b":") > 1 else to
     writer.write(b"\r\n".join((b"CONNECT %b HTTP/1.1" % to, b"Host: " + to, *proxy.lines, b"", b"")))

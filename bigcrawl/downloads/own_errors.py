@@ -22,8 +22,6 @@ KINDS_MAX = 100
 
 
 class OwnErrors:
-    """Logs the first error of each class, and the counts at the end."""
-
     def __init__(self, crawler: Crawler) -> None:
         self._stats_buffer = StatsBuffer(crawler)
         self._counts: Counter[str] = Counter()

@@ -1,7 +1,7 @@
 """Unpacks gzip, and finds whether a packed body is whole, by its own end: lengths and chunks around it may be wrong.
 
-Servers pack a page and tell the length of what they packed. Chromium accepts that; so does whoever looks at the stream,
-which has an end and, in gzip and zlib, a checksum.
+Servers pack a page and declare its unpacked length. Chromium accepts that. The stream itself has an end and, in gzip
+and zlib, a checksum.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ _ZSTD: Final = b"\x28\xb5\x2f\xfd"
 
 
 def gunzip(body: bytes, max_size: int = 0) -> tuple[bytes, bool]:
-    """Unpack as much of a gzip file as can be, whatever its checksums, as Scrapy does; return also whether it is all.
+    """Unpack as much of a gzip file as can be, whatever its checksums, as Scrapy does; return whether it is whole too.
 
     Python's own reader takes a call for each byte of a member's name.
 
@@ -71,7 +71,6 @@ def gunzip(body: bytes, max_size: int = 0) -> tuple[bytes, bool]:
 
 
 def _behind_head(body: bytes, at: int) -> int:
-    """Return where a member's data begin. RFC 1952, section 2.3."""
     head = body[at : at + _GZIP_HEAD_BYTES]
     if len(head) < _GZIP_HEAD_BYTES or not head.startswith(_GZIP):
         raise EOFError("no gzip file")
@@ -87,12 +86,7 @@ def _behind_head(body: bytes, at: int) -> int:
 
 
 def is_whole(encodings: Iterable[bytes], body: bytes) -> bool:
-    """Return whether a body ends with the end of its packing.
-
-    Args:
-        encodings: the Content-Encoding headers; the last coding counts.
-        body: as received.
-    """
+    """Return whether a body ends with the end of its packing, by the last Content-Encoding."""
     names = [word for header in encodings for part in header.split(b",") if (word := part.strip().lower())]
     if not names or not body:
         return False
@@ -116,7 +110,7 @@ def _ends(name: bytes, body: bytes) -> bool:
 
 
 def _parts_end(body: bytes, magic: bytes, begin: Callable[[], Any]) -> bool:
-    """Whether the last of the members or frames is whole; what follows is no part of it."""
+    """Whether the last of the members or frames is whole; later bytes belong to none."""
     at, left, parts = 0, UNPACKED_BYTES_MAX, PARTS_MAX
     while body.startswith(magic, at):
         part = begin()

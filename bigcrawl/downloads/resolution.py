@@ -10,10 +10,7 @@ from bigcrawl.scheduler.adapter.registry import is_proxy, refusal
 
 
 async def address_of(host: str) -> str:
-    """Return an IP address; raise CannotResolveHostError if there is none, or connections to it are not allowed.
-
-    The addresses of proxies are not checked.
-    """
+    """Return a host's address, unchecked for a proxy; raise CannotResolveHostError if none is permitted."""
     name = host.rstrip(".").lower()
     try:
         found = shared_dns().peek(name, GRACE_MS) or await shared_dns().lookup(name)

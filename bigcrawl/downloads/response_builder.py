@@ -30,7 +30,6 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-# Headers of the connection; Scrapy's default handler removes them too.
 _HOP_BY_HOP: Final = frozenset(
     {b"Connection", b"Keep-Alive", b"Proxy-Connection", b"Te", b"Trailers", b"Transfer-Encoding", b"Upgrade"}
 )
@@ -51,7 +50,7 @@ class HeadRefusedError(DownloadCancelledError, IgnoreRequest):
 
 
 class Bounds(NamedTuple):
-    """Of one answer, in bytes; the number of header lines too. Bodies are limited after unpacking; 0: not limited."""
+    """Limits of one answer, in bytes, and of its header lines. Bodies are limited after unpacking; 0: not limited."""
 
     body_max: int
     body_warns: int
@@ -60,21 +59,19 @@ class Bounds(NamedTuple):
 
 
 class Watch(Protocol):
-    """The frontier: says which requests may be sent, and is told how far they are."""
+    """The frontier, which decides which requests may be sent, and follows their progress."""
 
     def may_send(self, request: Request) -> bool:
-        """Whether a request may be sent now."""
+        pass
 
     def note_connected(self, request: Request, took_ms: int) -> None:
-        """A new connection for a request is open, and the request is sent."""
+        """Record that a new connection for a request is open, and the request is sent."""
 
     def note_head(self, request: Request) -> None:
-        """The head of the answer has come."""
+        """Record that the head of the answer has come."""
 
 
 class ResponseBuilder:
-    """Receives the head and the body of one answer, and builds the response from them."""
-
     def __init__(
         self,
         request: Request,
@@ -92,8 +89,8 @@ class ResponseBuilder:
         self.headers: dict[bytes, list[bytes]] = {}
         self.is_head_whole = False
         self.is_lost = False  # the connection was lost before any answer
-        self.is_stale = False  # something had come over the connection before the request
-        self.is_late = False  # the request may no longer be sent
+        self.is_stale = False  # bytes had come over the connection before the request
+        self.is_late = False  # the request must no longer be sent
         self.error: Exception | None = None
         self.stopped: StopDownload | None = None
         self.flags: list[str] = []
@@ -111,16 +108,15 @@ class ResponseBuilder:
         self._started = self._last = monotonic()
         self._received = BytesIO()
         self._size = 0
-        self._length: int | None = None  # as the head tells it
+        self._length: int | None = None
         self._piece_bytes_left = SMALL_PIECES_MAX * PIECE_BYTES
 
     def sending(self, peer: str = "", _own: str = "", _port: int = 0, own_port: int = 0) -> int:
         """Decide, once the connection is open, whether the request may be sent: not if that took too long.
 
-        Nor if something has come over a kept connection, which would count as the answer.
-
-        Nor a second time, after a reused connection turned out to be dead: the server may have received the first
-        request, and the host's delay would be broken.
+        Nor if something has come over a kept connection, which would count as the answer. Nor a second time, after a
+        reused connection turned out to be dead: the server may have received the first request, and the host's delay
+        would be broken.
         """
         self.peer = peer
         is_stale = self._is_stale(peer, own_port) if self._is_stale is not None else False
@@ -135,15 +131,12 @@ class ResponseBuilder:
         return _DO_NOT_SEND if self.is_lost or self.is_late else _SEND
 
     def begin(self) -> None:
-        """Its request is about to be sent, perhaps over another connection than before."""
         self.is_stale = False
 
     def may_send(self, peer: str) -> bool:
-        """Whether the request may be sent, now that the connection is open."""
         return self.sending(peer) == _SEND
 
     def header(self, line: bytes) -> int | None:
-        """Receive a header line, line end included."""
         try:
             self._count_header(line)
             if self.is_head_whole:
@@ -154,7 +147,6 @@ class ResponseBuilder:
             return BREAK_OFF
 
     def body(self, chunk: bytes) -> int | None:
-        """Receive a piece of the body."""
         try:
             return self._take_chunk(chunk)
         except Exception as error:  # noqa: BLE001 - it is raised again where it can be
@@ -170,16 +162,14 @@ class ResponseBuilder:
         return True
 
     def lose(self) -> None:
-        """Keep what has come of a body that has broken off."""
+        """Keep the start of a body that has broken off."""
         self._meet_limit("dataloss")
         self.flags.append("dataloss")
 
     def is_chunked(self) -> bool:
-        """Whether the body comes in chunks."""
         return self.is_head_whole and b"chunked" in b",".join(self.headers.get(b"Transfer-Encoding", ())).lower()
 
     def is_unpackable(self) -> bool:
-        """Whether the body is packed and has come as far as its packing goes."""
         return self.is_head_whole and is_whole(self.headers.get(b"Content-Encoding", ()), self._received.getvalue())
 
     def has_fallen_silent(self) -> bool:
@@ -196,15 +186,10 @@ class ResponseBuilder:
 
     @property
     def is_truncated(self) -> bool:
-        """Whether the body was truncated because it is too large."""
         return TRUNCATED in self.flags
 
     def response(self, peer: str, certificate: Any) -> Response:
-        """Build the response.
-
-        Raises:
-            StopDownload: a signal receiver stopped the download and wants it to fail.
-        """
+        """Raises StopDownload if a signal receiver stopped the download and wants it to fail."""
         headers = self._shown_headers()
         body = self._received.getvalue()
         url = self.request.url.partition("#")[0]
@@ -277,7 +262,6 @@ class ResponseBuilder:
         return None
 
     def _status_in(self, rest: bytes) -> int:
-        """Parse the status of a status line: three digits, whatever follows, but for more digits."""
         written = rest.lstrip(b" ")[:4]
         if not written[:3].isdigit() or len(written) < 3 or written[3:].isdigit() or written < b"100":
             raise DownloadFailedError(f"{self.request.url} answers with an invalid status: {rest[:20]!r}")
@@ -313,7 +297,6 @@ class ResponseBuilder:
         return None
 
     def _take_last(self, chunk: bytes, limit: str) -> int:
-        """Keep these bytes; the body ends here."""
         self._received.write(chunk)
         self._size += len(chunk)
         self._meet_limit(limit)
@@ -335,7 +318,6 @@ class ResponseBuilder:
             self._warnsize = 0
 
     def _ask_receivers(self, signal: object, **fields: Any) -> bool:
-        """Send a signal; return whether a receiver stops the download."""
         for receiver, result in self._signalling.send(
             signal, request=self.request, spider=self._signalling.spider, **fields
         ):

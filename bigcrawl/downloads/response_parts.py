@@ -50,13 +50,11 @@ def title(name: bytes) -> bytes:
 
 @lru_cache(10_000)
 def address(text: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address:
-    """Return an IP address without its zone, or raise ValueError."""
     return ipaddress.ip_address(text.partition("%")[0])
 
 
 @lru_cache(256)
 def _kind_by_type(content_type: bytes, content_encoding: bytes | None) -> type[Response] | None:
-    """Return the class if the headers decide it; otherwise None."""
     told = type_told((content_type,))
     if not told:
         return None

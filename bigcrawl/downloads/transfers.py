@@ -17,7 +17,7 @@ import pycurl
 
 from bigcrawl.clock import SystemClock
 
-# A broad crawl opens a connection for nearly every page: at 1,000 pages/s that exceeds a process' limit.
+# A broad crawl opens a connection for nearly every page: at 1,000 pages/s too many for one process.
 IDLE_MAX: Final = 4_096
 POOLS: Final = 16
 _clock: Final = SystemClock()
@@ -46,13 +46,12 @@ class Transfers:
     async def run(self, curl: pycurl.Curl, server: str = "") -> tuple[int, int]:
         """Carry out a transfer. Cancelling aborts it and closes its connection.
 
-        Return its end in us of the boot clock, and the socket of its connection, -1 if closed; or raise `pycurl.error`
-        (code, message). Transfers to the same `server`, a host and port, share connections.
+        Return its end in us of the boot clock, and the socket of its connection, -1 if closed; or raise `pycurl.error`.
+        Transfers to the same `server`, a host and port, share connections.
         """
         return await self._pools[hash(server) % POOLS].run(curl)
 
     def close(self) -> None:
-        """Close all connections; no transfer may be running."""
         for pool in self._pools:
             pool.close()
         self._loop.remove_reader(self._poll.fileno())

@@ -44,6 +44,5 @@ class ExitStatus:
             raise CloseSpider("bigcrawl_cannot_start")
 
     def leave_mark(self) -> None:
-        """Remove the spider, so that Scrapy counts a failure."""
         if has_failed(self._crawler):
             self._crawler.spider = None

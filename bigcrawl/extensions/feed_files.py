@@ -33,7 +33,7 @@ def shortfall(storage: type, exporter: type, options: Mapping[str, Any]) -> str:
     if not issubclass(storage, _WRITTEN_AT_ONCE):
         return f"is kept by {storage.__name__}, and whether its items outlive kill -9 is not known"
     if options.get("postprocessing"):
-        return "is post-processed: kill -9 loses items that wait there, and what comes behind may be unreadable"
+        return "is post-processed: kill -9 loses items that wait there, and later items might be unreadable"
     if issubclass(exporter, (exporters.JsonItemExporter, exporters.XmlItemExporter)):
         return "has all its items after kill -9, but is no valid document after that or a resume; jsonlines or csv is"
     item_by_item = (exporters.MarshalItemExporter, exporters.PickleItemExporter, exporters.PprintItemExporter)
@@ -79,7 +79,7 @@ def _append(slot: FeedSlot, path: Path, *, replaces: bool, alone: bool) -> None:
     slot.store_empty = False  # in some formats even an empty part has a header and a footer
     if replaces:
         logger.warning(
-            "feed %(uri)s is not begun anew, because the crawl is not: items are appended; BIGCRAWL_FRESH=1 begins "
+            "feed %(uri)s is not started again, because the crawl is not: items are appended; BIGCRAWL_FRESH=1 starts "
             "both",
             {"uri": slot.uri},
         )

@@ -39,11 +39,9 @@ logger = logging.getLogger(__name__)
 
 
 class FeedExporter(ScrapyFeedExporter):
-    """Replaces Scrapy's exporter; a project's own exporter can derive from it."""
-
     def __init__(self, crawler: Crawler) -> None:
         super().__init__(crawler)
-        self._waiting: deque[tuple[Any, Spider]] = deque()  # items that did not fit on a full disk, in order
+        self._waiting: deque[tuple[Any, Spider]] = deque()
         self._has_unflushed = False
         self._is_stuck = False
 
@@ -123,7 +121,7 @@ class FeedExporter(ScrapyFeedExporter):
         self._has_unflushed = False
         if self._is_stuck:
             self._is_stuck = False
-            logger.info("the feeds have room again; the crawl goes on")
+            logger.info("the feeds have room again; the crawl continues")
         return True
 
     async def close_spider(self, spider: Spider) -> None:

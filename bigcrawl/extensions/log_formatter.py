@@ -28,8 +28,8 @@ _of_items = logging.getLogger("scrapy.core.scraper")
 class LogFormatter(ScrapysFormatter):
     """Logs failures of host or network at RETRY_GIVE_UP_LOG_LEVEL, which broad crawls set to DEBUG.
 
-    Other failures, such as exceptions of middlewares, remain ERRORs. Pages and items make no entry if no handler takes
-    DEBUG, except in a derived class, which may raise the level.
+    Other failures remain ERRORs. Pages and items make no entry if no handler takes DEBUG, except in a derived class,
+    which may raise the level.
     """
 
     _given_up_level = logging.ERROR
@@ -65,7 +65,7 @@ class LogFormatter(ScrapysFormatter):
 
 
 def is_heard(logger: logging.Logger, level: int) -> bool:
-    """Whether a handler of the logger or of its ancestors takes records of a level. Cost: 1 us."""
+    """Whether a handler of the logger or of its ancestors takes records of a level."""
     if not logger.isEnabledFor(level):
         return False
     at: logging.Logger | None = logger

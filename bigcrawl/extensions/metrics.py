@@ -61,7 +61,7 @@ class Metrics:
         self._listener.listen(metrics_site(lambda accept: self._written(text, accept)))
         if not ip_address(self._config.metrics.address).is_loopback:
             logger.warning(
-                "whoever reaches %(host)s can read the metrics; there is no password",
+                "all who reach %(host)s can read the metrics; there is no password",
                 {"host": self._config.metrics.address},
             )
 

@@ -176,7 +176,6 @@ def _errors(seen: Survey) -> str:
 
 
 def _short(number: int) -> str:
-    """Format a number in at most six characters."""
     if number < 100_000:
         return f"{number:,}"
     from tqdm import tqdm

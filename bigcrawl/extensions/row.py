@@ -46,7 +46,6 @@ class Row:
         self.has_log = bool(self._handlers)
 
     def show(self, parts: list[str]) -> None:
-        """Show as many of the first parts as fit."""
         columns = self._bar.format_dict["ncols"] or 80
         row = parts[0]
         for part in parts[1:]:

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-REASON = "shutdown"  # Scrapy's own
+REASON = "shutdown"
 OPEN_S = 10.0  # for a component that hangs while it opens; the frontier gives up sooner
 
 

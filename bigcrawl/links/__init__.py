@@ -6,14 +6,14 @@
 As Requests, a page's 60 links would cost more than fetching and parsing it; as a `Links` they cost 0.1 ms on top of the
 parsing. Ordinary Requests work too, in addition or instead.
 
-batch      what a spider yields: `Links`
-page       reads a page
-tags       what its tags say
-embedded   what it embeds, read on request
-directory  listings of directories
-refresh    where it leads by itself
-encoding   how its bytes are to be read
-limits     how much of it is read
+    batch      the spider's output: `Links`
+    page       reads a page
+    tags       its tags
+    embedded   embedded elements, read on request
+    directory  listings of directories
+    refresh    its refresh to another URL
+    encoding   how to read its bytes
+    limits     how much of it is read
 """
 
 from __future__ import annotations

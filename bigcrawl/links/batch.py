@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 ELEMENT: Final = "bigcrawl_element"
-"""The key of meta that says from which element or attribute a request comes that a page embeds."""
+"""The key of meta that names the element or attribute that embeds a requested URL."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,11 +33,10 @@ class Links:
     """
 
     urls: Sequence[str]
-    """Any collection of strings, absolute or relative to `base`. Those that are not URLs to crawl are dropped and
-    counted."""
+    """Any collection of strings, absolute or relative to `base`. Invalid URLs are dropped and counted."""
 
     base: str | None = None
-    """The URL of the page they are on; None if all are absolute."""
+    """The URL of their page; None if all are absolute."""
 
     priority: int = 0
     """A whole number, as in a Request: higher is sooner."""
@@ -64,25 +63,24 @@ class Links:
     """The page's canonical URL, according to itself."""
 
     left_out: LeftOut = NOTHING_LEFT_OUT
-    """What was dropped because of limits."""
+    """Links dropped because of limits."""
 
     anchors: Sequence[str] = ()
     """The texts of the links to each of `urls`, in its order; empty unless `from_page` was asked for them."""
 
     kinds: Sequence[str] = ()
-    """The element or attribute that each of `urls` comes from, in its order; empty unless `from_page` was asked for
-    elements that are read on request."""
+    """The element or attribute of each of `urls`, in its order; empty unless `from_page` was asked for elements that
+    are read on request."""
 
     changefreq: str = ""
-    """How often their site says that they change: a word of sitemaps, one of `CHANGEFREQS`; empty: unknown.
-    With BIGCRAWL_REVISIT it counts as one visit of each page."""
+    """How often they change, according to their site: a word of sitemaps, one of `CHANGEFREQS`; empty: unknown. With
+    BIGCRAWL_REVISIT it counts as one visit of each page."""
 
     modified: Mapping[str, int] | None = None
-    """When their site says that pages were changed, in seconds since 1970, by canonical URL. With BIGCRAWL_REVISIT, one
-    that was changed after its last visit is visited sooner. What is said of other sites' pages is ignored."""
+    """When pages were changed, according to their site, in seconds since 1970, by canonical URL. With BIGCRAWL_REVISIT,
+    a page changed after its last visit is visited sooner. Claims about other sites' pages are ignored."""
 
     def __post_init__(self) -> None:
-        """Check the arguments. Cost: 0.2 us for the links of a page, 2 us for sixty URLs given by hand."""
         if type(self.urls) is not list:
             object.__setattr__(self, "urls", self._listed("urls", self.urls))
         if self.nofollow:
@@ -105,20 +103,19 @@ class Links:
     ) -> Self:
         """Return the links of an HTML page; `fields` are those of this class, such as `priority`.
 
-        `with_anchors` fills `anchors`, which costs as much again as the links.
+        `with_anchors` fills `anchors`, at twice the cost.
         """
         urls, *found = read_page(page, tags=tags, with_anchors=with_anchors)
         fields |= dict(zip(PageLinks._fields[1:], found, strict=True))
         return cls(urls, canonical=True, **fields)
 
     def by_priority(self, priorities: Sequence[int]) -> list[Self]:
-        """Return a batch for each priority, highest first; what concerns the whole page is with the first.
+        """Return a batch for each priority, highest first; data of the whole page is with the first.
 
-        Args:
-            priorities: of each of `urls`, in its order.
+        `priorities` has one for each of `urls`, in its order.
 
         Raises:
-            ContractError: they are more or fewer than the URLs.
+            ContractError: it has more or fewer.
         """
         if len(priorities) != len(self.urls):
             raise self._wrong("priorities", f"has {len(priorities)} for {len(self.urls)} URLs: give each one its own")
@@ -137,7 +134,7 @@ class Links:
         return batches
 
     def by_kind(self) -> list[Self]:
-        """Return a batch of links to pages, and one for each kind of what the page embeds, with `ELEMENT` in meta."""
+        """Return a batch of links to pages, and one for each kind of embedded element, with `ELEMENT` in meta."""
         if not self.kinds:
             return [self]
         urls_of: dict[str, list[str]] = {}
@@ -181,13 +178,12 @@ class Links:
 
     @property
     def _source(self) -> str:
-        """Return what identifies the batch in an error message: its page, or its first URL."""
         first = self.urls[0] if isinstance(self.urls, list | tuple) and self.urls else "(no URL)"
         return str(self.base or first)
 
     @property
     def callback_name(self) -> str | None:
-        """Return the name of the spider's method that gets the responses; None for `parse`.
+        """The name of the spider's method that gets the responses; None for `parse`.
 
         Raises:
             RequestNotStorableError: it is a function that is not a method of a spider.
@@ -196,7 +192,7 @@ class Links:
 
     @property
     def errback_name(self) -> str | None:
-        """Return the name of the spider's method that gets the failures, or None; raises like `callback_name`."""
+        """The name of the spider's method that gets the failures, or None; raises like `callback_name`."""
         return self._method_name("errback", self.errback)
 
     def check_methods(self, spider: object) -> None:

@@ -17,12 +17,11 @@ DETECTED_BYTES_MAX: Final = 64 << 10
 """The part of a page that is examined, in 7 ms."""
 JAPANESE: Final = frozenset({"iso2022_jp", "euc_jp", "shift_jis", "cp932"})
 RUNS_MAX: Final = 20_000
-"""Runs that are decoded one by one, in 0.2 s at most."""
 _ANY_OTHER: Final = "cp1252"  # the browsers' default for pages without a declaration
 _TRIED: Final = ("utf-8", "euc_jp", "cp932")  # in this order: an earlier one rarely decodes text of a later one
 _is_label = re.compile("[a-z]+").fullmatch
 _find_shifted = re.compile(rb"\x1b\$[@B][\x21-\x7e]{2,4096}?\x1b\([BJ]").search
-# A shifted text of ISO-2022-JP; or bytes up to one that is in no multi-byte character.
+# A shifted text of ISO-2022-JP; or bytes up to one outside of multi-byte characters.
 _find_runs = re.compile(
     rb"(?P<shifted>\x1b\$[@B](?:[\x21-\x7e]{0,4096}?\x1b\([BJ])?+)|[\x80-\xff][^\x00-\x3f]*+"
 ).finditer
@@ -53,7 +52,7 @@ def top_level_domain(url: str) -> str:
 
 
 def text_in_japanese(body: bytes, name: str) -> str:
-    """Return a page as text; each run may be in another Japanese encoding, as 002 §3.3.2 asks."""
+    """Return a page as text; each run may be in another Japanese encoding (002 §3.3.2)."""
     is_shifted = name == "iso2022_jp"
     if is_shifted or b"\x1b$" not in body:
         try:

@@ -1,7 +1,7 @@
 """A directory that a server lists under a URL without its final slash: its relative links are below the directory.
 
-Browsers join them with the directory above, and find nothing. Nexplorer met such servers (§3.3.1), which neither answer
-with a redirect nor write a base element. A listing is known by its title, which says so and names the URL's own path.
+Browsers join them with the directory above, and find nothing. Nexplorer met such servers (§3.3.1), which send neither a
+redirect nor a base element. A listing's title calls it one, and has the URL's own path.
 """
 
 from __future__ import annotations
@@ -14,9 +14,9 @@ from urllib.parse import unquote
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-_HEAD_CHARS: Final = 1_024  # of the page, in which its title begins
+_HEAD_CHARS: Final = 1_024
 _BEGINS: Final = ("<title", "<TITLE", "<Title")
-# What the titles of common servers' listings have in front of the path; the last is that of IIS, behind its name.
+# Prefixes of the path in titles of common servers' listings; the last is that of IIS, behind its name.
 _match_title = re.compile(
     r"<title[^>]{0,200}+>\s{0,200}+(?:(?:index of|contents of|directory(?: listing)?(?: for| of|:)?"
     r"|(?:file )?listing(?: for| of| directory)?):?|[^\s/<]{1,253}+ -)\s+([^<]{1,1024}+)",
@@ -28,12 +28,7 @@ _match_path = re.compile(r"\[?(?:https?://[^/\s]+)?([^\]]*+)\]?\s*").fullmatch
 def listing_base(url: str, text: str, references: Iterable[str]) -> str | None:
     """Return the URL of the directory that a page lists, if the page's own URL lacks its slash; else None.
 
-    Args:
-        url: of the page.
-        text: of the page.
-        references: its links as written. If one begins with the name of the directory, the server has seen to it.
-
-    Cost: 0.5 us for a page that is none.
+    `references` are its links as written. If one begins with the name of the directory, the server has added it.
     """
     at = next((at for begin in _BEGINS if (at := text.find(begin, 0, _HEAD_CHARS)) >= 0), -1)
     title = _match_title(text, at) if at >= 0 else None

@@ -1,8 +1,7 @@
-"""References that are links only on request: what a page embeds, where its forms lead, and links within pictures.
+"""References that are links only on request: of embedded elements, forms, and links within pictures.
 
-Each kind is asked for by its name, which is that of an element or of an attribute. Sources: HTML 4.8 (embedded
-content), 4.10 (forms), 4.12 (scripts), 16 (obsolete features); HTML 4.01 13.4 (applet); SVG 1.1 17.1 and MathML 3 6.4
-(XLink).
+Each kind is named after an element or an attribute. Sources: HTML 4.8 (embedded content), 4.10 (forms), 4.12 (scripts),
+16 (obsolete features); HTML 4.01 13.4 (applet); SVG 1.1 17.1 and MathML 3 6.4 (XLink).
 """
 
 from __future__ import annotations
@@ -36,9 +35,9 @@ ATTRIBUTES: Final[Mapping[str, Mapping[str, str]]] = {
 """By kind: the elements that have such a reference, and its attribute."""
 
 CANDIDATES_MAX: Final = 1_000
-"""Pictures of one `srcset` that are read, or archives of an applet."""
+"""Limit of pictures in a `srcset`, or archives of an applet."""
 
-# A URL, and its descriptors up to the comma that ends them; a comma in parentheses does not.
+# A URL, and its descriptors up to the comma that ends them, outside of parentheses.
 _match_candidate = re.compile(r"[\t\n\f\r ,]*+([^\t\n\f\r ]++)(?:(?<=,)|((?:[^,(]++|\([^)]*+\)?+)*+)(?:,|$))").match
 _DESCRIPTOR_CHARS_MAX: Final = 200
 _BASE_CHARS_MAX: Final = 2_048
@@ -50,13 +49,9 @@ _is_density = re.compile(r"(?:\d+(?:\.\d+)?|\.\d+)(?:[eE][+-]?\d+)?x").fullmatch
 def embedded_in(
     element: str, attributes: Mapping[str, str], kinds: Iterable[str], *, is_foreign: bool
 ) -> Iterator[tuple[str, str]]:
-    """Yield kind and reference of what an element embeds.
+    """Yield kind and reference of each thing that an element embeds, by these `kinds`.
 
-    Args:
-        element: its name.
-        attributes: its attributes.
-        kinds: those that are asked for, in their order here.
-        is_foreign: whether it is within SVG or MathML, where `xlink:href` is a link.
+    `is_foreign`: within SVG or MathML, where `xlink:href` is a link.
     """
     for kind in kinds:
         value = attributes.get(ATTRIBUTES[kind].get(element, ""), "")
@@ -96,7 +91,7 @@ def _are_valid(descriptors: list[str]) -> bool:
 
 
 def _programs(attributes: Mapping[str, str]) -> Iterator[str]:
-    """Yield what an applet names: its class and its archives, below its code base."""
+    """Yield the class and the archives of an applet, below its code base."""
     base = attributes.get("codebase", "")[:_BASE_CHARS_MAX].strip()
     archives = attributes.get("archive", "").split(",", CANDIDATES_MAX)[:CANDIDATES_MAX]
     for name in map(str.strip, (attributes.get("code", ""), attributes.get("object", ""), *archives)):

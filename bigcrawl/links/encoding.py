@@ -47,8 +47,6 @@ class Page(Protocol):
 
 
 class Encoding:
-    """A page's encoding, determined when it is first needed."""
-
     __slots__ = ("_body", "_bytes_max", "_name", "_page", "is_cut")
 
     def __init__(self, page: Page, bytes_max: int) -> None:
@@ -65,8 +63,7 @@ class Encoding:
             text = str(getattr(self._page, "text", ""))
             self.is_cut = len(text) > self._bytes_max
             return text[: self._bytes_max]
-        # In nearly all encodings ASCII bytes mean themselves, except after an ESC that shifts the character set, or
-        # beside a NUL in UTF-16.
+        # In nearly all encodings ASCII bytes mean themselves, except after an ESC, or beside a NUL in UTF-16.
         if body.isascii() and b"\x1b" not in body and b"\0" not in body:
             return body.decode("ascii")
         name = self.name()
@@ -128,7 +125,6 @@ def joiner_of(page_url: str, base_href: str | None) -> Joiner | None:
 
 
 def _in_encoding(reference: str, encoding: Encoding) -> str:
-    """Escape a reference's query in the page's encoding, as browsers do."""
     before, question_mark, query = reference.partition("?")
     if not question_mark or "#" in before or query.isascii():
         return reference

@@ -19,7 +19,7 @@ class PageLimits:
 
 
 class LeftOut(NamedTuple):
-    """What was dropped of a page: the number of URLs that are too long, and which other limits were met.
+    """The dropped links of a page: the number of too long URLs, and other limits met.
 
     Attributes:
         limit: of a sitemap or feed, as named in `bigcrawl.stats`; empty: none was met.
@@ -36,8 +36,6 @@ NOTHING_LEFT_OUT = LeftOut()
 
 
 class _InForce:
-    """The limits of this process, because a page does not know the crawl's settings."""
-
     __slots__ = ("limits",)
 
     def __init__(self) -> None:
@@ -48,5 +46,4 @@ IN_FORCE = _InForce()
 
 
 def set_page_limits(limits: PageLimits) -> None:
-    """Set the limits for all of this process."""
     IN_FORCE.limits = limits

@@ -23,15 +23,13 @@ if TYPE_CHECKING:
 
 TEXT_CHARS_MAX = 256 << 10
 ANCHORS_MAX = 4
-"""Different texts of the links of a page to one URL that are kept."""
-# The parser may read this many bytes for each byte that the URLs of a page may have. It reads the base again for every
-# oddly spelled link: 20,000 of them on a base of 8 KB took a third of a second. A base of 800 bytes is within it.
+"""Different texts that are kept of a page's links to one URL."""
+# The parser reads the base again for every oddly spelled link: 20,000 of them on a base of 8 KB took a third of a
+# second. This many bytes for each byte of a page's URLs suffice for a base of 800 bytes.
 _PARSED_A_LINK_BYTE = 8
 
 
 class PageLinks(NamedTuple):
-    """The result of `read_page`; see the attributes of `Links`."""
-
     urls: list[str]
     nofollow: Sequence[str]
     metas: tuple[tuple[str, str], ...]
@@ -51,12 +49,9 @@ def extract_links(page: Page, *, tags: Iterable[str] = tuple(LINK_ATTRIBUTES)) -
 
 
 def page_text(page: Page) -> str:
-    """Return the visible text of an HTML page, title included: what a scorer reads. Blanks are single.
+    """Return the visible text of an HTML page for scorers, title included, blanks single.
 
-    The encoding is found as for links. Of a long page only the first `TEXT_CHARS_MAX` characters, tags included, are
-    read: they show what it is about.
-
-    Cost: 0.3 ms for a page of 21 KB; 0.15 s at most, for a page of nothing but character references.
+    Of a long page, only the first `TEXT_CHARS_MAX` characters, tags included, are read: they show its topic.
     """
     text = Encoding(page, IN_FORCE.limits.page_bytes).text()
     return text_within(text, 0, min(len(text), TEXT_CHARS_MAX))
@@ -65,24 +60,24 @@ def page_text(page: Page) -> str:
 def read_page(page: Page, *, tags: Iterable[str] = tuple(LINK_ATTRIBUTES), with_anchors: bool = False) -> PageLinks:
     """Return the canonical URLs that an HTML page links to, in document order, each once.
 
-    URLs linked to only with `rel=nofollow` are listed separately. Relative references are joined with the first
-    `<base href>`, or with the page's URL, to which a listing of a directory gets the slash that it lacks. References
-    that lead to no page (fragments, mailto:, javascript:, junk) are skipped, and links beyond the limits (`PageLimits`)
-    are dropped. The content of `<template>` is not part of the document; that of `<noscript>` is. The target of a
-    `<meta http-equiv="refresh">` or a `Refresh` header is a link, whatever its delay.
+    URLs linked to only with `rel=nofollow` are listed separately. Relative references are joined with the first `<base
+    href>`, or with the page's URL, to which a directory listing gets its missing slash. References that lead to no page
+    (fragments, mailto:, javascript:, junk) are skipped, and links beyond the limits (`PageLimits`) are dropped. The
+    content of `<template>` is not part of the document; that of `<noscript>` is. The target of a `<meta
+    http-equiv="refresh">` or a `Refresh` header is a link, whatever its delay.
 
     Args:
         page: bytes in any encoding. Byte-order mark, Content-Type and meta tags decide the encoding, also for escapes
             in queries. Empty or binary bodies have no links.
         tags: elements to read, from LINK_ATTRIBUTES; also `link`: its next, previous, alternate and canonical pages,
             and the kinds of `bigcrawl.links.embedded`: img, source, srcset, embed, object, applet, script, form and
-            xlink:href. If any is named, `kinds` says from which element or attribute each URL comes.
+            xlink:href. If any is named, `kinds` names each URL's element or attribute.
         with_anchors: whether to read the texts of the links, `ANCHORS_MAX` of each URL.
 
     Raises:
         ContractError: an element leads to no page.
 
-    Cost: 0.2 ms for a page of 21 KB with 60 links; linear in the bytes, whatever they are.
+    Cost: linear in the bytes of any page.
     """
     limits, tags = IN_FORCE.limits, tuple(tags)
     encoding = Encoding(page, limits.page_bytes)
@@ -110,7 +105,7 @@ def read_page(page: Page, *, tags: Iterable[str] = tuple(LINK_ATTRIBUTES), with_
 
 
 def _joined_each(found: PageTags, at: Iterable[int], joiner: Joiner, encoding: Encoding) -> Iterator[tuple[str, int]]:
-    """Yield the URLs of references by their places, within the limits. Each reference is joined once more."""
+    """Yield the URLs of references and their places, within the limits. Each reference is joined once more."""
     limits = IN_FORCE.limits
     room = LinkRoom(limits.url_bytes, limits.link_bytes, _PARSED_A_LINK_BYTE * limits.link_bytes)
     joined: dict[str, str] = {}
@@ -122,7 +117,6 @@ def _joined_each(found: PageTags, at: Iterable[int], joiner: Joiner, encoding: E
 
 
 def _anchors_of(urls: Sequence[str], found: PageTags, joiner: Joiner, encoding: Encoding) -> list[str]:
-    """Return the texts of the links to each URL."""
     texts: dict[str, list[str]] = {url: [] for url in urls}
     anchors = {place: text for place, text in (found.anchors or {}).items() if text}
     for url, place in _joined_each(found, anchors, joiner, encoding):
@@ -133,7 +127,7 @@ def _anchors_of(urls: Sequence[str], found: PageTags, joiner: Joiner, encoding: 
 
 
 def _kinds_of(urls: Sequence[str], found: PageTags, joiner: Joiner, encoding: Encoding) -> list[str]:
-    """Return for each URL the element or attribute that it comes from: the first that links to it, or embeds it."""
+    """Return for each URL the element or attribute of the first link to it, or of the first that embeds it."""
     kinds: dict[str, str] = {}
     for url, place in _joined_each(found, range(len(found.references)), joiner, encoding):
         kind = (found.kinds or {}).get(place, "a")
@@ -143,13 +137,13 @@ def _kinds_of(urls: Sequence[str], found: PageTags, joiner: Joiner, encoding: En
 
 
 def page_title(page: Page) -> str:
-    """Return the title of an HTML page, as browsers show it; empty if it has none. Cost: as for its links, at most."""
+    """Return the title of an HTML page, as browsers show it; empty if it has none."""
     limits = IN_FORCE.limits
     return title_within(Encoding(page, limits.page_bytes).text(), limits.links)
 
 
 def charset_of(page: Page) -> str | None:
-    """Return the encoding of a page, as the name of a codec; None if its bytes are ASCII, which all read alike."""
+    """Return the encoding of a page, as the name of a codec; None if its bytes are ASCII."""
     encoding = Encoding(page, IN_FORCE.limits.page_bytes)
     return None if page.body.isascii() and not is_shifted(page.body) else encoding.name()
 

@@ -63,7 +63,6 @@ def refresh_of(page: Page, bytes_max: int, ignored: Sequence[str] = ()) -> Led |
 
 
 def _header(headers: Any) -> Any:
-    """Return a page's `Refresh`, without Scrapy's slow look-up."""
     if isinstance(headers, dict):
         values = dict.get(headers, b"Refresh")
         return next(filter(None, values), None) if isinstance(values, list) else dict.get(headers, "Refresh")
@@ -72,7 +71,6 @@ def _header(headers: Any) -> Any:
 
 @lru_cache(16)
 def _without(names: tuple[str, ...]):  # type: ignore[no-untyped-def]
-    """Return a function that removes scripts, comments and the named elements from a text."""
     named = "|".join(map(re.escape, ("script", "style", *names)))
     ends = r"(?=[\t\n\f\r />])"
     return re.compile(

@@ -19,21 +19,21 @@ LINK_ATTRIBUTES = {"a": "href", "area": "href", "frame": "src", "iframe": "src",
 """Elements that link to pages, with the attribute that holds the URL; for `meta`, those that refresh."""
 
 ON_REQUEST = frozenset({"link", *ATTRIBUTES})
-"""Elements that are read only if they are named: `link`, with a relation of `_RELATIONS`, and what pages embed."""
+"""Elements that are read only if named: `link`, with a relation of `_RELATIONS`, and embedding ones."""
 _RELATIONS = frozenset({"next", "prev", "previous", "alternate", "canonical"})
 
 # Also read: the base URL, directives to robots, and the page's canonical URL.
 _ASIDE = ("base", "meta", "link")
 
-# Common meta elements, skipped without reading their content; any other name may be that of a robot.
+# Common meta elements, skipped; any other name may be that of a robot.
 _NO_ROBOTS = frozenset(("viewport", "description", "keywords", "author", "generator", "theme-color", "referrer"))
 METAS_MAX = 20
-"""Limit on the meta elements with directives to robots that are kept of a page."""
+"""Limit on the kept meta elements with directives to robots."""
 _LOOKS_A_LINK = 2  # tags inspected per link allowed
 
 
 class PageTags:
-    """What the tags of a page say, unprocessed; references are never empty."""
+    """The unprocessed links and directives in the tags of a page; references are never empty."""
 
     __slots__ = (
         "_embedded",
@@ -54,9 +54,9 @@ class PageTags:
         self.references: list[str] = []
         self._tags = frozenset(tags)
         self._embedded = tuple(kind for kind in ATTRIBUTES if kind in self._tags)
-        # Elements or attributes that other references than those of `<a>` come from, by their places.
+        # The elements or attributes of references except those of `<a>`, by place.
         self.kinds: dict[int, str] | None = {} if self._tags & ON_REQUEST else None
-        self.anchors: dict[int, str] | None = {} if with_anchors else None  # texts of `<a>`, by the same
+        self.anchors: dict[int, str] | None = {} if with_anchors else None  # texts of `<a>`, by place
         self.nofollow: list[str] = []
         self.metas: list[tuple[str, str]] = []
         self.base_href: str | None = None
@@ -88,7 +88,6 @@ class PageTags:
                 break
 
     def _take(self, name: str, written: str, *, is_foreign: bool) -> None:
-        """Take the references of a tag from its attributes."""
         every = anchors_of(written) if name == "a" and "<" in written else [attributes_of(written)]
         for attributes in every:
             if reference := self._followed(self._reference(name, attributes), attributes):
@@ -109,11 +108,10 @@ class PageTags:
 
     @property
     def is_anything(self) -> bool:
-        """Whether there are references to join."""
         return bool(self.references or self.nofollow or self.canonical_hrefs)
 
     def _reference(self, tag: str, attributes: Mapping[str, str]) -> str | None:
-        """Return the reference of an element that links to a page, if it has one; record what the others say."""
+        """Return the page that an element links to, if any; record other references."""
         if tag == "base":
             if self.base_href is None:
                 self.base_href = attributes.get("href")
@@ -135,7 +133,6 @@ class PageTags:
 
 @lru_cache(64)
 def _chosen(tags: tuple[str, ...]) -> frozenset[str]:
-    """Return the tags to read: those of links, and those with information about the page."""
     known = LINK_ATTRIBUTES.keys() | ON_REQUEST
     if unknown := set(tags) - known:
         raise ContractError(f"tags has {sorted(unknown)}; only {sorted(known)} lead to pages")

@@ -1,6 +1,6 @@
-"""What sites list of their own pages: `sitemaps` and `feeds`, read by `elements` in slices and without a tree.
+"""Sites' lists of their own pages: `sitemaps` and `feeds`, read by `elements` in slices and without a tree.
 
-`changefreqs` are the words for how often a page changes; `Reading` iterates over what one of the readers yields.
+`changefreqs` are the words for how often a page changes; `Reading` iterates over the output of a reader.
 """
 
 from __future__ import annotations

@@ -5,12 +5,10 @@ from __future__ import annotations
 from typing import Final
 
 CHANGEFREQS: Final = ("", "always", "hourly", "daily", "weekly", "monthly", "yearly", "never")
-"""The changefreq of a sitemap, by code; 0 for none."""
 
 _HOUR_S: Final = 3_600
 _DAY_S: Final = 24 * _HOUR_S
 PERIODS_S: Final = (0, 1, _HOUR_S, _DAY_S, 7 * _DAY_S, 30 * _DAY_S, 365 * _DAY_S, 3_650 * _DAY_S)
-"""Seconds between changes, by code."""
 
 
 def changefreq_of(written: str, age_s: float | None) -> str:

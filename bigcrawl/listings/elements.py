@@ -1,17 +1,19 @@
 """Reads the entries of an XML list, well-formed or not, in slices, without a tree, at a cost linear in its bytes.
 
-Namespaces, CDATA, comments, references and internal entities mean what XML 1.0 and Namespaces say. What a parser would
-refuse is read as far as it makes sense:
+Namespaces, CDATA, comments, references and internal entities follow XML 1.0 and Namespaces. Errors that a parser would
+refuse are read as far as they make sense:
 
 - a tag without an end ends with an element around it, or where another value or entry begins; an end without a tag is
-  ignored, and so is what stands before and behind the document;
+  ignored, and so is text before and behind the document;
+
 - `&` and `<` that begin nothing are text, and control characters are nothing; names of HTML, such as `&nbsp;`, need no
   declaration;
+
 - an undeclared prefix is a namespace of its own.
 
 Nothing grows: the value of an entity is a short text without markup and references. Nothing is fetched.
 
-Rules for editing: no expression reads beyond the next `<`, and nothing is looked for twice that was not found once.
+Rules for editing: no expression reads beyond the next `<`, and a failed search is not repeated.
 """
 
 from __future__ import annotations
@@ -29,19 +31,19 @@ if TYPE_CHECKING:
     Match = Callable[[bytes, int, int], re.Match[bytes] | None]
 
 SLICE_BYTES: Final = 32 << 10
-"""What is read at a time: some thousand values."""
+"""Some thousand values."""
 VALUE_BYTES_MAX: Final = 64 << 10
-"""Of a value are kept: no setting allows a longer URL."""
+"""The kept part of a value: no setting allows a longer URL."""
 DEPTH_MAX: Final = 256
 _TAG_BYTES_MAX: Final = 64 << 10
 _PREFIXES_MAX: Final = 64
 _ENTITIES_MAX: Final = 64
 _DOCTYPE_BYTES_MAX: Final = 64 << 10
 _SKIPPED_FOR_A_TAG: Final = 8  # count as one
-_UNKNOWN_TAGS: Final = 3  # an unknown tag that cannot be skipped, or a lone `<`, counts as so many
-_DECLARATION_TAGS: Final = 5  # a namespace or base counts as so many
-_MISSING_END_NAMES: Final = 2  # and a missing end as so many entries or values
-_VALUES_MAX: Final = 1_000  # of an entry
+_UNKNOWN_TAGS: Final = 3  # an unknown tag that cannot be skipped, or a lone `<`, counts as this many
+_DECLARATION_TAGS: Final = 5  # a namespace or base counts as this many
+_MISSING_END_NAMES: Final = 2  # a missing end counts as this many entries or values
+_VALUES_MAX: Final = 1_000
 _BASE_CHARS_MAX: Final = 8 << 10
 
 _NAME: Final = rb"[A-Za-z_\x80-\xff][^\s<>/:=\"'&!?]*+"
@@ -52,7 +54,7 @@ _spaces_in = re.compile(rb"\sxmlns(?::([\w.-]{1,64}+))?+\s*+=\s*+[\"']([^\"'<>]*
 _doctype_at = re.compile(
     rb"<!DOCTYPE[^<>\[]*+(?:\[((?:[^\]\"']++|\"[^\"]*+\"|'[^']*+')*+)\]\s*+)?+>", re.IGNORECASE
 ).match
-# The value of one that is not a short text is empty.
+# Any other value than a short text is empty.
 _entities_in = re.compile(rb"<!ENTITY\s++([\w.-]{1,64}+)\s++(?:[\"']([^\"'<&%]{0,1000}+)[\"']\s*+>)?+").findall
 _plain_values_in = re.compile(rb"<([^</>]++)>([^<]*+)").findall
 _find_entity = re.compile(r"&([\w.-]{1,64}+);").sub
@@ -64,36 +66,33 @@ _HTML: Final = b"html"
 
 
 class Value(NamedTuple):
-    """An element of an entry; its text is without the tags in it, and cut at `VALUE_BYTES_MAX`."""
+    """An element of an entry; its text is without inner tags, and cut at `VALUE_BYTES_MAX`."""
 
     space: bytes
     name: bytes
     text: str = ""
-    written: bytes = b""  # attributes
+    written: bytes = b""
     is_cut: bool = False
     bases: tuple[str, ...] = ()
 
     def attributes(self) -> dict[str, str]:
-        """Return its attributes; prefixes belong to the names."""
         return _attributes(self.written)
 
 
 class Record(NamedTuple):
-    """An entry."""
-
     space: bytes
     values: list[Value]
 
 
 class Shape(NamedTuple):
-    """What is read of a kind of list.
+    """The format of a kind of list.
 
     Attributes:
         roots: names of the first element.
-        entries: names of entries.
         values: names of the elements right below an entry that are kept.
-        first: the value of which an entry has one; where another is, another entry begins, and the tags of entries may
-            be missing. Empty: there is none.
+        first: a value that every entry has once: another one begins another entry, and the tags of entries may be
+            missing.
+            Empty: there is none.
         is_text: the names of entries whose own text is their first value, if they lack one.
     """
 
@@ -109,26 +108,22 @@ class Shape(NamedTuple):
 
 
 class ListReader:
-    """Reads a list slice by slice.
+    """Reads a list, in UTF-8, slice by slice.
 
-    Args:
-        body: in UTF-8.
-        shape: of the list.
-        tags_max: how many tags are read.
-        named_max: how many of them are entries and values.
-        references_max: how many references in values are read, but for `&amp;`.
+    `tags_max` limits its tags, `named_max` its entries and values, and `references_max` the references in values,
+    except `&amp;`.
     """
 
     def __init__(self, body: bytes, shape: Shape, tags_max: int, named_max: int, references_max: int) -> None:
-        self.root = b""  # its name, once it has been read
-        self.space = b""  # of the root
+        self.root = b""
+        self.space = b""
         self._body = body
         self._shape = shape
         self._names = shape.names
         self._plain_value_at, self._plain_record_at, self._skip = _expressions(shape)
         self._tags_left, self._named_left, self._references_left = tags_max, named_max, references_max
         self._at = 0
-        self._stack: list[tuple[bytes, bytes]] = []  # prefixes and names of the open elements
+        self._stack: list[tuple[bytes, bytes]] = []
         self._scopes: list[tuple[int, bytes, bytes | None]] = []  # depth, prefix, what it meant outside
         self._bases: list[tuple[int, str]] = []
         self._too_deep = 0
@@ -140,8 +135,8 @@ class ListReader:
         self._record_depth = 0
         self._is_loose = False  # a record without tags of its own
         self._takes_text = False
-        self._first: bytes | None = None  # the namespace of its first value
-        self._value: tuple[bytes, bytes, bytes, tuple[str, ...]] | None = None  # space, name, attributes, bases
+        self._first: bytes | None = None
+        self._value: tuple[bytes, bytes, bytes, tuple[str, ...]] | None = None
         self._value_depth = 0
         self._pieces: list[bytes | str] = []
         self._room = 0
@@ -153,12 +148,11 @@ class ListReader:
 
     @property
     def is_at_end(self) -> bool:
-        """Whether nothing more is read."""
         return self._at >= len(self._body) or self._is_enough()
 
     @property
     def limit(self) -> str:
-        """The limit beyond which it is not read; empty: none."""
+        """The limit that ended the reading; empty: none."""
         if self._at >= len(self._body) or not self._is_enough():
             return ""
         return "tags" if self._references_left > 0 else "references"
@@ -220,7 +214,7 @@ class ListReader:
             self._at = opening + 1
 
     def _skip_others(self, opening: int) -> bool:
-        """Go behind elements that are of no interest, such as images: there may be many. Return whether there are."""
+        """Skip irrelevant elements, such as images: there may be many. Return whether there are any."""
         skipped = self._skip(self._body, opening, opening + SLICE_BYTES)
         assert skipped is not None, "it may be nothing"
         if skipped.end() <= opening:
@@ -230,7 +224,7 @@ class ListReader:
         return True
 
     def _next(self, mark: bytes, at: int) -> int:
-        """Return where a mark is; the end of the body if it is nowhere."""
+        """Return the position of a mark; the end of the body if there is none."""
         if self._marks.get(mark, -1) < at:
             found = self._body.find(mark, at)
             self._marks[mark] = found if found >= 0 else len(self._body)
@@ -269,7 +263,7 @@ class ListReader:
             self._stack.append((prefix, name))
 
     def _begin_named(self, prefix: bytes, name: bytes, written: bytes, depth: int) -> int:
-        """Begin a root, an entry or a value. Return its depth, now that others have ended."""
+        """Begin a root, an entry or a value, and return its depth after others have ended."""
         shape = self._shape
         space = self._spaces.get(prefix, prefix + b":")
         if not self.root:
@@ -321,7 +315,7 @@ class ListReader:
         return True
 
     def _take_plain_value(self, plain: re.Match[bytes]) -> None:
-        """Take a value without tags and anything odd: most are."""
+        """Take a value without tags or oddities: most have none."""
         self._at = plain.end()
         self._named_left -= 1
         self._tags_left -= 1
@@ -335,7 +329,7 @@ class ListReader:
         self._value_depth, self._pieces, self._room = depth, [], VALUE_BYTES_MAX
 
     def _note_first(self, space: bytes, name: bytes) -> None:
-        """Begin another entry if this one has its first value already."""
+        """Begin another entry if this one already has its first value."""
         if name != self._shape.first:
             return
         if self._first == space:
@@ -363,7 +357,7 @@ class ListReader:
                 return
 
     def _close(self, depth: int, begun: int = 0) -> int:
-        """End all elements below a depth. Return the depth of one that has begun, if it was deeper."""
+        """End all elements below a depth. Return the depth of a new one, if it was deeper."""
         if self._value is not None and self._value_depth > depth:
             self._end_value()
         if self._record is not None and self._record_depth > depth:
@@ -397,7 +391,6 @@ class ListReader:
             self._found.append(record)
 
     def _add(self, start: int, stop: int, *, is_literal: bool = False) -> None:
-        """Add text to the value that is read, or to the entry around it."""
         if self._room < 0 or (self._value is None and not self._takes_text):
             return
         written = self._body[start : min(stop, start + self._room + 1)]
@@ -449,5 +442,4 @@ def _decoded(text: bytes) -> str:
 
 
 def _attributes(written: bytes) -> dict[str, str]:
-    """Return attributes; nearly all elements of lists have none."""
     return attributes_of(written[:-1].removesuffix(b"/").decode("utf-8", "replace")) if len(written) > 2 else {}

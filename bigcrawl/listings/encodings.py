@@ -13,7 +13,7 @@ from bigcrawl.markup import WEB_ENCODINGS
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator
 
-DECODED_BYTES: Final = 128 << 10  # at a time
+DECODED_BYTES: Final = 128 << 10
 _UTF16: Final = {BOM_UTF16_LE: "utf-16", BOM_UTF16_BE: "utf-16", b"<\0": "utf-16-le", b"\0<": "utf-16-be"}
 _DECLARATION_BYTES: Final = 256
 _LOOKED_BYTES: Final = 64 << 10
@@ -21,11 +21,11 @@ _find_encoding = re.compile(rb"<\?xml[^<>]{0,100}?\sencoding\s*+=\s*+[\"']([\w.:
 
 
 class Hints(NamedTuple):
-    """What speaks for an encoding besides the bytes.
+    """Evidence of an encoding besides the bytes.
 
     Attributes:
         content_type: the header; it counts before a declaration.
-        guess: finds by its bytes the encoding of what declares none, and is not UTF-8.
+        guess: finds an undeclared encoding by the bytes, if they are not UTF-8.
     """
 
     content_type: bytes = b""
@@ -36,10 +36,10 @@ NO_HINTS: Final = Hints()
 
 
 def codec_of(body: bytes, hints: Hints = NO_HINTS) -> str:
-    """Return the codec of what is not UTF-8; empty: it is.
+    """Return the codec of a body that is not UTF-8; empty: it is.
 
-    A header or declaration of another encoding is not believed of bytes that are UTF-8 and declare it, nor of bytes
-    that are no UTF-16.
+    A header or declaration of another encoding is not believed if the bytes are UTF-8 and declare it, or if they are
+    not the declared UTF-16.
     """
     if marked := _UTF16.get(body[:2]):
         return marked
@@ -56,7 +56,7 @@ def codec_of(body: bytes, hints: Hints = NO_HINTS) -> str:
 
 
 def in_utf8(body: bytes, codec: str) -> Generator[list[Any], None, bytes]:
-    """Return a body in UTF-8; yield nothing after each part, because what is not of its encoding takes long."""
+    """Return a body in UTF-8; yield nothing after each part, because a wrong encoding takes long."""
     if not codec:
         return body.removeprefix(BOM_UTF8)
     decoder, pieces = getincrementaldecoder(codec)("replace"), []
@@ -67,13 +67,13 @@ def in_utf8(body: bytes, codec: str) -> Generator[list[Any], None, bytes]:
 
 
 def begin_in_utf8(body: bytes, codec: str, bytes_max: int) -> bytes:
-    """Return the begin of a body in UTF-8."""
+    """Return the start of a body in UTF-8."""
     begin = body[:bytes_max]
     return begin[:DECODED_BYTES].decode(codec, "replace").encode("utf-8", "replace") if codec else begin
 
 
 def _known(label: str) -> str:
-    """Return the codec of a label of the web's encodings that has ASCII; empty for any other."""
+    """Return the codec of a label of an encoding that includes ASCII; empty for any other."""
     codec = resolve_encoding(label) or ""
     return codec if codec in WEB_ENCODINGS and not codec.startswith("utf-16") else ""
 

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Generator
 
 FEED_BYTES_MAX: Final = 4 << 20
-"""What is beyond is not read."""
+"""The part of a feed that is read."""
 TAGS_MAX: Final = 200_000
 NAMED_MAX: Final = 100_000  # of them entries and values
 REFERENCES_MAX: Final = 200_000
@@ -42,7 +42,7 @@ _SHAPE: Final = Shape(
     entries=frozenset((b"item", b"entry")),
     values=frozenset(_TEXTS),
 )
-# Namespaces, or prefixes that are not declared, of dates that belong to any item.
+# Namespaces, or undeclared prefixes, of dates that belong to any item.
 _DATES: Final = re.compile(rb"dc:|http://purl\.org/dc/|a10:|atom:|http://www\.w3\.org/2005/Atom").match
 _ATOM: Final = b"http://www.w3.org/2005/Atom"  # whose titles are HTML only if they say so (RFC 4287, section 3.1.1)
 _HTML: Final = ("html", "text/html")
@@ -50,10 +50,10 @@ _RELATIONS: Final = "http://www.iana.org/assignments/relation/"  # RFC 4287, sec
 
 
 class FeedEntry(NamedTuple):
-    """An entry of a feed, as it is written there; empty for what it does not say.
+    """An entry of a feed, as written; missing values are empty.
 
     Attributes:
-        bases: what its URL is relative to, each relative to the one before, and the first to the feed (XML Base).
+        bases: the bases of its URL, each relative to the one before, and the first to the feed (XML Base).
     """
 
     url: str
@@ -64,7 +64,7 @@ class FeedEntry(NamedTuple):
 
 
 def is_feed(body: bytes, hints: Hints = NO_HINTS) -> bool:
-    """Return whether its root is that of a feed, behind junk at most."""
+    """Return whether its root is that of a feed, after junk at most."""
     reader = ListReader(begin_in_utf8(body, codec_of(body, hints), _ROOT_BYTES), _SHAPE, _ROOT_TAGS, _ROOT_TAGS, 1)
     while not reader.root and not reader.is_at_end:
         reader.read(to_root=True)
@@ -72,7 +72,7 @@ def is_feed(body: bytes, hints: Hints = NO_HINTS) -> bool:
 
 
 def feeds_of_page(text: str) -> list[str]:
-    """Return the references to feeds that an HTML page names by `<link rel=alternate>`, at most `FEEDS_OF_PAGE_MAX`."""
+    """Return the feeds in a page's `<link rel=alternate>`, at most `FEEDS_OF_PAGE_MAX`."""
     found: list[str] = []
     for name, _, written in tags(text[:_PAGE_CHARS], _LOOKS):
         if name != "link" or len(found) == FEEDS_OF_PAGE_MAX:
@@ -101,7 +101,7 @@ def entries(body: bytes, most: int, hints: Hints = NO_HINTS) -> Generator[list[F
 
 
 def _entry(record: Record) -> FeedEntry | None:
-    """Return what an entry says; None if it has no URL. What its media or another feed say does not count."""
+    """Return an entry; None without a URL. Its media, and other feeds, do not count."""
     said: dict[str, str] = {}
     bases: dict[str, tuple[str, ...]] = {}
     for value in record.values:

@@ -1,7 +1,7 @@
 """Reads the entries of a sitemap: XML, or plain text with a URL a line.
 
-Elements of other namespaces, such as images, say nothing of a page; those of a prefix that is not declared may be of
-any.
+Elements of other namespaces, such as images, do not describe a page. Those of an undeclared prefix may be of any
+namespace.
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ if TYPE_CHECKING:
 
 LOCATION_BYTES_MAX: Final = VALUE_BYTES_MAX
 HINT_CHARS_MAX: Final = 64
-# What is read for each allowed URL, on average. What a site writes for one of its pages is a fraction of it.
-TAGS_MAX: Final = 12  # but for those of elements that are of no interest
+# Limits for each allowed URL, on average; a site uses a fraction of them.
+TAGS_MAX: Final = 12  # without those of irrelevant elements
 NAMED_MAX: Final = 6  # of them entries and values
-REFERENCES_MAX: Final = 5  # character references in locations, but for `&amp;`
-ALTERNATES_MAX: Final = 500  # of an entry
+REFERENCES_MAX: Final = 5  # character references in locations, except `&amp;`
+ALTERNATES_MAX: Final = 500
 _ROOT_BYTES: Final = 1 << 20
 _ROOT_TAGS: Final = 1_000
 
@@ -43,7 +43,7 @@ _find_urls = re.compile(rb"(?<![^\r\n\xbf])[ \t]*+((?i:https?+://)[^\r\n]*+)").f
 
 
 class SitemapEntry(NamedTuple):
-    """A location of a sitemap and what the site says of it, unprocessed; empty if it says nothing.
+    """A location of a sitemap and its site's claims, unprocessed; empty if there are none.
 
     Attributes:
         is_too_long: whether the location is longer than `LOCATION_BYTES_MAX`; it is empty then.
@@ -85,7 +85,7 @@ def entries(
 
 
 def is_list(body: bytes, hints: Hints = NO_HINTS) -> bool:
-    """Return whether it begins as a sitemap in plain text does: with a line that is a URL, behind notes at most."""
+    """Return whether it begins as a plain-text sitemap: with a line that is a URL, after comments at most."""
     return _is_list(begin_in_utf8(body, codec_of(body, hints), _ROOT_BYTES)) is not None
 
 
@@ -109,7 +109,6 @@ def listed(body: bytes, most: int, hints: Hints = NO_HINTS) -> Generator[list[Si
 
 
 def _entry(record: Record, space: bytes) -> SitemapEntry | None:
-    """Return what an entry says; None if it names no location, or is of another namespace."""
     if not _is_own(record.space, space):
         return None
     said: dict[bytes, str] = {}
@@ -130,12 +129,11 @@ def _entry(record: Record, space: bytes) -> SitemapEntry | None:
 
 
 def _is_own(space: bytes, of_root: bytes) -> bool:
-    """Whether a namespace is that of sitemaps, or of the root, or none that is declared or known."""
+    """Whether a namespace is that of sitemaps or of the root, or neither declared nor known."""
     return space in (b"", of_root) or _OWN in space or (space.endswith(b":") and space not in _OTHERS)
 
 
 def _alternate(link: Value) -> list[str]:
-    """Return the reference of a link if it names the page in another language."""
     said = link.attributes()
     is_alternate = "alternate" in said.get("rel", "").lower().split() and "hreflang" in said
     reference = said.get("href", "").strip()

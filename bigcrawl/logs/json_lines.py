@@ -108,7 +108,6 @@ def note_crawl(crawl: str, spider: str, node: str) -> None:
 
 
 def set_level(level: str | int) -> None:
-    """Apply a LOG_LEVEL of the spider's own settings."""
     if _HANDLERS.handler is not None:
         _HANDLERS.handler.setLevel(level)
 

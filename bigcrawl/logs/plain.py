@@ -1,9 +1,8 @@
-r"""What comes from outside, as it is shown: in lines of the log, results of commands, errors, and the report.
+r"""Shows text from outside safely: in lines of the log, results of commands, errors, and the report.
 
 Servers, Redis, files and clients of a port can put anything into a text: escapes that rename a terminal's window or
-hide what was printed, line ends that forge a line, signs that turn the direction of writing. Each sign that cannot be
-printed is shown as Python spells it: ``\x1b``. All that is shown passes here once, where it leaves the program, and
-not where a text is made: a place that makes one would be forgotten.
+hide printed text, line ends that forge a line, signs that turn the direction of writing. Unprintable signs are shown as
+Python spells them: ``\x1b``. All text passes here once, where it leaves the program.
 """
 
 from __future__ import annotations
@@ -17,21 +16,20 @@ _LINE_BEGUN = re.compile(r"\n(?=\S)")
 
 
 def plain(text: str) -> str:
-    """Return a text as one line."""
     if text.isprintable():
         return text
     return "".join(sign if sign.isprintable() else sign.encode("unicode_escape").decode() for sign in text)
 
 
 def plain_lines(text: str) -> str:
-    """Return a text with its line ends and tabs, and without other signs that cannot be printed."""
+    """Return a text with its line ends and tabs, and without other unprintable signs."""
     if text.isprintable():
         return text
     return "\n".join("\t".join(map(plain, line.split("\t"))) for line in text.split("\n"))
 
 
 def show(text: str, end: str = "\n") -> None:
-    """Print a text to a reader that may have enough of it, such as `head`."""
+    """Print a text to a reader that may stop reading, such as `head`."""
     try:
         print(text, end=end, flush=True)  # noqa: T201 - for commands
     except BrokenPipeError:
@@ -49,7 +47,7 @@ class PlainLines(logging.Formatter):
         self._formatter = formatter
 
     def format(self, record: logging.LogRecord) -> str:
-        """Return the lines. The record stays as it is, for other handlers. Cost: 0.3 us for a line without escapes."""
+        """Return the lines. The record stays unchanged for other handlers."""
         message = record.getMessage()
         if record.exc_info or record.exc_text or record.stack_info or not message.isprintable():
             trace = record.exc_text or (self._formatter.formatException(record.exc_info) if record.exc_info else "")
@@ -60,7 +58,7 @@ class PlainLines(logging.Formatter):
 
 
 def make_plain(handler: logging.Handler | None) -> None:
-    """Have a handler write plain lines. One that does so, or that writes JSON, which escapes all, is left as it is."""
+    """Have a handler write plain lines, unless it does, or writes JSON, which escapes all."""
     formatter = handler.formatter if handler is not None else None
     if handler is not None and formatter is not None and not isinstance(formatter, PlainLines):
         handler.setFormatter(PlainLines(formatter))

@@ -52,8 +52,6 @@ class _Template:
 
 
 class Repeats(logging.Filter):
-    """Suppresses repeated lines of loggers named `bigcrawl` and below. Memory: `TEMPLATES_MAX` templates."""
-
     def __init__(self, clock: Callable[[], float] = monotonic) -> None:
         super().__init__("bigcrawl")
         self._clock = clock
@@ -78,7 +76,6 @@ class Repeats(logging.Filter):
         return template.tells(record.getMessage())
 
     def flush(self) -> None:
-        """Log the counts of all suppressed lines, and forget everything."""
         now_s = self._clock()
         self._sum_up(now_s, now_s)
 

@@ -20,7 +20,7 @@ class DiskLeft:
 
     def __init__(self, directories: Mapping[str, Path]) -> None:
         self._directories = directories
-        self._found: dict[str, tuple[float, int]] = {}  # time, bytes
+        self._found: dict[str, tuple[float, int]] = {}
         self._is_over = threading.Event()
 
     def __repr__(self) -> str:

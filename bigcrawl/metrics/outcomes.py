@@ -14,7 +14,6 @@ STATUS_CLASSES: Final = ("1xx", "2xx", "3xx", "4xx", "5xx", OTHER)
 
 
 def values_of(key: str) -> tuple[str, ...]:
-    """Return the values that `bigcrawl.stats` lists for the placeholder of a key."""
     [row] = [row for row in (*SCRAPY_STATS, *CRAWL_COUNTERS) if row.key == key]
     return tuple(value for value, _ in row.values)
 
@@ -41,7 +40,6 @@ def ended(counts: Mapping[str, int], prefix: str, values: tuple[str, ...]) -> di
 
 
 def returned(counts: Mapping[str, int]) -> dict[str, float]:
-    """Return the URLs that went back to their queues untried, by reason."""
     return {
         "robots": counts.get("robots", 0),
         "heads": counts.get("heads", 0),

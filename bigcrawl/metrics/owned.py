@@ -48,7 +48,7 @@ class OwnedSums:
         return time.monotonic() - self._looked_s
 
     def note(self, views: Sequence[PartitionView]) -> None:
-        """Add up a poll; raise nothing, because the caller also renews the leases. Cost: 4 us a partition."""
+        """Add up a poll; raise nothing, because the caller also renews the leases."""
         self._looked_s = time.monotonic()
         self.hosts = Counter()
         self.counts = Counter()

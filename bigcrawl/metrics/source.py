@@ -21,7 +21,6 @@ class Source:
         self.disk = disk
 
     def stat(self, key: str) -> float:
-        """Return a counter of Scrapy's stats; 0 without one."""
         value = self._get_stat(key)
         return value if isinstance(value, int | float) else 0
 
@@ -44,5 +43,4 @@ class Source:
         }
 
     def held(self) -> dict[str, float]:
-        """Return the URLs that the node holds, by stage. Cost: 0.1 us a URL."""
         return dict(Counter(held.stage.value for held in self.parts.handout.held))

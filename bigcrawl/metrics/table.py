@@ -1,9 +1,9 @@
 """THE table of metrics; `make docs` writes `docs/metrics.md` from it.
 
-To add one, put a row into the group of its part, with a help that says what is counted, and the number's source. Read a
-number that the code has anyway: no row asks Redis or the disk. Names follow OpenMetrics: units are base units and part
-of the name, and the name of a counter gets `_total` where it is shown. The values of a label come from a fixed list,
-never from a host, a URL or a PLD. Every series also has the label `crawl`.
+To add one, put a row into the group of its part, with a help that says what is counted, and the number's source. Use a
+number that exists anyway: no row asks Redis or the disk. Names follow OpenMetrics: units are base units and part of the
+name, and the name of a counter gets `_total` where it is shown. The values of a label come from a fixed list, never
+from a host, a URL or a PLD. Every series also has the label `crawl`.
 
 Kinds: a `counter` only grows, from 0 at the start of the process; a `gauge` goes up and down; a `histogram` counts
 times by their length; an `info` is 1, and has its facts in labels.
@@ -54,7 +54,7 @@ TABLE: tuple[Metric | str, ...] = (
     Metric(
         "bigcrawl_partitions",
         "gauge",
-        "Partitions of the crawl, whoever owns them.",
+        "Partitions of the crawl, of all nodes.",
         "config/crawl.py",
         lambda source: source.parts.crawl.config.crawl.partitions,
     ),
@@ -75,8 +75,8 @@ TABLE: tuple[Metric | str, ...] = (
     Metric(
         "bigcrawl_owned_age_seconds",
         "gauge",
-        "Time since this node last heard from Redis about its partitions, 2 s at most while all is well. All gauges "
-        "of owned partitions are as old.",
+        "Time since this node last got an answer from Redis about its partitions, normally 2 s at most. All gauges of "
+        "owned partitions are as old.",
         "scheduler/node/heartbeat.py",
         lambda source: source.sums.age_s,
     ),
@@ -194,8 +194,8 @@ TABLE: tuple[Metric | str, ...] = (
     Metric(
         "bigcrawl_returned_urls",
         "counter",
-        "URLs that went back to their queues untried: robots.txt was fetched in their place, they were put off because "
-        "the node is behind, or they had to wait for something else.",
+        "URLs that went back to their queues untried: robots.txt was fetched first, the node is behind, or they had to "
+        "wait for something else.",
         "scheduler/node/exchange.py",
         lambda source: returned(source.parts.exchange.ends),
         "reason",
@@ -246,7 +246,7 @@ TABLE: tuple[Metric | str, ...] = (
     Metric(
         "bigcrawl_failing_hosts",
         "gauge",
-        "Hosts that failed when this node last asked them, in whatever state they are; 100,000 are remembered.",
+        "Hosts that failed when this node last asked them, in any state; 100,000 are remembered.",
         "scheduler/handout/host_health.py",
         lambda source: source.parts.handout.health.failing,
     ),
@@ -298,7 +298,7 @@ TABLE: tuple[Metric | str, ...] = (
     Metric(
         "bigcrawl_owned_ended_urls",
         "gauge",
-        "URLs that ended, whatever their outcome.",
+        "URLs that ended, with any outcome.",
         "redisdb/lua/exchange/exchange_urls.lua",
         lambda source: source.sums.counts["ended"],
     ),
@@ -319,14 +319,15 @@ TABLE: tuple[Metric | str, ...] = (
     Metric(
         "bigcrawl_owned_begun_anew_partitions",
         "gauge",
-        "Owned partitions whose files were lost and that began anew, by BIGCRAWL_LOST_PARTITIONS.",
+        "Owned partitions that started again without their lost files, by BIGCRAWL_LOST_PARTITIONS.",
         "redisdb/lua/inbox/trim_partition.lua",
         lambda source: source.sums.counts["begun_anew"],
     ),
     Metric(
         "bigcrawl_owned_may_refetch_urls",
         "gauge",
-        "URLs that had ended or were in Redis when those began anew: at most so many are fetched twice for it.",
+        "URLs that had ended or were in Redis when those partitions started again: the most that might be fetched "
+        "twice.",
         "redisdb/lua/inbox/trim_partition.lua",
         lambda source: source.sums.counts["may_refetch"],
     ),
@@ -400,7 +401,7 @@ TABLE: tuple[Metric | str, ...] = (
     Metric(
         "bigcrawl_dns_shared_hits",
         "counter",
-        "Look-ups answered by what another node has shared.",
+        "Look-ups answered from other nodes' shared answers.",
         "politeness/dns_cache.py",
         lambda source: source.parts.gates.dns.shared_hits,
     ),
@@ -438,7 +439,7 @@ TABLE: tuple[Metric | str, ...] = (
     Metric(
         "bigcrawl_robots_answers",
         "counter",
-        "Those of them that got an answer, of whatever status.",
+        "Those of them that got an answer, of any status.",
         "scheduler/gates/robots_redirects.py",
         lambda source: source.parts.gates.robots.answered,
     ),

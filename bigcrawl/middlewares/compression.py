@@ -67,12 +67,7 @@ class CompressionMiddleware(HttpCompressionMiddleware):
     def process_response(
         self, request: Request, response: Response, spider: Spider | None = None
     ) -> Request | Response:
-        """Decompress the body.
-
-        Raises:
-            IgnoreRequest: the body exceeds a limit.
-            Exception: Scrapy's own for a damaged body, with the note `UNPACKING`.
-        """
+        """Raises IgnoreRequest if the body exceeds a limit. Scrapy's error for damage has the note `UNPACKING`."""
         if b"Content-Encoding" not in response.headers or _is_cut_at_headers(response):
             return response
         self._is_cut = False
@@ -134,10 +129,9 @@ class CompressionMiddleware(HttpCompressionMiddleware):
 
 
 def unpacked_by(encoding: bytes, body: bytes, max_size: int) -> tuple[bytes, bool]:
-    """Undo one content encoding, or what the first bytes tell; return also whether the body is all of it.
+    """Undo one content encoding, or the one that the first bytes show; return also whether the body is whole.
 
-    Raises:
-        Exception: what Scrapy raises on a body that is not encoded so.
+    Raises Scrapy's error for a body that is encoded otherwise.
     """
     if body.startswith(_GZIP):
         return gunzip(body, max_size)
@@ -161,7 +155,7 @@ def unpacked_by(encoding: bytes, body: bytes, max_size: int) -> tuple[bytes, boo
 
 
 def _name_of(coding: bytes) -> bytes:
-    """Return the name of a coding without what servers add, quotes, parameters, a type; nothing if it is no name."""
+    """Return the name of a coding without servers' additions: quotes, parameters, a type; empty if invalid."""
     name = coding.partition(b";")[0].strip(b" \t\"'").lower().removeprefix(b"application/")
     return name if name.isascii() else b""
 

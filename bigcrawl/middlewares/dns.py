@@ -41,7 +41,6 @@ class Resolver:
 
     @classmethod
     def from_crawler(cls, crawler: Any, reactor: Any) -> Self:
-        """Use the process' settings; a crawl's own settings replace them later."""
         with suppress(ConfigError):  # the add-on reports the error in one line
             choose_dns(read_dns(crawler.settings))
         return cls(reactor)

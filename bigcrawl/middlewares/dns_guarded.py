@@ -41,8 +41,8 @@ class GuardedResolver(Resolver):
     def _tell(self, found: Sequence[str], reason: str) -> None:
         logger.log(
             logging.DEBUG if self._has_told else logging.WARNING,
-            "%(found)s is refused: %(reason)s; BIGCRAWL_ALLOW_PRIVATE_ADDRESSES opens it, "
-            "BIGCRAWL_ALLOW_ADDRESSES a part of what is closed",
+            "%(found)s is refused: %(reason)s; BIGCRAWL_ALLOW_PRIVATE_ADDRESSES allows it, "
+            "BIGCRAWL_ALLOW_ADDRESSES some of the refused addresses",
             {"found": ", ".join(found), "reason": reason},
         )
         self._has_told = True

@@ -1,7 +1,7 @@
-"""Decides which links are queued: those that can be crawled, and that scope and filters let pass (steps 1 and 2).
+"""Decides which links are queued: those that can be crawled, and pass scope and filters (steps 1 and 2).
 
-Links come in batches (`Links`), as a callback's Requests, and as redirects. Start requests are in scope whatever it is,
-and filters hold for them too. A Request with `dont_filter` passes, as it does in Scrapy.
+Links come in batches (`Links`), as a callback's Requests, and as redirects. Start requests are always in scope, but
+must pass the filters. A Request with `dont_filter` passes, as it does in Scrapy.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ class LinkChecks:
         return f"<LinkChecks {self._filters.scope} {self._rules!r}>"
 
     def check_spider(self) -> None:
-        """Raise ConfigError if the spider, or its domains, cannot be as they are: `BroadSpider.wrong_arguments`."""
+        """Raise ConfigError if the spider's arguments or domains are invalid: `BroadSpider.wrong_arguments`."""
         wrong = getattr(self._crawler.spider, "wrong_arguments", None)
         if isinstance(wrong, ConfigError):
             raise wrong
@@ -77,25 +77,25 @@ class LinkChecks:
             self._scope = await run_in_thread(self._make_scope)
 
     def canonical(self, links: Links, page: str = "", *, starts: bool = False) -> Iterable[str]:
-        """Return a batch's URLs in canonical form, without those that cannot or may not be crawled; these are counted.
+        """Return a batch's URLs in canonical form, without invalid or forbidden ones, which are counted.
 
-        `page` is where they were found, in any spelling; `starts` says that it is where the spider starts.
+        They were found on `page`, in any spelling, or the spider `starts` with them.
         """
         allowed, against = self._allowed(), self._rule_against(page, starts=starts)
-        # Most batches need no change, and this is known without looking at each URL.
+        # Most batches need no change, known without reading each URL.
         is_free = links.canonical and not allowed and against is None
         if is_free and max(map(len, links.urls), default=0) <= self._url_bytes_max:
             return links.urls
         return self._crawlable(links, allowed, against)
 
     def drops_request(self, request: Request, page: str = "", *, starts: bool = False) -> bool:
-        """Whether a Request from a callback is dropped by scope or filters, and counted; likewise one that `starts`."""
+        """Whether a Request from a callback, or one that `starts`, is dropped by scope or filters, and counted."""
         return not request.dont_filter and self._drops(request.url, page, starts=starts)
 
     def drops_redirect(self, request: Request, target: str) -> bool:
         """Whether a redirect is not followed because of scope or filters, and counted.
 
-        A seed may be redirected anywhere the filters let it, and a Request with `dont_filter` anywhere.
+        A seed may be redirected anywhere the filters allow, and a Request with `dont_filter` anywhere.
         """
         is_seed = not (request._meta or {}).get("depth", 0)
         if request.dont_filter or frontier_of(self._crawler) is None:
@@ -111,16 +111,15 @@ class LinkChecks:
         return bool(rule)
 
     def share_pld(self, url: str, other: str) -> bool:
-        """Whether two URLs, however spelled, belong to the same pay-level domain; False if one cannot be crawled."""
+        """Whether two URLs, in any spelling, belong to the same pay-level domain; False if one cannot be crawled."""
         one, two = _canonical(url), _canonical(other)
         return one is not None and two is not None and self._pld_of(host_of(one)) == self._pld_of(host_of(two))
 
     def count_filtered(self, rule: str) -> None:
-        """Count a link that a rule, or the scope, drops."""
         self._stats_buffer.inc_value(f"bigcrawl/dropped/{rule}")
 
     def _rule_against(self, page: str, *, starts: bool) -> Callable[[str], str] | None:
-        """Return the function that names the rule against a canonical URL found on a page; None if nothing is ruled."""
+        """Return the function that names the rule against a canonical URL found on a page; None without rules."""
         rules = self._rules.against if self._rules else None
         if starts or self._filters.scope == ANY:
             return rules
@@ -181,7 +180,7 @@ class LinkChecks:
                 yield canonical
 
     def _drop_credentials(self, url: str) -> bool:
-        """Drop a URL that the spider itself gives with a user or password: count it, and log the first."""
+        """Drop the spider's own URL with a user or password: count it, and log the first."""
         try:
             refuse_credentials(url)
         except UrlError as error:
@@ -193,7 +192,7 @@ class LinkChecks:
         return False
 
     def _passes(self, url: str, allowed: tuple[str, ...], against: Callable[[str], str] | None) -> bool:
-        """Whether a canonical URL is within the domains and no rule is against it; counted if not."""
+        """Whether a canonical URL is within the domains and passes the rules; counted if not."""
         try:
             if allowed and not _is_within(url[: url.index("/", 8)], allowed):
                 self._count("offsite")
@@ -224,13 +223,13 @@ def link_checks_of(crawler: Crawler) -> LinkChecks:
 
 
 def check_scope(filters: FilterConfig, spider: Any) -> None:
-    """Check that the scope has what it is made of.
+    """Check that the sources of the scope exist.
 
     Raises:
         ConfigError: there is no list, or the seeds are not here.
     """
     if filters.scope == LIST and not filters.scope_list:
-        raise ConfigError("BIGCRAWL_SCOPE is list, and BIGCRAWL_SCOPE_LIST is empty: name what links may lead to")
+        raise ConfigError("BIGCRAWL_SCOPE is list, and BIGCRAWL_SCOPE_LIST is empty: name the allowed targets of links")
     parse_names(filters.scope_list)
     if filters.scope in OF_SEEDS and getattr(spider, "lacks_start_requests", False):
         raise ConfigError(
@@ -244,7 +243,7 @@ def check_scope(filters: FilterConfig, spider: Any) -> None:
 
 
 def check_elements(filters: FilterConfig) -> None:
-    """Raise ConfigError if BIGCRAWL_LINK_ELEMENTS names something else than elements with references."""
+    """Raise ConfigError if BIGCRAWL_LINK_ELEMENTS names anything but elements with references."""
     if unknown := sorted(set(filters.elements) - {*LINK_ATTRIBUTES, *ON_REQUEST}):
         known = ", ".join(sorted(ON_REQUEST))
         raise ConfigError(f"BIGCRAWL_LINK_ELEMENTS has {', '.join(unknown)}; it may have {known}")
@@ -268,7 +267,6 @@ def _canonical(url: str) -> str | None:
 
 @lru_cache(1)
 def _spelt(domains: tuple[object, ...]) -> tuple[str, ...]:
-    """Normalise domains for comparison with hosts: lower case, A-labels. Invalid ones match nothing."""
     spelt = []
     for domain in filter(None, domains):
         try:

@@ -39,7 +39,6 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 PORTION = 1_000
-"""URLs offered in one turn of the event loop, in at most 10 ms."""
 
 SITEMAPS_METHOD = "parse_sitemap_urls"
 """The spider's method that receives the sitemaps of each robots.txt: `(self, urls, robots_url)`."""
@@ -70,7 +69,6 @@ class LinksMiddleware:
         return cls(crawler)
 
     async def process_start(self, start: AsyncIterator[Any]) -> AsyncIterator[Any]:
-        """Run the start requests if this node may claim them."""
         frontier = frontier_of(self._crawler)
         if frontier is None:
             async for output in start:
@@ -170,7 +168,6 @@ class LinksMiddleware:
         return links
 
     async def _sitemaps_found(self, robots_url: str, urls: list[str]) -> None:
-        """Pass the sitemaps of a robots.txt to the spider, and queue its output. Raises nothing."""
         frontier = frontier_of(self._crawler)
         if frontier is None:
             return
@@ -203,8 +200,7 @@ class LinksMiddleware:
     ) -> None:
         """Offer a batch in portions, waiting for room before each.
 
-        `found_at` is the source of the links if there is no page. Start URLs (`starts`) are offered even while
-        discovery is off.
+        `found_at` is the source of links without a page. Start URLs (`starts`) are offered even while discovery is off.
         """
         if any(links.left_out):
             self._count_left_out(links.left_out, response)

@@ -29,7 +29,7 @@ _parameters_in = re.compile(rb';[ \t]*+([^=;"\s]*+)[ \t]*+(?:=[ \t]*+(?:"([^"]*+
 
 
 class PageDirectives:
-    """The directives of one response; the page is read, in 0.15 ms, only if a plain Request is yielded."""
+    """The directives of one response; the page is read only if a plain Request is yielded."""
 
     __slots__ = ("_agent", "_closed", "_response", "_words", "page_canonical")
 
@@ -87,7 +87,6 @@ class PageDirectives:
 
 
 def _canonical_in(headers: list[bytes], page_url: str) -> str | None:
-    """Return the target of a Link header with `rel="canonical"` (RFC 6596), if any."""
     for target, parameters in _links_in(b",".join(headers)):
         relations = next(
             (quoted or bare for name, quoted, bare in _parameters_in(parameters) if name.lower() == b"rel"), b""

@@ -31,8 +31,6 @@ _TYPE, _LOCATION = b"Content-Type", b"Location"
 
 
 class PageFilteredError(IgnoreRequest):
-    """A filter dropped a page; `rule` names the filter."""
-
     def __init__(self, url: str, rule: str) -> None:
         super().__init__(f"{url} is dropped by the filter {rule}")
         self.rule = rule

@@ -96,11 +96,10 @@ class OneHostDownloader(DownloaderInterface):
         self._throttle = throttle
         self._order = order
         self.chosen: str | None = None
-        """The last host that `stats` returned."""
 
     def stats(self, possible_slots: Iterable[str]) -> list[tuple[int, str]]:
         """Return (0, host), as Scrapy's queue expects, for the host that has been due longest; empty if none is."""
-        # The downloader also holds requests that have no turn yet, such as those waiting for robots.txt.
+        # The downloader also holds requests without a turn, such as those waiting for robots.txt.
         active = Counter(map(self.get_slot_key, self.downloader.active))
         connections = self._throttle.connections
         self.chosen = self._order.first(self._throttle.now_ms(), lambda host: active[host] < connections)

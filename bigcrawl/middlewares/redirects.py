@@ -1,7 +1,7 @@
 """Scrapy's two redirect middlewares, with targets read and spelled like links: `bigcrawl.url.header`.
 
-Scrapy spells targets differently from links, so a page would be fetched under two URLs. Therefore its middlewares get
-the canonical target, and their request gets it again. If scope or filters drop the target, or it is no web address, the
+Scrapy spells targets differently, so a page would be fetched under two URLs. Therefore its middlewares get the
+canonical target, and their request gets it again. If scope or filters drop the target, or it is no web address, the
 redirect is counted, and the answer goes to the spider.
 
 A redirect to itself is followed only if it sets a cookie that the request did not carry. Scrapy would follow any,
@@ -89,7 +89,6 @@ class MetaRefreshMiddleware(ScrapyMetaRefresh):
 def _followed(
     crawler: Crawler, request: Request, response: Response, url: str | None, follow: Callable[[], Request | Response]
 ) -> Request | Response:
-    """Return Scrapy's request for a target, with the canonical URL; the answer if it is not followed."""
     try:
         target = follow()
     except ValueError:
@@ -121,7 +120,6 @@ def _canonical(url: str) -> str:
 
 
 def _may_differ(crawler: Crawler, request: Request, response: Response) -> bool:
-    """Return whether the same request would carry a new cookie, and so may get another answer."""
     if not crawler.settings.getbool("COOKIES_ENABLED") or request.meta.get("dont_merge_cookies"):
         return False
     before = request.meta.get("redirect_urls", [])[-SELF_REDIRECTS_MAX:]

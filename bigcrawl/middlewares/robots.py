@@ -56,8 +56,6 @@ class ForbiddenByRobotsError(IgnoreRequest):
 
 
 class RobotsMiddleware:
-    """See the module."""
-
     attempt_first_ms = ATTEMPT_FIRST_MS
     refusal: type[IgnoreRequest] = ForbiddenByRobotsError
 
@@ -65,7 +63,7 @@ class RobotsMiddleware:
         self._crawler = crawler
         self._clock = clock or SystemClock()
         self._cache = RobotsCache(agent_token(policy.agent), attempt_first_ms=self.attempt_first_ms)
-        # A private key that survives whatever other middlewares make of the request.
+        # A private key, kept by other middlewares.
         self._mark = object()
         self._fetch = RobotsFetch(crawler)
         self._connection_keys = policy.connection_keys
@@ -96,7 +94,7 @@ class RobotsMiddleware:
             canonical = canonical_of(request.url)
         except UrlError as error:
             self._stats_buffer.inc_value("bigcrawl/alone/unreadable")
-            raise ForbiddenByRobotsError(f"nobody can be asked: {error}") from error
+            raise ForbiddenByRobotsError(f"the host cannot be asked: {error}") from error
         if canonical is None:
             return None
         if request.meta.get("dont_obey_robotstxt"):
@@ -118,7 +116,6 @@ class RobotsMiddleware:
         self._stats_buffer.inc_value("bigcrawl/alone/forbidden")
 
     async def _learned(self, authority: str, request: Request) -> KeptRules:
-        """Fetch the rules, once for all requests that need them."""
         task = self._asked.get(authority)
         if task is None:
             task = asyncio.ensure_future(self._ask(authority, request))
@@ -136,7 +133,6 @@ class RobotsMiddleware:
         return self._cache.put(authority, fetched.status, fetched.body, now_ms, random.random(), expires_in_ms)
 
     async def _follow(self, url: str, connection: Connection) -> Fetched:
-        """Fetch a URL, following redirects."""
         fetched = await self._fetched(url, connection)
         for _ in range(REDIRECTS_MAX):
             if fetched.status is None or not 300 <= fetched.status < 400 or not fetched.location:
@@ -170,9 +166,7 @@ class RobotsMiddleware:
     def _tell_of_meta(self) -> None:
         if not self._has_told_of_meta:
             self._has_told_of_meta = True
-            logger.warning(
-                "dont_obey_robotstxt is not looked at; BIGCRAWL_ROBOTS is what says whether robots.txt is obeyed"
-            )
+            logger.warning("dont_obey_robotstxt has no effect; BIGCRAWL_ROBOTS decides whether robots.txt is obeyed")
 
 
 class RobotsBesideFrontier(RobotsMiddleware):

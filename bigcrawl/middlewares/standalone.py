@@ -89,7 +89,6 @@ def canonical_of(url: str) -> str | None:
 
 
 def host_of_url(url: str) -> str | None:
-    """Return the host to which delays apply, if any."""
     try:
         canonical = canonical_of(url)
     except UrlError:

@@ -200,7 +200,6 @@ class ThrottleMiddleware:
             self._end(request)
 
     async def _wait_for_server(self, request: Request, host: str) -> bool:
-        """Wait for the server's delay; False if the crawl stops first."""
         # A proxy resolves the address; a look-up here may not even be possible.
         if self._gaps is None or request.meta.get("proxy"):
             return True
@@ -248,7 +247,6 @@ class ThrottleMiddleware:
 
 
 async def _server_of(host: str) -> str | None:
-    """Return a host's server; None without an address, which the fetch will report."""
     try:
         found = await shared_dns().lookup(host)
     except DnsError:

@@ -22,7 +22,7 @@ def main() -> int:
     parser.add_argument("paths", nargs="+", type=Path, metavar="FILE", help="a WARC file, X.warc.gz")
     parser.add_argument("--kinds", default="cdxj", help=f"with commas between them: {', '.join(SUFFIXES)}")
     parser.add_argument("--mode", default="600", help="permissions of the indexes, as in chmod")
-    parser.add_argument("--left", action="store_true", help="wait for whoever is at it, and make what is missing then")
+    parser.add_argument("--left", action="store_true", help="wait for a process at work on it, then make missing parts")
     given = parser.parse_args()
     kinds = given.kinds.split(",")
     os.nice(_NICENESS)
@@ -42,7 +42,6 @@ def main() -> int:
 
 
 def _is_missing(path: Path, kinds: list[str]) -> bool:
-    """Wait for the file's lock, then return whether it lacks an index."""
     try:
         with path.open("r+b") as file:
             fcntl.flock(file, fcntl.LOCK_EX)

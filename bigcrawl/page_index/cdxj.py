@@ -80,7 +80,6 @@ def cdxj_line(page: PageRecord, filename: str) -> bytes:
 
 
 def read_line(line: bytes) -> Capture:
-    """Parse a line, or raise ValueError."""
     key, _, rest = line.partition(b" ")
     stamp, _, text = rest.partition(b" ")
     try:

@@ -46,8 +46,6 @@ class _Found(NamedTuple):
 
 
 class Copies:
-    """Finds the records that should become references."""
-
     def __init__(self, directory: Path) -> None:
         self._directory = directory
         self._found = SortedLines(directory)
@@ -76,7 +74,6 @@ class Copies:
                     self._found.add(line)
 
     def find(self) -> None:
-        """Find the changes, after the last file."""
         records = (_Found(*line[:-1].split(b" ", 8)) for line in self._found)
         for _, group in groupby(records, lambda found: found.digest):
             self._look_at(group)

@@ -28,8 +28,6 @@ SUFFIXES: Final = {CDXJ: cdxj.SUFFIX, PARQUET: ".parquet"}
 
 
 class Indexed(NamedTuple):
-    """The result for one file; indexes end at the `problem`."""
-
     path: Path
     pages: int
     problem: str
@@ -48,7 +46,6 @@ def index_path(path: Path, kind: str = CDXJ) -> Path:
 
 
 def unindexed(directory: Path, kinds: Sequence[str]) -> list[Path]:
-    """Return the sealed files that lack an index of one of the kinds."""
     names = {path.name for path in directory.iterdir()}
     sealed = sorted(name for name in names if name.endswith(WARC_SUFFIX))
     paths = [directory / name for name in sealed]
@@ -84,7 +81,6 @@ def index_file(path: Path, kinds: Sequence[str], mode: int = FILE_MODE, files: F
 
 
 def is_current(path: Path) -> bool:
-    """Return whether the CDXJ of a WARC file equals a new one."""
     with closing(CdxjIndex(path.parent, path.name)) as index, index_path(path).open("rb") as file:
         with suppress(CorruptionError):  # the index ends there too
             for page in page_records(path):

@@ -47,7 +47,6 @@ SCHEMA: Final = pa.schema(
         ("key", pa.string()),
     ]
 )
-# Columns whose values repeat.
 _REPEATING: Final = [
     *("host", "pld", "status", "type", "language", "parent", "depth", "priority", "ip", "server", "fetch_ms"),
     *("outcome", "filename"),
@@ -55,7 +54,7 @@ _REPEATING: Final = [
 _ENCODINGS: Final = {"time": "DELTA_BINARY_PACKED", "offset": "DELTA_BINARY_PACKED"}
 _ROWS_MAX: Final = 1 << 15
 _TEXT_BYTES_MAX: Final = 16 << 20
-_TOLD_CHARS_MAX: Final = 128  # of header values
+_TOLD_CHARS_MAX: Final = 128
 _INT32_MAX: Final = (1 << 31) - 1
 _DIGITS_MAX: Final = 18
 
@@ -159,7 +158,6 @@ def _type(page: PageRecord) -> str | None:
 
 
 def _length(page: PageRecord) -> int | None:
-    """Return the length of the body; for a copy, the Content-Length."""
     if page.kind != b"revisit":
         return page.body_bytes if page.body_bytes >= 0 else None
     told = page.http.get(b"content-length", b"")

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 BYTES_MAX = 16 << 20
-_LINE_BYTES = 33  # overhead of an object
+_LINE_BYTES = 33
 _RUNS_MAX = 64  # open files of a level
 
 
@@ -43,7 +43,6 @@ class SortedLines:
             self._end_run()
 
     def __iter__(self) -> Iterator[bytes]:
-        """Return all lines, sorted, after the last `add`."""
         self._lines.sort()
         runs = (run for level in self._levels for run in level)
         return heapq.merge(*map(_from_start, runs), self._lines)

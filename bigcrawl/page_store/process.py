@@ -92,7 +92,6 @@ class UploadProcess:
                 raise UploadError(reason, failure.get("at", ""), failure.get("refused", ()))
 
     def leave(self) -> None:
-        """Stop reading; the process continues."""
         assert self._process.stdout is not None
         self._process.stdout.close()
         self._complaint.close()

@@ -129,7 +129,6 @@ class Uploads:
         return Uploaded(path, size, was_there=bool(held))
 
     def _require_store(self, directory: Path) -> None:
-        """Require the directory that earlier files were moved to."""
         directory_mark = DirectoryMark(directory)
         if not self._store.may_be_unmounted or not directory_mark.exists():
             return

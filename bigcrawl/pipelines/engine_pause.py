@@ -13,8 +13,8 @@ _OURS: Final = int(True)  # equals True, but is another object
 class EnginePause:
     """Pauses the engine while there is a reason.
 
-    A pause by the operator stays in force. If the operator ends a pause, the next reason begins one. The engine's only
-    flag, `paused`, is `_OURS` while no one else has paused it.
+    The operator's pause stays in force. If the operator ends a pause, the next reason begins one. The engine's only
+    flag, `paused`, is `_OURS` unless another party has paused it.
     """
 
     def __init__(self, crawler: Crawler) -> None:

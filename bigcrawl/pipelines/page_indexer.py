@@ -38,10 +38,10 @@ class PageIndexer:
         self._mode = mode
         self._is_made = is_made
         self._waiting: queue.SimpleQueue[Path | None] = queue.SimpleQueue()
-        self._again_s: dict[Path, float] = {}  # files to retry, and when, on the monotonic clock
+        self._again_s: dict[Path, float] = {}
         self._is_ending = threading.Event()
         self._process: subprocess.Popen[bytes] | None = None
-        self._here: Path | None = None  # the file that the thread is indexing
+        self._here: Path | None = None
         self._left: subprocess.Popen[bytes] | None = None  # outlives the crawl
         self._thread = threading.Thread(target=self._run, name="warc-index", daemon=True)
         self._starting = threading.Lock()
@@ -59,7 +59,6 @@ class PageIndexer:
                 self._thread.start()
 
     def add_missing(self, directory: Path) -> None:
-        """Index the sealed files of a directory that lack an index."""
         if self._kinds:
             for path in unindexed(directory, self._kinds):
                 self.add(path)
@@ -99,7 +98,7 @@ class PageIndexer:
                 self._try_again(path)
                 continue
             if indexed is None and path.exists() and not self._is_indexed(path):
-                self._try_again(path)  # another process is making it, and may fail
+                self._try_again(path)
                 continue
             self._again_s.pop(path, None)
             if indexed is None:

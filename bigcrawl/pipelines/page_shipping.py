@@ -39,7 +39,7 @@ class PageShipping:
         self._has_complained = False
         self._uploader: PageUploader | None = None
         self._disk: DiskUse | None = None
-        self._uncounted: deque[Uploaded | None] = deque()  # filled by the uploader's thread
+        self._uncounted: deque[Uploaded | None] = deque()
         if config.warc_store_url is not None:
             from bigcrawl.pipelines.disk_use import DiskUse
             from bigcrawl.pipelines.page_uploader import PageUploader
@@ -60,7 +60,6 @@ class PageShipping:
             self._look(self._disk)
 
     def look(self) -> None:
-        """Upload the files that are in the directory now. Thread-safe; raises nothing."""
         if self._uploader is not None:
             self._uploader.look()
 
@@ -86,7 +85,7 @@ class PageShipping:
             logger.error("%(complaint)s; the crawl pauses until there is room: %(remedy)s", told)
             self._pause.begin(_REASON)
         else:
-            logger.info("the disk of %(directory)s has room again; the crawl goes on", {"directory": self._directory})
+            logger.info("the disk of %(directory)s has room again; the crawl continues", {"directory": self._directory})
             self._pause.end(_REASON)
 
     def _count_uploads(self) -> None:

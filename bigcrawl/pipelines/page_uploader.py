@@ -2,13 +2,13 @@
 
 A process may hang or be killed: the next one uploads the rest, and the crawl never waits for it. While the store is
 away, which is logged once, retries follow after 10 seconds to five minutes. After a failure the next process begins
-with the following file, so that a file that the store refuses, or hangs at, does not hold up the others.
+with the following file, so that a refused or hung file does not hold up the others.
 
-| when | started |
-|---|---|
-| files of earlier runs are found, or a file has its indexes | a process, after the running one |
-| a process has failed | the next one, after a rest |
-| the crawl ends | a last one, which also waits for indexes and may outlive the crawl |
+    when                                                       started
+    files of earlier runs are found, or a file has its indexes a process, after the running one
+    a process has failed                                       the next one, after a rest
+    the crawl ends                                             a last one, which also waits for indexes and may
+                                                               outlive the crawl
 """
 
 from __future__ import annotations
@@ -81,7 +81,7 @@ class PageUploader:
             self._tell_left()
             return
         process = self._process
-        if not self._is_last:  # it may have begun before the last files were sealed
+        if not self._is_last:
             with suppress(OSError):
                 process = self._left = UploadProcess(self._orders, WAIT_AT_END_S, self._after)
                 process.leave()
@@ -90,8 +90,6 @@ class PageUploader:
             "WARC files are left to be uploaded to %(url)s: %(who)s; if it is stopped, %(remedy)s",
             {"url": self._url, "who": who, "remedy": _REMEDY},
         )
-
-    # In the thread.
 
     def _run(self) -> None:
         rest_s = REST_S
@@ -115,7 +113,6 @@ class PageUploader:
             return False  # the writers there report the error
 
     def _upload(self, wait_s: float) -> bool:
-        """Run a process to its end; return False if the store failed."""
         has_moved = False
         try:
             self._process = UploadProcess(self._orders, wait_s, self._after)

@@ -39,8 +39,6 @@ _NO_ROOM = "the disk takes no more pages"
 
 
 class PageWrites:
-    """Writes exchanges and notes; a `PageStorage`."""
-
     def __init__(
         self,
         directory: Path,
@@ -50,7 +48,6 @@ class PageWrites:
         stats_buffer: StatsBuffer,
         retry_seconds: float,
     ) -> None:
-        """`directory` is for messages; `disk` syncs, and counts safe pages."""
         self._directory = directory
         self._writer = writer
         self._disk = disk
@@ -73,7 +70,6 @@ class PageWrites:
 
     @property
     def pages(self) -> int:
-        """The number of pages, and notes on pages, so far."""
         return self._disk.written + len(self._unwritten)
 
     @property
@@ -187,5 +183,5 @@ class PageWrites:
         if self._retry is None:
             return
         self._cancel_retry()
-        logger.info("%(directory)s has room again; the crawl goes on", {"directory": self._directory})
+        logger.info("%(directory)s has room again; the crawl continues", {"directory": self._directory})
         self._pause.end(_NO_ROOM)

@@ -5,9 +5,9 @@ through it unchanged. It stores responses from Scrapy's ``response_downloaded`` 
 decoded or replaced them. So the files also contain robots.txt fetches, redirects and error pages, but no responses from
 Scrapy's HTTP cache or aborted with ``StopDownload(fail=True)``.
 
-A scheduler that acknowledges requests reads `PageWrites.pages` when a request has ended, and acknowledges it once
-`PageWrites.safe_pages` has reached that number. Then neither a crash, nor a stop on a full disk, nor a power failure
-(with BIGCRAWL_WARC_SYNC_SECONDS) loses an acknowledged page. `pipelines.page_writes` handles full and hanging disks.
+A scheduler reads `PageWrites.pages` when a request has ended, and acknowledges it once `PageWrites.safe_pages` has
+reached that number. Then neither a crash, nor a stop on a full disk, nor a power failure (with
+BIGCRAWL_WARC_SYNC_SECONDS) loses an acknowledged page. `pipelines.page_writes` handles full and hanging disks.
 """
 
 from __future__ import annotations
@@ -68,10 +68,10 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-# A crawl that ends by itself might have no next start, so it waits longer for a slow disk.
+# A crawl that ends by itself might have no next start.
 DISK_AT_END_SECONDS = 60.0
 _LOOK_SECONDS = 0.25
-# The node must end within ten seconds of SIGTERM, and these follow one another. The next start does the rest.
+# The node must end within ten seconds of SIGTERM. The next start does the rest.
 DISK_AT_CLOSE_SECONDS = 4.0
 RECOVERY_AT_CLOSE_SECONDS = 2.0
 INDEX_AT_CLOSE_SECONDS = 2.0
@@ -110,12 +110,12 @@ class WarcPipeline:
         self._writer = _writer(config, directory, self._clock, self._files, disk, self._note_sealed)
         self._stats_buffer = StatsBuffer(crawler)
         self.writes = PageWrites(directory, self._writer, disk, self._pause, self._stats_buffer, retry_seconds)
-        self._record_ids: WeakKeyDictionary[Request, bytes] = WeakKeyDictionary()  # of requests that are not over yet
-        self._originals: WeakKeyDictionary[Request, str] = WeakKeyDictionary()  # of copies
+        self._record_ids: WeakKeyDictionary[Request, bytes] = WeakKeyDictionary()
+        self._originals: WeakKeyDictionary[Request, str] = WeakKeyDictionary()
         self._recovery: Deferred[None] | None = None
         self._stop_recovery = Event()
         self._upkeep = PageUpkeep(lambda: self._disk.submit(self._writer.beat), self._recover_again)
-        self._indexed = 0  # files; written by the indexer's thread
+        self._indexed = 0
         self._indexed_counted = 0
 
     @classmethod
@@ -124,7 +124,7 @@ class WarcPipeline:
         if whole.source.pattern:
             raise NotConfigured("pages of BIGCRAWL_SOURCE are stored already")
         config = whole.crawl
-        # Without the add-on, which sets a default, pages are stored only if the project asks for it.
+        # Without the add-on, which sets a default, pages are stored only on request.
         if config.warc_dir is None or crawler.settings.get("BIGCRAWL_WARC_DIR") is None:
             raise NotConfigured("BIGCRAWL_WARC_DIR is not set: pages are not stored")
         if storage_of(crawler) is not None:
@@ -147,12 +147,12 @@ class WarcPipeline:
             self._disk.sync_every(frontier.config.crawl.warc_sync_s or None)
         else:
             logger.info(
-                "Pages are stored in %(directory)s by this process alone; what it has in process when it is killed is "
+                "Pages are stored in %(directory)s by this process alone; if it is killed, its pages in process are "
                 "neither stored nor, on Scrapy's own scheduler, fetched again",
                 {"directory": self._directory},
             )
         self._shipping.begin()
-        # Fetching does not wait for recovery: scanning a gigabyte takes seconds, and only dead files are touched.
+        # Fetching does not wait for recovery: scanning a gigabyte takes seconds.
         self._recovery = deferred_from_coro(self._recover())
         self._upkeep.begin()
 
@@ -164,7 +164,7 @@ class WarcPipeline:
         self._upkeep.end()
         self.writes.end()
         self._disk.submit(self._writer.close)
-        # In a thread: syncing up to a gigabyte must not delay other components that are closing.
+        # In a thread: syncing up to a gigabyte must not delay other closing components.
         if not await self._end_disk():
             logger.error(
                 "%(directory)s does not accept the last writes; the next start closes the file, and pages not "
@@ -178,7 +178,6 @@ class WarcPipeline:
         self._stats_buffer.flush()
 
     def response_downloaded(self, response: Response, request: Request) -> None:
-        """Write the response. Raises nothing."""
         try:
             if not request.url.startswith(_SCHEMES):
                 return
@@ -271,7 +270,6 @@ class WarcPipeline:
         self._shipping.look()
 
     def _note_sealed(self, path: Path) -> None:
-        """Index and then upload a file. Called in the thread that sealed it."""
         self._indexer.add(path)
         self._shipping.look()
 
@@ -288,7 +286,7 @@ class WarcPipeline:
 
 
 def _exchange(request: Request, response: Response, now_ms: int, record_id: bytes, notes: dict[str, str]) -> Exchange:
-    # The handler only measures the time to the first byte, so the date lies within the fetch.
+    # The handler measures the time to the first byte, so the date lies within the fetch.
     latency_ms = int(request.meta.get("download_latency", 0) * 1000)
     ip = response.ip_address
     return Exchange(

@@ -1,7 +1,6 @@
-"""uPlot 1.6.32, the library that draws plots on pages: its script and its style, to be put into the page.
+"""uPlot 1.6.32, the library that draws plots on pages: its script and its style, unchanged from its npm package.
 
-The two files are those of its npm package, unchanged; its licence (MIT) is beside them. Why they are here, and how to
-renew them: docs/decisions/0092-plots-are-drawn-by-uplot.md.
+Its licence (MIT) is beside them; docs/decisions/0092-plots-are-drawn-by-uplot.md tells how to renew them.
 """
 
 from __future__ import annotations

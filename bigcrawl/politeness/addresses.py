@@ -2,7 +2,7 @@
 
 A page may link to `http://192.168.0.1/reboot`, and a name may resolve to such an address. So the resolved address is
 checked, and the connection goes to it. The tables are the IANA registries of special-purpose addresses, copied because
-Python versions differ about private ones. A carried IPv4 address decides about an IPv6 address.
+Python versions differ. A carried IPv4 address decides about an IPv6 address.
 """
 
 from __future__ import annotations

@@ -68,7 +68,7 @@ def backoff(policy: BackoffPolicy, jitter: float, retry_after_ms: int = 0) -> Ba
 def retry_after_ms(value: str, date: str, now_ms: int, longest_ms: int) -> int:
     """Return the wait of a Retry-After header; 0 for a past date and for an invalid value.
 
-    The response's own `date` stands for the host's clock; without one, `now_ms` does.
+    The response's own `date` stands for the host's clock, or else `now_ms`.
     """
     value = value.strip()
     if _SECONDS.fullmatch(value):
@@ -81,7 +81,6 @@ def retry_after_ms(value: str, date: str, now_ms: int, longest_ms: int) -> int:
 
 
 def _date_ms(text: str) -> int | None:
-    """Return an HTTP date as ms since the epoch; one without a zone is UTC."""
     try:
         date = parsedate_to_datetime(text.strip())
         return round((date if date.tzinfo else date.replace(tzinfo=UTC)).timestamp() * 1000)

@@ -112,10 +112,8 @@ class DnsCache:
         self._since_ms: dict[str, int] = {}
         self.questions = 0
         self.hits = 0
-        """Look-ups answered from memory, failures included."""
         self.shared_hits = 0
         self.failures: dict[str, int] = {}
-        """By the `reason` of a `DnsError`."""
         self.times = Histogram()
 
     def __repr__(self) -> str:
@@ -184,7 +182,6 @@ class DnsCache:
         return list(entry.addresses)
 
     async def close(self) -> None:
-        """Cancel the questions under way and their waiters."""
         tasks = list(self._asked.values())
         for task in tasks:
             task.cancel()
@@ -194,7 +191,7 @@ class DnsCache:
 
     def _kept(self, host: str, grace_ms: int = 0) -> _Entry | None:
         entry = self._entries.get(host)
-        # An expired entry stays until it is replaced or dropped, because it counts earlier failures.
+        # An expired entry stays for its count of failures.
         if entry is None or entry.expires_ms + grace_ms <= self._clock.monotonic_ms():
             return None
         self._entries.move_to_end(host)
@@ -232,7 +229,7 @@ class DnsCache:
             found = await self._resolve(host)
         except DnsError as error:
             return self._failure(host, error.reason, error.retry_after_ms)
-        except Exception as error:  # noqa: BLE001 - whatever a resolver raises, only this host is affected
+        except Exception as error:  # noqa: BLE001 - any error of a resolver affects only this host
             reason = _reason_of(error)
             if reason != "not-found":
                 return self._failure(host, reason)
@@ -262,7 +259,7 @@ class DnsCache:
 
 
 def literal_address(host: str) -> str | None:
-    # Only a host with a colon or a final digit can be one, so names are cheap to recognise.
+    # Names are cheap to recognise: a literal has a colon or a final digit.
     if ":" not in host and not host[-1:].isdigit():
         return None
     return _address(host)

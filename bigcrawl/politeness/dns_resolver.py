@@ -49,7 +49,7 @@ class DnsResolver:
     def __init__(self, config: DnsConfig) -> None:
         self._config = config
         self._families: Sequence[socket.AddressFamily] = _FAMILIES[config.families]
-        # c-ares doubles the time from try to try; this start makes all tries fit into the timeout.
+        # c-ares doubles the time of each try; this start makes all tries fit into the timeout.
         self._first_try_s = config.timeout_ms / 1_000 / (2**config.tries - 1)
         self._loop: asyncio.AbstractEventLoop | None = None
         self._channel: DNSResolver | None = None
@@ -71,7 +71,7 @@ class DnsResolver:
         async with self._free, Patience(self._config.timeout_ms / 1_000):
             for family in self._families:
                 answer = await self._ask(host, family)
-                # Some servers, dnsmasq too, answer "no such name" to an IPv6 question about a name with IPv4 addresses.
+                # Some servers, dnsmasq too, answer "no such name" to an IPv6 question about an IPv4 name.
                 if answer is None and family == socket.AF_INET:
                     break
                 if answer is not None and answer.addresses:

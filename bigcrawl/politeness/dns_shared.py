@@ -1,7 +1,6 @@
 """The process's single DNS cache: the frontier looks names up in it before a fetch, and the reactor connects by it.
 
-Sharing one cache ensures that a connection goes to the address that was checked. The first user's settings apply, also
-to other crawls in the same process.
+So a connection goes to the address that was checked. The first user's settings apply to all crawls in the process.
 """
 
 from __future__ import annotations
@@ -35,7 +34,6 @@ _shared = _Shared()
 
 
 def shared_dns() -> DnsCache:
-    """Return the cache of this process, created on first use."""
     if _shared.cache is None:
         config = _shared.config
         _shared.cache = DnsCache(

@@ -1,22 +1,21 @@
-"""Limits how many fetches a node runs at a time, so as not to overload its link or CPU: decisions only, no clock.
+"""Limits a node's concurrent fetches, so as not to overload its link or CPU: decisions only, no clock.
 
 If a link (or the CPU) is full, further fetches bring no more pages. All fetches only take longer, until they time out.
-So the limit depends on how long answers take, compared with how long they take without a crowd:
+So the limit depends on how long answers take, compared with how long they take without congestion:
 
-    the typical time    median over the hosts that answered lately, each counted once, so that a few slow hosts and all
-                        hosts that do not answer have no effect
-    free time           the typical time without a crowd: the shortest known; it is halved every `FORGOTTEN_MS`, unless
-                        it is seen again
+    the typical time    median over the hosts that answered recently, each counted once, so that a few slow hosts and
+                        all hosts that do not answer have no effect
+    free time           the shortest typical time known; it is halved every `FORGOTTEN_MS`, unless it is seen again
     crowded             the typical time exceeds twice the free time plus `QUEUE_MS`, for `WINDOWS_MIN` windows
     room                it is well below that: the limit rises again, at most twofold in a window
 
-    slow                it is above, and yet new connections open as soon as ever and the loop is not late: link and CPU
-                        are free, so the hosts themselves are slow, and the limit rises as if there were room
-    silent              nobody has begun to answer, but connections open or robots.txt files come: the limit doubles
+    slow                it is above, but new connections open as fast as ever and the loop is on time: the hosts
+                        themselves are slow, and the limit rises as if there were room
+    silent              no host has begun to answer, but connections open or robots.txt files come: the limit doubles
 
-A cut is an experiment. If there is a crowd, half as many fetches take half the time each, and as many pages arrive a
-second. If neither happens, the hosts themselves are slow: the cut is undone, and their time becomes the free time. That
-takes several typical times, so it is left to crawls in which nothing else tells.
+A cut is an experiment. If there is congestion, half as many fetches take half the time each, and the rate of pages
+stays. If neither happens, the hosts themselves are slow: the cut is undone, and their time becomes the free time. That
+takes several typical times, so it is used only if no other sign decides.
 
 Source: LEDBAT (RFC 6817) keeps a connection's delay above the shortest one seen. PolyBot §4.2 steered the number of
 connections by the rate, which depends on many things, and its authors were not satisfied.
@@ -30,34 +29,32 @@ from statistics import median_high
 from typing import NamedTuple
 
 QUEUE_MS = 250
-"""A crowd that delays answers by no more than this is ignored: it keeps the link busy, and a busy CPU does no harm."""
+"""Shorter delays are ignored: they keep the link busy, and do the CPU no harm."""
 
 FREE_FACTOR = 2.0
-"""Typical times of different hosts vary by this factor without a crowd."""
 
 FORGOTTEN_MS = 600_000
-"""The free time is halved in this time unless it is seen again: a crowd may hide it, and the hosts may change."""
+"""The free time is halved in this time unless seen again: congestion may hide it, and hosts may change."""
 
 FIRST = 8
-"""Fetches at a time at the start, so that the free time is seen once."""
+"""Concurrent fetches at the start, so that the free time is seen once."""
 
 WINDOW_MS = 500
 """Shortest window; a window is never shorter than the typical time."""
 
 HOSTS_MIN = 30
-"""With fewer hosts there is no typical time."""
+"""Fewer hosts have no typical time."""
 
 WINDOWS_MIN = 3
-"""A crowd takes this many windows in a row; large pages, or a pause of the process, affect fewer."""
+"""Congestion lasts this many windows; large pages, or a pause of the process, fewer."""
 
 PATIENCE_MS = 2_000
-"""How long to wait for answers from enough hosts. Then, if nothing indicates a crowd, the limit rises."""
+"""The wait for answers from enough hosts. Then the limit rises, unless a sign of congestion appears."""
 
 LONGEST_MS = 30_000
-"""Longest window."""
 
 HANGING_MS = 2_000
-"""A fetch without an answer for this long no longer crowds others, and does not count towards the limit."""
+"""A fetch without an answer for this long hangs, and does not count towards the limit."""
 
 SILENT_MS = 1_000
 """After this time without a sign of an answer the limit doubles, if hosts are reached."""
@@ -66,23 +63,22 @@ ALIVE_MS = 10_000
 """Hosts are reached if there were `SIGNS_MIN` signs of it in this time."""
 
 SIGNS_MIN = 8
-"""Fewer connections, of as many servers, tell nothing."""
 
 CONNECT_MS_MAX = 3_000
-"""Longer ones count as this: the system sends a lost packet again after a second, and then after two."""
+"""Longer connects count as this: the system resends lost packets after one second, then after two."""
 
 LATE_MS = 400
-"""Mean time between two looks above which the loop, and so the CPU, is too busy to tell anything."""
+"""Mean time between two looks above which the loop, and so the CPU, is too busy for conclusions."""
 
-_CONNECTING_MS = QUEUE_MS // 2  # in a crowd, connections open later than without one by at least this
-_PROBED = 8  # while hosts seem slow, one in so many requests opens a new connection
-_AIM = 0.75  # share of the crowded time that cuts aim at, and the most that rises aim at
+_CONNECTING_MS = QUEUE_MS // 2  # congestion delays connects by at least this
+_PROBED = 8  # while hosts seem slow, one of this many requests opens a new connection
+_AIM = 0.75  # share of the crowded time that cuts and rises aim at
 _ROOM = 0.7  # share of the crowded time below which the limit rises
-_CUT_MOST, _CUT_LEAST = 0.5, 0.75  # a cut leaves at least this, since it may be wrong; at most that, to show an effect
-_FAIR_FACTOR = 4  # typical times after a change; by then not only short fetches have ended since
-_RISE_FACTOR = 2  # typical times after which the limit may rise again; if it rises too far, it is cut again
+_CUT_MOST, _CUT_LEAST = 0.5, 0.75  # a cut leaves at least this, as it may be wrong; at most that, to have an effect
+_FAIR_FACTOR = 4  # typical times after a change; by then long fetches begun since have ended too
+_RISE_FACTOR = 2  # typical times after which the limit may rise again
 _TRIAL_FACTOR = 1.5  # typical times that a trial lasts at least
-_SMOOTH = 0.1  # weight of a window in the mean that decides on crowds and free time, since medians of hosts vary
+_SMOOTH = 0.1  # weight of a window in the mean that decides on congestion and free time
 
 
 class _Trial(NamedTuple):
@@ -98,9 +94,9 @@ class FetchLimit:
     """The limit of one node, between `least` and `most`.
 
     Attributes:
-        limit: fetches at a time now, not counting those that hang.
+        limit: concurrent fetches now, not counting those that hang.
         is_crowded: whether it was cut and has not reached `most` since.
-        typical_ms: how long answers took lately, median over hosts; 0 until known.
+        typical_ms: how long answers took recently, median over hosts; 0 until known.
     """
 
     def __init__(self, least: int, most: int, now_ms: int = 0) -> None:
@@ -117,8 +113,8 @@ class FetchLimit:
         self._is_draining = False
         self._changed_ms = now_ms
         self._in_flight = 0
-        self._connected: dict[str, tuple[int, int]] = {}  # by server: when, and how long it took
-        self._connect_ms = math.inf  # the shortest mean time known
+        self._connected: dict[str, tuple[int, int]] = {}
+        self._connect_ms = math.inf
         self._signs_ms: deque[int] = deque(maxlen=SIGNS_MIN)
         self._asked = 0
         self._begin_window(now_ms)
@@ -128,7 +124,7 @@ class FetchLimit:
 
     @property
     def crowded_ms(self) -> float:
-        """A typical time above this means a crowd."""
+        """A typical time above this means congestion."""
         return FREE_FACTOR * self._free_ms + QUEUE_MS
 
     @property
@@ -137,13 +133,11 @@ class FetchLimit:
         return max(HANGING_MS, 3 * self.typical_ms)
 
     def note(self, host: str, took_ms: int, now_ms: int) -> None:
-        """Record an answer of a host. Cost: a quarter of a microsecond."""
         self._answers += 1
         if now_ms - took_ms >= self._changed_ms:
             self._took_ms[host] = took_ms
 
     def note_connected(self, server: str, took_ms: int, now_ms: int) -> None:
-        """Record a new connection, over which a request is sent now. Cost: a third of a microsecond."""
         self._connected[server] = now_ms, min(took_ms, CONNECT_MS_MAX)
         self._signs_ms.append(now_ms)
 
@@ -152,23 +146,19 @@ class FetchLimit:
         self._signs_ms.append(now_ms)
 
     def note_head(self) -> None:
-        """Record that a host has begun to answer."""
         self._heads += 1
 
     def ask_for_connection(self) -> bool:
-        """Return whether the next request had better open a new connection: now and then, while hosts seem slow."""
+        """Return whether the next request should open a new connection: now and then, while hosts seem slow."""
         if self.is_crowded or self.typical_ms <= self.crowded_ms:
             return False
         self._asked += 1
         return self._asked % _PROBED == 0
 
     def look(self, now_ms: int, fetching: int, hanging: int = 0) -> bool:
-        """Adjust the limit; call it a few times a second. Returns whether the limit changed.
+        """Adjust the limit; called a few times a second. Return whether it changed.
 
-        Args:
-            now_ms: on the clock of `note`.
-            fetching: fetches under way that do not hang.
-            hanging: those that do.
+        `fetching` counts fetches under way that do not hang, `hanging` the others.
         """
         before = self.limit
         self._in_flight = fetching + hanging
@@ -226,9 +216,7 @@ class FetchLimit:
         is_free = trial is None and self._is_link_free(now_ms)
         if typical_ms <= self.crowded_ms or is_free:
             self._crowded_windows = 0
-            if (
-                is_free and self.hanging_ms > FREE_FACTOR * hung_ms
-            ):  # what seemed to hang is slow, and counts from now on
+            if is_free and self.hanging_ms > FREE_FACTOR * hung_ms:  # no longer hanging but slow
                 self._set(max(self.limit, self._in_flight), now_ms)
             self._rise(typical_ms, now_ms)
             return
@@ -262,15 +250,14 @@ class FetchLimit:
             self.is_crowded = False
 
     def _is_silent(self, now_ms: int, elapsed_ms: int) -> bool:
-        """Whether hosts are reached, and none has begun to answer."""
         is_alive = len(self._signs_ms) == SIGNS_MIN and now_ms - self._signs_ms[0] <= ALIVE_MS
         is_used = self._in_flight >= self.limit and not self._heads
         return elapsed_ms >= SILENT_MS and is_alive and is_used and self._trial is None and not self.is_crowded
 
     def _is_link_free(self, now_ms: int) -> bool:
-        """Whether connections open as soon as they do without a crowd, and the loop is on time.
+        """Whether connections open as fast as without congestion, and the loop is on time.
 
-        Behind a crowd they tell nothing: it may be there again with every rise.
+        After a cut this proves nothing: each rise may bring the congestion back.
         """
         known_ms = 0.0 if self._connect_ms == math.inf else self._connect_ms
         is_late = now_ms - self._window_ms > LATE_MS * self._looks
@@ -278,13 +265,12 @@ class FetchLimit:
         return not self.is_crowded and not is_late and self._mean_connect_ms(now_ms) <= bound_ms
 
     def _mean_connect_ms(self, now_ms: int) -> float:
-        """How long connections of this window took; infinity if there were too few."""
         since_ms = min(self._window_ms, now_ms - PATIENCE_MS)
         took_ms = [took_ms for at_ms, took_ms in self._connected.values() if at_ms >= since_ms]
         return sum(took_ms) / len(took_ms) if len(took_ms) >= SIGNS_MIN else math.inf
 
     def _forget(self, now_ms: int) -> None:
-        """Let the free time fade, because a value seen long ago or in a crowd must be found again."""
+        """Let the free time fade: a value seen long ago, or in a crowd, must be found again."""
         fading = 0.5 ** ((now_ms - self._looked_ms) / FORGOTTEN_MS)
         self._free_ms *= fading
         self._connect_ms *= fading
@@ -299,5 +285,5 @@ class FetchLimit:
 
 
 def _has_failed(trial: _Trial, typical_ms: float, answers_per_ms: float) -> bool:
-    """Whether fewer fetches took as long as before and brought fewer pages; then there is no crowd on our side."""
+    """Whether fewer fetches took as long and brought fewer pages: then the congestion is elsewhere."""
     return typical_ms > trial.bound * trial.typical_ms and answers_per_ms < trial.bound * trial.answers_per_ms

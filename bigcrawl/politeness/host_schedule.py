@@ -1,11 +1,10 @@
 """When each host may be asked again, for a process without a frontier.
 
-| state | entered when | left when |
-|---|---|---|
-| ready | nothing is known of the host, or its rest is over | a fetch starts |
-| busy | as many fetches run as the host may have connections | one of them ends |
-| resting | a fetch ended or failed, or a rest was requested | the time has come |
-| retired | `failures_max` fetches in a row failed | an answer arrives after all |
+    state     entered when                                 left when
+    ready     the host is unknown, or its rest is over     a fetch starts
+    busy      it has its maximum of connections            a fetch ends
+    resting   a fetch ended, or a rest was requested       the time has come
+    retired   `failures_max` fetches in a row failed       an answer arrives after all
 
 A host's state is dropped only when its rest is over and others need the room.
 """
@@ -124,7 +123,6 @@ class HostSchedule:
         return kept.due_ms - now_ms
 
     def answer(self, host: str) -> None:
-        """Reset the host's failures, but not its rest."""
         kept = self._hosts.get(host)
         if kept is not None:
             kept.failures = 0

@@ -21,7 +21,6 @@ class LookupPace:
     """Decides when an unknown host may be looked up. Pure, for one node: a PLD's hosts are on one."""
 
     def __init__(self, names_a_minute: int) -> None:
-        """Allow `names_a_minute` for a PLD whose share is 1."""
         self._names = names_a_minute
         # When the PLD's look-ups so far will be used up, and the share they were counted with.
         self._used: OrderedDict[str, tuple[float, float]] = OrderedDict()

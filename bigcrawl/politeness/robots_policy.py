@@ -9,21 +9,29 @@ too (the RFC wants the whole product token), treat `%3F` as a question mark, and
 Where the RFC leaves a choice, or has been read in two ways:
 
 - The group that names our token wins over the one for `*`, even if it is empty. Several groups that name us are one.
-Tokens are letters, digits, `_` and `-`, compared case-insensitively, without a suffix such as `/1.0`. A star means
-every robot only if it stands alone (§2.2.1): `*SiteBot*` matches no robot.
+  Tokens are letters, digits, `_` and `-`, compared case-insensitively, without a suffix such as `/1.0`. A star means
+  every robot only if it stands alone (§2.2.1): `*SiteBot*` matches no robot.
+
 - Only an Allow or Disallow line ends a list of User-agent lines (§2.2.4: other records must not interfere). So in
-`User-agent: * / Crawl-delay: 9 / User-agent: x / Disallow: /` the Disallow applies to both, as in Google's parser. If
-that was not meant, it forbids more, never less.
+  `User-agent: * / Crawl-delay: 9 / User-agent: x / Disallow: /` the Disallow applies to both, as in Google's parser. If
+  that was not meant, it forbids more, never less.
+
 - The longest matching pattern decides, Allow on a tie (§2.2.2).
+
 - Disallow may be misspelt in the common ways, and a colon may be missing.
-- 429 means "not now" rather than "no rules here", so it counts as unreachable, like 5xx. All other 4xx allow everything
-(§2.3.1.3 permits it: "MAY access").
+
+- 429 means "not now", so it counts as unreachable, like 5xx. All other 4xx allow everything (§2.3.1.3: "MAY access").
+
 - Of a longer file, the first 500 KiB count, up to the last whole line.
+
 - Crawl-delay is not part of the RFC. The longest of several applies.
-- A response's Cache-Control shortens the day that rules are kept (§2.4), but not below `KEPT_MS_MIN`, the operator's
-choice, because many servers send `max-age=0` with everything.
+
+- A response's Cache-Control shortens the day that rules are kept (§2.4), but not below `KEPT_MS_MIN`, because many
+  servers send `max-age=0` with everything.
+
 - While a server fails, the last good copy stays in force (§2.4); the frontier stores it
-(`bigcrawl.scheduler.gates.robots`).
+  (`bigcrawl.scheduler.gates.robots`).
+
 - Sitemap lines belong to no group. The first `SITEMAPS_MAX` are kept.
 """
 
@@ -42,14 +50,13 @@ from bigcrawl.politeness.throttle_policy import retry_backoff_ms
 from bigcrawl.url.canonical import UrlError, canonicalize
 
 BODY_BYTES_MAX = 500 * 1024
-"""The part of a robots.txt that must be read (RFC 9309 §2.5). The rest is ignored."""
+"""The part of a robots.txt that must be read (RFC 9309 §2.5)."""
 
 REDIRECTS_MAX = 5
 """Redirects that are followed (§2.3.1.2). After that, the file counts as absent."""
 
 KEPT_MS = 24 * 3_600_000
 KEPT_MS_MIN = 3_600_000
-"""Default lower bound for shortening by Cache-Control."""
 
 SITEMAPS_MAX = 200
 """For one robots.txt; sites with more have a sitemap index."""
@@ -122,10 +129,7 @@ class RobotsRules:
 
     @classmethod
     def parse(cls, body: bytes, agent_token: str) -> Self:
-        """Parse a robots.txt of any quality. Never raises.
-
-        `body` is decompressed; byte-order marks, UTF-16, any line ends, and HTML are handled.
-        """
+        """Parse a decompressed robots.txt of any quality: byte-order marks, UTF-16, line ends, HTML. Never raises."""
         return cls._of_groups(_groups(_records(body)), agent_token)
 
     @classmethod
@@ -164,7 +168,6 @@ class RobotsRules:
         return sum(map(len, self._lines))
 
     def forbidding_line(self, url: str) -> str:
-        """Return the Disallow line that forbids a URL; "" if it is allowed."""
         line = self._deciding_line(url) if self._lines else ""
         return line if line.startswith(DISALLOW) else ""
 
@@ -176,7 +179,7 @@ class RobotsRules:
             return ""
         line = self._matcher.deciding_line(path)
         if "/." in path and not line.startswith(DISALLOW):
-            # A URL is fetched as the spider spelled it, so the path that its dots lead to is checked too.
+            # A URL is fetched as the spider spelled it, so the path without its dots is checked too.
             return self._matcher.deciding_line(_path_of(_without_dots(url)))
         return line
 
@@ -187,11 +190,6 @@ class RobotsRules:
 
     @classmethod
     def from_bytes(cls, packed: bytes) -> Self:
-        """Return the rules that `to_bytes` packed.
-
-        Raises:
-            CorruptionError: the bytes are not packed rules, or have another format version.
-        """
         if packed[:1] != _FORMAT:
             raise CorruptionError("robots rules", 0, _FORMAT, packed[:1])
         try:
@@ -211,11 +209,7 @@ def write_record(rules: RobotsRules, expires_ms: int) -> bytes:
 
 
 def read_record(value: bytes) -> tuple[RobotsRules, int]:
-    """Return the rules in a host record's field, and their expiry in ms since the epoch.
-
-    Raises:
-        CorruptionError: the value is invalid.
-    """
+    """Return the rules in a host record's field, and their expiry in ms since the epoch."""
     expires_ms, _, packed = value.partition(b"\n")
     if not expires_ms.isdigit():
         raise CorruptionError("robots rules", 0, "a time in ms", value[:20])
@@ -241,7 +235,7 @@ def _without_dots(url: str) -> str:
 @dataclass(slots=True)
 class _Group:
     agents: set[bytes] = field(default_factory=set)
-    lines: dict[str, None] = field(default_factory=dict)  # in order, each once
+    lines: dict[str, None] = field(default_factory=dict)
     crawl_delay_ms: int | None = None
     has_rules: bool = False
 
@@ -341,8 +335,6 @@ def kept_ms(cache_control: str, age: str = "", *, least_ms: int = KEPT_MS_MIN) -
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """The rules that apply to an authority until it is asked again."""
-
     rules: RobotsRules
     expires_in_ms: int
     reason: str
@@ -363,8 +355,8 @@ def decide(
 ) -> Verdict:
     """Return the verdict on a response to a request for robots.txt (RFC 9309 §2.3.1).
 
-    `status` is None without a response. A 3xx means that the caller followed `REDIRECTS_MAX` redirects, or that there
-    was nothing to follow. `attempts` counts fetches in a row, including this one, with the file unreachable.
+    `status` is None without a response. A 3xx means too many redirects, or nothing to follow. `attempts` counts fetches
+    in a row, including this one, with the file unreachable.
     """
     if status is not None and 200 <= status < 300:
         records = _records(body)

@@ -2,15 +2,15 @@
 
     plan    parts separated by ";": the first whose times fit applies; if none fits there is no limit
     part    rates, times of day, weekdays, in any order, separated by blanks or commas
-    rate    80/s  0.5/s  30/min     pages, whatever became of them; robots.txt fetches count as pages
+    rate    80/s  0.5/s  30/min     pages of any outcome, and robots.txt files
             2MB/s  500KB/s  1GiB/s  bytes of bodies, as received from the wire
             unlimited               no limit, for a part that only names an exception
     time    08:00-18:00             includes the first minute but not the last; 22:00-06:00 goes over midnight
     days    Mon-Fri  Sat  Sun       over midnight: the day on which the time begins
 
-A rate of 0 pauses the crawl. If both pages and bytes are given, the one reached first applies.
-Source: PolyBot §4.2, which had 80 pages/s by day and 180 by night. Differs: the plan states the target, and starts are
-paced by it (`grant_starts`). PolyBot varied the number of connections until the measured speed matched.
+A rate of 0 pauses the crawl. If both pages and bytes are given, the one reached first applies. Source: PolyBot §4.2,
+which had 80 pages/s by day and 180 by night. Differs: starts are paced by the plan (`grant_starts`). PolyBot varied the
+number of connections until the measured speed matched.
 """
 
 from __future__ import annotations
@@ -95,7 +95,6 @@ class SpeedPlan:
     zone: tzinfo
 
     def at(self, now_ms: int) -> Speed:
-        """Return the speed at a time in ms since the epoch."""
         if not self.parts:
             return UNLIMITED
         local = datetime.fromtimestamp(now_ms / 1000, UTC).astimezone(self.zone)
@@ -116,11 +115,6 @@ def parse_speed(text: str, zone: str = "UTC", where: str = "BIGCRAWL_SPEED") -> 
 
 
 def zone_of(name: str) -> tzinfo:
-    """Return the time zone with this name.
-
-    Raises:
-        ConfigError: this machine has no such zone.
-    """
     if name == "UTC":
         return UTC
     try:

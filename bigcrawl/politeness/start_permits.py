@@ -71,7 +71,6 @@ class StartPermits:
             self._owed += 1
 
     def wait_ms(self, now_ms: float) -> float | None:
-        """Return the time until a fetch may start; None if there is no permit."""
         return max(0.0, self._starts[0] - now_ms) if self._starts else None
 
     def grant(self, first_ms: float, step_ms: float, count: int) -> None:

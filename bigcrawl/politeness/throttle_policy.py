@@ -38,14 +38,13 @@ SLOW_FACTOR = 10
 SLOW_LONGEST_MS = 600_000
 """One large file over a slow line must not keep a host away for hours."""
 
-# 34 years, if the first wait is a millisecond. The number of failures is unbounded, so the shift needs a bound.
+# 34 years, if the first wait is a millisecond. The number of failures is unbounded.
 _DOUBLINGS_MAX = 40
 
 
 @dataclass(frozen=True, slots=True)
 class DelayPolicy:
     minimum_ms: int = 1_000
-    """The shortest rest of a host after the end of a fetch."""
 
     crawl_delay_cap_ms: int = 60_000
     """The longest crawl delay that is obeyed; some sites ask for a day, which means "go away"."""
@@ -58,11 +57,7 @@ class DelayPolicy:
 
 
 def host_delay_ms(policy: DelayPolicy, *, crawl_delay_ms: int | None, download_ms: int, backoff_ms: int = 0) -> int:
-    """Return how long a host rests between the end of a fetch and the start of its next one.
-
-    The largest applies: the configured minimum, the crawl delay up to the cap, a multiple of the last download's
-    duration, a multiple of its excess over a bound, and the back-off.
-    """
+    """Return how long a host rests between the end of a fetch and the start of its next: the longest of all rests."""
     asked_ms = min(crawl_delay_ms or 0, policy.crawl_delay_cap_ms)
     slow_ms = round(policy.download_factor * download_ms)
     if 0 < policy.slow_after_ms < download_ms:

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-REPLY_TIMEOUT_S = 20.0  # a script takes milliseconds
+REPLY_TIMEOUT_S = 20.0
 
 
 class RedisClient:
@@ -62,16 +62,12 @@ class RedisClient:
         url = without_password(self.url)
         return f"<RedisClient {url} run_id={self._servers.run_id} round_trips={self.round_trips}>"
 
-    # --- the server
-
     @property
     def server(self) -> str:
-        """The server's run id; empty before the first reply."""
         return self._servers.run_id or ""
 
     @property
     def running_ms(self) -> int:
-        """How long Redis is known to have run (see `running_time`)."""
         return self._running_time.known_ms
 
     async def accept_restart(self) -> None:
@@ -96,16 +92,12 @@ class RedisClient:
     async def close(self) -> None:
         await self._servers.close()
 
-    # --- partitions in doubt
-
     def take_doubts(self) -> set[int]:
         taken, self.in_doubt = self.in_doubt, set()
         return taken
 
     def return_doubts(self, partitions: set[int]) -> None:
         self.in_doubt |= partitions
-
-    # --- commands
 
     async def ping(self) -> None:
         await self.command("PING")
@@ -138,14 +130,11 @@ class RedisClient:
                     break
 
     async def commands(self, rows: Sequence[Sequence[scripts.Value]]) -> list[Any]:
-        """Send commands and return their replies. Raise the first error reply."""
         return await self._pipeline(rows, raise_errors=True)
 
     async def commands_each(self, rows: Sequence[Sequence[scripts.Value]]) -> list[Any]:
         """Like `commands`, but return error replies."""
         return [_ours(reply) for reply in await self._pipeline(rows, raise_errors=False)]
-
-    # --- calls of scripts
 
     async def run(self, calls: Sequence[Call[Any]]) -> list[Any]:
         """Run script calls and return their results. Raise the first error, after all have run."""
@@ -163,7 +152,6 @@ class RedisClient:
         return result
 
     async def run_each(self, calls: Sequence[Call[Any]]) -> list[Any]:
-        """Like `run`, but return errors of single calls."""
         if not self._crawl_clock.is_known:
             await self._connect()
         elif self._crawl_clock.is_due:
@@ -198,8 +186,6 @@ class RedisClient:
             for call, reply in zip(command.calls, _each(command.calls, whole), strict=True)
         ]
 
-    # --- the time of the crawls
-
     def now_ms(self) -> int:
         """Return the time of the crawls, ms since the epoch; 0 before the first connection."""
         return self._crawl_clock.now_ms()
@@ -215,8 +201,6 @@ class RedisClient:
             raise answer
         time_ms, set_ms = answer
         return time_ms, set_ms
-
-    # --- round trips
 
     async def _load(self, names: set[str]) -> None:
         await self.commands([("SCRIPT", "LOAD", script_texts.source_for_many(name)) for name in sorted(names)])

@@ -26,7 +26,7 @@ class CrawlClock:
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
         self._offset_ms: int | None = None
-        self._ask_ms = 0  # on the boot clock
+        self._ask_ms = 0
 
     def __repr__(self) -> str:
         return f"<CrawlClock offset_ms={self._offset_ms}>"
@@ -49,7 +49,6 @@ class CrawlClock:
         return now_ms
 
     def now_ms(self) -> int:
-        """Return the estimate; 0 before the first answer."""
         return 0 if self._offset_ms is None else self._clock.monotonic_ms() + self._offset_ms
 
     def agrees(self, time_ms: int, sent_ms: int) -> bool:
@@ -79,7 +78,7 @@ class TimeChecks:
     async def check(self) -> None:
         clock = self._clock
         async with self._asking:
-            if not clock.is_due:  # another task has asked
+            if not clock.is_due:
                 return
             sent_ms = clock.boot_ms()
             time_ms, set_ms = await self._ask(False)

@@ -57,8 +57,6 @@ START_LOCK_MS_MAX = LOADING_MS_MAX + SILENT_MS_MAX
 
 
 class EmbeddedServer:
-    """The use of a directory's embedded server by one process. All methods block and are thread-safe."""
-
     def __init__(self, directory: Path, *, silent_ms_max: int = SILENT_MS_MAX, clock: Clock | None = None) -> None:
         self._directory = Path(directory).absolute()
         self._clock = clock or SystemClock()
@@ -80,7 +78,6 @@ class EmbeddedServer:
             return self._bring_up()
 
     def ensure_running(self) -> str:
-        """Restart the server on the same data and socket if it has ended."""
         with self._one_call, self._disk_errors():
             if self._users_fd is None or self._socket is None:
                 raise ContractError("ensure_running() was called before start() or after leave()")

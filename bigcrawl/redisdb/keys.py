@@ -3,9 +3,9 @@
 Partition keys share one hash tag, so that a script's keys live on one node of a Redis Cluster:
 
     bigcrawl:{<crawl>:p<id>}:owner       hash    node, epoch, generation, lease_ms, token, server, rest
-    bigcrawl:{<crawl>:p<id>}:state       hash    counters, last admitted batch, what the owner last committed
+    bigcrawl:{<crawl>:p<id>}:state       hash    counters, last admitted batch, the owner's last commit
     bigcrawl:{<crawl>:p<id>}:inbox       stream  URLs (b), edges (e), outcomes (o), keys to forget (f), rows (r),
-                                                 revisits (v), what nodes observed (c)
+                                                 revisits (v), observations (c)
     bigcrawl:{<crawl>:p<id>}:sender:<node>  string  session and number of the node's last batch here; kept a day
     bigcrawl:{<crawl>:p<id>}:ready       zset    ready heap: next fetch ms -> host
     bigcrawl:{<crawl>:p<id>}:busy        hash    host -> URLs taken of it
@@ -25,7 +25,7 @@ Keys of a crawl share its tag. Gates and the clock belong to no crawl; gates are
     bigcrawl:{<crawl>}:nodes             hash    node -> JSON report
     bigcrawl:{<crawl>}:settings          hash    node -> JSON of the settings that it runs with
     bigcrawl:{<crawl>}:beats             zset    ms of the last heartbeat -> node
-    bigcrawl:{<crawl>}:arrivals          stream  partitions that have got something from others than their owners (p)
+    bigcrawl:{<crawl>}:arrivals          stream  partitions that got entries from other nodes than their owners (p)
     bigcrawl:{<crawl>}:in_degrees        hash    partition -> distribution of the in-degrees of its PLDs
     bigcrawl:{<crawl>}:rules             hash    host, PLD or pattern -> JSON of its limits, set by hand
     bigcrawl:{<crawl>}:control           hash    operators' orders: speed, pauses, checkpoint; counters of changes
@@ -35,13 +35,13 @@ Keys of a crawl share its tag. Gates and the clock belong to no crawl; gates are
     bigcrawl:{<crawl>}:errors            zset    failed fetches -> reason and PLD
     bigcrawl:{<crawl>}:examples          hash    reason and PLD -> time and URL of the last failed fetch
     bigcrawl:{<crawl>}:history           hash    number of a sample of the crawl's figures -> its time and values
-    bigcrawl:{<crawl>}:fingerprints      hash    bucket -> fingerprints of what another crawler had met before an import
-    bigcrawl:{<crawl>}:tallies           hash    node, or gone -> what it has counted for the crawl's report
+    bigcrawl:{<crawl>}:fingerprints      hash    bucket -> fingerprints of URLs that another crawler knew, imported
+    bigcrawl:{<crawl>}:tallies           hash    node, or gone -> its counts for the crawl's report
     bigcrawl:{<crawl>}:space:<name>      string  gate of a PLD or of a user's group, like that of a server
     bigcrawl:{<crawl>}:answer:<cell>     string  DNS answer for the last host whose hash fell into this cell
     bigcrawl:{gate<n>}:server:<address>  string  gate of a server: earliest next start, for the last node and for others
-    bigcrawl:{gate<n>}:host:<host>       hash    the crawl that holds a host, and when others may have it
-    bigcrawl:{clock}:clock               hash    ms to add to the server's clock; the time last told, and to which node
+    bigcrawl:{gate<n>}:host:<host>       hash    the crawl that holds a host, and the time when others may have it
+    bigcrawl:{clock}:clock               hash    ms to add to the server's clock; the last time returned, and its node
     bigcrawl:{clock}:crawls              hash    node of any crawl -> end of its lease, and whether it holds hosts
 
 Keys for a user's list, from which spiders take entries, have its hash tag:
@@ -61,7 +61,7 @@ from functools import lru_cache
 CLOCK = "bigcrawl:{clock}:clock"
 CRAWLS = "bigcrawl:{clock}:crawls"
 _HASH_TAG = re.compile(r"^[^{]*\{[^}]+\}")
-GATE_TAGS = 8  # for clusters
+GATE_TAGS = 8
 
 
 class PartitionKeys:

@@ -120,8 +120,6 @@ class Masters:
         for pool in self._pools.values():
             await pool.disconnect()
 
-    # --- one round
-
     async def _talk_to_each(
         self, by_master: dict[Address, list[int]], rows: Sequence[Sequence[Value]]
     ) -> list[tuple[Address, list[int], list[Any]]]:
@@ -160,8 +158,6 @@ class Masters:
         except KeyError:
             self._is_stale = True
             raise errors.ClusterDownError(f"no master has slot {slot} of the cluster") from None
-
-    # --- which masters there are
 
     async def _learn(self) -> None:
         failure: Exception | None = None

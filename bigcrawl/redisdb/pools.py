@@ -38,7 +38,7 @@ def checked_pool(url: str, on_connect: Callable[[AbstractConnection], Awaitable[
     try:
         pool = make_pool(
             url,
-            # The client limits the wait: redis-py uses asyncio.wait_for, which may lose a cancellation in Python 3.11.
+            # The client limits the wait: asyncio.wait_for of redis-py may lose a cancellation in Python 3.11.
             socket_timeout=None,
             socket_connect_timeout=CONNECT_TIMEOUT_S,
             protocol=2,  # old servers understand it, so that our error names their version
@@ -49,13 +49,12 @@ def checked_pool(url: str, on_connect: Callable[[AbstractConnection], Awaitable[
         check_certificates(pool.make_connection())  # type: ignore[no-untyped-call]  # finds unknown options too
     except (ValueError, TypeError) as error:
         # The message may quote a part of a password that contains / or #.
-        reason = error if "@" not in url else "not what redis://user:password@host:port/0 looks like (escape / and #)"
+        reason = error if "@" not in url else "not of the form redis://user:password@host:port/0 (escape / and #)"
         raise ConfigError(f"BIGCRAWL_REDIS_URL is {without_password(url)!r}: {reason}") from None
     return pool
 
 
 def without_password(url: str) -> str:
-    """Return the URL without its password, even if it is malformed."""
     shown = re.sub(r"^([a-z+]+://)?.*@", r"\1***@", url, flags=re.DOTALL)
     return re.sub(r"(?<=password=)[^&]*", "***", shown)
 

@@ -20,7 +20,7 @@ from bigcrawl.redisdb.tls import tls_fault
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Iterator
 
-# Replies of a server that cannot accept writes now. Versions of redis-py differ in which ones they make exceptions of.
+# Replies of a server that cannot accept writes now; versions of redis-py differ in their exceptions.
 _PASSING = (
     *("MISCONF", "OOM", "LOADING", "READONLY", "MASTERDOWN"),
     *("CLUSTERDOWN", "TRYAGAIN", "BUSY", "NOREPLICAS"),
@@ -66,8 +66,8 @@ def _ours(error: errors.RedisError) -> BigcrawlError:
         return ConfigError(f"Redis refuses the login: {reply}; set user and password in BIGCRAWL_REDIS_URL")
     if isinstance(reply, errors.NoPermissionError) or str(reply).startswith(_NOT_PERMITTED_IN_SCRIPT):
         return ConfigError(
-            f"Redis does not permit BIGCRAWL_REDIS_URL's user what bigcrawl needs: {reply}; `ACL LOG` of the server "
-            f"names it, docs/operations.md has the rule"
+            f"Redis does not permit BIGCRAWL_REDIS_URL's user commands that bigcrawl needs: {reply}; `ACL LOG` of the "
+            f"server names it, docs/operations.md has the rule"
         )
     if (reason := tls_fault(error)) is not None:
         return ConfigError(f"no TLS connection to the Redis at BIGCRAWL_REDIS_URL: {reason}")
@@ -92,7 +92,6 @@ def leaves_doubt(result: object) -> bool:
 
 
 async def permitted(reply: Awaitable[Any], key: str) -> Any:
-    """Await a reply; name the key if the command is not permitted."""
     try:
         return await reply
     except errors.NoPermissionError as error:

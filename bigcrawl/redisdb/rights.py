@@ -36,7 +36,7 @@ async def check_rights(client: RedisClient, crawl: str) -> None:
     [missing] = await client.run([scripts.check_rights(rows)])
     if missing:
         raise ConfigError(
-            f"Redis does not permit BIGCRAWL_REDIS_URL's user what a node needs: "
+            f"Redis does not permit BIGCRAWL_REDIS_URL's user commands that a node needs: "
             f"ACL SETUSER with {' '.join(_rights_of(missing, crawl))}, and the same in its configuration; see "
             f"docs/operations.md"
         )

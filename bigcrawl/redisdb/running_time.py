@@ -26,14 +26,13 @@ class RunningTime:
         self._clock = clock
         self.known_ms = 0
         self._most_ms = 0
-        self._asked_ms = self._answered_ms = 0  # of the last counted question
+        self._asked_ms = self._answered_ms = 0
         self._is_recovering = False
 
     def __repr__(self) -> str:
         return f"<RunningTime known_ms={self.known_ms}>"
 
     def note_answer(self, asked_ms: int) -> None:
-        """Count an answer of all servers to a question asked at `asked_ms`."""
         if asked_ms < self._answered_ms:
             return
         if not self._is_recovering:

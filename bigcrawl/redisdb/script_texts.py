@@ -24,7 +24,7 @@ GROWING: Final = frozenset({"append_batch", "admit_urls", "put_robots"})
 """The only scripts that make a crawl larger in Redis, and that a server at maxmemory refuses."""
 
 LOOKING: Final = frozenset({"look_crawl", "look_partition", "read_queue", "sum_partitions", "tell_time"})
-"""Scripts that only read. They have no flags, because a server that accepts no writes refuses a script with flags."""
+"""Read-only scripts. They have no flags: a server that accepts no writes refuses a script with flags."""
 
 _PRELUDE: Final = "prelude"
 _STRINGS: Final = frozenset((str, bytes))
@@ -106,7 +106,6 @@ class PackedCalls(NamedTuple):
 
 
 def commands(calls: Sequence[Call[Any]], now_ms: int = 0, calls_max: int = CALLS_MAX) -> list[PackedCalls]:
-    """Return the commands that run the calls in order."""
     made: list[PackedCalls] = []
     group: list[Call[Any]] = []
     packed: list[bytes] = []
@@ -125,7 +124,6 @@ def commands(calls: Sequence[Call[Any]], now_ms: int = 0, calls_max: int = CALLS
 
 
 def _evalsha(calls: list[Call[Any]], packed: list[bytes]) -> PackedCalls:
-    """Return a group's command. A single call declares its keys, for clusters."""
     keys = calls[0].keys if len(calls) == 1 else ()
     argument = b"".join((_packer.pack_array_header(len(packed)), *packed))
     return PackedCalls(calls, ("EVALSHA", digest(calls[0].name), len(keys), *keys, argument))

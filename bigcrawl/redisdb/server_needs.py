@@ -16,7 +16,7 @@ _SECTIONS = ("server", "memory", "persistence", "replication")
 # Bytes in Redis in the worst case (docs/performance.md, "Memory").
 _SERVER_BYTES: Final = 2 << 20  # an empty server with all scripts
 _PARTITION_BYTES: Final = 6_000
-_HOT_URL_BYTES: Final = 1_060  # the only hot URL of its host
+_HOT_URL_BYTES: Final = 1_060
 _HOST_RECORD_BYTES: Final = 334
 _ANSWER_BYTES: Final = 170
 _INBOX_URL_BYTES: Final = 22

@@ -59,8 +59,6 @@ SERVER_OPTIONS = (
 
 
 class ServerProcess:
-    """The server of a directory, whichever process started it."""
-
     def __init__(self, directory: Path, silent_ms_max: int, clock: Clock, is_leaving: threading.Event) -> None:
         self._directory = directory
         self._silent_ms_max = silent_ms_max
@@ -81,7 +79,6 @@ class ServerProcess:
         return self._directory / "server.log"
 
     def start_or_join(self) -> Path:
-        """Start a server unless one runs, and return the path of its socket, which answers."""
         while True:
             server_lock = try_lock(self._directory / "server.lock", fcntl.LOCK_EX)
             record = ServerRecord.read(self._directory)
@@ -127,7 +124,6 @@ class ServerProcess:
         return socket_path
 
     def _await_answer(self, socket_path: Path, joined: ServerRecord | None) -> int | None:
-        """Return the process id of the answering server; None if it has ended."""
         started_ms = heard_ms = self._clock.monotonic_ms()
         while not self._is_gone():
             answer = ping(socket_path, min(PING_MS_MAX, self._silent_ms_max))

@@ -84,7 +84,6 @@ def ping(path: Path, timeout_ms: int = PING_MS_MAX) -> PingAnswer:
 
 
 def ask_to_end(path: Path) -> None:
-    """Shut down the server without waiting for its next tick."""
     with contextlib.suppress(OSError), socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as connection:
         connection.settimeout(PING_MS_MAX / 1000)
         connection.connect(os.fspath(path))

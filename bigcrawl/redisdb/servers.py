@@ -43,9 +43,9 @@ class Servers:
         self.run_id: str | None = None
         self._crawl_clock = crawl_clock
         self._learn_time = learn_time
-        self._masters: Masters | None = None  # of a cluster
+        self._masters: Masters | None = None
         self._meeting = asyncio.Lock()
-        self._loaded_on: set[str] = set()  # run ids
+        self._loaded_on: set[str] = set()
         self._pool = checked_pool(url, self._on_connect)
         self.connections = Connections(self._pool.make_connection, CONNECTIONS_MAX)
 
@@ -62,7 +62,6 @@ class Servers:
             await self._meet(self._masters)
 
     async def round_trip(self, rows: Sequence[Sequence[Value]]) -> list[Any]:
-        """Send all commands at once and return their replies, error replies as exceptions."""
         if self._masters is None:
             if self.run_id is not None:
                 return await self.connections.talk(rows)
@@ -104,8 +103,6 @@ class Servers:
             await self._masters.disconnect()
         await close_sentinels(self._pool)
 
-    # --- greeting
-
     async def _on_connect(self, connection: AbstractConnection) -> None:
         try:
             await self._greet(connection)
@@ -132,7 +129,7 @@ class Servers:
             _check_version(info)
             if "cluster" in (info.get("redis_mode"), info.get("server_mode")):
                 self._masters = self._masters_known_to()
-                return  # calls go to the masters
+                return
             self.run_id = run_id
         elif run_id != self.run_id:
             raise errors.ConnectionError(f"restarted:{run_id}")
@@ -145,23 +142,21 @@ class Servers:
     async def _read_time(self, connection: AbstractConnection, info: dict[str, str], sent_ms: int) -> None:
         await connection.send_command("HMGET", CLOCK, "adjust", "told")
         adjust_ms, told_ms = (int(value or 0) for value in await permitted(connection.read_response(), CLOCK))
-        # Never earlier than a time that any node has received, even if the server's clock was set back.
+        # Never earlier than a time that any node has received.
         time_ms = max(int(info.get("server_time_usec", "0")) // 1000 + adjust_ms, told_ms)
         self._crawl_clock.note(time_ms, sent_ms)
-
-    # --- a cluster
 
     async def _meet(self, masters: Masters) -> None:
         async with self._meeting:
             if self.run_id is not None or masters is not self._masters:
-                return  # another task did so
+                return
             await masters.meet()
             self.run_id = masters.run_id
         if not self._crawl_clock.is_known:
             await self._learn_time()
 
     def _masters_known_to(self, seeds: Sequence[Address] = ()) -> Masters:
-        """The masters that these servers know, or that of the URL."""
+        """Return the masters that these servers know, or that of the URL."""
         from bigcrawl.redisdb.masters import Address, Masters
 
         told = self._pool.connection_kwargs

@@ -27,7 +27,6 @@ _REMEDIES: Final = {
 }
 
 
-# OpenSSL's codes for certificates that are incomplete by RFC 5280.
 _INCOMPLETE: Final = range(80, 95)
 _ISSUE_ANEW: Final = (
     "Python 3.13 and later refuse such a certificate: issue it, or its authority's, anew by RFC 5280,"

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-_STEPS = 60  # halvings; enough for any double
+_STEPS = 60
 _SMALL = 1e-4  # below it, a series is more accurate
 
 
@@ -48,8 +48,7 @@ def _gain(ratio: float) -> float:
 def price_of(rates: Sequence[float], weights: Sequence[float], mean_frequency: float) -> float:
     """Return the price at which pages get `mean_frequency` visits a second on average; 0.0 if no page changes.
 
-    `weights` are the numbers of pages of each rate. Pages that never change count in the mean. Cost: 2 ms for 100
-    groups.
+    `weights` are the numbers of pages of each rate. Pages that never change count in the mean.
     """
     groups = [(rate, weight) for rate, weight in zip(rates, weights, strict=True) if rate > 0 and weight > 0]
     if not groups:

@@ -59,7 +59,6 @@ def _halved(group: Comparisons) -> Comparisons:
 
 
 def change_rate(history: Sequence[Comparisons]) -> float:
-    """Return the changes a second; 0.0 without a change. Cost: 60 us."""
     count = sum(group.made for group in history)
     changes = sum(group.changes for group in history)
     if not changes:

@@ -35,7 +35,6 @@ class RateSample:
         return self._noted >= KNOWN_FROM
 
     def note(self, rate: float, since_s: float) -> None:
-        """Count a visit to a page of this rate, above 0, `since_s` after the visit before."""
         bin_ = floor((log2(rate) - _SLOWEST) * _PER_OCTAVE)
         self._weights[min(max(bin_, 0), _BINS - 1)] += max(since_s, 1.0)
         self._noted += 1
@@ -54,7 +53,6 @@ class RateSample:
         return _RATES[-1]
 
     def price(self, mean_frequency: float) -> float:
-        """Return `price_of` the sample; 0.0 if it is empty. Cost: 10 to 30 ms, once in `PRICED_AGAIN_AFTER` visits."""
         if self._noted - self._priced_at >= PRICED_AGAIN_AFTER or mean_frequency != self._mean_frequency:
             self._price = price_of(_RATES, self._weights, mean_frequency)
             self._priced_at, self._mean_frequency = self._noted, mean_frequency

@@ -17,7 +17,6 @@ if TYPE_CHECKING:
     from bigcrawl.revisiting.policies import RevisitPolicy
 
 VALIDATOR_BYTES_MAX = 256
-"""A longer ETag or Last-Modified is not kept."""
 
 DIGEST_BYTES = 12  # enough that two versions of a page do not share one by chance
 
@@ -53,7 +52,7 @@ class Visit(NamedTuple):
         last_s: when a visit last returned or confirmed its content.
         changed_s: when its present content, or its absence, was first seen.
         due_s: the latest time of the next visit.
-        digest: of its last body, like `etag` and `modified`, which are empty if there were none.
+        digest: of its last body, like `etag` and `modified`; empty if there were none.
         soonest_s: the earliest time of the next visit if the site announces a change; 0: `due_s`.
     """
 

@@ -39,12 +39,10 @@ class DrumDupeFilter(RFPDupeFilter):
     It keeps 64 bits of a request's fingerprint (REQUEST_FINGERPRINTER_CLASS): with 10^8 requests, one crawl in 3,700
     takes one request for a duplicate of another. Logging (DUPEFILTER_DEBUG) and stats are Scrapy's.
 
-    The job directory gets ``requests.drum/`` (see `bigcrawl.drum.key_set`) and the secret of the hash,
-    ``requests.key``, so that no site can make a URL that passes for a duplicate of another site's. After kill -9 a
-    resumed job has forgotten at most the last 255 requests, about as many as Scrapy's filter. A ``requests.seen`` of an
-    earlier run is not read. Without JOBDIR the directory is temporary; only kill -9 leaves it.
-
-    Cost: about 6 µs a run for a request that is not among the latest, see `KeySet`; disk: 8 bytes a request or less.
+    The job directory gets ``requests.drum/`` (see `bigcrawl.drum.key_set`), at most 8 bytes a request, and the secret
+    of the hash, ``requests.key``, so that no site can make a URL that passes for a duplicate of another site's. After
+    kill -9 a resumed job has forgotten at most the last 255 requests, about as many as Scrapy's filter. A
+    ``requests.seen`` of an earlier run is not read. Without JOBDIR the directory is temporary; only kill -9 leaves it.
     """
 
     def __init__(
@@ -69,7 +67,7 @@ class DrumDupeFilter(RFPDupeFilter):
         if self._path is None:
             self._temporary = Path(tempfile.mkdtemp(prefix="bigcrawl-dupefilter-"))
         elif Path(self._path, "requests.seen").exists():
-            logger.warning("%s/requests.seen is not read: what it holds may be requested again", self._path)
+            logger.warning("%s/requests.seen is not read: its requests might be made again", self._path)
         directory = self._temporary or Path(self._path or "")
         self._hash = Keys(_secret_in(directory)).of_bytes
         self._keys = KeySet(directory / DIRECTORY)

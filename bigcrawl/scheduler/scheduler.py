@@ -68,7 +68,6 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 LOST = "lost-from-memory"
-"""The reason for not fetching a request whose process has ended; see `adapter.live_requests`."""
 
 
 class Scheduler(BaseScheduler):
@@ -104,8 +103,6 @@ class Scheduler(BaseScheduler):
     def __repr__(self) -> str:
         return f"<Scheduler started={len(self.started)} node={self.node!r}>"
 
-    # --- opening and closing
-
     def open(self, spider: Spider) -> Deferred[None]:
         return deferred_from_coro(self._open(spider))
 
@@ -139,7 +136,6 @@ class Scheduler(BaseScheduler):
             )
 
     def attach(self, node: Node, spider: Spider, values: Values | None = None) -> None:
-        """Connect the spider and the engine to a node that has joined the crawl."""
         assert self._crawler.stats is not None
         values = values or values_of(self.config, spider)
         keeps = self.config.frontier.keeps_in_memory
@@ -178,10 +174,7 @@ class Scheduler(BaseScheduler):
         await self._joining.leave(self._shutdown.left_ms)
 
     def fail(self, error: BigcrawlError) -> None:
-        """End the crawl by a permanent error: one line, and exit status 1."""
         self._shutdown.fail(error)
-
-    # --- what the engine calls
 
     def has_pending_requests(self) -> bool:
         if self.node is None or self._shutdown.has_failed:
@@ -217,7 +210,6 @@ class Scheduler(BaseScheduler):
         return None
 
     def _build(self, node: Node, held: HeldUrl) -> Request | None:
-        """Return the request of a held URL; None if the spider cannot run it."""
         assert self._live is not None
         try:
             return self._live.decode(held.fields.body)

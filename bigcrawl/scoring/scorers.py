@@ -31,8 +31,7 @@ _between_words = re.compile(r"[\W_]+").sub
 class KeywordScorer:
     """Counts a topic's words in a text: each halves the distance to 1, so that three give 0.875.
 
-    Words are whole, in any case; `beekeep*` matches all words with this beginning. Cost: 0.1 us for each word of a
-    text.
+    Words are whole, in any case; `beekeep*` matches all words with this beginning.
 
     Raises:
         ConfigError: there is none, or one is not a word.
@@ -74,7 +73,6 @@ def make_scorer(scorer: Any, topic: str) -> Scorer:
 
 
 def url_words(url: str) -> str:
-    """Return the words of a URL, host included, with blanks between them."""
     return _between_words(" ", unquote(url.partition("//")[2])).strip()
 
 
@@ -98,7 +96,6 @@ class Scoring:
         return f"<Scoring by {self._scorer!r}>"
 
     def __call__(self, texts: list[str]) -> list[float]:
-        """Return the scores; 0 for all if the scorer fails, which is logged once."""
         try:
             return _checked(self._scorer(texts), len(texts))
         except Exception:
@@ -116,6 +113,6 @@ def _checked(result: Any, count: int) -> list[float]:
     scores = [float(score) for score in result]
     if len(scores) != count:
         raise ValueError(f"it returned {len(scores)} scores for {count} texts; must be one for each")
-    if any(score != score for score in scores):  # noqa: PLR0124 - what is not a number differs from itself
+    if any(score != score for score in scores):  # noqa: PLR0124 - NaN differs from itself
         raise ValueError("it returned a score that is not a number; must be from 0 to 1")
     return [min(max(score, 0.0), 1.0) for score in scores]

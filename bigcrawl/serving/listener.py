@@ -30,7 +30,6 @@ class Listener:
         self._port: Any | None = None
         self._again: asyncio.TimerHandle | None = None
         self.url: str | None = None
-        """The page's URL; None until a port was free."""
 
     def listen(self, site: QuietSite) -> None:
         try:
@@ -55,7 +54,6 @@ class Listener:
             self._site.close()
 
     def _first_free(self, site: QuietSite) -> Any:
-        """Listen at the first free port, or raise CannotListenError of the last one."""
         from twisted.internet import reactor as installed  # only after the crawl has chosen one
 
         reactor: Any = installed  # zope's interfaces are not known to mypy

@@ -32,17 +32,16 @@ if TYPE_CHECKING:
 class BroadSpider(scrapy.Spider):
     """`scrapy crawl broad -a seeds="http://a.example/ http://b.example/"`, or `-a seeds=FILE`, one URL per line.
 
-    Pages of any status are kept, and links of HTML pages are followed wherever they lead, or within a scope: with
-    `-a scope=host` on the hosts of the seeds, with `pld` on their pay-level domains, with `prefix` below their
-    directories, with `list` to what `-a scope_list=FILE` names. Empty lines and lines that
-    begin with `#` are skipped; other lines that are not URLs are logged and skipped. `-a allowed_domains="a.example
-    b.example"` limits the crawl to these and their subdomains. `-a sitemaps=1` also reads the sitemaps that
-    robots.txt files name, and follows them.
+    Pages of any status are kept, and links of HTML pages are followed everywhere, or within a scope: with `-a
+    scope=host` on the hosts of the seeds, with `pld` on their pay-level domains, with `prefix` below their directories,
+    with `list` within the list of `-a scope_list=FILE`. Empty lines and lines that begin with `#` are skipped; other
+    lines that are not URLs are logged and skipped. `-a allowed_domains="a.example b.example"` limits the crawl to these
+    and their subdomains. `-a sitemaps=1` also follows the sitemaps that robots.txt files name.
 
-    Features that a broad crawl does not need are off, because they cost time per page: cookies, Scrapy's counts of
-    requests and responses (bigcrawl has its own), and following meta refreshes in the downloader (here they are
-    links). A subclass can turn them on again. Referer headers stay on: they cost 1 µs per page, and without them
-    Scrapy warns at each start. Pages that cannot be fetched are logged at DEBUG.
+    Features that cost time per page without use to a broad crawl are off: cookies, Scrapy's counts of requests and
+    responses (bigcrawl has its own), and following meta refreshes in the downloader (here they are links). A subclass
+    can turn them on again. Referer headers stay on: without them Scrapy warns at each start. Pages that cannot be
+    fetched are logged at DEBUG.
     """
 
     name = "broad"
@@ -55,13 +54,13 @@ class BroadSpider(scrapy.Spider):
     }
 
     changeable_arguments: Collection[str] = ("seeds", "allowed_domains", "sitemaps", "scope", "scope_list")
-    """Those that add seeds or move limits: with others than before, a crawl that is not finished goes on."""
+    """Arguments that add seeds or move limits: an unfinished crawl continues when they change."""
 
     sitemap_alternate_links: bool | str = False
-    """Whether pages that sitemaps name as alternates in other languages are followed, as Scrapy's attribute says."""
+    """Whether to follow the alternates in other languages that sitemaps name, as Scrapy's attribute says."""
 
     wrong_arguments: ConfigError | None = None
-    """What is wrong with its arguments; on every node, the crawl ends with it before anything is fetched."""
+    """The fault of its arguments; on every node, the crawl ends with it before anything is fetched."""
 
     def __init__(
         self,
@@ -81,13 +80,12 @@ class BroadSpider(scrapy.Spider):
                 allowed_domains.split() if isinstance(allowed_domains, str) else list(allowed_domains)
             )
         self._seeds = Seeds(seeds)
-        # Part of the identity of the start requests: an edited file is read again, wherever a copy of it lies.
+        # Part of the identity of the start requests: an edited file is read again, and a copy is not.
         self.seeds, self.seeds_version = self._seeds.text, self._seeds.version
         self._lacks_seeds = self._seeds.is_missing
 
     @classmethod
     def from_crawler(cls, crawler: Crawler, *args: Any, **kwargs: Any) -> Self:
-        """Make the spider. Its arguments about the scope become settings, which all nodes of the crawl share."""
         spider = super().from_crawler(crawler, *args, **kwargs)
         for name, value in spider._scope_settings.items():
             if value:
@@ -100,7 +98,7 @@ class BroadSpider(scrapy.Spider):
         return self._lacks_seeds
 
     async def start(self) -> AsyncIterator[Any]:
-        """Yield the seeds in batches, however many there are.
+        """Yield the seeds in batches of bounded size.
 
         Raises:
             ConfigError: no seeds, a file that cannot be read, or another wrong argument.
@@ -115,13 +113,12 @@ class BroadSpider(scrapy.Spider):
             raise ConfigError("there are no seeds: -a seeds=FILE, or -a seeds='http://a.example/ http://b.example/'")
 
     def scope_seeds(self) -> Iterator[str]:
-        """Yield the seeds that can be crawled, of which the scope is made."""
         for line in self._seeds.lines():
             with suppress(UrlError):
                 yield seed_url(line)
 
     async def parse(self, response: Response, **kwargs: Any) -> AsyncIterator[Any]:
-        """Follow the links of an HTML page, a `Refresh` header, and a sitemap among the seeds if it reads those."""
+        """Follow the links of an HTML page, a `Refresh` header, and, if asked to, a sitemap among the seeds."""
         reads_sitemap = hasattr(self, "parse_sitemap_urls") and is_seed(response) and may_be_sitemap(response)
         if not reads_sitemap and isinstance(response, TextResponse) and is_html(response):
             if not self._elements:
@@ -143,11 +140,9 @@ class BroadSpider(scrapy.Spider):
 
     @cached_property
     def _elements(self) -> tuple[str, ...]:
-        """What is followed besides links to pages."""
         return self._config().filters.elements
 
     def follow_sitemaps(self, urls: list[str], robots_url: str) -> Links:
-        """Queue the sitemaps of a robots.txt."""
         return Links(urls, canonical=True, callback="parse_sitemap", changefreq="always")
 
     async def parse_sitemap(self, response: Response) -> AsyncIterator[Any]:
@@ -165,10 +160,10 @@ def _is_on(given: bool | str) -> bool:
 
 
 def is_seed(response: Response) -> bool:
-    """Whether no link led to it. Other pages are not unpacked to see whether they are sitemaps: archives are large."""
+    """Whether no link led to it. Other pages are not unpacked to look for sitemaps: archives are large."""
     return response.request is None or not response.meta.get("depth")
 
 
 def is_html(response: Response) -> bool:
-    """Whether browsers show it as HTML: by its headers, or by its first bytes if they tell no type."""
+    """Whether browsers show it as HTML: by its headers, or by its first bytes if these name no type."""
     return type_of(dict.get(response.headers, b"Content-Type"), response.body) in HTML

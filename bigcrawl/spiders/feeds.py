@@ -33,7 +33,6 @@ class FeedsSpider(BroadSpider):
     name = "feeds"
 
     async def parse(self, response: Response, **kwargs: Any) -> AsyncIterator[Any]:
-        """Follow the entries of a feed, or the feeds of a page."""
         if response.status != 200:
             return
         if is_feed(response.body, hints_of(response)):

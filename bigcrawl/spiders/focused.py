@@ -33,7 +33,7 @@ class FocusedSpider(BroadSpider):
     changeable_arguments = ("threshold", "tunnel")
     custom_settings = {  # noqa: RUF012 - Scrapy's own way
         **BroadSpider.custom_settings,
-        "BIGCRAWL_BUDGET_POLICY": "none",  # by score alone
+        "BIGCRAWL_BUDGET_POLICY": "none",
         "BIGCRAWL_PRIORITY_BIAS": 100,
         "BIGCRAWL_HOT_URLS": 1_000,
     }

@@ -62,7 +62,7 @@ class ListReader:
         self._renew_s = self._lease_s / 3
         self._checks = link_checks_of(crawler)
         self._renew_at = 0.0
-        self._offered: int | None = None  # set when the whole batch is queued
+        self._offered: int | None = None
         self._bad = 0
         self._has_warned = False
         self._closing: asyncio.Future[None] | None = None
@@ -91,7 +91,7 @@ class ListReader:
                 await asyncio.sleep(RETRY_S)
                 continue
             except Exception:
-                logger.exception("reading the list failed; what was taken is taken again")
+                logger.exception("reading the list failed; taken entries are taken again")
                 await asyncio.sleep(RETRY_S)
                 continue
             self._has_warned = False

@@ -22,7 +22,6 @@ _PARAMS: Final = ("host", "port", "db", "username", "password", "unix_socket_pat
 
 
 def redis_url_of(settings: BaseSettings) -> str | None:
-    """Return the URL of the Redis in scrapy-redis' settings, if any."""
     params = settings.getdict("REDIS_PARAMS")
     named = {name: settings.get(f"REDIS_{name.upper()}") for name in ("url", "host", "port", "db")}
     params |= {name: value for name, value in named.items() if value}
@@ -82,7 +81,6 @@ class ListSource:
         return taken.batch
 
     def end(self) -> None:
-        """Let Redis drop the last batch with the next call; call this when its requests are safe."""
         self._ended, self._held = self._held, ""
 
     async def renew(self) -> None:

@@ -22,8 +22,8 @@ _ON = frozenset({"1", "true", "yes", "on"})
 class RecrawlSpider(BroadSpider):
     """`scrapy crawl recrawl -a seeds=FILE -a policy=freshness -a every=86400 -a changes=1 -O changes.jsonl`.
 
-    Pages are found as by `BroadSpider`, and visited again by a policy: docs/guide/recrawl.md. Only pages that have
-    changed are parsed. With `-a changes=1` there is an item for each page that was added, has changed, or is gone.
+    Visits the pages of a `BroadSpider` again by a policy: docs/guide/recrawl.md. Only changed pages are parsed. With
+    `-a changes=1` there is an item for each page that was added, has changed, or is gone.
     """
 
     name = "recrawl"
@@ -52,7 +52,6 @@ class RecrawlSpider(BroadSpider):
 
     @classmethod
     def from_crawler(cls, crawler: Crawler, *args: Any, **kwargs: Any) -> Self:
-        """Turn the arguments about visits into settings, which all nodes share."""
         spider = super().from_crawler(crawler, *args, **kwargs)
         for name, value in spider._revisit_settings.items():
             if value != "":

@@ -52,7 +52,7 @@ class Seeds:
 
     @property
     def version(self) -> str:
-        """A digest of the file's bytes; empty for URLs, and for a file that cannot be read. Cost: 1 s a GB."""
+        """A digest of the file's bytes; empty for URLs, and for an unreadable file."""
         if not self.text or self._are_urls:
             return ""
         try:
@@ -62,11 +62,6 @@ class Seeds:
             return ""
 
     def lines(self) -> Iterator[str]:
-        """Yield the seeds as text, valid URLs or not.
-
-        Raises:
-            ConfigError: there is no such file, or it cannot be read.
-        """
         if self._are_urls:
             yield from self.text.split()
             return

@@ -42,7 +42,6 @@ class SiteSpider(BroadSpider):
 
     @classmethod
     def from_crawler(cls, crawler: Crawler, *args: Any, **kwargs: Any) -> Self:
-        """Add the limits to the budget rule of every host."""
         spider = super().from_crawler(crawler, *args, **kwargs)
         bounds = {limit: _number(value) for limit, value in spider._bounds.items() if value != ""}
         if bounds:

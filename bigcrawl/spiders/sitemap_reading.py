@@ -32,7 +32,7 @@ logger = logging.getLogger(__name__)
 SITEMAP_URLS_MAX, SITEMAP_BYTES_MAX = 50_000, 50 << 20  # of one sitemap, by the protocol
 BATCH_URLS: Final = 1_000
 LOCATION_CHARS_MAX: Final = 2_048  # by the protocol; changes of a page with a longer one are not noticed
-BASES_MAX: Final = 100  # remembered; a feed has one or two
+BASES_MAX: Final = 100
 _GZIP: Final = b"\x1f\x8b\x08"
 _NO_GZIP: Final = (OSError, EOFError, zlib.error)
 
@@ -40,13 +40,9 @@ _NO_GZIP: Final = (OSError, EOFError, zlib.error)
 async def sitemap_links(
     response: Response, ratio_max: int, callback: str, *, follows_alternates: bool = False
 ) -> AsyncIterator[Links]:
-    """Yield what a sitemap lists, in batches by priority; nothing for anything else.
+    """Yield the links of a sitemap, in batches by priority; nothing for anything else.
 
-    Args:
-        response: of a sitemap, or of anything.
-        ratio_max: how many times a gzipped one may grow, above 1 MiB.
-        callback: the spider's method for further sitemaps; pages go to its `parse`.
-        follows_alternates: whether pages in other languages are among what it lists.
+    `ratio_max` limits the growth of a gzipped one, above 1 MiB. `callback` gets further sitemaps, `parse` the pages.
     """
     body, limit = _unpacked(response, ratio_max)
     hints, now_s = hints_of(response), time.time()
@@ -69,13 +65,13 @@ def may_be_sitemap(response: Response) -> bool:
 
 
 def hints_of(response: Response) -> Hints:
-    """Return what speaks for the encoding of a sitemap or feed."""
+    """Return the evidence of a sitemap's or feed's encoding."""
     told = dict.get(response.headers, b"Content-Type") or [b""]
     return Hints(told[-1], partial(detected, domain=top_level_domain(response.url)))
 
 
 class EntryJoiner:
-    """Joins the URLs of a feed's entries with what they are relative to; None: not a web address."""
+    """Joins the URLs of a feed's entries with their bases; None: not a web address."""
 
     def __init__(self, feed_url: str) -> None:
         self._of_bases: dict[tuple[str, ...], Joiner] = {(): Joiner(feed_url)}
@@ -95,7 +91,7 @@ class EntryJoiner:
 def _entries(
     body: bytes, lists_sitemaps: bool | None, url: str, hints: Hints, *, follows_alternates: bool
 ) -> Generator[list[SitemapEntry], None, str]:
-    """Yield what a sitemap of any form lists: XML, plain text, or a feed (sitemaps.org)."""
+    """Yield the entries of a sitemap of any form: XML, plain text, or a feed (sitemaps.org)."""
     if lists_sitemaps is not None:
         return (yield from entries(body, SITEMAP_URLS_MAX, hints, with_alternates=follows_alternates))
     if is_list(body, hints):
@@ -110,7 +106,7 @@ def _entries(
 
 
 def _with_alternates(entry: SitemapEntry) -> Iterator[SitemapEntry]:
-    """Yield an entry, and one for each of its alternates; they are said to have changed when it has."""
+    """Yield an entry, and one for each of its alternates, with the same time of change."""
     yield entry  # nearly always all
     for url in entry.alternates:
         if url != entry.location:

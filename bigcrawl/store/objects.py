@@ -48,7 +48,6 @@ class Objects:
         return f"<Objects {self.url} calls={self._under_way}>"
 
     def require(self, mark: str) -> None:
-        """From now on, fail while the store lacks this object."""
         self._mark = mark
 
     def put(self, name: str, data: bytes) -> None:
@@ -62,7 +61,6 @@ class Objects:
         return self._call(lambda: self._finds(f"{self._root}/{name}"))
 
     def list(self, prefix: str) -> dict[str, int]:
-        """Return the names and sizes of all objects below `prefix/`."""
         return self._call(lambda: self._find(f"{self._root}/{prefix}"))
 
     def delete(self, names: Iterable[str]) -> None:
@@ -105,7 +103,7 @@ class Objects:
         if self._mark and not self._is_there(f"{self._root}/{self._mark}"):
             raise TransientStoreError(
                 f"{self.url} is not the store in which the crawl was begun, which has {self._mark}, or it is not "
-                f"mounted: mount it, or bring it back; the crawl goes on by itself then"
+                f"mounted: mount it, or bring it back; then the crawl continues by itself"
             )
 
     def _find(self, path: str) -> dict[str, int]:
@@ -161,7 +159,6 @@ class Objects:
 
 
 def _sizes_below(root: str, path: str) -> dict[str, int]:
-    """List files; fsspec would treat an unreadable directory as empty."""
     sizes: dict[str, int] = {}
     for directory, _, names in os.walk(path, onerror=_refuse_unless_missing):
         for name in names:

@@ -31,8 +31,8 @@ if TYPE_CHECKING:
 
     from bigcrawl.store.objects import Objects
 
-    ReadFile = Callable[[str, int, int], bytes]  # name, offset, size
-    WriteFile = Callable[[str, int, bytes], None]  # name, offset, data
+    ReadFile = Callable[[str, int, int], bytes]
+    WriteFile = Callable[[str, int, bytes], None]
 
 PIECE_BYTES_MAX = 32 << 20  # bounds memory, and the time of one call
 SMALL_BYTES = 64 << 10  # smaller pieces are in the point's object: each object costs money
@@ -46,7 +46,7 @@ class PointSeries:
     def __init__(self, objects: Objects, prefix: str) -> None:
         self._objects = objects
         self._prefix = prefix
-        self._names: set[str] = set()  # that may exist
+        self._names: set[str] = set()
         self._attempts = 0
         self._newest: Point | None = None
         self._before: Point | None = None
@@ -66,7 +66,6 @@ class PointSeries:
         return listed[max(listed)] if listed else ""
 
     def find_newest(self) -> tuple[int, int] | None:
-        """Find the newest point, or the one before it if that is damaged; return its epoch and number."""
         listed = self._listed()
         error: CorruptionError | None = None
         for place in sorted(listed, reverse=True)[:2]:
@@ -86,7 +85,6 @@ class PointSeries:
         return self._newest.state
 
     def fetch(self, write: WriteFile, is_wanted: Callable[[str], bool] | None = None) -> bytes:
-        """Write the wanted files of the found point and return its state."""
         point = self._newest
         assert point is not None, "a point was found"
         wanted: dict[str, list[tuple[str, int, Piece]]] = {}
@@ -153,7 +151,6 @@ class PointSeries:
             self._names.discard(name)
 
     def _kept(self, lengths: Mapping[str, int]) -> tuple[dict[str, list[Piece]], dict[str, int]]:
-        """Return the pieces of the last point that the next one keeps, and the sizes of their objects."""
         last = self._newest or Point("", b"", {}, {})
         live: Counter[str] = Counter()
         for file in lengths:

@@ -31,10 +31,7 @@ _PUT_OPTIONS: Final[dict[str, dict[str, object]]] = {
 
 
 class WholeFiles:
-    """The files below a URL. After a TransientStoreError, a write may have happened."""
-
     def __init__(self, url: str, setting: str, note_progress: Callable[[], object] | None = None) -> None:
-        """Open the store, without calling it yet."""
         self.url = url
         self._fs, self._root = open_file_system(url, setting)
         self._kind = _kind_of(self._fs, url, setting)
@@ -46,7 +43,6 @@ class WholeFiles:
 
     @property
     def may_be_unmounted(self) -> bool:
-        """Whether the URL may come to name another directory."""
         return self._kind == "file"
 
     def put_mark(self, name: str) -> None:
@@ -66,7 +62,6 @@ class WholeFiles:
             )
 
     def holds(self, name: str, path: Path) -> bool | None:
-        """Return whether the store's file has the same bytes; None if there is none."""
         size = path.stat().st_size
         with self._translated(name):
             told = self._told(name)
@@ -109,7 +104,7 @@ class WholeFiles:
     def _put_local(self, target: Path, path: Path) -> None:
         self._require_directory()
         self.check_mark()
-        for left in target.parent.glob(f".{escape(target.name)}{TEMPORARY}*"):  # by a killed process
+        for left in target.parent.glob(f".{escape(target.name)}{TEMPORARY}*"):
             left.unlink(missing_ok=True)
         write_whole(target, (piece for _, piece in self._pieces(path)), path.stat().st_mode & 0o777)
 

@@ -39,14 +39,14 @@ logger = logging.getLogger(__name__)
 
 SKIPS_MAX: Final = 1_000
 """Skipped records of a file that are kept for `explain`."""
-URL_BYTES_MAX: Final = 1 << 20  # of a stored URL; the crawl's own limit was lower
+URL_BYTES_MAX: Final = 1 << 20
 ROBOTS_PATH: Final = "/robots.txt"
 _NOT_MODIFIED: Final = 304
 _SKIPPED_URL_CHARS: Final = 2_000
 _STAMP_DIGITS: Final = 14
 _SIZE_MAX: Final = (1 << 32) - 1
 _OFFSET_MAX: Final = (1 << 62) - 1
-_COPY, _IS_ROBOTS, _UNUSABLE = 1, 2, 4  # flags of a capture
+_COPY, _IS_ROBOTS, _UNUSABLE = 1, 2, 4
 
 
 class Place(NamedTuple):
@@ -59,8 +59,6 @@ class Place(NamedTuple):
 
 
 class Skip(NamedTuple):
-    """A record that is not read, and why."""
-
     url: str
     path: Path
     offset: int
@@ -137,7 +135,6 @@ class Catalogue:
         return len(self._by_rank)
 
     def ranks(self, canonicals: Collection[str]) -> Ranks:
-        """Return the ranks of the pages of canonical URLs, -1 where none is stored."""
         if not len(self):
             return np.full(len(canonicals), -1, np.int64)
         urls = self._urls_of(self.keys.marks_of(canonicals))
@@ -164,7 +161,6 @@ class Catalogue:
             yield from (self._place(capture) for capture in pair if capture is not None)
 
     def answers_before(self, canonical: str, stamp: str) -> Iterator[Place]:
-        """Yield the stored answers of a URL up to a time, the last one first."""
         url = int(self._urls_of(self.keys.marks_of((canonical,)))[0])
         if url >= 0:
             begin, end = self._range_of(url)
@@ -189,7 +185,6 @@ class Catalogue:
         return self._place_of(self._host_urls[at])
 
     def pages_but_robots(self) -> npt.NDArray[np.bool_]:
-        """Return a mask by rank: False for a robots.txt."""
         found: npt.NDArray[np.bool_] = np.equal(self._flags[self._by_rank] & _IS_ROBOTS, 0)
         return found
 
@@ -232,7 +227,6 @@ def _part(path: Path, until: str, keys: Keys, has_hosts: bool) -> _Part:
 
 
 def _indexed(path: Path) -> list[_Row] | None:
-    """Return the rows of a file's index; None if it is missing or damaged."""
     index = index_path(path)
     if not index.exists():
         return None
@@ -301,7 +295,7 @@ def _packed(path: Path, rows: Iterable[_Row], until: str, keys: Keys, has_hosts:
         )
     if skipped:
         logger.warning(
-            "%(path)s has %(skipped)d records that are no answers of a URL that can be crawled, such as %(url)s: "
+            "%(path)s has %(skipped)d records that are not answers of a crawlable URL, such as %(url)s: "
             "%(why)s; `scrapy frontier explain URL` says which",
             {"path": path, "skipped": skipped, "url": skips[0].url[:200], "why": skips[0].why},
         )

@@ -14,8 +14,6 @@ if TYPE_CHECKING:
 
 
 class StoredCopies:
-    """The `PageNotes` of a run that stores no pages."""
-
     def __init__(self) -> None:
         self._originals: WeakKeyDictionary[Request, str] = WeakKeyDictionary()
 

@@ -18,7 +18,7 @@ ANSWERS_MAX: Final = 100
 
 
 def explain_stored(config: Config, url: str) -> dict[str, Any]:
-    """Return what the files of BIGCRAWL_SOURCE have of a URL, for programs; the last answer comes first.
+    """Return the answers to a URL in the files of BIGCRAWL_SOURCE, last one first, for programs.
 
     Raises:
         ConfigError: a file cannot be read.

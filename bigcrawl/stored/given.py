@@ -15,8 +15,6 @@ if TYPE_CHECKING:
 
 
 class GivenRequests(StartedRequests):
-    """The requests that were given to the engine and have not ended. It ignores the downloader's reports."""
-
     def __init__(self, probe: EngineProbe) -> None:
         super().__init__(probe, SystemClock(), 0)
         self._given: dict[Request, None] = {}

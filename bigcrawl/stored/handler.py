@@ -28,8 +28,6 @@ class PageNotStoredError(IgnoreRequest):
 
 
 class StoredPagesHandler:
-    """Answers requests with stored pages; a `DownloadHandlerProtocol`."""
-
     lazy = False
 
     def __init__(self, crawler: Crawler) -> None:

@@ -32,8 +32,6 @@ SITEMAPS: Final = b"sitemaps"
 
 
 class StoredIntake(SpiderIntake):
-    """The intake of a run over stored pages. It counts URLs that are not stored, and requests each URL once."""
-
     def __init__(
         self, config: Config, given: GivenRequests, drops: Drops, start: StoredStart, crawler: Crawler
     ) -> None:
@@ -78,7 +76,6 @@ class StoredIntake(SpiderIntake):
         return wanted.ask(found, links_tail(links, depth, live.values))
 
     def take_request(self, request: Request) -> bool:
-        """Request a page. Return False if it is not stored or was requested before."""
         catalogue, wanted, live = self._catalogue, self._wanted, self._live
         if catalogue is None or wanted is None or live is None:
             return False
@@ -106,7 +103,6 @@ class StoredIntake(SpiderIntake):
         return True
 
     def _template(self, request: Request, live: LiveRequests, canonical: str) -> bytes:
-        """Return the request's bytes without its URL, unless its URL is not in canonical form."""
         queued, _ = live.encode(request, key_of=self._key_of_nothing, checked=True, url_bytes_max=self._url_bytes)
         return tail_of(queued.body, request.url) if request.url == canonical else queued.body
 

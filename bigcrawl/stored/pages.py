@@ -34,7 +34,6 @@ if TYPE_CHECKING:
 
 FILES_OPEN_MAX: Final = 64
 ORIGINALS_TRIED_MAX: Final = 64
-"""Answers of one URL that are read to find the original of a copy."""
 _BEHIND_BYTES: Final = 4_096  # usually enough for request and metadata
 _UNPACKED_BYTES: Final = 1 << 16  # at first; a much larger buffer costs as much as decompressing a page
 _HEADS_BYTES_MAX: Final = 1 << 20  # of a record, besides its body
@@ -61,8 +60,6 @@ class UnreadablePageError(BigcrawlError):
 
 
 class Answers(Protocol):
-    """Finds the stored answers of URLs; see `Catalogue`."""
-
     def answers(self, canonical: str, near: str = "") -> Iterator[Place]: ...
 
     def answers_before(self, canonical: str, stamp: str) -> Iterator[Place]: ...
@@ -71,14 +68,11 @@ class Answers(Protocol):
 
 
 class _Reference(NamedTuple):
-    """A copy's reference to its original; any field may be empty."""
-
     record_id: bytes
     digest: bytes
     stamp: str
 
     def agrees(self, fields: dict[bytes, bytes]) -> int:
-        """Return how strongly a record matches; 0: it is not the original."""
         if self.record_id and fields.get(b"warc-record-id") == self.record_id:
             return _BY_RECORD
         digest = fields.get(b"warc-payload-digest", b"")
@@ -94,11 +88,9 @@ class StoredPage:
     """An answer, with stored data of its request.
 
     Attributes:
-        protocol: HTTP/1.1, h2 ...
         headers: by names in Scrapy's case.
         body: without chunks.
         flags: those that the download handler set.
-        ip: the server's address; empty if unknown.
         took_ms: duration of the fetch; 0 if unknown.
         depth: links from a seed; None if unknown.
         via: the page that led to it; empty if unknown.
@@ -139,11 +131,7 @@ class PageReader:
             os.close(self._files.popitem()[1][0])
 
     def read(self, place: Place) -> StoredPage:
-        """Return the page at a place, in 0.1 ms for 21 KB.
-
-        Raises:
-            UnreadablePageError: its record is damaged or too large, or refers to a record that is missing.
-        """
+        """Raises UnreadablePageError if a record is damaged or too large, or refers to a missing one."""
         records = self._records(place)
         fields, block = _divided(next(records), place)
         page = _page(fields, block, place)
@@ -201,7 +189,6 @@ class PageReader:
         return equal
 
     def _before(self, canonical: str, fields: dict[bytes, bytes], copy: Place, depth: int) -> StoredPage | None:
-        """Return the last answer of a URL before a copy that is a page."""
         places = self._answers.answers_before(canonical, stamp_of(fields.get(b"warc-date", b"")))
         for _, place in zip(range(ORIGINALS_TRIED_MAX), places, strict=False):
             if place == copy:

@@ -5,8 +5,8 @@ oldest of BIGCRAWL_SOURCE_CONCURRENCY), because only then are all links of that 
 same request as in the crawl. Where pages were parsed together, the order of their links was chance. So among requests
 made at about the same time, the one is chosen whose URL, depth and Referer are stored with the page.
 
-No page is given while the spider makes its start requests, unless it makes none for a second, because it might be
-waiting for a page. Nothing is saved: a stopped run starts again from the beginning.
+No page is given while the spider makes its start requests, unless it makes none for a second: it might be waiting for a
+page. Nothing is saved: a stopped run starts again from the beginning.
 """
 
 from __future__ import annotations
@@ -70,13 +70,10 @@ logger = logging.getLogger(__name__)
 
 START_PATIENCE_S: Final = 1.0
 UNASKED: Final = b""
-"""The template of a page without a request."""
 _BODY: Final = b"\x93"  # the first byte of a request's body, which no template without a URL has
 
 
 class StoredScheduler(BaseScheduler):
-    """A `Frontier` without a node."""
-
     node: Node | None = None
     last_survey: Survey | None = None
     is_resumed = False
@@ -109,7 +106,7 @@ class StoredScheduler(BaseScheduler):
         self._wanted = WantedPages(0)
         self._pages: WeakKeyDictionary[Request, StoredPage] = WeakKeyDictionary()
         self._reported: set[str] = set()
-        self._unread: Counter[str] = Counter()  # by reason
+        self._unread: Counter[str] = Counter()
         self._given = 0
         self._began = monotonic()
 
@@ -122,8 +119,6 @@ class StoredScheduler(BaseScheduler):
 
     def __repr__(self) -> str:
         return f"<StoredScheduler given={self._given} {self._wanted!r}>"
-
-    # --- opening and closing
 
     @property
     def is_open(self) -> bool:
@@ -211,8 +206,6 @@ class StoredScheduler(BaseScheduler):
         assert self._suffixes is not None, "it is open"
         return self._suffixes.pld(host)
 
-    # --- what the engine calls
-
     def has_pending_requests(self) -> bool:
         if not self.is_open or self._shutdown.has_failed:
             return False
@@ -264,10 +257,7 @@ class StoredScheduler(BaseScheduler):
         feeds = feeds_of(self._crawler)
         return feeds is not None and feeds.is_stuck and not feeds.flush()
 
-    # --- pages
-
     def page_of(self, request: Request) -> StoredPage | None:
-        """Return the stored answer to any request; None if none is readable."""
         page = self._pages.pop(request, None)
         if page is not None or self._catalogue is None:
             return page
@@ -278,7 +268,6 @@ class StoredScheduler(BaseScheduler):
         return None
 
     def _request_of(self, wanted: Wanted) -> Request | None:
-        """Read a page and return its request; None, which is counted, if one of the two cannot be decoded."""
         page, live = self._read(wanted.rank), self._live
         if page is None or live is None:
             return None
@@ -314,7 +303,6 @@ class StoredScheduler(BaseScheduler):
         return None
 
     def _read(self, rank: int) -> StoredPage | None:
-        """Return a page; None if it is unreadable, which is counted, and logged once per file."""
         assert self._catalogue is not None
         assert self._reader is not None
         place = self._catalogue.place(rank)
@@ -328,7 +316,7 @@ class StoredScheduler(BaseScheduler):
             self._reported.add(f"{reason} {place.path}")
             logger.error(
                 "%(message)s; further pages of this file are counted as bigcrawl/source/%(reason)s. scrapy frontier "
-                "warc verify says what is wrong with a file",
+                "warc verify shows the damage of a file",
                 {"message": message, "reason": reason},
             )
         return None
@@ -347,7 +335,6 @@ def agrees(request: Request, page: StoredPage) -> bool:
 
 
 def _decoded(template: bytes, page: StoredPage, live: LiveRequests) -> Request:
-    """Build the request for a stored page. Raises ValueError, or any exception of the spider's classes."""
     if template == UNASKED:
         url = canonicalize(page.url, URL_BYTES_MAX)
         return Request(url, meta={"depth": page.depth or 0, "verbatim_url": True})

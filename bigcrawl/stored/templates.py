@@ -22,7 +22,6 @@ class Templates:
         return len(self._numbers)
 
     def number(self, text: bytes, uses: int = 1) -> int:
-        """Return the number of a template, and add `uses` future calls of `take`."""
         number = self._numbers.get(text)
         if number is None:
             if self._free:

@@ -37,7 +37,6 @@ _STRETCH: Final = 4_096
 TOGETHER: Final = 128
 """Pages that a crawl may parse at the same time: twice as many as it fetches by default."""
 OTHERS_MAX: Final = 16
-"""Further templates kept for a page."""
 
 
 class Wanted(NamedTuple):
@@ -54,16 +53,16 @@ class WantedPages:
     def __init__(self, count: int) -> None:
         self._states = np.zeros(count, np.uint32)
         self._templates = Templates()
-        self._default = 0  # the state of pages that are given without a request
+        self._default = 0
         self._at = 0  # all earlier requested pages are in `_late`
         self._late: list[int] = []
         self._more: list[tuple[int, int, bytes]] = []
         self._asked = 0
         self._waiting = 0
         self._given = 0
-        self._asked_now: set[int] = set()  # in the current call
-        self._young: set[int] = set()  # recently requested
-        self._ages: deque[tuple[int, int]] = deque()  # (pages given at the time of the request, rank)
+        self._asked_now: set[int] = set()
+        self._young: set[int] = set()
+        self._ages: deque[tuple[int, int]] = deque()
         self._others: dict[int, list[bytes]] = {}
 
     def __repr__(self) -> str:
@@ -81,7 +80,6 @@ class WantedPages:
             self._waiting += count
 
     def ask(self, ranks: Sequence[int], template: bytes) -> int:
-        """Request pages, and return how many were not requested before."""
         states = self._states[np.asarray(ranks, np.int64)].tolist()  # one by one would cost three times as much
         asked = 0
         for rank, state in zip(ranks, states, strict=True):
@@ -100,7 +98,7 @@ class WantedPages:
         heapq.heappush(self._more, (rank, self._asked, template))
 
     def pop(self) -> Wanted | None:
-        """Return the first requested page; None if there is none. Cost: 1 us, and 1 ns per page skipped."""
+        """Return the first requested page; None if there is none. Cost: 1 ns per page skipped."""
         first = self._first() if self._waiting else None
         if self._more and (first is None or self._more[0][0] < first):
             rank, _, template = heapq.heappop(self._more)
@@ -141,7 +139,6 @@ class WantedPages:
             self._young.discard(self._ages.popleft()[1])
 
     def _first(self) -> int:
-        """Return the first requested rank; there must be one."""
         if self._late:
             return self._late[0]
         stretch = _FIRST_STRETCH

@@ -1,11 +1,11 @@
 """The canonical URL: the string that is fetched, and from which key, host and PLD are computed.
 
 It is the WHATWG serialisation of an http or https URL without its fragment: ASCII, with a path, without a default port.
-User and password, the order of the query, the case of percent escapes, an empty query, doubled slashes, and the dot
-that ends an absolute DNS name stay as written.
+The order of the query, the case of percent escapes, an empty query, doubled slashes, and the dot that ends an absolute
+DNS name stay as written.
 
-User and password are no part of it: they are secrets, and a page could make many URLs of one with them. Where a user
-names a URL, `refuse_credentials` refuses it (0203).
+User and password are no part of it: they are secrets, and a page could make many URLs of one with them. If a user's own
+URL has them, `refuse_credentials` refuses it (0203).
 
 Changes here change the keys of existing crawls: raise CANONICAL_VERSION.
 """
@@ -62,7 +62,7 @@ _ROOT, _ORIGIN_ALONE, _ORIGIN_PATH, _DIRECTORY, _DOTS_PATH = 1, 2, 3, 4, 6
 _HOST_MAX, _LABEL_MAX = 253, 63
 _find_host = re.compile(r"(?:[hH][tT][tT][pP][sS]?+:[/\\]*+|[/\\]{2,}+)([^/\\?#]*+)").match
 _labels_of = re.compile("[.\u3002\uff0e\uff61]").split
-# All that may be a user and password. Of a string that is no URL, the last @ ends them: a password may have a slash.
+# Anything that may be a user and password. Without a URL, the last @ ends them: a password may have a slash.
 _SCHEME = r"^((?ai:\s*+https?:)|[^/\\?#@:]*+:(?=[/\\]))?+"
 _mask_user = re.compile(rf"{_SCHEME}[/\\]*+[^/\\?#]*@").sub
 _mask_all = re.compile(rf"{_SCHEME}[\s\S]*@").sub
@@ -86,7 +86,6 @@ class UrlError(BigcrawlError, ValueError):
 
 
 def canonicalize(url: str, url_max_bytes: int = URL_MAX_BYTES) -> str:
-    """Return the canonical form of an absolute URL, or raise UrlError; idempotent."""
     canonical = _of_plain(url) or _parsed(url)
     if len(canonical) > url_max_bytes:
         raise UrlError(url, "too-long")
@@ -131,7 +130,7 @@ def _without_user(url: str) -> str:
 
 
 def masked(url: str, *, is_parsed: bool = False) -> str:
-    """Return a URL, or what was meant as one, without user and password, to be shown."""
+    """Return a URL, or an attempt at one, without user and password, to be shown."""
     if "@" not in url or url.lower().startswith("mailto:"):
         return url
     return (_mask_user if is_parsed else _mask_all)(lambda found: f"{found[1] or ''}//***@", url)
@@ -158,8 +157,6 @@ def join(base: str, reference: str) -> str | None:
 
 @dataclass(slots=True)
 class LinkRoom:
-    """Limits the bytes of a page's URLs, and counts omitted ones."""
-
     url_bytes_max: int = URL_MAX_BYTES
     bytes_left: int = 1 << 62
     parser_bytes_left: int = 1 << 62
@@ -223,7 +220,6 @@ class Joiner:
     def _other(
         self, reference: str, plain: re.Match[str] | None, respell: Callable[[str], str | None], room: LinkRoom
     ) -> str | None:
-        """Return the URL of a reference that does not start at the root, unless it must become too long."""
         longest = room.url_bytes_max
         if plain is not None and len(reference) <= longest and len(self._base) <= longest:
             return self._put_together(plain)
@@ -238,7 +234,6 @@ class Joiner:
         return self(spelled)
 
     def _put_together(self, plain: re.Match[str]) -> str | None:
-        """Return the URL of a plain reference, if its host is valid."""
         kind = plain.lastindex
         if kind == _ROOT:
             return self._origin + plain[_ROOT]

@@ -38,7 +38,6 @@ class PublicSuffixes:
 
     @classmethod
     def from_text(cls, text: bytes, *, private: bool = False, hosts_cached_max: int = HOSTS_CACHED_MAX) -> Self:
-        """Return a list from another's text, or from publicsuffix.org's file."""
         return cls(text, _parsed(text, private=private), hosts_cached_max)
 
     def pld(self, host: str) -> str:

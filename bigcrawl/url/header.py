@@ -16,7 +16,6 @@ VALUE_BYTES_MAX: Final = 16 << 10  # a long host name is slow to encode
 
 
 def url_in(values: Iterable[bytes] | None, base: str) -> str | None:
-    """Return the canonical URL in the first non-empty header line."""
     value = next(filter(None, values or ()), b"")
     return join(base, text_of(value)) if 0 < len(value) <= VALUE_BYTES_MAX else None
 

@@ -66,7 +66,6 @@ class Contents:
         return None if inherited is None else cls(own, inherited)
 
     def batches(self, above: int) -> Iterator[QueuedUrl]:
-        """Yield the URLs of admit batches above a number, except batches of which only the keys are left."""
         for place, data in zip(self._manifest.retained, self._batches, strict=True):
             if place.number > above:
                 batch = decode_admit_batch(self._own.place(MANIFEST), data, place.offset)

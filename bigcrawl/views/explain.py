@@ -127,7 +127,6 @@ async def explain_url(crawl: OpenedCrawl, url: str) -> dict[str, Any]:
 
 
 def _record(directory: Path, key: int, found: Found) -> UrlRecord | None:
-    """Return the URL's record where it waits; one on disk is searched for only if a feature wants it."""
     if found.hot is not None:
         return UrlRecord(found.hot.body, found.hot.flags)
     if (again := found.trace.again) is not None:
@@ -240,7 +239,6 @@ def said_of(found: Found, partitions: int, config: Config) -> dict[str, Any]:
 
 
 def _origin(found: Found) -> tuple[int | None, str | None]:
-    """Return depth and referring page of a URL that waits in Redis or in its inbox."""
     body = found.hot.body if found.hot is not None else found.trace.body if found.is_offered else b""
     try:
         return look_at_origin(body) if body else (None, None)

@@ -16,16 +16,12 @@ if TYPE_CHECKING:
 
 
 class UrlRecord(NamedTuple):
-    """A URL's record in Redis, in its inbox, or in a queue on disk; `for_time`: it waits for its next visit."""
-
     body: bytes
     flags: int
     for_time: bool = False
 
 
 class Explained(NamedTuple):
-    """A URL to explain. `record` is None if the URL waits nowhere, or on disk and no feature wants it."""
-
     url: str
     said: Any
     config: Config
@@ -53,7 +49,6 @@ class FeatureView:
         return False
 
     def status(self, counts: Mapping[str, int], reports: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
-        """Return fields for the crawl's status, given sums over partitions and the nodes' reports."""
         return {}
 
     def status_lines(self, status: Mapping[str, Any]) -> list[str]:

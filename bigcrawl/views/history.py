@@ -14,10 +14,8 @@ if TYPE_CHECKING:
     from bigcrawl.views.opened_crawl import OpenedCrawl
 
 RATES: Final = {"pages": "pages", "errors": "errors", "dropped": "dropped", "seen": "new", "bytes": "bytes"}
-"""Columns shown as growth per second, and their labels."""
 
 LEVELS: Final = ("pages", "urls_disk", "urls_queued", "hosts_ready", "nodes")
-"""Columns shown by their value at the end of a row's time."""
 
 
 async def history_of(crawl: OpenedCrawl) -> dict[str, list[float | None]]:
@@ -31,7 +29,7 @@ def last_of(columns: Mapping[str, Sequence[float | None]], span_s: float) -> dic
 
 
 def rates_of(columns: Mapping[str, Sequence[float | None]], rows: int) -> list[dict[str, Any]]:
-    """Divide the time into at most `rows` rows of about the same length, each from one sample to a later one.
+    """Divide the time into at most `rows` rows of about the same length.
 
     Returns:
         Rows with `from_s` and `to_s`, Unix seconds; `rates` per second, by the names in `RATES`; `levels` at `to_s`;

@@ -22,8 +22,8 @@ if TYPE_CHECKING:
 STATES: Final = ("ready", "waiting", "busy", "snoozed", "retired")
 ORDERS: Final = ("due", "waiting", "failures", "rate")
 WALKED_MAX: Final = 1_000_000
-AT_ONCE: Final = 500  # hosts of a partition in one step
-TOGETHER: Final = 64  # partitions in one step
+AT_ONCE: Final = 500
+TOGETHER: Final = 64
 NEVER_MS: Final = 10 * RETIRED_MS
 
 
@@ -60,7 +60,6 @@ class Wanted(NamedTuple):
 
 
 async def list_hosts(crawl: OpenedCrawl, wanted: Wanted, walked_max: int = 0) -> dict[str, Any]:
-    """Return the wanted hosts, and whether all hosts were read; after `walked_max` hosts the search ends."""
     walked_max = walked_max or WALKED_MAX
     walked, best = 0, list[tuple[float, Listed]]()
     async for met in _walk(crawl, wanted):
@@ -104,12 +103,11 @@ async def _walk_heaps(crawl: OpenedCrawl, wanted: Wanted, partitions: Iterable[i
             found = {n: scores_of(reply) for n, reply in zip(left, replies, strict=True)}
             yield await _with_states(crawl, heap, found, now_ms)
             start += at_once
-            # The heap is in due order, so the first hosts of each partition are enough.
+            # The heap is in due order, so the first hosts of each partition suffice.
             left = [n for n in left if len(found[n]) == at_once and not (is_plain and start >= wanted.last)]
 
 
 def _spans(state: str, now_ms: int) -> list[tuple[str, int, int]]:
-    """Return the sorted sets that hold hosts of a state, with the lowest and the highest score."""
     ready, snoozed = ("ready", 0, NEVER_MS), ("snoozed", now_ms + 1, NEVER_MS)
     return {
         "ready": [("ready", 0, now_ms)],

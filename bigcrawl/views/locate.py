@@ -65,7 +65,6 @@ class HostState(NamedTuple):
         return self.next_ms >= RETIRED_MS
 
     def state(self, now_ms: int) -> str:
-        """Return `retired`, `snoozed` while it rests after a failure, `failing` once it is due again, else `well`."""
         if self.is_retired:
             return "retired"
         if not self.failures:
@@ -168,7 +167,6 @@ async def trace_inbox(crawl: OpenedCrawl, place: Place, folded: str) -> InboxTra
 
 
 def _note_entry(trace: InboxTrace, entry_id: str, fields: dict[bytes, bytes], key: int) -> None:
-    """Record one entry's data; skip an unreadable entry, because the owner sets it aside."""
     try:
         if key in unpack_keys(fields.get(FORGOTTEN, b"")):
             trace.forgets.append(entry_id)
@@ -189,7 +187,6 @@ def _note_entry(trace: InboxTrace, entry_id: str, fields: dict[bytes, bytes], ke
 
 
 def _member_of(member: bytes, key: int) -> Member | None:
-    """Unpack a member; return None for another key or an unreadable member."""
     try:
         fields = unpack_member(member)
     except (ValueError, TypeError, BigcrawlError):

@@ -73,7 +73,6 @@ class OpenedCrawl:
         return cls(config, client, int(partitions), _suffixes_of(suffixes, private == b"True"), keys_of(seed, name))
 
     def place_of(self, url: str) -> Place:
-        """Return the place of a URL in any spelling; raise UrlError unless http(s), or for a password."""
         refuse_credentials(url)
         canonical = canonicalize(url, self.config.frontier.url_bytes_max)
         host = host_of(canonical)
@@ -98,7 +97,6 @@ class OpenedCrawl:
         await self.note_arrivals([partition])
 
     async def note_arrivals(self, partitions: Iterable[int]) -> None:
-        """Wake the owners of partitions whose keys in Redis were changed from outside."""
         await Arrivals(self.client, self.config.crawl.name).tell(partitions)
 
     async def unmark_finished(self) -> None:
@@ -158,7 +156,6 @@ def server_of(config: Config, *, may_begin: bool = False) -> Iterator[str]:
 
 @contextlib.asynccontextmanager
 async def opened(config: Config, url: str) -> AsyncIterator[OpenedCrawl]:
-    """Open the crawl in the Redis at this URL. Raises as `OpenedCrawl.of`."""
     client = RedisClient(url)
     try:
         yield await OpenedCrawl.of(config, client)
@@ -169,8 +166,6 @@ async def opened(config: Config, url: str) -> AsyncIterator[OpenedCrawl]:
 def in_crawl(
     config: Config, work: Callable[Concatenate[OpenedCrawl, _P], Awaitable[_T]], *args: _P.args, **options: _P.kwargs
 ) -> _T:
-    """Open the crawl, and return the result of `work` with the crawl and these arguments."""
-
     async def done(url: str) -> _T:
         async with opened(config, url) as crawl:
             return await work(crawl, *args, **options)

@@ -1,9 +1,8 @@
 """The whole content of a partition: files, inbox and Redis.
 
 The crawl may run meanwhile. A URL moves from the inbox to the disk, to its host's back queue, and sometimes back to the
-inbox. So the files are linked first, then the back queues are read, then the inbox from the first entry that is not in
-the files. If the owner has trimmed the inbox beyond that, all is read again. A URL that moves meanwhile may appear
-twice.
+inbox. So the files are linked first, then the back queues are read, then the inbox entries after the files. If the
+owner has trimmed the inbox beyond that, all is read again. A URL that moves meanwhile may appear twice.
 """
 
 from __future__ import annotations

@@ -30,7 +30,6 @@ if TYPE_CHECKING:
     from bigcrawl.views.opened_crawl import OpenedCrawl
 
     CountedPld = tuple[str, int, int]
-    """Its name, and how many pages and bytes of it nodes have counted."""
 
 ORDERS: Final = ("pages", "bytes")
 LISTED_MAX: Final = 512
@@ -49,8 +48,6 @@ class TopPld(NamedTuple):
 
 
 class PldsInFiles(NamedTuple):
-    """In-degrees and features' verdicts by PLD; `from_store` counts the partitions read from the store."""
-
     in_degrees: dict[str, int]
     said: dict[str, dict[str, Any]]
     partitions: dict[int, PldsOnDisk]
@@ -62,8 +59,6 @@ async def list_plds(crawl: OpenedCrawl, order: str, limit: int, *, asks_store: b
 
     The number of pages is None if no feature counts pages. With `asks_store`, partitions without local files are read
     from their newest point in the store. Reading files blocks, so do not call this on a node's event loop.
-
-    Cost: three Redis commands, 1 ms and up to 20 KB per node; the files of at most `limit` partitions.
     """
     if (counts_of := reader()) is None:
         return {"plds": [], "pages": None, "unreadable": 0, "from_store": 0, "unread": 0}
@@ -74,7 +69,7 @@ async def list_plds(crawl: OpenedCrawl, order: str, limit: int, *, asks_store: b
     pages = sum(row.times for row in rows) + counted.others
     if order == "bytes":
         rows.sort(key=lambda row: (-row.amount, row.name))
-    # Not in an executor's thread: at exit the process would wait for one that a hung disk blocks.
+    # Not in an executor's thread: the process would wait at exit for one blocked by a hung disk.
     found = _look_up(crawl, rows[:limit], counts, book, asks_store)
     return {**found, "pages": pages, "unreadable": unreadable}
 
@@ -101,7 +96,6 @@ def _look_up(
 
 
 def _budget(crawl: OpenedCrawl, pld: TopPld, book: RuleBook, files: PldsInFiles) -> tuple[int | None, str | None]:
-    """Return the URLs per turn in force for a PLD, and their source; None without a budget."""
     by_hand = book.for_host(pld.name).get("budget")
     if by_hand is not None:
         return by_hand.value, f"rule {by_hand.rule}"

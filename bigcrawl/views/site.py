@@ -23,13 +23,12 @@ from bigcrawl.views.orders import entries_of, rules_in_force, seconds_of
 if TYPE_CHECKING:
     from bigcrawl.views.opened_crawl import OpenedCrawl, Place
 
-URLS: Final = 10  # shown of a host's queue
-HOSTS: Final = 20  # of a PLD
-ERRORS: Final = 10  # of a PLD
+URLS: Final = 10
+HOSTS: Final = 20
+ERRORS: Final = 10
 
 
 async def read_host_data(crawl: OpenedCrawl, word: str) -> dict[str, Any]:
-    """Return the state of a host, given by name or by any URL; raise UrlError if the word is neither."""
     place = crawl.place_of_site(word)
     view, state = await read_view(crawl, place.partition), await read_host(crawl, place)
     delays = DelayBook(await rules_in_force(crawl), crawl.suffixes.pld).of_host(place.host)
@@ -86,7 +85,6 @@ async def _next_urls(crawl: OpenedCrawl, place: Place) -> list[str]:
 
 
 async def read_pld_data(crawl: OpenedCrawl, word: str) -> dict[str, Any]:
-    """Return the state of a PLD, given by its name or by any host or URL of it; raise UrlError for others."""
     place = crawl.place_of_site(word)
     view = await read_view(crawl, place.partition)
     budget = await read_budget(crawl, place.pld)

@@ -60,7 +60,7 @@ def _orders(facts: Facts) -> Iterator[str]:
     if facts.importing:
         yield "an import into this crawl was not completed: run it again"
     elif "" in facts.paused:
-        yield "it is paused; `scrapy frontier resume` lets it go on"
+        yield "it is paused; `scrapy frontier resume` lets it continue"
     if not facts.has_speed:
         remedy = "set by hand; `scrapy frontier speed --unset` lifts it" if facts.speed_by_hand else "by BIGCRAWL_SPEED"
         yield f"its speed is 0 for now, {remedy}"
@@ -75,7 +75,7 @@ def _nodes(facts: Facts) -> Iterator[str]:
         return
     for name, report in sorted(facts.reports.items()):
         if name in facts.paused:
-            yield f"node {name} is paused; `scrapy frontier resume {name}` lets it go on"
+            yield f"node {name} is paused; `scrapy frontier resume {name}` lets it continue"
         if report.get("trouble"):
             yield f"node {name} waits: {report['trouble']}"
     if left := seen.partitions - seen.owned:
@@ -126,7 +126,6 @@ def _rest(seen: Survey, awaited: Mapping[str, Any]) -> str:
 
 
 def _left_behind(seen: Survey) -> str:
-    """Name the URLs and hosts that a crawl does not wait for."""
     parts = [
         f"{seen.counts['withheld']:,} URLs are withheld" if seen.counts["withheld"] else "",
         f"{seen.hosts_retired:,} hosts are retired" if seen.hosts_retired else "",

@@ -66,7 +66,6 @@ async def status_of(crawl: OpenedCrawl) -> dict[str, Any]:
 
 
 def _awaited_host(seen: Survey, now_ms: int) -> dict[str, Any] | None:
-    """Return the host that is due first; None if one is due now or no URL waits for a host."""
     due = seen.next_due
     if seen.hosts_ready or not seen.hosts_waiting or due is None:
         return None

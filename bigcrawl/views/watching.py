@@ -24,13 +24,12 @@ if TYPE_CHECKING:
     from bigcrawl.views.opened_crawl import OpenedCrawl
 
 RATE_S: Final = 10.0
-"""Rates are means over this time."""
 
 ASIDE_S: Final = 10.0
 ASIDE_SHARE: Final = 20
-HOSTS: Final = 20  # listed
+HOSTS: Final = 20
 HOSTS_WALKED: Final = 10_000  # the ones due first; those of them with the most URLs are listed
-PLDS: Final = 1  # per reason
+PLDS: Final = 1
 
 
 class Seen(NamedTuple):

@@ -116,7 +116,7 @@ def lock_named(fd: int, path: Path) -> bool:
         if error.errno not in _NO_LOCKS:
             raise
         problem = (
-            f"its file system has no locks ({error.strerror}), by which to see who is at work on it: {LOCKS_REMEDY}"
+            f"its file system has no locks ({error.strerror}), so another process might be using it: {LOCKS_REMEDY}"
         )
         raise OSError(error.errno, problem, str(path)) from error
     return OsFiles().is_at(fd, path)
@@ -133,7 +133,6 @@ def lacks_locks(directory: Path) -> bool:
 
 @contextmanager
 def written_through(files: Files, path: Path) -> Iterator[BinaryIO]:
-    """Create a file for writing, and sync it, but not its name, after the block."""
     fd = files.create(path)
     try:
         with io.BufferedWriter(_Raw(files, fd), _BUFFER_BYTES) as file:

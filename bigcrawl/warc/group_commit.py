@@ -59,7 +59,6 @@ class GroupCommit:
         return 0 if since_ms < 0 else self._clock.monotonic_ms() - since_ms
 
     def sync_every(self, interval_s: float | None) -> None:
-        """Set the interval, before anything is written."""
         self.interval_s = interval_s
 
     def note_written(self) -> None:
@@ -72,7 +71,6 @@ class GroupCommit:
         self._in_a_hurry.set()
 
     def submit(self, work: Callable[[], bool]) -> None:
-        """Run `work` in the thread before the next sync; False from it is a failed sync."""
         self._work.append(work)
         self._rouse()
 

@@ -65,7 +65,6 @@ def length_of(fields: dict[bytes, bytes]) -> int | None:
 
 
 def block_of(fields: dict[bytes, bytes], rest: bytes) -> bytes:
-    """Return the block of a record that is alone in its member. If its length is wrong, it ends with the member."""
     told = length_of(fields)
     if told is not None and told <= len(rest):
         behind = rest[told:]

@@ -225,7 +225,6 @@ def _plain_spans(file: BinaryIO, sink: Callable[[], Sink], begin: int) -> Iterat
 
 
 def _plain_end(file: BinaryIO, block_at: int, told: int | None, size: int) -> int | None:
-    """Return the end of a record by its length, if a record can end there."""
     if told is None or block_at + told > size:
         return None
     file.seek(block_at + told)

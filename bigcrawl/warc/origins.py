@@ -31,8 +31,6 @@ class File(Protocol):
 
 
 class Origins:
-    """The least recently used payload is forgotten first."""
-
     def __init__(self, count_max: int) -> None:
         self._count_max = count_max
         self._origins: OrderedDict[tuple[bytes, int, int], tuple[Origin, File]] = OrderedDict()

@@ -29,8 +29,6 @@ _REPLACED: Final = frozenset(
 
 
 class Reference(NamedTuple):
-    """A record that is to be a ``revisit``, and the record that it is to refer to."""
-
     offset: int
     record_id: bytes
     date: bytes

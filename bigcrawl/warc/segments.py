@@ -272,7 +272,6 @@ class WarcWriter:
             self._sealing.run(segment.seal)
 
     def beat(self) -> bool:
-        """Show other machines, every `BEAT_S`, that the current file is being written; False if it is gone."""
         segment = self._segment
         return segment is None or segment.beat(self._clock.now_ms())
 
@@ -288,7 +287,6 @@ class WarcWriter:
             self.give_up_file()
 
     def close(self) -> bool:
-        """Seal the current file; False on failure."""
         segment, self._segment = self._segment, None
         return segment is None or segment.seal()
 

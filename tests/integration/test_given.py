@@ -249,5 +249,5 @@ def test_what_cannot_be_stored_is_refused_to_its_errback_or_kept(tmp_path: Path)
             assert second.run() == 0, second.log.read_text()
             assert isinstance(second, GivenCrawl)
             assert second.told == ["failed UrlRefusedError slow"]
-            assert "held what only the memory of a process had" in second.log.read_text()
+            assert "held values from the memory of a process" in second.log.read_text()
             assert re.search(r"  lost-from-memory +1\n", second.log.read_text())

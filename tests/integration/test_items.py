@@ -97,7 +97,7 @@ def test_feed_is_begun_anew_with_the_crawl_only(tmp_path: Path, output: str, rea
         first = read(path)
         assert 20 <= len(first) == len(set(first)) < len(urls)
         log = project.run(*urls, output=("-O", output))
-        assert f"feed {output} is not begun anew, because the crawl is not: items are appended" in log
+        assert f"feed {output} is not started again, because the crawl is not: items are appended" in log
         assert sorted(read(path)) == sorted(urls), "a clean stop repeats nothing"
         before = path.read_bytes()
         assert "finished" in project.run(*urls, output=("-O", output))

@@ -32,11 +32,10 @@ def dashboard(config: Config, words: Sequence[str], opts: argparse.Namespace) ->
         asyncio.run(_look(config, server))
         served = replace(config, crawl=replace(config.crawl, redis_url=server))
         _serve(served)
-    return Result({"served": True}, "the dashboard has ended; the crawl goes on")
+    return Result({"served": True}, "the dashboard has ended; the crawl continues")
 
 
 async def _look(config: Config, server: str) -> None:
-    """Raise ConfigError if the crawl does not exist."""
     async with opened(config, server):
         pass
 
@@ -68,4 +67,4 @@ def _serve(config: Config) -> None:
     if listener.url is None:
         ports = "-".join(map(str, dict.fromkeys(config.dashboard.ports)))
         where = f"BIGCRAWL_DASHBOARD_PORT {ports} at {config.dashboard.address}"
-        raise ConfigError(f"{where} cannot be used; end what listens there, or set another with -s, 0 for any")
+        raise ConfigError(f"{where} cannot be used; end the program that uses it, or set another with -s, 0 for any")

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
     from bigcrawl.config import Config
 
-LIMIT = 5  # PLDs per reason
+LIMIT = 5
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:

@@ -36,7 +36,7 @@ _WHERE = {
     "revisit": "on disk, until the time of its next visit",
     "unrunnable": "on disk, until its request can be run",
     "nowhere": "nowhere: it was never discovered, or was forgotten",
-    "unknown": "not in Redis; the partition's files are not here, so nothing else can be told",
+    "unknown": "not in Redis; the partition's files are not here, so nothing else is known",
 }
 
 
@@ -66,7 +66,7 @@ def stored_text(data: dict[str, Any]) -> str:
     for number, skip in enumerate(data["skipped"], 1):
         rows[f"skipped {number}"] = f"{skip['file']}, byte {skip['offset']:,}: {skip['problem']}"
     if data["skipped_records"]:
-        rows["skipped"] = f"{data['skipped_records']:,} records of all files: no answers of a URL that can be crawled"
+        rows["skipped"] = f"{data['skipped_records']:,} records of all files: not answers of a crawlable URL"
     return named_lines(data["url"], rows, 10)
 
 
@@ -105,15 +105,15 @@ def explanation_text(data: dict[str, Any]) -> str:
     if data["files"]["store"]:
         rows["files"] = f"the newest point in {data['files']['store']} was read"
     if not data["inbox_is_whole"]:
-        rows["but"] = "the inbox is too long to look through: the URL may be in the rest of it"
+        rows["but"] = "the inbox is too long to read: the URL might be in its rest"
     if data["rejected"] and not data["seen"]:
-        rows["rejected"] = f"{data['rejected']:,} inbox entries of its partition could not be read: it may be in one"
+        rows["rejected"] = f"{data['rejected']:,} inbox entries of its partition could not be read: it might be in one"
     return named_lines(data["url"], rows, 10)
 
 
 def _page_rows(page: dict[str, Any] | None) -> dict[str, str]:
     if page is None:
-        return {"page": "in none of the files of BIGCRAWL_WARC_DIR that were written to since it ended"}
+        return {"page": "in none of the files of BIGCRAWL_WARC_DIR that were written since it ended"}
     rows = {"page": f"{page['file']}, {page['bytes']:,} bytes from byte {page['offset']:,}, fetched {page['fetched']}"}
     named = {"leads to": page["redirects_to"], "referrer": page["referrer"]}
     return rows | {name: url for name, url in named.items() if url}
@@ -168,13 +168,13 @@ def _more_of_where(data: dict[str, Any]) -> str:
         return _place_in_queue(data)
     if data["lacks_method"] == DAMAGED:
         return ": it could not be decoded; each start tries it again, and BIGCRAWL_CALLBACKS may drop it"
-    return f": the spider had no method {data['lacks_method']}; a start with one, or with BIGCRAWL_CALLBACKS, goes on"
+    return f": the spider had no method {data['lacks_method']}; a start with one, or with BIGCRAWL_CALLBACKS, continues"
 
 
 def _turn_text(data: dict[str, Any]) -> str:
     """Describe the progress of its PLD, which is known without reading the queues."""
     if data["pld_over_budget"]:
-        return "; its PLD has more URLs than its budget lets go for now"
+        return "; its PLD has more URLs than its budget lets pass for now"
     if data["pld_turn"] is None or data["pld_turn"] < data["turn"]:
         return ""
     return f"; the last URL of its PLD goes in turn {data['pld_turn']:,}, and this is turn {data['turn']:,}"

@@ -37,12 +37,12 @@ def hosts(config: Config, words: Sequence[str], opts: argparse.Namespace) -> Res
 
 def hosts_text(data: dict[str, Any]) -> str:
     if not data["hosts"]:
-        lines = ["no host in Redis is like that; `scrapy frontier status` counts all"]
+        lines = ["no host in Redis matches; `scrapy frontier status` counts all"]
     else:
         width = max(20, *(len(row["host"]) for row in data["hosts"]))
         lines = table({"host": -width, **WIDTHS}, map(_cells, data["hosts"]))
     if not data["is_whole"]:
-        lines.append(f"there are more than {WALKED_MAX:,} hosts, and the others were not looked at")
+        lines.append(f"there are more than {WALKED_MAX:,} hosts, and the others were not examined")
     return "\n".join(lines)
 
 

@@ -89,7 +89,6 @@ def overview_lines(status: dict[str, Any]) -> list[str]:
 
 
 def _notice_lines(status: dict[str, Any]) -> list[str]:
-    """Return lines about facts that most crawls do not have: copies, damage, losses."""
     lines, urls = [], status["urls"]
     if not status["discovery"]["is_on"]:
         lines.append(f"discovery   off since {status['discovery']['off_from']}: links found since are not queued")
@@ -129,7 +128,7 @@ def _notice_lines(status: dict[str, Any]) -> list[str]:
 def _done_text(seconds: float | None) -> str:
     if seconds is None:
         return ""
-    return f"; what waits now takes {_time_text(seconds)}"
+    return f"; the URLs that wait now take {_time_text(seconds)}"
 
 
 def _time_text(seconds: float) -> str:
@@ -151,7 +150,7 @@ def nodes_text(rows: Sequence[dict[str, Any]]) -> str:
         stages = ", ".join(f"{count:,} {stage}" for stage, count in sorted(row["stages"].items())) or "none"
         version = f", bigcrawl {row['version']}" if row["version"] else ""
         lines += [
-            f"{row['node']}: {row['state']}{version}, heard {row['last_heard_s']:,.1f} s ago, up {row['up_s']:,.0f} s",
+            f"{row['node']}: {row['state']}{version}, seen {row['last_heard_s']:,.1f} s ago, up {row['up_s']:,.0f} s",
             f"  pages     {row['pages']:,}, {row['pages_per_s']:.1f} a second",
             f"  has       {row['partitions']:,} partitions; URLs held: {stages}; {row['outbox']:,} in its outbox",
             f"  fetches   {row['fetches_max']:,} at a time; hosts start {row['late_ms']:,} ms late",

@@ -32,7 +32,6 @@ SNAPSHOT: Final = (120, 60)
 """Columns and lines without a terminal."""
 
 ENDS: Final = b"qQ\x03\x04"
-"""Keys that end it: q, and Ctrl-C or Ctrl-D if the terminal passes them on."""
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:

@@ -20,17 +20,14 @@ if TYPE_CHECKING:
     from bigcrawl.views.watching import Seen
 
 WRONG: Final = ("standstill", "damaged", "rejected")  # first words of lines that need an operator
-WIDE: Final = 100  # columns needed for the full tables
-LEAST_ROWS: Final = 2  # of a table, if there is room
-ABOVE_ROWS: Final = 2  # lines of a table above its rows: an empty one and its head
-INDENT: Final = " " * 12  # of continuation lines, below the text of `overview_lines`
+WIDE: Final = 100
+LEAST_ROWS: Final = 2
+ABOVE_ROWS: Final = 2
+INDENT: Final = " " * 12
 
 
 def screen_of(seen: Seen, width: int, height: int, *, is_live: bool) -> Group:
-    """Return the screen: the crawl, its nodes, failures and hosts, cut to `height` lines.
-
-    If `is_live`, it names the key that ends it.
-    """
+    """Return the screen, cut to `height` lines. If `is_live`, it names the key that ends it."""
     head = _head(seen, width, is_live=is_live)
     if seen.status is None:
         return Group(*head)
@@ -102,7 +99,7 @@ def _nodes(nodes: Mapping[str, Mapping[str, Any]], width: int) -> tuple[Table, R
 
 def _errors(errors: Sequence[Mapping[str, Any]], width: int) -> tuple[Table, Rows]:
     table = _table(
-        "what failed most", "tries", "sites", *(("worst",) if width >= WIDE else ()), last_is_text=width >= WIDE
+        "most frequent failures", "tries", "sites", *(("worst",) if width >= WIDE else ()), last_is_text=width >= WIDE
     )
     rows: Rows = []
     for found in errors:
@@ -126,7 +123,6 @@ def _hosts(found: Mapping[str, Any] | None, width: int) -> tuple[Table, Rows]:
 
 
 def _table(first: str, *others: str, last_is_text: bool = False) -> Table:
-    """Return a table whose first column takes the remaining width; numbers are right-aligned."""
     table = Table(box=None, padding=(0, 2, 0, 0), header_style="bold", expand=True)
     table.add_column(first, no_wrap=True, overflow="ellipsis", ratio=3)
     for number, name in enumerate(others, 1):

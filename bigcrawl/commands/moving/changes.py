@@ -1,9 +1,8 @@
 """`scrapy frontier changes FILE [--since TIME]`: the changes of pages in a crawl that visits them again.
 
 A line of the file is {"url": ..., "change": "added" | "changed" | "gone", "time": ..., "digest": ..., "visits": ...}: a
-page whose present state was first seen at or after a time. The file is no log: it omits the states in between. A page
-that moves while it is read may have two lines, the newer one later. Applied in order, the lines bring a collection of
-that time up to date.
+page whose present state was first seen since then. States in between are omitted. A page that moves while it is read
+may have two lines, the newer one later. Applied in order, the lines bring a collection of that time up to date.
 """
 
 from __future__ import annotations
@@ -36,7 +35,7 @@ if TYPE_CHECKING:
 
 def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
-        "--since", metavar="TIME", help="leave out what was seen before; ISO 8601, or seconds since 1970"
+        "--since", metavar="TIME", help="leave out changes seen before; ISO 8601, or seconds since 1970"
     )
 
 
@@ -51,7 +50,7 @@ def changes(config: Config, words: Sequence[str], opts: argparse.Namespace) -> R
     found = {change: counts[change] for change in ("added", "changed", "gone")}
     told = ", ".join(f"{count:,} {change}" for change, count in found.items())
     since = time_text(next_s * 1000, "T")
-    text = f"{path}: {told}; ask for what comes next with --since {since}"
+    text = f"{path}: {told}; ask for later changes with --since {since}"
     return Result({"file": str(path), "crawl": config.crawl.name, **found, "next_since": since}, text)
 
 

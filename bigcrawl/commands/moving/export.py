@@ -93,8 +93,8 @@ async def _rules(crawl: OpenedCrawl) -> list[Line]:
 async def partition_lines(crawl: OpenedCrawl, partition: int, links: Path) -> AsyncIterator[Line]:
     """Yield the lines of a partition. Raises as `read_partition`.
 
-    `links` is a directory on the file system of the crawl's files, for temporary links. Memory: the URLs of the
-    partition that are in Redis, and some blocks of files.
+    `links` is a directory on the file system of the crawl's files, for temporary links. Memory: the partition's URLs in
+    Redis, and some blocks of files.
     """
     place = links / f"p{partition:04d}"
     try:

@@ -46,8 +46,6 @@ Line = dict[str, Any]
 
 
 class LineWriter:
-    """Writes and counts lines."""
-
     def __init__(self, file: IO[bytes]) -> None:
         self._file = file
         self.lines = 0
@@ -142,7 +140,6 @@ def url_line(url: QueuedUrl, partition: int) -> Line:
 
 
 def url_of(line: Line) -> QueuedUrl:
-    """Return the URL of a line; raise ValueError, TypeError or KeyError if it is damaged."""
     written = QueuedUrl(int(line["key"], 16), line["host"], line["priority"], line["flags"], data_of(line, "body"))
     try:
         [url] = decode_sound_batch(encode_batch([written]))
@@ -160,7 +157,6 @@ def rows_line(rows: TableRows, partition: int) -> Line:
 
 
 def packed_rows_of(line: Line) -> bytes:
-    """Return the rows of a line as bytes for the inbox; raise as `url_of`."""
     packed = pack_rows(line["table"], data_of(line, "keys"), data_of(line, "values") if "values" in line else b"")
     try:
         unpack_rows(packed)
@@ -174,7 +170,6 @@ def data_line(name: str, data: bytes, partition: int) -> Line:
 
 
 def data_of(line: Line, name: str) -> bytes:
-    """Return the bytes in a field of a line; raise as `url_of`."""
     return base64.b64decode(line[name], validate=True)
 
 
@@ -223,7 +218,6 @@ def _decompressed(plain: IO[bytes]) -> Iterator[IO[bytes]]:
 
 
 def _zstd() -> Any:
-    """Return the Zstandard module: Python's own from 3.14. Raises ConfigError if there is none."""
     for name in ("compression.zstd", "backports.zstd"):
         try:
             return importlib.import_module(name)

@@ -1,8 +1,8 @@
 """`scrapy frontier import FILE`: continue an exported crawl in another Redis, directory or store, or with another name.
 
 All data goes through the inboxes, like a node's discoveries. So an import works on a running and on a stopped crawl,
-and may be repeated: existing URLs and rules stay as they are. A crawl that does not exist yet is begun with the
-exported record, and fetches nothing until the whole file has been read.
+and may be repeated: existing URLs and rules stay as they are. A new crawl is begun with the exported record, and
+fetches nothing until the whole file has been read.
 """
 
 from __future__ import annotations
@@ -125,11 +125,8 @@ async def begun(
 ) -> AsyncIterator[OpenedCrawl]:
     """Open the crawl, begun if it does not exist. After an error it stays paused, so that the import can be repeated.
 
-    Args:
-        config: of the crawl.
-        server: the URL of its Redis.
-        record: the record of an exported crawl, whose keys it must have; None for any keys.
-        pauses: whether to pause a crawl that exists.
+    `record` is that of an exported crawl, whose keys it must have; None for any keys. `pauses`: pause an existing
+    crawl.
     """
     client = RedisClient(server)
     try:
@@ -185,7 +182,6 @@ def _compare(config: Config, wanted: dict[str, bytes]) -> None:
 
 
 async def _end(crawl: OpenedCrawl) -> None:
-    """Resume a crawl that the import has begun or paused."""
     keys = crawl.crawl_keys
     if await crawl.client.command("HGET", keys.crawl, IMPORTING) is not None:
         await crawl.client.commands([("HDEL", keys.control, PAUSED), ("HDEL", keys.crawl, IMPORTING)])

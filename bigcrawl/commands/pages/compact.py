@@ -2,14 +2,13 @@
 
 For each file that has copies:
 
-1. it is rewritten in a directory beside it, with references in place of the copies;
-2. the new file is checked record by record, synced, and indexed;
-3. the indexes of the old file are removed, the new file takes its name, and then the new indexes theirs.
+    1. it is rewritten in a directory beside it, with references in place of the copies;
+    2. the new file is checked record by record, synced, and indexed;
+    3. the indexes of the old file are removed, the new file takes its name, and then the new indexes theirs.
 
 A crash leaves the old file or the new one, complete, at worst without an index, which the next start makes. The next
 call empties the directory. Records that refer to a copy are changed in an earlier round, so that no record ever refers
-to one without a body. Records of damaged files, and of other files in the directory, are not changed, and the bodies to
-which they refer stay.
+to one without a body. Damaged files, other files in the directory, and the bodies to which they refer stay unchanged.
 """
 
 from __future__ import annotations
@@ -61,8 +60,6 @@ def compact_files(config: Config, words: Sequence[str], opts: argparse.Namespace
 
 
 class _Compaction:
-    """One call. A file gets indexes of these `kinds`, and of those that it has."""
-
     def __init__(self, room: Path, paths: Sequence[Path], kinds: Sequence[str]) -> None:
         self._room = room
         self._paths = paths
@@ -77,7 +74,7 @@ class _Compaction:
             self._redirected = self._change_all(found.redirected)
             if not self._redirected and not self._left:
                 self._copies = self._change_all(found.referred)
-        if self._redirected and not self._left:  # the first round has moved records
+        if self._redirected and not self._left:
             with closing(self._found()) as found:
                 self._copies = self._change_all(found.referred)
 

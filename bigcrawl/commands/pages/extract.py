@@ -89,7 +89,6 @@ def _chosen(directory: Path, url: str, until: str, store_url: str | None) -> Cap
 
 
 def _original(directory: Path, copy: Extracted) -> Capture:
-    """Return the capture with the payload that a revisit record leaves out."""
     url = text_of(copy.fields.get(b"warc-refers-to-target-uri", copy.fields.get(b"warc-target-uri", b"")).strip(b"<>"))
     digest = digest_of(copy.fields)
     date, own = (stamp_of(copy.fields.get(name, b"")) for name in (b"warc-refers-to-date", b"warc-date"))

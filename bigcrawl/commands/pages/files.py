@@ -108,7 +108,6 @@ def files_of(config: Config, words: Sequence[str], suffixes: tuple[str, ...] = (
 
 
 def directory_of(config: Config) -> Path:
-    """Return the directory of the crawl's WARC files; raise ConfigError if there is none."""
     directory = config.crawl.warc_dir
     if directory is None or not directory.is_dir():
         raise ConfigError(

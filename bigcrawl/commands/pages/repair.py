@@ -94,7 +94,6 @@ class _Repair:
 
     @contextmanager
     def _noting(self, path: Path) -> Iterator[None]:
-        """Record why a file could not be repaired."""
         try:
             yield
         except FileNotFoundError:  # an uploader has moved it, or a node has closed it

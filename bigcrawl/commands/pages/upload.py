@@ -1,7 +1,7 @@
 """`scrapy frontier warc upload`: move complete WARC files to their store now, by a process that may be killed.
 
-SIGTERM, SIGINT and SIGHUP end it and that process, with 128 and the signal's number as exit status. A file in flight is
-then complete in the store, or here, or both; the next call finds out.
+SIGTERM, SIGINT and SIGHUP end both, with 128 and the signal's number as exit status. A file in flight is then complete
+in the store, or here, or both; the next call finds out.
 """
 
 from __future__ import annotations
@@ -102,7 +102,6 @@ class _Signals:
         return isinstance(error, _EndedError)
 
     def obey(self) -> None:
-        """Raise at a signal from now on, or at once if one has come."""
         self._is_obeyed = True
         if self.number:
             raise _EndedError

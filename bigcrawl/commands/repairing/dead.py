@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from bigcrawl.config import Config
     from bigcrawl.views.opened_crawl import OpenedCrawl
 
-Letters = dict[int, list[DeadLetter]]  # by partition
+Letters = dict[int, list[DeadLetter]]
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
@@ -83,7 +83,6 @@ async def read_letters(crawl: OpenedCrawl, partitions: set[int] | range) -> Lett
 
 
 async def unbury(crawl: OpenedCrawl, keys: dict[int, list[int]]) -> None:
-    """Remove the dead letters of some URLs, by partition, if they have one."""
     await crawl.client.run([scripts.unbury_urls(crawl.keys(p), there) for p, there in keys.items() if there])
 
 

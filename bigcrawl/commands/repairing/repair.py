@@ -87,7 +87,6 @@ def repair(config: Config, words: Sequence[str], opts: argparse.Namespace) -> Re
 
 
 async def _plan(config: Config, server: str) -> tuple[list[Plan], list[str]]:
-    """Return a plan for each damaged partition, and the damage outside partitions."""
     damage = await asyncio.to_thread(lambda: list(damage_of(config)))
     async with opened(config, server) as crawl:
         plans, left = [], damage
@@ -110,7 +109,7 @@ async def _plan_of(crawl: OpenedCrawl, number: int, damage: tuple[str, ...]) -> 
         return Plan(number, damage, f"the store has its last point: move {directory} away, and a node fetches it")
     manifest = await asyncio.to_thread(sound_manifest, directory, DiskFiles())
     if manifest is None:
-        remedy = "restore its directory and Redis from one backup, or begin anew"
+        remedy = "restore its directory and Redis from one backup, or start the crawl again"
         return Plan(number, damage, f"no earlier state is sound: {remedy}")
     again = await _waiting_urls(crawl, number, manifest)
     lost = max(0, view.count("appended_urls") - manifest.folded_urls - again)
@@ -118,7 +117,6 @@ async def _plan_of(crawl: OpenedCrawl, number: int, damage: tuple[str, ...]) -> 
 
 
 async def _waiting_urls(crawl: OpenedCrawl, number: int, manifest: Manifest) -> int:
-    """Count the URLs in the inbox after the last entry that a manifest has."""
     inbox, last, urls = crawl.keys(number).inbox, manifest.inbox_id, 0
     while entries := await crawl.client.command("XRANGE", inbox, "(" + last, "+", "COUNT", _ENTRIES_AT_ONCE):
         for _, fields in entries:

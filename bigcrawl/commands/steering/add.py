@@ -53,8 +53,8 @@ class BadLine(NamedTuple):
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--priority", type=int, default=0, help="of URLs that do not say theirs; higher is sooner")
-    parser.add_argument("--callback", help="the spider's method for URLs that do not say theirs; parse by default")
+    parser.add_argument("--priority", type=int, default=0, help="of URLs without one of their own; higher is sooner")
+    parser.add_argument("--callback", help="the spider's method for URLs without one of their own; parse by default")
 
 
 def add(config: Config, words: Sequence[str], opts: argparse.Namespace) -> Result:

@@ -46,7 +46,6 @@ async def _awaken_all(crawl: OpenedCrawl) -> tuple[list[str], list[str]]:
 
 
 async def awaken_hosts(crawl: OpenedCrawl, hosts: Mapping[str, int]) -> list[str]:
-    """Awaken hosts, given with their partitions; return those that had failed."""
     calls = [scripts.awaken_host(crawl.keys(partition), host) for host, partition in hosts.items()]
     had_failed = await crawl.client.run(calls)
     await crawl.note_arrivals(hosts.values())

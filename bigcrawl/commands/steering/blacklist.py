@@ -53,7 +53,6 @@ async def _blacklist(crawl: OpenedCrawl, verb: str, entries: frozenset[str]) -> 
 
 
 async def change_blacklist(crawl: OpenedCrawl, entries: frozenset[str], *, add: bool) -> frozenset[str]:
-    """Add or remove entries. Return the changed ones."""
     before = await entries_of(crawl)
     changed = entries - before if add else entries & before
     if changed:

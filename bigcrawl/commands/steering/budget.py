@@ -27,7 +27,6 @@ if TYPE_CHECKING:
 
 _OPTIONS = {"budget": "urls"}
 OPTIONS = {_OPTIONS.get(limit, limit): limit for limit in LIMITS}
-"""Limits by option."""
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
@@ -106,4 +105,4 @@ def _a_turn(budget_of: int | None) -> str:
 def _rule_text(written: dict[str, int] | None, absent: str) -> str:
     if written is None:
         return absent
-    return ", ".join(f"{limit} {value:,}" for limit, value in written.items()) or "no limit, whatever the settings say"
+    return ", ".join(f"{limit} {value:,}" for limit, value in written.items()) or "no limit, in spite of the settings"

@@ -1,7 +1,7 @@
-"""`scrapy frontier checkpoint`.
+"""`scrapy frontier checkpoint`, for an operator who is about to copy, snapshot or switch off something.
 
-A crawl makes its partitions durable every BIGCRAWL_DURABLE_SECONDS, and in its store every BIGCRAWL_STORE_SECONDS. This
-is for an operator who is about to copy, snapshot or switch off something. Nodes continue to fetch meanwhile.
+Nodes continue to fetch meanwhile. Without it, partitions become durable every BIGCRAWL_DURABLE_SECONDS, and in the
+store every BIGCRAWL_STORE_SECONDS.
 """
 
 from __future__ import annotations
@@ -95,9 +95,6 @@ def _missing(number: int, view: PartitionView) -> dict[str, Any]:
     return {"partition": number, "node": view.node, "why": "no answer"}
 
 
-# --- a crawl that is stopped
-
-
 def _begun(views: Sequence[PartitionView]) -> list[int]:
     return [number for number, view in enumerate(views) if view.count("manifest")]
 
@@ -126,7 +123,6 @@ def _make_durable(
 
 
 def _lack_of_store(series: PointSeries, view: PartitionView) -> str:
-    """Return why the store does not have the last commit that Redis knows; empty if it has."""
     _, stored = series.last_place()
     committed = view.count("manifest")
     if stored >= committed:

@@ -70,7 +70,6 @@ async def _carry_out(crawl: OpenedCrawl, words: Sequence[str], *, on: bool) -> t
 
 
 async def _nodes(crawl: OpenedCrawl) -> set[str]:
-    """Return the nodes that are live or paused."""
     control = crawl.crawl_keys.control
     fields = [name.decode() for name in await crawl.client.command("HKEYS", control)]
     return await crawl.nodes() | {

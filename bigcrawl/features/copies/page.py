@@ -1,7 +1,4 @@
-"""Observes the contents of pages, and makes sketches of them for near copies (steps 13 and 14).
-
-Sketches are made of several pages at once, which halves the cost.
-"""
+"""Observes the contents of pages, and makes sketches of several at once for near copies (steps 13 and 14)."""
 
 from __future__ import annotations
 
@@ -30,7 +27,7 @@ UNSKETCHED_BYTES_MAX: Final = 1 << 19
 
 _KEPT_BYTES: Final = 8 << 20
 
-_CONTENT: Final = struct.Struct("<8xQ")  # of a row `SKETCHED`
+_CONTENT: Final = struct.Struct("<8xQ")
 
 
 def observer_of(side: NodeSide) -> PageContents | None:
@@ -96,9 +93,9 @@ class PageContents(Observer):
 
 
 def _keep_memory() -> None:
-    """Let the C library keep the memory of arrays, instead of allocating and clearing it for each batch of sketches.
+    """Have the C library keep the memory of arrays, instead of allocating and clearing it for each batch of sketches.
 
     glibc keeps blocks smaller than the largest one that was ever freed. This one is never written, so it takes no
-    memory. Other libraries ignore it.
+    memory.
     """
     np.empty(_KEPT_BYTES, dtype=np.uint8)

@@ -11,7 +11,7 @@ COUNTS: Final = (
         "exact_copies",
         "counter",
         "pages",
-        "Pages with the content of another page, on whichever node and in whichever run, see `BIGCRAWL_CONTENT_SEEN`.",
+        "Pages with the content of another page, from any node and run, see `BIGCRAWL_CONTENT_SEEN`.",
         "trim_partition.lua",
     ),
     Stat(

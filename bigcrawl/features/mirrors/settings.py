@@ -36,8 +36,6 @@ SETTINGS: Final[tuple[Setting | str, ...]] = (
 
 @dataclass(frozen=True, slots=True)
 class MirrorConfig:
-    """When a PLD is a mirror, and the divisor of its budget; `share` is 0 if mirrors are off."""
-
     share: float
     divisor: int
 

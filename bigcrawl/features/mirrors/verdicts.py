@@ -1,15 +1,15 @@
 """Mirrors: a PLD whose pages are mostly those of a greater PLD gets a smaller budget (step 5, docs/copies.md).
 
-One content in `SAMPLED_IN`, chosen by its key and a secret of the crawl, is a sample. Partitions compare the samples of
-PLDs (`rows`); a lost row counts as a sample that is not shared. Of two PLDs, the one with more in-links, by octaves of
-the in-degree, is greater; in the same octave, the one with the larger key.
+One of `SAMPLED_IN` contents, chosen by its key and a secret of the crawl, is a sample. Partitions compare the samples
+of PLDs (`rows`); a lost row counts as a sample that is not shared. Of two PLDs, the one with more in-links, by octaves
+of the in-degree, is greater; in the same octave, the one with the larger key.
 
-    free   -> mirror   of the `WINDOW` samples up to the last one that is shared, `share` of them are, and one more
+    free   -> mirror   at least `share` of the `WINDOW` samples up to the last shared one are shared, and one more is
     mirror -> free     less than three quarters of that are shared, or shared ones vouch for no more
 
-The window ends with the last shared sample, so that a mirror is recognised that was crawled before the PLD whose pages
-it has. Each newly reported shared sample, even an old one, vouches for `VOUCHED` of the mirror's current samples. After
-a PLD is freed, only samples shared from then on count.
+The window ends with the last shared sample, so that a mirror is recognised even if it was crawled before the greater
+PLD. Each newly reported shared sample, even an old one, vouches for `VOUCHED` of the mirror's current samples. After a
+PLD is freed, only samples shared from then on count.
 """
 
 from __future__ import annotations
@@ -39,13 +39,13 @@ LEAST: Final = 16
 """Samples before the first verdict, of some 64 pages."""
 
 SILENT: Final = 32
-"""A mirror is freed after this many samples that no shared one vouches for; shared ones are reported in seconds."""
+"""A mirror is freed after this many samples without a shared one vouching; shared ones are reported in seconds."""
 
 VOUCHED: Final = 2
 """A shared sample vouches for this many, so that copying one page in ten of a PLD does not keep it a mirror."""
 
 FREED: Final = 0.75
-"""A mirror is freed when less than this fraction of the required share is shared."""
+"""A mirror is freed when its shared fraction falls below this part of the required share."""
 
 RECORD: Final = np.dtype(
     [
@@ -58,7 +58,7 @@ RECORD: Final = np.dtype(
         ("recent", "<u8"),
     ]
 )
-"""The record of a PLD: how many samples it ever had; the number of the last shared one; a bit for it and each of the 63
+"""The record of a PLD: its number of samples ever; the number of the last shared one; a bit for it and each of the 63
 before it, set if shared; the sample up to which shared ones vouch for it; the PLD that shared the last one; `MIRROR` or
 0; and 16 bits of each of its last four contents."""
 
@@ -66,7 +66,7 @@ VERDICT: Final = np.dtype([("state", "<u4"), ("shared", "<u4"), ("weighed", "<u4
 """The record of a PLD that ever was a mirror: `MIRROR` and `TOLD`, and the basis of the last verdict."""
 
 MIRROR: Final = 1
-TOLD: Final = 2  # the last log message about the PLD says that it is a mirror
+TOLD: Final = 2  # the last log message about the PLD calls it a mirror
 
 SITE: Final = np.dtype([("pld", "<u8"), ("number", "<u4"), ("octave", "u1")])
 """The greatest PLD that has a sample, the sample's number there, and the octave of that PLD's in-degree."""
@@ -86,7 +86,7 @@ _FIRST_OTHER: Final = 1 << 64 - _SAMPLE_BITS
 
 
 def sample_secret(key_of: Callable[[bytes], int]) -> int:
-    """Return the secret that chooses a crawl's samples, an odd number of 64 bits; `key_of` makes the crawl's keys."""
+    """Return the secret that chooses a crawl's samples, an odd number of 64 bits."""
     return key_of(b"the contents that are samples") | 1
 
 
@@ -172,7 +172,7 @@ class MirrorRecord:
         self.other = other
 
     def judge(self, share: float) -> int:
-        """Give the verdict; return the change in the number of mirrors: 1, 0 or -1."""
+        """Judge; return the change in the number of mirrors: 1, 0 or -1."""
         weighed, shared = min(self.last, WINDOW), self.shared.bit_count()
         if self.state & MIRROR:
             if self.samples - self.heard < SILENT and shared >= FREED * share * weighed:
@@ -214,7 +214,7 @@ def divisors_of_mirrors(table: Bucket, plds: KeyArray, rules: MirrorRules) -> Di
 
 
 def untold_verdicts(table: Bucket, plds: KeyArray) -> tuple[KeyArray, Rows] | None:
-    """Return the PLDs whose verdict was not logged yet, with records that mark it as logged; None for none."""
+    """Return the PLDs with an unlogged verdict, and records that mark it as logged; None for none."""
     if not len(table) or not len(plds):
         return None
     keys = np.unique(plds)

@@ -1,7 +1,7 @@
 """Revisits in a partition: pages wait for their next visits, which may come early if their sites report a change.
 
-A node may send a revisit twice if a reply is lost, and the URL may be fetched twice. The table `visits` has the number
-of each page's last visit, and repeats of it or of earlier ones are dropped (steps 4 to 6).
+After a lost reply a revisit may be sent, and the URL fetched, twice. The table `visits` has the number of each page's
+last visit; repeats of it or of earlier ones are dropped (steps 4 to 6).
 """
 
 from __future__ import annotations
@@ -122,7 +122,6 @@ class _RevisitStep(StepPart):
         return None
 
     def _note(self, keys: KeyArray, numbers: npt.NDArray[Any]) -> set[int]:
-        """Record the numbers of visits, and return the pages for which they are higher than before."""
         table = self.tables[_TABLE]
         _, before = table.values(keys)
         is_later = numbers > before["number"]
@@ -134,7 +133,6 @@ class _RevisitStep(StepPart):
 
 
 def _visits_before(url: QueuedUrl) -> int:
-    """Return how often a URL's page had been visited at admission; 0 if its body is gone or damaged."""
     try:
         data = known_in(url.body) if url.body else b""
         return Visit.unpack(data).number if data else 0

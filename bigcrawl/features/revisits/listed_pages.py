@@ -1,7 +1,6 @@
-"""When pages changed, according to the sitemaps and feeds of their sites that this node has read (before step 6).
+"""When pages changed, according to the sitemaps and feeds that this node has read, kept in memory only (before step 6).
 
-The owner of a partition fetches its sites, so it also reads their sitemaps, and sends nothing. These hints are kept in
-memory only.
+The owner of a partition fetches its sites, so it also reads their sitemaps, and sends nothing.
 """
 
 from __future__ import annotations
@@ -21,8 +20,6 @@ PAGES_MAX: Final = 1 << 17
 
 
 class ListedPages(BoundedDict[int, int]):
-    """Times of recent changes, in seconds since 1970, by URL key. The thread that steps partitions reads it too."""
-
     def __init__(self, config: RevisitConfig) -> None:
         super().__init__(PAGES_MAX)
         self._lately_s = min(config.longest_s, TRUST * config.usual_s)

@@ -1,7 +1,7 @@
 """Revisits pages with conditional requests, and withholds unchanged pages from the spider (steps 11 to 13).
 
 Pages without a 304 are compared by a digest of the decompressed body. For an unchanged page the errback is called. The
-conditions are removed next to the downloader, because Scrapy copies a request's headers to those it makes from it: at
+conditions are removed next to the downloader, because Scrapy copies a request's headers to requests made from it: at
 another URL they could get a 304 for a page that was never fetched.
 """
 
@@ -152,6 +152,5 @@ _UNCHANGED = "_bigcrawl_unchanged"
 
 
 def _value(response: Response, name: bytes) -> bytes:
-    """Return the value of a header; empty if it is missing or sent twice."""
     values: list[Any] = response.headers.getlist(name)
     return values[0] if len(values) == 1 and isinstance(values[0], bytes) else b""

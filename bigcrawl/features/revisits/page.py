@@ -1,7 +1,7 @@
 """Plans the next visits of this node's URLs (steps 11 to 14).
 
-A visited URL that ends without an answer is visited again: a closed host or a new rule in robots.txt does not end its
-visits. A URL that was never a page, or may kill nodes, is not visited again.
+A visited URL that ends without an answer is visited again, because its host may only be closed. A URL that was never a
+page, or may kill nodes, is not.
 """
 
 from __future__ import annotations
@@ -51,7 +51,6 @@ class Visited(NamedTuple):
 
     @property
     def is_unchanged(self) -> bool:
-        """Whether the page is known to be unchanged."""
         if self.before is None or self.after is None:
             return False
         is_known = self.after.last_s != self.before.last_s

@@ -11,7 +11,7 @@ STATS: Final = (
         "bigcrawl/visits/{change}",
         "counter",
         "pages",
-        "Visits by what they found of a page, if pages are visited again. Visits that brought no answer do not count.",
+        "Visits by their finding about the page, if pages are visited again. Visits without an answer do not count.",
         "features/revisits/middlewares.py",
         (
             ("added", "a page that was not known"),

@@ -33,7 +33,6 @@ class FetchedBytes(Observer):
 
 
 def pack_fetched(account: int, fetched_bytes: int) -> bytes:
-    """Return marks that add fetched bytes to an account, in KiB rounded up."""
     whole, rest = divmod(-(-fetched_bytes // 1024), _KIB_MAX)
     marks = pack_mark(account, FETCHED, _KIB_MAX) * whole
     return marks + pack_mark(account, FETCHED, rest) if rest else marks

@@ -38,7 +38,7 @@ class _Seen:
     def __init__(self) -> None:
         self.pages = 0
         self.bits = 0
-        self.sent = -1  # no verdict sent yet
+        self.sent = -1
 
 
 class SameContent:
@@ -52,7 +52,6 @@ class SameContent:
         return f"<SameContent plds={len(self._seen)}>"
 
     def note(self, host: str, body: bytes) -> bytes:
-        """Count a page. Return the bytes to send to its partition with its outcome, usually none."""
         pld = self._pld_of(host)
         seen = self._seen.get(pld)
         if seen is None:

@@ -44,7 +44,6 @@ class Shapes:
         self._parameters = config.parameters
 
     def traits(self, url: str, depth: int = 0) -> int:
-        """Return the kinds of a canonical URL, one bit each."""
         found = LONG if len(url) > self._url_bytes else 0
         if depth > self._hops:
             found |= DEEP

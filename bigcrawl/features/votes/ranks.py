@@ -1,8 +1,8 @@
 """Ranks of pages, as votes distribute them (steps 5, 7 and 13).
 
-A page distributes 85 % of its rank in equal shares over the URLs that it links to. A URL's rank is the sum that it has
-received at its admission, and 15 % of an average page's. So ranks are those of PageRank, in units of the average page,
-computed by pushing each page's rank once, when it is fetched.
+A page distributes 85 % of its rank in equal shares over the URLs that it links to. A URL's rank is the sum received at
+its admission, and 15 % of an average page's. So ranks are those of PageRank, in units of the average page, computed by
+pushing each page's rank once, when it is fetched.
 
 Source: OPIC (Abiteboul, Preda and Cobena 2003), where a page distributes its cash when it is fetched, and the page with
 most cash is fetched next. Differs: damping as in PageRank; each page distributes only once, so later cash stays with
@@ -29,7 +29,6 @@ DAMPING: Final = 0.85
 BASE: Final = 1 - DAMPING
 
 VOTES: Final = np.dtype([("received", "<f4"), ("given", "<i4")])
-"""The value of a URL in the table `votes`: the sum of shares and the highest priority."""
 
 NOT_GIVEN: Final = -(1 << 31)
 """A priority below all others: no page has given one."""

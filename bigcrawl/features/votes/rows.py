@@ -17,7 +17,6 @@ ALONE: Final = VOTED
 KINDS: Final = {VOTED: np.dtype([("key", "<u8"), ("share", "<f4"), ("given", "<i4")])}
 
 SHARE_MAX: Final = 1e9
-"""More than any crawl has pages, so that a sum stays finite."""
 
 
 def pack_votes(votes: Sequence[tuple[int, float, int]]) -> bytes:

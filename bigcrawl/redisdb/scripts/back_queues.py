@@ -48,7 +48,6 @@ def admit_urls(
 def drop_urls(
     keys: PartitionKeys, identity: Identity, host: str, counter: str, urls: Sequence[tuple[bytes, bytes]]
 ) -> Call[int]:
-    """End URLs in a host's back queue, rows (member, outcome); return their number."""
     flat = [value for row in urls for value in row]
     return Call(
         "drop_urls",

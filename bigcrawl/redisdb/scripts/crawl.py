@@ -16,8 +16,6 @@ if TYPE_CHECKING:
 def tell_time(
     estimate_ms: int, step_ms: int, node: str, *, correct: bool = False, now_ms: int = 0
 ) -> Call[tuple[int, int]]:
-    """Return the time of the crawls, and by how many ms the server's clock was set."""
-
     def parse(reply: list[int]) -> tuple[int, int]:
         return int(reply[0]), int(reply[1])
 

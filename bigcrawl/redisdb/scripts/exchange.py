@@ -43,7 +43,7 @@ ANSWERS: Final = "+"
 
 
 class HostNews(NamedTuple):
-    """What the end of a URL says about its host; "" says nothing, and is cheapest to send.
+    """The news of a host at the end of a URL; "" says nothing, and is cheapest to send.
 
     Attributes:
         health: `ANSWERS`, or why the host failed.
@@ -95,7 +95,6 @@ class Ended(NamedTuple):
     waited_ms: int = 0
 
 
-# Faster than the named tuples' constructors.
 _new_tuple = tuple.__new__
 
 

@@ -55,7 +55,6 @@ def grant_starts(
     horizon_ms: int,
     now_ms: int = 0,
 ) -> Call[Starts]:
-    """Request start times within the crawl's speed; an interval of 0 is no limit."""
     return Call(
         "grant_starts",
         (keys.speed,),
@@ -74,7 +73,6 @@ def hold_host(
     is_under_way: bool = False,
     now_ms: int = 0,
 ) -> Call[int]:
-    """Hold a host against other crawls. Return 0, or how many ms to wait."""
     args = (now_ms, host, crawl, delay_ms, most_ms, ticket, int(is_under_way))
     return Call("hold_host", (host_prefix(host),), args, int)
 

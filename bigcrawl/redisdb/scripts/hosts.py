@@ -24,7 +24,6 @@ def retire_hosts(keys: PartitionKeys, identity: Identity, failures_max: int, now
 
 
 def awaken_host(keys: PartitionKeys, host: str, now_ms: int = 0) -> Call[bool]:
-    """Forget a host's failures; False if it had none."""
     return Call("awaken_host", (keys.state, keys.ready, keys.host, keys.snoozed), (now_ms, host), bool)
 
 

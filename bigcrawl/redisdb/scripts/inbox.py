@@ -64,7 +64,6 @@ def set_aside_urls(
 
 
 def note_rewind(keys: PartitionKeys, identity: Identity, readmitted: int, lost: bytes = b"") -> Call[bool]:
-    """Count URLs that are offered again, and forget those with the packed keys `lost`."""
     args = (identity.node, identity.epoch, identity.generation, readmitted, lost)
     return Call("note_rewind", (keys.owner, keys.state, keys.inbox), args, owned(keys, bool), keys.partition)
 

@@ -22,7 +22,7 @@ class Claim:
     returned: int
     committed: bool
     generation: int = field(default=0, compare=False)
-    deaths: Mapping[int, bytes] = field(default_factory=dict)  # by sequence number
+    deaths: Mapping[int, bytes] = field(default_factory=dict)
     rest_ms: int = field(default=0, compare=False)  # how long hosts wait whose last fetches Redis may not know
 
 
@@ -49,7 +49,7 @@ class PartitionView:
     taken: int
     inbox_id: str
     fields: dict[bytes, bytes]  # undecoded: an owner needs few of them
-    hosts_snoozed: int = 0  # for a minute or more
+    hosts_snoozed: int = 0
     hosts_retired: int = 0
 
     @property

@@ -14,7 +14,6 @@ if TYPE_CHECKING:
 
 
 def try_suspect(keys: PartitionKeys, identity: Identity, seq: int, *, alone: bool = True) -> Call[bool]:
-    """Record whether a suspect is tried alone; False if it is not taken."""
     return Call(
         "try_suspect",
         (keys.owner, keys.taken, keys.deaths),

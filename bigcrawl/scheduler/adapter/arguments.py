@@ -17,21 +17,21 @@ if TYPE_CHECKING:
     from scrapy.crawler import Crawler
 
 MAY_DIFFER: Final = "changeable_arguments"
-"""Attribute of a spider's class: names of arguments that only add seeds or move limits. Base classes add theirs."""
+"""Attribute of a spider's class: names of arguments that only add seeds or move limits."""
 
 _ALWAYS: Final = frozenset({"start_urls", "allowed_domains"})
 _STARTS: Final = ("crawl", "crawl_async")
-_SHOWN: Final = 60  # characters of a value; of a longer one a digest is kept
+_SHOWN: Final = 60  # characters of a value; of a longer one, a digest is kept
 _SECRET: Final = re.compile("passw|passphrase|secret|token|api_?key|credential", re.IGNORECASE)
-"""In names of arguments that may always differ, and are kept nowhere."""
+"""In names of arguments that may always differ, and are stored nowhere."""
 
 _noted: WeakKeyDictionary[Crawler, Mapping[str, str]] = WeakKeyDictionary()
 
 
 def note_arguments(crawler: Crawler) -> None:
-    """Keep what the spider was made with: `crawler.crawl(...)` must be under way, because nothing else has it.
+    """Keep the arguments of the spider: `crawler.crawl(...)` must be under way, because nothing else has them.
 
-    Attributes of the spider do not tell: a random id or the date may be among them.
+    The spider's attributes prove nothing: a random id or the date may be among them.
     """
     frame = inspect.currentframe()
     while frame is not None:
@@ -43,12 +43,11 @@ def note_arguments(crawler: Crawler) -> None:
 
 
 def arguments_of(crawler: Crawler) -> Mapping[str, str] | None:
-    """The arguments that all runs of the crawl must share, as text; None if they are not known."""
+    """Return the arguments that all runs of the crawl must share, as text; None if unknown."""
     return _noted.get(crawler)
 
 
 def fixed_arguments(spider: type[Spider], args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> dict[str, str]:
-    """Return the arguments that must not change in a crawl, as text. Those with an underscore are scrapyd's own."""
     named = [vars(base).get(MAY_DIFFER, ()) for base in spider.__mro__]
     may_differ = _ALWAYS.union(*([names] if isinstance(names, str) else names for names in named))
     given = {str(place): value for place, value in enumerate(args, 1)} | dict(kwargs)

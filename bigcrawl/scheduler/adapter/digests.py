@@ -47,7 +47,7 @@ async def warn_if_edited(client: RedisClient, crawl: str, spider: Spider) -> Non
         return
     if is_edited:
         logger.warning(
-            "the code of spider %(spider)s was edited since crawl %(name)s began: what was fetched does not pass "
+            "the code of spider %(spider)s was edited since crawl %(name)s began: fetched pages do not pass "
             "through it again; -s BIGCRAWL_FRESH=1 begins the crawl anew",
             {"spider": spider.name, "name": crawl},
         )

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-REPORTS_MAX = 1_000  # key paths may be as many as pages
+REPORTS_MAX = 1_000
 _WITHOUT_EFFECT = frozenset({"download_slot", "autothrottle_dont_adjust_delay", "priority_adjust"})
 
 
@@ -51,7 +51,6 @@ class Drops:
             self._crawler.stats.inc_value(stat, urls)
 
     def heed_meta(self, meta: dict[str, Any]) -> None:
-        """Report once that a key of Scrapy's meta has no effect here."""
         if meta.get("dont_obey_robotstxt") and self._obeys_robots:
             self.report_once("dont_obey_robotstxt", "dont_obey_robotstxt in meta has no effect: robots.txt is obeyed")
         if not _WITHOUT_EFFECT.isdisjoint(meta) and "download_latency" not in meta:  # a page's meta that was copied
@@ -59,7 +58,7 @@ class Drops:
                 self._warn_once(key, f"{key} in meta has no effect: docs/differences.md says what to set instead")
 
     def report_once(self, about: str, message: str) -> None:
-        """Log an error once for each `about`, and none after `REPORTS_MAX`."""
+        """Log an error once for each `about`, up to `REPORTS_MAX` of them."""
         if self._is_news(about):
             logger.error("%(message)s (reported once; later ones are counted)", {"message": message})
 

@@ -50,7 +50,6 @@ class CrawlServer(EmbeddedServer):
 
 
 def plan_server(crawler: Crawler, crawl: CrawlConfig) -> None:
-    """Have the server begin as soon as the crawler has an engine."""
     _planned[crawler] = CrawlServer(crawl)
 
 

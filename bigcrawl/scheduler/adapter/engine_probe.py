@@ -23,7 +23,7 @@ LOOK_S = 0.05
 
 
 class EngineProbe:
-    """Questions to a crawler's engine. They have answers before the engine exists, too."""
+    """Questions to a crawler's engine, answered before the engine exists, too."""
 
     def __init__(self, crawler: Crawler) -> None:
         self._crawler = crawler
@@ -39,7 +39,6 @@ class EngineProbe:
         return request not in engine.downloader.active and request not in engine.scraper.slot.active
 
     def wake(self) -> None:
-        """Make the engine ask the scheduler for requests now."""
         engine = self._engine()
         if engine is None or engine.scraper.slot is None:
             return  # a spider that opens: the engine asks by itself afterwards, and fails if it does before
@@ -66,7 +65,6 @@ class EngineProbe:
         return getattr(engine, "_slot", engine.running) is not None and bool(engine.running)
 
     def is_closing(self) -> bool:
-        """Whether the spider is being closed."""
         engine = self._engine()
         if engine is None:
             return False
@@ -87,12 +85,10 @@ class EngineProbe:
         return getattr(engine, "_slot", engine) is None and not self._crawler.crawling
 
     async def until_over(self) -> None:
-        """Wait for that."""
         while not self.is_over():  # noqa: ASYNC110 - Scrapy announces nothing
             await asyncio.sleep(LOOK_S)
 
     def is_paused(self) -> bool:
-        """Whether the engine is paused, by a pipeline or by an operator."""
         return bool(getattr(self._engine(), "paused", False))
 
     def _engine(self) -> Any:

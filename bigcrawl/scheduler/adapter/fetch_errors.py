@@ -12,7 +12,7 @@ UNDER_LEASE = "under_lease"
 """The meta key of requests that were not handed out but need the lease to be sent."""
 
 
-UNPACKING = "the body is not packed as its Content-Encoding says"
+UNPACKING = "the body is not packed by its Content-Encoding"
 """The note of an error from a body that could not be unpacked."""
 
 
@@ -21,8 +21,6 @@ class FetchAbortedError(scrapy_errors.IgnoreRequest):
 
 
 class UrlRefusedError(scrapy_errors.IgnoreRequest):
-    """Passed to the errback of a URL that the frontier does not fetch."""
-
     def __init__(self, url: str, reason: str) -> None:
         super().__init__(f"{url} is not fetched: {reason}")
         self.reason = reason
@@ -42,8 +40,7 @@ _KINDS: tuple[tuple[type[BaseException], str], ...] = (
     (scrapy_errors.DownloadFailedError, "error:connection"),
 )
 
-# Twisted's, of Scrapy's own and other handlers. They are named because importing them would slow short crawls. The most
-# specific class counts.
+# Twisted's, by name, because importing them would slow short crawls. The most specific class counts.
 _TWISTED = {
     "twisted.internet.error.ConnectBindError": OWN_ERROR,
     "twisted.internet.error.ConnectError": "error:connection",
@@ -83,7 +80,7 @@ def refusal_outcome(reason: str) -> str:
 
 
 def error_outcome(error: BaseException) -> str:
-    """Return the counter for an error of the downloader.
+    """Return the counter for an error.
 
     It is `error:<kind>`, `aborted` for a fetch given up, or `dropped:<reason>` for one never made.
     """

@@ -1,4 +1,4 @@
-"""How this process joins its crawl, with the connection and the server that this takes."""
+"""How this process joins its crawl, and the connection and the server for that."""
 
 from __future__ import annotations
 
@@ -36,15 +36,9 @@ CALLED_OFF_LOOKS = 30  # checks before a start that was called off is cut short;
 
 
 class Joining:
-    """Joins a crawler's crawl, and leaves it.
-
-    Attributes:
-        has_begun_crawl: whether this process has begun the crawl.
-    """
-
     def __init__(self, crawler: Crawler, config: Config, clock: Clock) -> None:
         self._crawler = crawler
-        self._is_called_off = EngineProbe(crawler).is_stopped  # a signal came while the spider was being opened
+        self._is_called_off = EngineProbe(crawler).is_stopped
         self._config = config
         self._clock = clock
         self._embedded = begun_server(crawler)
@@ -57,14 +51,11 @@ class Joining:
         return f"<Joining of {self._config.crawl.name} by {self._client!r}>"
 
     async def join(self, engine: EngineSide, values: Values = PLAIN) -> Node | None:
-        """Start a node; the crawl begins anew if the settings say so. The values read what its requests hold.
+        """Start a node; the crawl begins again if the settings say so.
 
-        Troubles that pass by themselves are waited for: a Redis that restarts or cannot write, a full disk. An embedded
-        server that dies meanwhile is started again. A start that is called off by a signal ends with None, or with a
-        node that has joined.
-
-        Raises:
-            BigcrawlError: waiting does not help or took too long.
+        Temporary failures are waited for: a Redis that restarts or cannot write, a full disk. An embedded server that
+        dies meanwhile is started again. A start that is called off by a signal ends with None, or with a node that has
+        joined. Raises BigcrawlError if waiting does not help or took too long.
         """
         self._values = values
         crawl = self._config.crawl
@@ -123,11 +114,7 @@ class Joining:
             await asyncio.sleep(JOIN_LOOK_S)
 
     async def _unless_called_off(self, work: Coroutine[Any, Any, T], give_up: Callable[[], object] | None = None) -> T:
-        """Do the work; soon after the start was called off, give it up.
-
-        Raises:
-            TransientStoreError: it was given up.
-        """
+        """Do the work, but give it up with a TransientStoreError soon after the start was called off."""
         task = asyncio.ensure_future(work)
         looks = CALLED_OFF_LOOKS
         while looks and not task.done():
@@ -143,7 +130,6 @@ class Joining:
             raise TransientStoreError("the start was called off") from None
 
     async def _start_embedded(self) -> str | None:
-        """Start the server and return its URL; None if the start was called off meanwhile, and it is stopped."""
         self._embedded = server = self._embedded or CrawlServer(self._config.crawl)
         try:
             return await self._unless_called_off(asyncio.to_thread(server.start), server.leave)
@@ -161,8 +147,7 @@ class Joining:
     async def leave(self, left_ms: Callable[[], int]) -> None:
         """Close the connection, and the embedded server unless another crawl uses it. The node is closed already.
 
-        Args:
-            left_ms: returns how long the server may take to end.
+        `left_ms` returns how long the server may take to end.
         """
         if self._client is not None:
             await self._client.close()

@@ -1,8 +1,8 @@
 """Requests that this process keeps in memory because some of their values cannot be stored.
 
 The URL's body has the rest of the request and a mark. Only the process that made the mark hands out the whole request.
-Elsewhere the stored rest suffices if middlewares or handlers, which run again, added the missing values. If the spider
-set one, it is *needed*, and the request is lost.
+Elsewhere the rest suffices if middlewares or handlers, which run again, added the missing values. If the spider set
+one, it is *needed*, and the request is lost.
 """
 
 from __future__ import annotations
@@ -42,10 +42,7 @@ VALUE_BYTES: Final = 4_096  # of a value that may be left out of a request that 
 
 
 class LiveRequests:
-    """The requests that a crawler keeps.
-
-    `keeps` allows requests with unstorable values from the spider.
-    """
+    """The requests that a crawler keeps; `keeps` allows unstorable values from the spider."""
 
     def __init__(
         self,
@@ -150,7 +147,6 @@ class LiveRequests:
         return request
 
     def end(self, request: Request, *, comes_back: bool) -> None:
-        """Forget a request that the engine is done with, unless its URL comes back."""
         token = self._given.pop(request, None)
         if token is not None and not comes_back:
             for kept in (self._needed, self._helpful, self._large):
@@ -159,7 +155,7 @@ class LiveRequests:
     def close(self) -> None:
         if self._needed:
             logger.warning(
-                "%(count)d requests were kept in memory, because they hold what cannot be stored, and end with this "
+                "%(count)d requests were kept in memory, because they hold unstorable values, and end with this "
                 "process; the next one counts them as lost and calls their errbacks",
                 {"count": len(self._needed)},
             )

@@ -102,7 +102,6 @@ def feeds_of(crawler: Crawler) -> Feeds | None:
 
 
 def mark_failed(crawler: Crawler) -> None:
-    """Have `scrapy crawl` exit with 1."""
     _failed[crawler] = True
 
 

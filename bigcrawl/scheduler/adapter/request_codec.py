@@ -1,10 +1,9 @@
 """Turns requests and Links into bytes and back (steps 1 to 3 and 9): msgpack only, never pickle.
 
-A `QueuedUrl.body` is msgpack [url, depth, payload], and a fourth field if its page was fetched before, which is not
-read here (`bigcrawl.scheduler.records.body`). The payload of a plain link is nil, its priority if that is not 0, or
-[priority, the page that it was found on]. Any other payload is what `Request.to_dict` returns beyond the defaults, with
-callbacks by name and values packed by `bigcrawl.scheduler.adapter.values.codec`. What the user gave is checked here,
-before any of it is sent.
+A `QueuedUrl.body` is msgpack [url, depth, payload], with a fourth field if its page was fetched before
+(`bigcrawl.scheduler.records.body`). The payload of a plain link is nil, its priority if that is not 0, or [priority,
+parent page]. Any other payload is the non-default part of `Request.to_dict`, with callbacks by name and values packed
+by `bigcrawl.scheduler.adapter.values.codec`. Users' values are checked here, before anything is sent.
 
 A *member* is how Redis holds an admitted URL: b"<seq>:" + msgpack [key, priority, flags, attempts, body].
 """
@@ -39,47 +38,44 @@ if TYPE_CHECKING:
 
 
 CHANGE = "bigcrawl_visit"
-"""The key of meta that says what has become of a page, for the spider that is given it."""
+"""The key of meta that tells a spider how a page has changed."""
 
-# They are set when a request is sent, and say nothing of the next one.
+# Set by one fetch, and untrue of the next.
 _TRANSIENT_META = ("download_latency", CHANGE)
 ENTRY = "bigcrawl_entry"
-"""The key of meta that says from which entry of a list, or of another crawl's queue, a request was made."""
+"""The key of meta that names the entry of a list, or of another crawl's queue, behind a request."""
 ONCE = "bigcrawl_once"
-"""The key of meta by which a request is fetched once for each of its values, whatever was seen of its URL."""
+"""The key of meta that has a request fetched once for each of its values, even if its URL was seen."""
 
 PARENT = "bigcrawl_parent"
-"""The key of meta that says on which page a link of a batch was found, if that is noted."""
+"""The key of meta that names the page on which a link of a batch was found, if recorded."""
 PARENT_BYTES_MAX = 1_024
-"""A longer one is not noted: it would be stored with each link of its page."""
+"""A longer one is not recorded: it would be stored with each link of its page."""
 
 WHOLE = "the whole"
-"""The key path of a request that is too large."""
 _LIVE = "live"
-"""The field of a payload that names the request itself, which a process keeps: its token, and whether it is needed."""
+"""The field of a payload for a request kept in a process: its token, and whether it is needed."""
 REMEDY = (
     "store plain data instead, or teach the type (BIGCRAWL_STORED_TYPES), or keep such requests in memory "
     "(BIGCRAWL_NOT_STORABLE): docs/requests.md"
 )
 
 BODY_BYTES_MAX = 4 << 20  # Redis holds thousands of requests, and dozens travel in one message, at most 512 MB
-_LIST_OF_3 = b"\x93"  # how msgpack begins a list of three
+_LIST_OF_3 = b"\x93"  # msgpack's first byte of a list of three
 _pack = msgpack.Packer().pack
-_new_tuple = tuple.__new__  # the named tuple's own constructor is Python
+_new_tuple = tuple.__new__
 
 
 class Mark(NamedTuple):
-    """How a body names the request that a process keeps."""
-
     token: bytes
     is_needed: bool
 
 
 class LostRequestError(ValueError):
-    """A stored request lacks what only the process had that made it; `request` is the rest."""
+    """A stored request lacks values that only its process had; `request` is the rest."""
 
     def __init__(self, request: Request) -> None:
-        super().__init__(f"{request.url} held what only the memory of a process had, which has ended or is another")
+        super().__init__(f"{request.url} held values from the memory of a process that has ended or is another")
         self.request = request
 
 
@@ -97,8 +93,8 @@ def encode_request(
 ) -> tuple[QueuedUrl, str]:
     """Return the request as a queued URL, and its canonical URL; `key_of` is the crawl's `Keys.of_request`.
 
-    `jar` tells the request apart from others to the same URL: the cookie jar of a start request, its entry, or the
-    value under which it is fetched once. `live` names the request that this process keeps, if this is only the rest.
+    `jar` distinguishes the request from others to the same URL: a start request's cookie jar, its entry, or its value
+    of `ONCE`. `live` names the request that this process keeps, if the body is only the rest of it.
 
     Raises:
         UrlError: it has no http(s) URL, or one that is too long, or has a user or password.
@@ -120,18 +116,14 @@ def encode_request(
 def encode_stored(
     fields: dict[str, Any], *, key_of: KeyOf, url_bytes_max: int, traits: Traits | None = None, entry: str = ""
 ) -> tuple[QueuedUrl, str]:
-    """Return a request that another crawler stored as a queued URL that is checked, and its canonical URL.
+    """Return another crawler's stored request as a queued URL that is checked, and its canonical URL.
 
-    Args:
-        fields: what `Request.to_dict` returned there; of any other content.
-        key_of: as in `encode_request`.
-        url_bytes_max: the same.
-        traits: the same.
-        entry: identifies the request if it has `dont_filter`, so that it is queued whatever was seen, but once.
+    `fields` are the result of `Request.to_dict` there, not validated. `entry` identifies the request if it has
+    `dont_filter`, so that it is queued once even if its URL was seen.
 
     Raises:
         UrlError: it has no http(s) URL, or one that is too long.
-        RequestNotStorableError: a field is missing, or of a type that Scrapy does not make; names it.
+        RequestNotStorableError: a field is missing, or has a type unknown to Scrapy; names it.
     """
     url = fields.get("url")
     for name, kinds in _STORED.items():
@@ -169,24 +161,20 @@ _STORED: dict[str, tuple[type, ...]] = {
     "cb_kwargs": (dict, _NONE),
     "_class": (str, _NONE),
 }
-"""The types that the fields of a stored request have."""
 
 
 def jar_bytes(jar: object) -> bytes:
-    """Return the bytes that stand for a cookie jar, or an entry, in a key; empty for None, Scrapy's default jar."""
+    """Return the bytes of a cookie jar, or an entry, in a key; empty for None, Scrapy's default jar."""
     return b"" if jar is None else PLAIN.packed(jar)
 
 
 def links_encoder(
     links: Links, depth: int, traits: Traits | None = None, values: Values = PLAIN, parent: str = ""
 ) -> Callable[[UrlKey, str], QueuedUrl]:
-    """Return a function that turns keys and canonical URLs of a batch into queued URLs; `traits` says their shapes.
-
-    They are noted as found on the page `parent`, unless that is empty.
+    """Return a function that turns keys and canonical URLs of a batch into queued URLs, found on the page `parent`.
 
     Raises:
-        RequestNotStorableError: a value of the batch, such as one in its meta, cannot be stored. This is raised here,
-            before any of its URLs is noted anywhere.
+        RequestNotStorableError: a value of the batch cannot be stored. Raised before any of its URLs is encoded.
     """
     after_url = links_tail(links, depth, values, parent if len(parent.encode()) <= PARENT_BYTES_MAX else "")
     priority = clamped(links.priority)
@@ -200,24 +188,21 @@ def links_encoder(
 
 
 def links_tail(links: Links, depth: int, values: Values = PLAIN, parent: str = "") -> bytes:
-    """Return the part that the bodies of a batch's URLs have in common: everything after the URL. Raises as above."""
+    """Return the bytes after the URL, which the bodies of a batch's URLs share."""
     source = next(iter(links.urls), "(no URL)")
     return tail_of(_packed_body(source, depth, _links_payload(links, parent), values), source)
 
 
 def tail_of(body: bytes, url: str) -> bytes:
-    """Return what stands in a body after its URL."""
     return body[1 + len(_pack(url)) :]
 
 
 def with_url(url: str, tail: bytes) -> bytes:
-    """Return the body of a URL and a tail."""
     packed_url: bytes = _pack(url)
     return _LIST_OF_3 + packed_url + tail
 
 
 def decode_body(body: bytes, values: Values = PLAIN) -> tuple[str, int, Payload]:
-    """Return the url, depth and payload of a body."""
     url, depth, payload, *_ = values.unpacked(body)
     return url, depth, payload
 
@@ -232,15 +217,11 @@ def decode_request(
 ) -> Request:
     """Return the request in a body.
 
-    Args:
-        body: as `encode_request` made it.
-        spider: has the methods that it names.
-        instead_of: returns the method that is called for the one that it names.
-        values: read its values.
-        kept: returns the request itself that a token names, given its depth; None if this process does not keep it.
+    `instead_of` maps a callback's name to the method to call. `kept` returns the request of a token, given its depth;
+    None if this process does not keep it.
 
     Raises:
-        LostRequestError: what it needs is not kept here.
+        LostRequestError: a needed request is not kept here.
         ValueError: the spider no longer has a method with the callback's name, or the body is damaged.
     """
     url, depth, payload = decode_body(body, values)
@@ -256,7 +237,7 @@ def decode_request(
     meta = dict(payload.pop("meta", None) or {})
     meta.setdefault("depth", depth)
     if "priority" in payload:
-        payload["priority"] = int(payload["priority"])  # earlier versions stored what the spider gave
+        payload["priority"] = int(payload["priority"])  # earlier versions stored the spider's value
     for name in ("callback", "errback"):
         if payload.get(name):
             payload[name] = instead_of(payload[name])
@@ -267,7 +248,6 @@ def decode_request(
 
 
 def without_transient(meta: MutableMapping[str, Any]) -> None:
-    """Delete what belongs to a fetch that is over."""
     for name in _TRANSIENT_META:
         meta.pop(name, None)
 
@@ -277,7 +257,7 @@ def _packed_body(url: str, depth: int, payload: Payload, values: Values = PLAIN)
         body = values.packed([url, depth, payload])
     except Exception as error:
         fields = payload if isinstance(payload, dict) else {"priority": payload}
-        unknown = ("request", f"holds what raises {type(error).__name__}", type(error).__name__)
+        unknown = ("request", f"holds a value that raises {type(error).__name__}", type(error).__name__)
         try:
             path, reason, kind = values.culprit(fields, "") or unknown
         except Exception:  # noqa: BLE001 - of the text of a key or of an error
@@ -311,7 +291,6 @@ def _links_payload(links: Links, parent: str) -> Payload:
 
 
 def _payload(request: Request, spider: Spider, priority: int, values: Values) -> dict[str, Any]:
-    """Return what the request holds beyond the defaults of a plain GET."""
     try:
         whole = fields_of_request(request, spider, values)
     except TypeError as error:
@@ -331,13 +310,13 @@ def _payload_of(whole: dict[str, Any], url: str, priority: int) -> dict[str, Any
         _check_cookies(url, payload["cookies"])
     if (odd := odd_name(payload.get("cb_kwargs"))) is not None:
         raise RequestNotStorableError(url, "cb_kwargs", f"has the key {odd!r}, which names no argument")
-    # The URL is kept as Scrapy has escaped it; escaping it again must not change the key.
+    # The URL as Scrapy has escaped it; escaping it again must not change the key.
     payload["meta"] = meta
     return payload
 
 
 def _no_method(request: Request, spider: Spider, values: Values) -> RequestNotStorableError:
-    """Return the error for a callback or errback that only this process has, or that no message may name."""
+    """Return the error for a callback or errback that no message may name."""
     for path in ("callback", "errback"):
         function = getattr(request, path)
         if function is not None and not is_method_of(spider, function, values):
@@ -348,17 +327,16 @@ def _no_method(request: Request, spider: Spider, values: Values) -> RequestNotSt
 
 
 def is_method_of(spider: Spider, function: Callable[..., Any], values: Values = PLAIN) -> bool:
-    """Whether another process finds a function as a method of its spider."""
     return bool(getattr(spider, getattr(function, "__name__", ""), None) == function) and values.may_call(function)
 
 
 def not_listed(function: object) -> str:
-    """Return what to set for a method that is from another package, worded to follow its name."""
+    """Return the remedy for a method of an unlisted package, worded to follow its name."""
     return f"is {function!r}: BIGCRAWL_STORED_PACKAGES does not list {getattr(function, '__module__', 'its module')}"
 
 
 def _check_cookies(url: str, cookies: Any) -> None:
-    """Refuse cookies that Scrapy's middleware could not read when some node fetches the request."""
+    """Refuse cookies that Scrapy's middleware could not read at fetch time."""
     try:
         pairs = cookies.items() if isinstance(cookies, dict) else [(row["name"], row["value"]) for row in cookies]
     except (TypeError, KeyError):

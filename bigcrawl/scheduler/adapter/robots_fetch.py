@@ -28,10 +28,10 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-# Half a file forbids less than the whole. A file that was cut for its size is complete enough.
+# Half a file forbids less than the whole; one cut for its size is complete enough.
 _NOT_WHOLE = frozenset({"truncated-time", "dataloss"})
 
-# The first 500 KiB count. The limit is higher because it also applies to the unpacked body.
+# The first 500 KiB count; this higher limit also applies to the unpacked body.
 _BYTES_MAX = 4 << 20
 
 HEAD = "HEAD"

@@ -1,4 +1,4 @@
-"""Scrapy's engine as its node sees it, and where its pages and items go."""
+"""Scrapy's engine as its node sees it, and the outputs of pages and items."""
 
 from __future__ import annotations
 
@@ -27,31 +27,20 @@ class Outputs(NamedTuple):
     feeds: Feeds | None = None
 
     def take_more(self) -> bool:
-        """Whether both accept more. While they do not, nothing is taken."""
+        """Whether both accept more. Otherwise nothing is taken."""
         if self.feeds is not None and self.feeds.is_stuck:
             return False
         return self.storage is None or self.storage.is_flushed()
 
     def make_safe(self) -> bool:
-        """Make safe what has ended until now. False if it must not be acknowledged yet.
+        """Flush the items so far. False if they must not be acknowledged yet.
 
-        Items are flushed. Pages are being made safe; `storage.safe_pages` says which are.
+        Pages become safe by themselves; `storage.safe_pages` says which are.
         """
         return (self.storage is None or self.storage.is_flushed()) and (self.feeds is None or self.feeds.flush())
 
 
 class ScrapyEngine(EngineSide):
-    """A crawler's engine, with its spider and its outputs.
-
-    Args:
-        crawler: its stats tell the limit on fetches.
-        probe: looks into the engine.
-        started: the requests that the engine has.
-        shutdown: how the crawl ends.
-        joining: has the embedded Redis.
-        names: stats as Scrapy's own components name them.
-    """
-
     def __init__(
         self,
         crawler: Crawler,
@@ -74,17 +63,14 @@ class ScrapyEngine(EngineSide):
         return f"<ScrapyEngine {self._outputs!r}>"
 
     def open(self, outputs: Outputs, callbacks: Callbacks) -> None:
-        """The spider has these outputs and methods."""
         self._outputs = outputs
         self.storage = outputs.storage
         self.callbacks = callbacks
 
     def attach(self, node: Node) -> None:
-        """The node has joined the crawl."""
         self._node = node
 
     def poll_ended(self) -> None:
-        """Find the requests that the engine is done with, and whether it is to stop."""
         if self._node is not None:
             self._started.end_done(self._node)
             self._shutdown.look(self._node)

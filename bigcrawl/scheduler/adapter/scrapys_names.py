@@ -26,7 +26,7 @@ logger = logging.getLogger(__name__)
 
 
 class ScrapysNames:
-    """Keeps `dupefilter/filtered` and `robotstxt/forbidden` up to date, of this node, and sends `robots_parsed`."""
+    """Keeps `dupefilter/filtered` and `robotstxt/forbidden` of this node up to date, and sends `robots_parsed`."""
 
     def __init__(self, crawler: Crawler, intake: SpiderIntake) -> None:
         self._crawler = crawler
@@ -40,7 +40,6 @@ class ScrapysNames:
         return f"<ScrapysNames of {self._node!r}>"
 
     def attach(self, node: Node, spider: Spider, values: Values) -> None:
-        """Speak of this node, which runs this spider."""
         self._node = node
 
         async def tell(held: HeldUrl, body: bytes) -> None:
@@ -50,13 +49,11 @@ class ScrapysNames:
         node.parts.gates.robots.tell_read_to(tell)
 
     def update_if_due(self) -> None:
-        """Update the stats about once a second."""
         if monotonic() >= self._due:
             self._due = monotonic() + FLUSH_SECONDS
             self.update()
 
     def update(self) -> None:
-        """Update the stats."""
         if self._node is None or self._crawler.stats is None:
             return
         parts, recent = self._node.parts, self._node.outbox.dropped_recent + self._intake.others_filtered
@@ -69,7 +66,6 @@ class ScrapysNames:
                 self._crawler.stats.set_value(key, count)
 
     async def _send_parsed(self, request: Request, body: bytes) -> None:
-        """Send Scrapy's signal, with the parser of the project's settings."""
         try:
             kind = load_object(self._crawler.settings["ROBOTSTXT_PARSER"])
             parser = build_from_crawler(kind, self._crawler, body)
@@ -80,10 +76,9 @@ class ScrapysNames:
 
 
 def _request_of(held: HeldUrl, spider: Spider, values: Values) -> Request:
-    """The request for which a robots.txt was fetched."""
     try:
         return decode_request(held.fields.body, spider, str, values=values)
     except LostRequestError as error:
         return error.request
-    except Exception:  # noqa: BLE001 - who hands it out reports what is wrong with it
+    except Exception:  # noqa: BLE001 - reported when it is handed out
         return Request(held.url, meta={"verbatim_url": True})

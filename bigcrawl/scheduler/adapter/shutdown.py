@@ -26,12 +26,7 @@ SERVER_MS = 1_000  # of CLOSE_MS, for the embedded server
 class Shutdown:
     """Notices that the spider closes, and hurries.
 
-    Args:
-        grace_ms: how long running fetches may go on after the spider closes.
-        note_failure: called when an error ends the crawl.
-
-    Attributes:
-        has_failed: whether an error ends the crawl.
+    `note_failure` is called when an error ends the crawl.
     """
 
     def __init__(self, crawler: Crawler, probe: EngineProbe, grace_ms: int, note_failure: Callable[[], None]) -> None:
@@ -52,15 +47,11 @@ class Shutdown:
         return f"<Shutdown closing={self.is_closing()} failed={self.has_failed}>"
 
     def attach(self, node: Node) -> None:
-        """Stop this node when the time comes; it has joined its crawl."""
         self._node = node
 
     @property
     def has_begun(self) -> bool:
-        """Whether the spider is closing, or is about to because of an error."""
         return self.has_failed or self.is_closing()
-
-    # --- noticing the end
 
     def look_out(self) -> None:
         """Check often whether the spider closes, even while the pump waits for a Redis that hangs."""
@@ -72,7 +63,7 @@ class Shutdown:
             self._hurry()
 
     def look(self, node: Node) -> None:
-        """Check whether the spider closes, has fetched as many pages as it may, is drained, or the crawl is closed."""
+        """Check whether the spider closes, has fetched its maximum of pages, is drained, or the crawl is closed."""
         if self.is_closing():
             self._hurry()
         elif node.progress.has_reached_max and not node.workload.is_stopping and self._is_open():
@@ -93,13 +84,9 @@ class Shutdown:
             self._close_spider_soon("bigcrawl_low_rate")
 
     def end(self) -> None:
-        """The scheduler is closed: stop checking."""
         self._is_over = True
 
-    # --- bringing it about
-
     def fail(self, error: BigcrawlError) -> None:
-        """End the crawl because of an error that waiting does not solve: one line, and exit status 1."""
         if self.has_failed:
             return
         self.has_failed = True
@@ -118,7 +105,7 @@ class Shutdown:
             return
 
     def _hurry(self) -> None:
-        """The spider closes: return what was not started. What runs has BIGCRAWL_STOP_GRACE to end."""
+        """Return unstarted URLs, because the spider closes. Fetches under way have BIGCRAWL_STOP_GRACE to end."""
         assert self._node is not None
         now = asyncio.get_running_loop().time()
         if self._abort_at is None:
@@ -131,16 +118,16 @@ class Shutdown:
                 abort()
 
     def break_off(self) -> None:
-        """The lease is over: give up running fetches. The crawl goes on."""
+        """Give up running fetches, because the lease is over. The crawl continues."""
         break_off = getattr(self._crawler.engine.downloader, "break_off", None)
         if break_off is not None and (given_up := break_off()):
             logger.warning(
-                "this node slept, or heard nothing of Redis, for as long as its lease; it gives up %(count)d fetches",
+                "this node slept, or got no answer from Redis, for as long as its lease; it gives up %(count)d fetches",
                 {"count": given_up},
             )
 
     def left_ms(self) -> int:
-        """How much time is left until a crawl that is stopped must be gone; all of it while nobody waits for that."""
+        """Return the time until a stopped crawl must be gone; all of it while it is not stopped."""
         now = asyncio.get_running_loop().time()
         if self._hurried_at is None and (self.has_failed or self._is_stopped()):
             self._hurried_at = now
@@ -148,5 +135,5 @@ class Shutdown:
         return max(CLOSE_MS_MIN, CLOSE_MS - waited_ms)
 
     def has_time(self) -> bool:
-        """Whether the node has time for more words. Afterwards the embedded server ends."""
+        """Whether the node has time for more calls. Afterwards the embedded server ends."""
         return self.left_ms() > SERVER_MS

@@ -39,7 +39,6 @@ class SpiderFlow:
         return False
 
     async def wait_for_room(self) -> None:
-        """Wait while the outbox is full, unless the spider closes: its links must not be refused."""
         node = self._node
         while node is not None and node.workload.is_crowded and not self._shutdown.has_begun:
             node.pump.wake()

@@ -1,4 +1,4 @@
-"""Takes what a spider finds, and its start requests, to the outbox (steps 1 to 3)."""
+"""Takes links and requests from a spider to the outbox (steps 1 to 3)."""
 
 from __future__ import annotations
 
@@ -34,7 +34,6 @@ logger = logging.getLogger(__name__)
 
 WEB: Final = frozenset({"http", "https"})
 PASSED_ON_MAX: Final = 100_000
-"""So many URLs of other schemes are remembered, the last ones."""
 
 
 def check_methods(links: Links, live: LiveRequests) -> None:
@@ -46,12 +45,10 @@ def check_methods(links: Links, live: LiveRequests) -> None:
 
 
 class SpiderIntake:
-    """Takes a spider's links and requests, once the node has joined its crawl."""
-
     def __init__(
         self, config: Config, started: StartedRequests, drops: Drops, apart: Callable[[Request], bytes] | None = None
     ) -> None:
-        """`apart` returns what tells a request apart from others to its URL; see `tries.Apart`."""
+        """`apart` returns what distinguishes a request from others to its URL; see `tries.Apart`."""
         self._apart = apart
         self._url_bytes_max = config.frontier.url_bytes_max
         self._traits = traits_of(config)
@@ -60,7 +57,7 @@ class SpiderIntake:
         self._tries = Tries(started, self._url_bytes_max, self._key_of, apart)
         self._drops = drops
         self._start_requests: WeakSet[Request] = WeakSet()
-        self._pages: WeakKeyDictionary[Request, str] = WeakKeyDictionary()  # the pages on which requests were found
+        self._pages: WeakKeyDictionary[Request, str] = WeakKeyDictionary()
         self._schemes = config.frontier.handled_schemes
         self.others_filtered = 0  # requests of other schemes that were not passed on
         self.others_forbidden = 0  # requests beside the frontier that robots.txt forbids
@@ -72,18 +69,14 @@ class SpiderIntake:
         return f"<SpiderIntake start_requests={len(self._start_requests)} {self._tries!r}>"
 
     def note_forbidden(self) -> None:
-        """Count a request beside the frontier that robots.txt forbids."""
         self.others_forbidden += 1
 
     def attach(self, node: Node, live: LiveRequests) -> None:
-        """Pass the spider's URLs to this node, which has joined its crawl."""
         self._node, self._live = node, live
 
     def _key_of(self, canonical: str, method: str, body: bytes, jar: bytes) -> UrlKey:
         assert self._node is not None
         return self._node.crawl.keys.of_request(canonical, method, body, jar)
-
-    # --- links and requests
 
     def offer_links(
         self,
@@ -95,10 +88,10 @@ class SpiderIntake:
         starts: bool = False,
         noted_by: Iterable[PageLinks] = (),
     ) -> int:
-        """Take a batch of canonical URLs; `page` is where they were found. Return how many were not sent lately.
+        """Take a batch of canonical URLs found on `page`. Return how many were not sent recently.
 
-        `noted_by` is what `links_of` returned for the page. No URL is taken while discovery is off, unless they are
-        where the spider `starts`.
+        `noted_by` is what `links_of` returned for the page. While discovery is off, URLs are taken only if the spider
+        `starts` with them.
         """
         node, live = self._node, self._live
         if node is None or live is None:
@@ -134,7 +127,6 @@ class SpiderIntake:
         return offered
 
     def refuse_links(self, links: Links, urls: Collection[str], error: RequestNotStorableError) -> None:
-        """Count the URLs of a batch that cannot be stored, and call its errback for each."""
         self._drops.refuse_links(len(urls), str(error), f"{error.key_path} {error.kind}")
         errback = links.errback
         if isinstance(errback, str):
@@ -147,9 +139,9 @@ class SpiderIntake:
                 self._started.refuse(request, error)
 
     def note_modified(self, modified: Mapping[str, int], found_at: str) -> None:
-        """Note when pages changed, by canonical URL, as the page at `found_at` says. Other sites' pages are ignored.
+        """Record when pages changed, by canonical URL, according to the page at `found_at`.
 
-        Cost: 2 us a page.
+        Other sites' pages are ignored.
         """
         node = self._node
         if node is None or not node.ownership.wants_modified or not found_at:
@@ -163,10 +155,9 @@ class SpiderIntake:
         node.ownership.note_modified(own)
 
     def enqueue(self, request: Request) -> bool:
-        """Take a request from the engine, as `take_request` does. Raises nothing: one that cannot be taken is counted.
+        """Take a request as `take_request` does, but count a refused one, call its errback, and raise nothing.
 
-        An exception that reached the engine could hang it so that even SIGTERM would not end it. The errback is called
-        with the error of what was not taken.
+        An exception that reached the engine could hang it so that even SIGTERM would not end it.
         """
         try:
             return self.take_request(request)
@@ -186,9 +177,8 @@ class SpiderIntake:
     def take_request(self, request: Request) -> bool:
         """Take a request from the engine: a link, a start request, or the next try of a URL in process.
 
-        Returns:
-            False if it is not queued: the node has not joined, the URL was sent lately, or it is a link, and discovery
-            is off.
+        False if it is not queued: the node has not joined, the URL was sent recently, or it is a link, and discovery is
+        off.
 
         Raises:
             UrlError: it has no http(s) URL, or one that is too long.
@@ -263,11 +253,10 @@ class SpiderIntake:
         return True
 
     def _jar_of(self, request: Request, meta: dict[str, Any], *, is_start: bool, is_redirect: bool) -> object:
-        """What tells a request apart from others to the same URL, for instance its value of `ONCE`.
+        """Return the value that distinguishes a request from others to the same URL, for instance its value of `ONCE`.
 
-        Of a start request, or its redirect, it may be its entry or its cookie jar.
-
-        An entry whose request has `dont_filter` is fetched, whatever was seen, but not twice if it is taken twice.
+        For a start request, or its redirect, it may be its entry or its cookie jar. An entry whose request has
+        `dont_filter` is fetched even if its URL was seen, but once even if the entry is taken twice.
         """
         if (once := meta.get(ONCE)) is not None:
             return once
@@ -277,23 +266,21 @@ class SpiderIntake:
         return None
 
     def note_start_request(self, request: Request) -> None:
-        """When this request is enqueued next, it is a start request, which is always checked against seen URLs."""
         self._start_requests.add(request)
 
     def note_found(self, request: Request, page: str, noted_by: Collection[PageLinks] = ()) -> None:
-        """A callback found this request on a page: when it is enqueued next, it is a link from there."""
+        """Mark this request as found by a callback on a page: when it is enqueued next, it is a link from there."""
         if request._meta:
             request._meta.pop(PARENT, None)  # copied from the page's own
         if self._node is not None and self._node.link_graph is not None:
             self._pages[request] = page
         if noted_by and request.method == "GET" and not request.body and type(request.priority) is int:
-            with suppress(UrlError):  # who encodes the request tells of it
+            with suppress(UrlError):  # its encoder reports it
                 urls = (canonicalize(request.url, self._url_bytes_max),)
                 for noted in noted_by:
                     noted.add(urls, request.priority)
 
     def links_of(self, request: Request | None) -> Collection[PageLinks]:
-        """The spider is given the page of a request: return what notes its links."""
         held = self._started.held_of(request)
         return () if held is None or self._node is None else self._node.observers.links_of(held)
 

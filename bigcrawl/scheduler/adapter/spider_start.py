@@ -25,7 +25,7 @@ logger = logging.getLogger(__name__)
 FLUSH_POLL_S = 0.05
 FLUSH_TRIES = 100
 START_RETRY_S = 1.0
-START_DONE = 2  # the reply to a claim if all start requests are in the inboxes
+START_DONE = 2
 
 
 class SpiderStart:
@@ -91,7 +91,6 @@ class SpiderStart:
             await asyncio.sleep(FLUSH_POLL_S)
 
     async def give_up(self) -> None:
-        """Leave the requests of a failed `start` to the next run."""
         node = self._node
         while node is not None and node.starts.are_under_way and not self._shutdown.is_closing():
             try:

@@ -1,4 +1,4 @@
-"""The requests that the engine works on, and what the downloader reports about them (steps 11 to 13)."""
+"""The requests in the engine, and the downloader's reports about them (steps 11 to 13)."""
 
 from __future__ import annotations
 
@@ -64,21 +64,15 @@ class StartedRequests:
         return len(self._held)
 
     def items(self) -> ItemsView[Request, HeldUrl]:
-        """The requests, each with its URL."""
         return self._held.items()
 
     def attach(self, node: Node, live: LiveRequests) -> None:
-        """The requests come from this node, which has joined its crawl."""
         self._node, self._live = node, live
 
-    # --- starts and ends
-
     def note_start(self, request: Request, held: HeldUrl) -> None:
-        """The engine has been given the request of a URL."""
         self._held[request] = held
 
     def end_done(self, node: Node) -> None:
-        """End the URLs of the requests that the engine is done with."""
         ended = [request for request in self._held if self._probe.has_ended(request)]
         for request in ended:
             held = self._held.pop(request)
@@ -86,14 +80,11 @@ class StartedRequests:
             if self._live is not None:
                 self._live.end(request, comes_back=held.outcome == ABORTED or held.comes_again)
 
-    # --- requests that were not taken, or need no queue
-
     def pass_on(self, request: Request) -> None:
-        """Give the engine a request of no host."""
         self._unqueued.append(request if self._probe.has_ended(request) else request.copy())
 
     def refuse(self, request: Request, why: Exception) -> None:
-        """A request was not taken. If it has an errback, the engine gets it, and the error as the only answer."""
+        """Refuse a request. If it has an errback, the engine gets it, with the error as the only answer."""
         if request.errback is None or request in self._refusals:
             return  # an errback that asks for the same request again would be called for ever
         if self.is_handed_out(request):
@@ -106,40 +97,31 @@ class StartedRequests:
         self._unqueued.append(request)
 
     def next_unqueued(self) -> Request | None:
-        """The next of these requests for the engine, if there is one."""
         return self._unqueued.popleft() if self._unqueued else None
 
     @property
     def has_unqueued(self) -> bool:
-        """Whether such requests wait for the engine."""
         return bool(self._unqueued)
 
     def is_refused(self, request: Request) -> bool:
-        """Whether this request was not taken."""
         return request in self._refusals
-
-    # --- what the spider is given
 
     @property
     def running_url(self) -> str:
         """The URL whose page the spider was last given; empty before the first."""
         return self._running.url if self._running is not None else ""
 
-    # --- questions about a request
-
     def held_of(self, request: Request | None) -> HeldUrl | None:
-        """The URL of a handed-out request; None for any other."""
         return self._held.get(request) if request is not None else None
 
     def is_handed_out(self, request: Request) -> bool:
-        """Whether a request came from the frontier, so that its host may be asked."""
         return request in self._held
 
     def try_send(self, request: Request) -> int:
-        """Send a request now if it is due, and keeps its gaps to others that were sent. Return 0, or the us to wait.
+        """Send a request now if it is due and keeps its gaps to others. Return 0, or the us to wait.
 
-        An event loop rounds its timers up to milliseconds. So the last half of one is spent in turns of the loop, if
-        this node counts the turns of the host in microseconds.
+        An event loop rounds its timers up to milliseconds. So the last half millisecond is spent in turns of the loop,
+        if this node counts the turns of the host in microseconds.
         """
         held = self._held.get(request)
         if self._node is None or (held is None and not _is_under_lease(request)):
@@ -161,12 +143,10 @@ class StartedRequests:
         return gaps
 
     def may_send(self, request: Request) -> bool:
-        """Whether a request may be sent now; this is asked some microseconds before.
+        """Whether a request may be sent now; asked some microseconds before.
 
-        A request that has nothing to do with the frontier may always be sent. Others may while this node has its lease
-        and still owns the URL: after a sleep it may have requests under way to hosts that other nodes have fetched from
-        since.
-        Cost: 0.4 us.
+        An unrelated request may always be sent. Others may while this node has its lease and still owns the URL: after
+        a sleep, other nodes may have fetched from the same hosts.
         """
         node = self._node
         held = self._held.get(request)
@@ -175,62 +155,53 @@ class StartedRequests:
         if not node.handout.lease.is_valid or (held is not None and held.stage is Stage.ENDED):
             return False
         if gaps := self._gaps_of(request, held):
-            node.handout.start_gaps.note_sent(gaps)  # its connection is there only now
+            node.handout.start_gaps.note_sent(gaps)  # its connection has only opened now
         return True
 
     def is_bound(self, request: Request) -> bool:
-        """Whether a request must be given up when the lease is over."""
         return request in self._held or _is_under_lease(request)
 
     def address_of(self, request: Request) -> str:
-        """The checked address for a handed-out request; empty for any other, even one made from it."""
+        """Return the checked address for a handed-out request; empty for any other, even one made from it."""
         held = self._held.get(request)
         return held.address if held is not None else ""
 
     def refusal_of(self, request: Request) -> Exception | None:
-        """The error if a handed-out request must not be fetched, or was not taken; None if it may."""
+        """Return the error if a handed-out request must not be fetched, or was refused; None if it may."""
         held = self._held.get(request)
         if held is None:
             return self._refusals.get(request)
         return held.refusal_error or (refusal_error(request.url, held.refusal) if held.refusal else None)
 
     def was_answered(self, request: Request) -> bool:
-        """Whether a handed-out request has a usable answer."""
         held = self._held.get(request)
         return held is not None and held.outcome.startswith("status:")
 
     def download_ms_of(self, request: Request) -> int | None:
-        """How long a handed-out request took, once it is answered; None for any other."""
+        """Return how long a handed-out request took, once it is answered; None for any other."""
         held = self._held.get(request)
         return held.download_ms if held is not None else None
 
-    # --- reports about a request
-
     def note_connected(self, request: Request, took_ms: int) -> None:
-        """A new connection for a request, which may be one of a robots.txt, is open."""
+        """Record a new connection for a request, which may be one of a robots.txt."""
         if self._node is not None and (request in self._held or _is_under_lease(request)):
             self._node.handout.crowd.note_connected(urlparse_cached(request).netloc, took_ms)
 
     def ask_for_connection(self) -> bool:
-        """Return whether the next request had better open a new connection, to show whether the link is free."""
+        """Return whether the next request should open a new connection, to show whether the link is free."""
         return self._node is not None and self._node.handout.crowd.ask_for_connection()
 
     def note_head(self, request: Request) -> None:
-        """A server has begun to answer a request."""
         if self._node is not None and request in self._held:
             self._node.handout.crowd.note_head()
 
     def note_transfer(self, response: Response, ended_us: int, *, is_kept: bool) -> None:
-        """All of this response had come then, on the boot clock, over a connection that is open or not.
-
-        The loop may have been busy since. Cost: 0.2 us.
-        """
+        """Record when this response was complete, on the boot clock, as the loop may have been busy since."""
         self._transfer = response, ended_us, is_kept
         if self._node is not None:
             self._node.handout.crowd.note_transfer()
 
     def note_response(self, request: Request, response: Response, download_ms: int) -> None:
-        """A handed-out request was answered."""
         held = self._held.get(request)
         if held is not None:
             took_ms = self._known_ms(download_ms)
@@ -248,12 +219,10 @@ class StartedRequests:
                     observers.note_answer(held, body)
 
     def note_unpacked(self, request: Request, response: Response, packed_bytes: int) -> None:
-        """The body of an answer was unpacked from so many bytes. It counts if its request was handed out."""
         if self._node is not None and response.status == 200 and request in self._held:
             self._node.observers.note_unpacked(packed_bytes, len(response.body))
 
     def note_failure(self, request: Request, error: BaseException, download_ms: int) -> None:
-        """A handed-out request got no answer."""
         held = self._held.get(request)
         if held is not None:
             outcome = refusal_outcome(held.refusal) if held.refusal else error_outcome(error)
@@ -264,38 +233,36 @@ class StartedRequests:
             self._note_answered(held, took_ms if has_begun else None)
 
     def note_received(self, request: Request, response: Response) -> None:
-        """A handed-out request has a response, perhaps from a middleware such as Scrapy's HTTP cache."""
+        """Record a response, perhaps from a middleware such as Scrapy's HTTP cache."""
         held = self._held.get(request)
         if held is not None and not held.outcome:
             held.note_download(f"status:{response.status}")
             self._note_answered(held)
 
     def note_too_large(self, request: Request) -> None:
-        """The answer to a handed-out request is too large to be unpacked, and no spider sees it."""
+        """Record that an answer is too large to be unpacked, so no spider sees it."""
         held = self._held.get(request)
         if held is not None:
             held.note_download("error:too-large")
 
     def note_payload(self, request: Request, body: bytes, sha1: bytes) -> None:
-        """The body of a handed-out request's answer was stored, and has this SHA-1. Cost: 0.2 us."""
         held = self._held.get(request)
         if held is not None:
             held.note_payload(body, sha1)
 
     def note_filtered(self, request: Request, rule: str) -> None:
-        """A filter drops the page of a handed-out request, by this rule."""
         held = self._held.get(request)
         if held is not None:
             held.note_detail(number_of(rule))
 
     def note_unread_page(self, request: Request, reason: str) -> None:
-        """The page of a handed-out request is not read, or only in part; the first reason counts."""
+        """Record why a page is not read, or only in part; the first reason counts."""
         held = self._held.get(request)
         if held is not None and not held.detail:
             held.note_detail(detail_of(reason))
 
     def note_running(self, request: Request | None) -> None:
-        """The spider is given the page of a request, and may never return from it. Cost: 0.3 us."""
+        """Record that the spider is given the page of a request, from which it may never return."""
         held = self._held.get(request) if request is not None else None
         if held is not None:
             self._running = held
@@ -303,7 +270,6 @@ class StartedRequests:
                 self._node.handout.in_process.note_running(held)
 
     def note_page(self, response: Response) -> None:
-        """Note the page that the spider is about to get, without content encoding. Cost: that of its observers."""
         node = self._node
         if node is not None and response.status == 200:
             held = self.held_of(response.request)
@@ -311,18 +277,18 @@ class StartedRequests:
                 node.observers.note_page(held, response.body, is_text=isinstance(response, TextResponse))
 
     def note_parsed(self, request: Request | None) -> None:
-        """The spider has returned from the page of a request, and no item of it is in a pipeline. Cost: 0.3 us."""
+        """Record that the spider has returned from a page, and no item of it is in a pipeline."""
         held = self._held.get(request) if request is not None else None
         if held is not None and self._node is not None:
             self._node.handout.in_process.note_parsed(held)
 
     def _known_ms(self, download_ms: int) -> int | None:
-        """How long a fetch took; None if the lease has ended, because the node may have slept through the answer."""
+        """Return how long a fetch took; None if the lease has ended: the node may have slept through the answer."""
         node = self._node
         return download_ms if node is None or node.handout.lease.is_valid else None
 
     def _note_answered(self, held: HeldUrl, took_ms: int | None = None, ended_us: int = 0) -> None:
-        """A fetch is over, since `ended_us` if that is known. `took_ms`: how long its answer took, if one has begun."""
+        """Record the end of a fetch, at `ended_us` if known; `took_ms` if an answer has begun."""
         if self._node is not None:
             handout = self._node.handout
             handout.fetches.note_answered(held, ended_us)

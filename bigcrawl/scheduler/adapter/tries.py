@@ -63,7 +63,6 @@ class Tries:
         return False
 
     def tried_again(self, request: Request, meta: dict[str, Any]) -> HeldUrl | None:
-        """Return the URL in process that this request retries, or redirects to itself."""
         if not (meta.get("retry_times") or meta.get("redirect_times")):
             return None
         canonical = canonicalize(request.url, self._url_bytes_max)
@@ -81,7 +80,6 @@ class Tries:
         return None
 
     def _jars(self, request: Request, *jars: object) -> dict[bytes, None]:
-        """Return the possible key parts for these jars, first with the request's fingerprint."""
         told = self._apart(request) if self._apart is not None else b""
         apart = [jar_bytes([jar, told]) for jar in jars] if told else []
         return dict.fromkeys((*apart, *map(jar_bytes, jars)))
@@ -96,8 +94,8 @@ class Tries:
         url, _ = live.encode(
             request, held.fields.body, key_of=self._key_of, checked=True, url_bytes_max=self._url_bytes_max
         )
-        # A redirect keeps its place in Redis. A failed URL goes behind its host's others; the next one shows whether
-        # the host failed or the page.
+        # A redirect keeps its place in Redis. A failed URL goes behind its host's others; the next one shows which of
+        # the two failed.
         priority = priority_after_failure(held.fields.priority) if goes_behind else held.fields.priority
         body = as_next_try(url.body, held.fields.body) if handout.ends.may_come_again else url.body
         url = url._replace(key=held.fields.key, priority=priority, flags=held.fields.flags, body=body)

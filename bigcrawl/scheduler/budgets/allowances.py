@@ -39,7 +39,6 @@ class Allowances(NamedTuple):
     Attributes:
         accounts: uint64, shape (n,).
         budgets: uint32, shape (n,): URLs of the account that pass in a turn.
-        urls: as they must be queued.
         by_hand: bool, shape (n,): URLs whose budget a rule sets, which nothing else lowers; None for none.
     """
 
@@ -51,8 +50,6 @@ class Allowances(NamedTuple):
 
 @dataclass(slots=True)
 class BoundUrl:
-    """A URL that some rule limits; features may withhold or flag it."""
-
     url: QueuedUrl
     limits: Limits
     account: int
@@ -66,8 +63,6 @@ class BoundUrl:
 
 
 class EffectiveBudgets:
-    """A budget policy, overridden by rules set by hand."""
-
     def __init__(self, policy: BudgetPolicy, book: RuleBook, look: Look) -> None:
         self._policy = policy
         self._book = book
@@ -89,7 +84,7 @@ class EffectiveBudgets:
     def allow(
         self, urls: Sequence[QueuedUrl], plds: KeyArray, in_degrees: InDegreeArray, limiting: Sequence[Limiting] = ()
     ) -> Allowances:
-        """Decide about URLs that are new, withheld or over budget; `limiting` are features' limits, in order."""
+        """Decide about new, withheld or over-budget URLs; `limiting` are features' limits, in order."""
         budgets = self.budgets(plds, in_degrees)
         if not len(self._book):
             return Allowances(plds, budgets, urls)

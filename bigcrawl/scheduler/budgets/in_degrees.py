@@ -84,7 +84,6 @@ class InDegreeCounts:
 
     @property
     def links(self) -> int:
-        """The sum of in-degrees, each rounded down to the lowest of its bin."""
         return int(self._counts @ LOWEST[:-1])
 
     @property
@@ -159,7 +158,6 @@ class Ranks:
         return f"<Ranks of {self.total} PLDs>"
 
     def worst(self, in_degrees: InDegreeArray) -> CountArray:
-        """Return the worst possible ranks, as if each PLD were the last of its bin: int64, at least 1."""
         bins = bins_of(in_degrees)
         ranks: CountArray = np.maximum(self._above[bins] + self._counts[bins], 1)
         return ranks

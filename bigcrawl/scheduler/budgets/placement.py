@@ -48,14 +48,14 @@ TIER_STARTS = (1, 8)
 TIERS = len(TIER_STARTS) + 1
 
 TIER_SHIFT = 30
-"""The tier is stored in `used` from this bit. It never falls within a turn, even if the budget changes."""
+"""The tier is stored in `used` from this bit. It never falls within a turn."""
 
 QUOTA_MAX = (1 << TIER_SHIFT) - 1
 """The most URLs of a PLD in a turn that `used` can count."""
 
 
 class Window(NamedTuple):
-    """Where URLs may be placed now: the turns `first` to `last`, or generation n.
+    """The turns `first` to `last` in which URLs may be placed now, and the generation n for all others.
 
     Attributes:
         is_rereading: whether generation n - 1 is being re-read.

@@ -29,8 +29,7 @@ if TYPE_CHECKING:
 
 NO_POLICY = "none"
 
-# At most one in this many known PLDs is in the top; otherwise all PLDs of a small crawl would be. IRLbot's top 10,000
-# were one in 9,000.
+# At most one in this many known PLDs is in the top, or all of a small crawl would be. IRLbot: one in 9,000.
 _KNOWN_A_TOP = 100
 
 
@@ -38,9 +37,8 @@ class BudgetPolicy(Protocol):
     def budgets(self, plds: KeyArray, in_degrees: InDegreeArray) -> BudgetArray:
         """Return how many URLs of each PLD pass in a turn: uint32, shape (n,), at most `BUDGET_LARGEST`.
 
-        Args:
-            plds: keys of PLDs (`pld_key`), uint64, shape (n,), n >= 0; may repeat.
-            in_degrees: uint32, shape (n,); 0 if no other PLD is known to link to it.
+        `plds` are keys (`pld_key`), uint64, shape (n,), and may repeat. `in_degrees`, uint32, shape (n,), count other
+        PLDs that are known to link to them.
         """
         ...
 
@@ -115,7 +113,7 @@ class Unlimited:
 
 
 PolicyFactory = Callable[[BudgetConfig, InDegreeCounts], BudgetPolicy]
-"""Makes a policy, perhaps a user's, from the settings and the counts of the whole crawl, which are empty at first."""
+"""Makes a policy from the settings and the counts of the whole crawl, which are empty at first."""
 
 POLICIES: Final[dict[str, PolicyFactory]] = {
     "star": Star,

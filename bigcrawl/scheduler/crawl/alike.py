@@ -28,10 +28,8 @@ VERSION = "version"
 FIRST_RELEASE = "0.1"
 
 SINCE = "since"
-"""In a report: when its node joined, in ms on the crawl's clock."""
 
 BEATS = "beats"
-"""In a report: the number of its node's heartbeats."""
 
 
 def release_of(version: str) -> str:

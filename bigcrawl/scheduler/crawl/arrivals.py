@@ -37,7 +37,6 @@ class Arrivals:
         self._untold.add(partition)
 
     async def tell(self, partitions: Iterable[int] = ()) -> None:
-        """Notify the owners of these and the noted partitions. A refused notice is sent again next time."""
         told = self._untold.union(partitions)
         if not told:
             return

@@ -37,7 +37,6 @@ class LiveNode(NamedTuple):
 
 
 def assign(partitions: int, members: Mapping[str, LiveNode]) -> list[str]:
-    """Return the node of each partition; some 5 ms at 1,024 partitions and 100 nodes."""
     nodes = sorted(members)
     scores = np.stack([_scores(members[node].name, members[node].capacity, partitions) for node in nodes])
     owner = _present_owners(partitions, [members[node].owned for node in nodes], scores)
@@ -52,7 +51,6 @@ def assign(partitions: int, members: Mapping[str, LiveNode]) -> list[str]:
 
 
 def _present_owners(partitions: int, owned: list[frozenset[int]], scores: Scores) -> Owners:
-    """Return the index of each partition's node, -1 for none. Two nodes may briefly report one partition."""
     owner = np.full(partitions, -1)
     best = np.full(partitions, -np.inf)
     for at, reported in enumerate(owned):
@@ -78,7 +76,6 @@ def _shares(partitions: int, capacities: list[float], owned: list[int]) -> list[
 
 
 def _given_away(at: int, owner: Owners, scores: Scores, room: Owners) -> Owners:
-    """Return the node's surplus partitions, first those that score higher elsewhere."""
     kept = np.flatnonzero(owner == at)
     others = scores[room > 0][:, kept].max(axis=0) if (room > 0).any() else np.zeros(len(kept))
     return kept[np.argsort(scores[at, kept] - others, kind="stable")[: -room[at]]]
@@ -100,7 +97,6 @@ def _scores(name: str, capacity: float, partitions: int) -> Scores:
 
 
 def write_ranges(partitions: Iterable[int]) -> str:
-    """Return a text such as "0-3,7"."""
     ranges: list[list[int]] = []
     for partition in sorted(partitions):
         if ranges and ranges[-1][1] == partition - 1:

@@ -131,7 +131,6 @@ async def has_other_code(client: RedisClient, name: str, spider: str, digest: st
 
 
 def keys_of(hash_seed: bytes, name: str) -> Keys:
-    """Return the keys of a crawl, from the field `hash_seed` of its record."""
     text = hash_seed.decode("ascii", "replace")
     if text == str(HASH_SEED):
         return Keys(b"")
@@ -160,7 +159,7 @@ async def _require_unused(local: dict[str, str], wanted: dict[str, str], config:
             f"BIGCRAWL_REDIS_URL at the Redis of that crawl, or start anew with BIGCRAWL_FRESH=1"
         )
     logger.warning(
-        "the Redis has lost crawl %(name)s, which had fetched nothing yet: it begins anew", {"name": config.name}
+        "the Redis has lost crawl %(name)s, which had fetched nothing yet: it starts again", {"name": config.name}
     )
 
 

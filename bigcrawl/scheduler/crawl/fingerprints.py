@@ -65,7 +65,6 @@ class Fingerprints:
 
 
 async def forget_urls(client: RedisClient, crawl: str, urls: Sequence[str]) -> None:
-    """Remove URLs from an imported crawl's fingerprints."""
     scheme = await client.command("HGET", CrawlKeys(crawl).control, FINGERPRINTS)
     if scheme is not None and scheme.decode("ascii", "replace") in SCHEMES:
         prints = np.array([fingerprint_of(scheme.decode(), url) for url in urls], dtype=np.uint64)
@@ -83,7 +82,6 @@ def _holds(row: bytes | None, one: np.uint64) -> bool:
 
 
 def _split(prints: npt.NDArray[np.uint64], buckets: npt.NDArray[np.uint64]) -> list[npt.NDArray[np.uint64]]:
-    """Return the part of ascending prints in each of ascending buckets."""
     firsts = np.searchsorted(prints, buckets << _SHIFT)
     lasts = np.searchsorted(prints, (buckets << _SHIFT) | _IN_BUCKET, side="right")
     return [prints[first:behind] for first, behind in zip(firsts, lasts, strict=True)]

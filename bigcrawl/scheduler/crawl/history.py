@@ -22,10 +22,8 @@ if TYPE_CHECKING:
 
 EVERY_MS: Final = 10_000
 VERSION: Final = 1
-"""Rows of another version are not shown."""
 
 TIME_S: Final = "time_s"
-"""The column of the times, which is not in `COLUMNS`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +79,7 @@ COLUMNS: Final[tuple[Column, ...]] = (
         "robots_forbidden",
         "counter",
         "URLs",
-        "Of those, what robots.txt forbids.",
+        "Of those, URLs that robots.txt forbids.",
         lambda of: of.count("dropped:forbidden"),
     ),
     Column("retries", "counter", "tries", "Tries that were repeated.", lambda of: of.counts_below("retried:")),
@@ -89,7 +87,7 @@ COLUMNS: Final[tuple[Column, ...]] = (
     Column(
         "bytes", "counter", "bytes", "Bodies as transferred, repeated tries included.", lambda of: of.count("bytes")
     ),
-    Column("ended", "counter", "URLs", "Ended, whatever their outcome.", lambda of: of.count("ended")),
+    Column("ended", "counter", "URLs", "Ended, with any outcome.", lambda of: of.count("ended")),
     Column("sent", "counter", "URLs", "Sent to inboxes, before the seen check.", lambda of: of.count("appended_urls")),
     Column(
         "duplicates", "counter", "URLs", "Dropped because they were seen before.", lambda of: of.count("duplicates")
@@ -129,15 +127,11 @@ def packed(sample: Sample, time_ms: int) -> bytes:
 
 
 async def read_history(client: RedisClient, crawl: str) -> dict[str, list[float | None]]:
-    """Read the crawl's samples, column by column: some 300 kB and 5 ms at most.
+    """Read the crawl's samples, column by column.
 
-    Returns:
-        `time_s` (Unix seconds, ascending) and a list of the same length for each name in `COLUMNS`. None stands for a
-        value that was not sampled then. Samples are `EVERY_MS` apart in the last hour and farther apart before; there
-        are none for times in which no node ran.
-
-    Raises:
-        TransientStoreError: Redis does not answer.
+    Return `time_s` (Unix seconds, ascending) and a list of the same length for each name in `COLUMNS`, with None where
+    a value was not sampled. Samples are `EVERY_MS` apart in the last hour and farther apart before; there are none for
+    times in which no node ran.
     """
     fields = await client.command("HGETALL", CrawlKeys(crawl).history)
     return columns_of([row for _, row in pairs_of(fields)])

@@ -32,7 +32,6 @@ logger = logging.getLogger(__name__)
 
 MAGIC = b"bigcrawl in process 1\n"
 UNKNOWN = "*"
-"""Stands for an unreadable record."""
 
 UNRECORDED = -1
 """The slot of a URL that found no free one."""
@@ -81,7 +80,6 @@ class InProcess:
             self._view[slot] = (held.partition + 1) << _PARTITION_SHIFT | held.seq
 
     def note_answered(self, held: HeldUrl) -> None:
-        """Record an answer or a failure: the project's code works on the URL until the next one."""
         if self._arrived is not None:
             self.note_parsed(self._arrived)
         self._arrived = held

@@ -1,4 +1,4 @@
-"""The crawl that a node has joined: what all rooms of the node need of it."""
+"""The crawl that a node has joined, as all rooms of the node need it."""
 
 from __future__ import annotations
 
@@ -20,22 +20,11 @@ if TYPE_CHECKING:
     from bigcrawl.url.key import Keys, PldKey
 
 NOT_JOINED = "the node has not joined the crawl"
-HOSTS_CACHED: Final = 1 << 15  # some 4 MB
+HOSTS_CACHED: Final = 1 << 15
 
 
 class JoinedCrawl:
-    """A crawl as one node knows it. Keys, PLDs and partitions of hosts need its record, which `join` reads.
-
-    Attributes:
-        config: the settings.
-        client: the crawl's Redis.
-        clock: of all parts of the node.
-        node_id: identifies the node to others.
-        objects: the store; None if the crawl has none.
-        in_process: the URLs that the node's engine has.
-        membership: the node among the others.
-        arrivals: what nodes put into partitions of others.
-    """
+    """A crawl as one node knows it. Keys, PLDs and partitions of hosts need its record, which `join` reads."""
 
     def __init__(self, config: Config, client: RedisClient, clock: Clock, node_id: str) -> None:
         self.config = config
@@ -64,37 +53,30 @@ class JoinedCrawl:
         self._partition_of = lru_cache(HOSTS_CACHED)(lambda host: partition_of(pld_of(host), partitions))
 
     async def check(self) -> None:
-        """Check that a restarted Redis still has the same crawl; raises as `join`."""
         record = await open_record(self.client, self.config.crawl, self.objects, is_joined=True)
         if self._record is None or record.crawl_id != self._record.crawl_id:
             raise ConfigError("Redis came back without this crawl; restore its data, or start anew (BIGCRAWL_FRESH=1)")
 
     @property
     def is_new(self) -> bool:
-        """Whether this node has begun the crawl."""
         return self._record is not None and self._record.is_new
 
     @property
     def keys(self) -> Keys:
-        """Makes the crawl's keys."""
         assert self._record is not None, NOT_JOINED
         return self._record.keys
 
     def pld_of(self, host: str) -> str:
-        """The pay-level domain of a host, by the crawl's own list of suffixes."""
         assert self._record is not None, NOT_JOINED
         return self._record.suffixes.pld(host)
 
     def pld_key(self, pld: str) -> PldKey:
-        """The key of a pay-level domain."""
         return self.keys.of_pld(pld)
 
     def key_of(self, data: bytes) -> int:
-        """The key of any bytes."""
         return self.keys.of_bytes(data)
 
     def partition_of_host(self, host: str) -> int:
-        """The partition of a host's pay-level domain."""
         return self._partition_of(host)
 
 

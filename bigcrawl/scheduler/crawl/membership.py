@@ -46,12 +46,10 @@ LOCK_AGE_S = 600
 MAY_REPEAT = "may_repeat"  # in the crawl record: upper bound of URLs in process on nodes, or at their death
 _PLACE = ("name", "capacity", "owned")
 _LATE = "late_ms"
-LOOK_S = 0.5  # between two checks of nodes with different settings
+LOOK_S = 0.5
 
 
 class Membership:
-    """This node among the nodes of its crawl."""
-
     def __init__(self, config: Config, node: str, in_process: InProcess | None = None) -> None:
         self._keys = CrawlKeys(config.crawl.name)
         self._partitions = config.crawl.partitions
@@ -64,9 +62,9 @@ class Membership:
         self._name = node
         self._capacity = MeasuredCapacity(config.crawl.capacity)
         self._moves_by_load = config.crawl.capacity_measured
-        self._mine: frozenset[int] = frozenset()  # the partitions assigned to this node
-        self._assigned_by: dict[str, tuple[Any, ...]] = {}  # the fields of `_place`, by node
-        self._ranges: tuple[Collection[int], str] = (frozenset(), "")  # what it owns, and that as a text
+        self._mine: frozenset[int] = frozenset()
+        self._assigned_by: dict[str, tuple[Any, ...]] = {}
+        self._ranges: tuple[Collection[int], str] = (frozenset(), "")
         self._in_process = in_process
         self.node = node
         self.token = f"{boot_id()}:{node}"
@@ -78,10 +76,10 @@ class Membership:
         self._alike: dict[str, Any] = {FIELD: alike, VERSION: __version__}
         if config.crawl.arguments is not None:
             self._alike[ARGUMENTS] = dict(config.crawl.arguments)
-        self._report: dict[str, Any] = {}  # the last one
+        self._report: dict[str, Any] = {}
         self._beats = 0
         self._since_ms = 0
-        self._heard_ms = 0  # when this node last heard who lives
+        self._heard_ms = 0  # when this node last received others' heartbeats
         self._patient_until_ms = 0
 
     def __repr__(self) -> str:
@@ -89,21 +87,17 @@ class Membership:
 
     @property
     def is_alone(self) -> bool:
-        """Whether no other live node of the crawl is known."""
         return self.reports.keys() <= {self.node}
 
     def lock(self) -> None:
         """Take the lock file that proves this node is alive.
 
-        It has its name when it is locked, so that nobody who asks whether it is free can have it first.
-
-        Raises:
-            ConfigError: the state directory cannot be written.
-            TransientStoreError: its disk is full or away.
+        The file is locked before it gets its name, so that no other node can lock it first. Raises ConfigError if the
+        state directory cannot be written.
         """
         try:
             make_private_directory(self._directory)
-            make_private(self._directory.parent)  # a crawl that was begun when others could read it
+            make_private(self._directory.parent)  # an older crawl's may be readable to others
             unnamed = self._path(self.node).with_suffix(".new")
             self._lock_fd = os.open(unnamed, os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, FILE_MODE)
             fcntl.flock(self._lock_fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -116,12 +110,9 @@ class Membership:
             raise disk_error(what, error, "BIGCRAWL_STATE_DIR") from error
 
     def require_place(self) -> None:
-        """Require that the state directory is the one in which this node has its files.
+        """Require that the state directory is the one that has this node's files, or raise TransientStoreError.
 
-        Its lock alone may be gone: where locks are not common, a node of another machine takes it for a dead one's.
-
-        Raises:
-            TransientStoreError: it is another one, or is not mounted.
+        A missing lock proves nothing: without common locks, a node of another machine removes it as a dead node's.
         """
         if self._lock_fd is not None and not (self._path(self.node).exists() or self._has_slot()):
             raise gone(self._directory.parent)
@@ -135,7 +126,7 @@ class Membership:
             return False
 
     def _take_slot(self) -> None:
-        """Take the machine's first name that no live process has. So a node that is started again gets its old name."""
+        """Take the machine's first name without a live process, so that a restarted node gets its old name."""
         for slot in itertools.count():
             path = self._slot_path(f"{self._machine}-{slot}")
             fd = os.open(path, os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, FILE_MODE)
@@ -150,9 +141,7 @@ class Membership:
     def unlock(self, *, left: bool = True) -> None:
         """Release the lock file, because the node ends.
 
-        Args:
-            left: nothing in Redis names this node any more. Otherwise the file stays, unlocked: it proves the death to
-                the next node, which then need not wait for the lease.
+        Unless all traces in Redis have `left`, the file stays, unlocked, and proves the death to the next node.
         """
         if self._lock_fd is not None:
             if left:
@@ -176,17 +165,11 @@ class Membership:
         late_ms: float = 0,
         beside: Sequence[scripts.Call[Any]] = (),
     ) -> list[Any]:
-        """Say that this node lives and what it owns, and learn which others do, but for those that are provably dead.
+        """Send this node's heartbeat, and learn which other nodes live, except provably dead ones.
 
-        Args:
-            client: of the crawl's Redis.
-            report: for people who look at the crawl.
-            owned: the partitions of this node.
-            late_ms: how long its hosts wait after they are due; by this partitions move, if the settings say so.
-            beside: further calls, in the same round trip.
-
-        Returns:
-            The replies to these, or their errors.
+        `report` is for people who look at the crawl. `late_ms` is how long this node's hosts wait after they are due;
+        partitions move by this, if the settings say so. `beside` are further calls, in the same round trip; return
+        their replies or errors.
 
         Raises:
             ConfigError: a node that joined earlier has different settings, or is of another release.
@@ -216,16 +199,13 @@ class Membership:
 
     @property
     def is_patient(self) -> bool:
-        """Whether nodes that seem dead may only be late, because this one could not be heard either until lately."""
+        """Whether nodes that seem dead may only be late, because this one lost contact recently too."""
         return self._heard_ms < self._patient_until_ms
 
     async def wait_for_alike(self, client: RedisClient) -> None:
         """Before joining, check that live nodes have the same settings and are of the same release.
 
         A node that differs may be dead. The check waits until it sends another heartbeat or its lease ends.
-
-        Raises:
-            ConfigError, TransientStoreError: as `beat`.
         """
         seen: dict[str, int] = {}
         while refusals := self._refusals(reports := await self._others(client)):
@@ -236,11 +216,6 @@ class Membership:
             await asyncio.sleep(LOOK_S)
 
     async def others(self, client: RedisClient) -> set[str]:
-        """Return the live nodes, except this one and those that are provably dead.
-
-        Raises:
-            TransientStoreError: Redis is unreachable.
-        """
         return set(await self._others(client))
 
     def is_any_locked(self) -> bool:
@@ -252,7 +227,6 @@ class Membership:
         return all(_is_free(path) for path in self._directory.glob("*.lock") if path.stem != self.node)
 
     def _refusals(self, reports: dict[str, dict[str, Any]]) -> dict[str, ConfigError]:
-        """Return the nodes from which this one differs, each with what it says about that."""
         others = {node: report for node, report in reports.items() if node != self.node}
         found = {node: refusal(node, report, self._alike) for node, report in others.items()}
         return {node: error for node, error in found.items() if error is not None}
@@ -269,7 +243,7 @@ class Membership:
         others = {node: report.get("token", "") for node, report in reports.items() if node != self.node}
         if not others:
             return reports
-        # In a thread, so that a hanging disk does not stop the loop.
+        # In a thread, so that a hung disk does not stop the loop.
         dead = await asyncio.to_thread(lambda: [node for node, token in others.items() if self.is_dead(token)])
         for node in dead:
             del reports[node]
@@ -278,7 +252,7 @@ class Membership:
         return reports
 
     async def note_taking(self, client: RedisClient) -> None:
-        """Record that this node may have URLs in process from now on. If it dies, they are fetched again."""
+        """Record that this node may have URLs in process from now on, which are fetched again if it dies."""
         await self._count(client, self._in_process_max)
 
     async def note_taken_last(self, client: RedisClient, held: int) -> None:
@@ -291,17 +265,15 @@ class Membership:
             await client.command("HINCRBY", self._keys.crawl, MAY_REPEAT, urls)
 
     async def leave(self, client: RedisClient) -> None:
-        """Tell the other nodes that this one is leaving."""
         await client.run([scripts.beat_node(self._keys, self.node, "", self._lease_ms, leave=True)])
 
     def _place(self, owned: Collection[int]) -> dict[str, Any]:
-        """Return the fields of this node's report by which partitions are assigned."""
         if self._ranges[0] != owned:
             self._ranges = frozenset(owned), write_ranges(owned)
         return {"name": self._name, "capacity": round(self._capacity.value, 4), "owned": self._ranges[1]}
 
     def wanted(self, owned: Collection[int]) -> frozenset[int]:
-        """Return the partitions that this node should own, given those it owns and the reports of the nodes alive."""
+        """Return the partitions that this node should own, given the reports of the live nodes."""
         reports = {**self.reports, self.node: self._place(owned)}
         places = {node: tuple(map(report.get, _PLACE)) for node, report in reports.items()}
         if places != self._assigned_by:
@@ -318,7 +290,7 @@ class Membership:
         return _is_free(self._path(node))
 
     def is_here(self, token: str) -> bool:
-        """Whether the node of this token has its lock: same boot, same directory, and its process is there."""
+        """Whether the node of this token has its lock: same boot, same directory, live process."""
         boot, _, node = token.partition(":")
         if not boot or not node or boot != boot_id():
             return False
@@ -335,7 +307,7 @@ class Membership:
                     path.unlink()
 
     def in_process_of(self, token: str) -> dict[int, str] | None:
-        """Return, by partition, what the node of this token has or had in process; None if unknown here."""
+        """Return what the node of this token has or had in process, by partition; None if unknown here."""
         boot, _, node = token.partition(":")
         return read_in_process(self._path(node)) if node and boot and boot == boot_id() else None
 
@@ -347,28 +319,25 @@ class Membership:
 
 
 def _report_of(node: str, text: str) -> dict[str, Any]:
-    """Read a node's report. One that cannot be read is that of a node that has reported nothing yet."""
     try:
         return read_report(text)
     except ValueError as error:
-        logger.warning("what node %(node)s reports is ignored: %(error)s", {"node": node, "error": error})
+        logger.warning("the report of node %(node)s is ignored: %(error)s", {"node": node, "error": error})
         return {}
 
 
 def _member_of(node: str, report: dict[str, Any], partitions: int) -> LiveNode:
-    """How the assignment sees a node. One that has reported nothing yet owns nothing."""
     name, capacity = report.get("name", node), report.get("capacity", 1.0)
     return LiveNode(name, capacity, read_ranges(report.get("owned", "")).intersection(range(partitions)))
 
 
 class LastOwner(NamedTuple):
-    """What this node knows about the owner of a partition that it wants.
+    """The known facts about the owner of a partition that this node wants.
 
     Attributes:
-        token: that owner's.
         is_dead: whether its death is certain.
-        is_here: whether its process is there, on this machine. If its lease is over, it hangs or is stopped.
-        in_process: by partition, as `claim_partition` wants it; None if unknown.
+        is_here: whether its process lives on this machine. If its lease is over, it hangs or is stopped.
+        in_process: by partition; None if unknown.
     """
 
     token: str
@@ -378,18 +347,16 @@ class LastOwner(NamedTuple):
 
     @classmethod
     def of(cls, token: str, membership: Membership) -> Self:
-        """Return what is known about the owner. The lock is checked first, so that the record read is the final one."""
+        """Return the known facts. The lock is checked first, so that the record read is the final one."""
         is_dead = membership.is_dead(token)
         is_here = not is_dead and membership.is_here(token)
         return cls(token, is_dead, is_here, membership.in_process_of(token))
 
     def in_process_of(self, partition: int) -> str:
-        """Return what it had in process of a partition."""
         return UNKNOWN if self.in_process is None else self.in_process.get(partition, "")
 
 
 def _is_free(path: Path) -> bool:
-    """Whether the lock file exists and is not locked."""
     try:
         fd = os.open(path, os.O_RDWR | os.O_CLOEXEC)
     except OSError:

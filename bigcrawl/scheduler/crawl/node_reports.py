@@ -31,7 +31,6 @@ def read_report(text: str | bytes) -> dict[str, Any]:
 
 
 def read_or_nothing(text: str | bytes) -> dict[str, Any]:
-    """Return a node's report for display; an unreadable one is empty."""
     try:
         return read_report(text)
     except ValueError:

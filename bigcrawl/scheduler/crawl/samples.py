@@ -25,8 +25,6 @@ ROWS_MAX: Final = FRESH + OLD_MAX + 1
 
 
 class Samples:
-    """Takes samples for one node."""
-
     def __init__(self, client: RedisClient, crawl: str, membership: Membership) -> None:
         self._client = client
         self._membership = membership
@@ -63,8 +61,8 @@ class Samples:
 def thinned_out(numbers: Collection[int]) -> list[int]:
     """Return the numbers of the samples to delete, so that at most `ROWS_MAX` are left.
 
-    All of the last hour stay, and the first of all. Between them the multiples of the smallest sufficient power of two
-    stay, so the order of calls does not matter.
+    All of the last hour stay, and the first. Between them the multiples of the smallest sufficient power of two stay,
+    so the order of calls does not matter.
     """
     if not numbers:
         return []

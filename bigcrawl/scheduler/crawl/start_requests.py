@@ -46,7 +46,6 @@ class StartRequests:
         return int(answer)
 
     async def were_sent(self) -> bool:
-        """Return whether any start requests of this crawl have been sent completely."""
         names = [name for name in await self._client.command("HKEYS", self._keys.crawl) if name.startswith(b"start:")]
         values = await self._client.commands([("HGET", self._keys.crawl, name) for name in names])
         return any(value and value.partition(b"\n")[0] == b"done" for value in values)
@@ -64,13 +63,11 @@ class StartRequests:
             await self.end()
 
     async def leave_undone(self) -> None:
-        """Release the claim, so that another node or the next run sends them."""
         if self.are_under_way:
             await self._client.run([self._call(undone=True)])
             self._digest = ""
 
     async def _release_dead_claim(self) -> bool:
-        """Release the claim of a dead node. Return False if that node is alive."""
         value = await self._client.command("HGET", self._keys.crawl, f"start:{self._digest}")
         runner = (value or b"").partition(b"\n")[0].decode()
         await self._heartbeat()  # nodes beat before they claim, so a live one is in the reports now

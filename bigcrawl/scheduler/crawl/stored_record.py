@@ -75,10 +75,8 @@ async def keep_in_store(
 ) -> None:
     """Write the crawl record into the store, unless it is there, and record the store in Redis.
 
-    A refused node leaves nothing behind. The call may be repeated.
-
-    Raises:
-        ConfigError: the store holds another crawl of this name, or is not the crawl's store.
+    A refused node leaves nothing behind. The call may be repeated. Raises ConfigError if the store holds another crawl
+    of this name, or is not the crawl's store.
     """
     _require_same(kept or record, record, objects, crawl)
     await _require_the_store(objects, crawl, client, key)
@@ -119,7 +117,6 @@ async def _require_the_store(objects: Objects, crawl: str, client: RedisClient, 
 
 
 async def _is_seen(objects: Objects, name: str) -> bool:
-    """Return whether an earlier object is in the store, or appears within a bounded time."""
     until = time.monotonic() + SEEN_S
     while await asyncio.to_thread(objects.get, name) is None:
         if time.monotonic() >= until:

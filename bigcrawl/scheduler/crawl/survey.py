@@ -46,19 +46,18 @@ class Survey:
     urls_damaged: int = 0
     urls_missing: int = 0
     urls_uncounted: int = 0  # seen, and in no place; nonzero only through a defect in bigcrawl
-    inboxes_unfolded: int = 0  # of partitions without URLs in back queues
+    inboxes_unfolded: int = 0
     rejected_in: list[int] = field(default_factory=list)
     batches_pending: int = 0
-    rows_untold: int = 0  # about near copies
+    rows_untold: int = 0
     counts: Counter[str] = field(default_factory=Counter)
-    unrunnable: Counter[str] = field(default_factory=Counter)  # by missing method
+    unrunnable: Counter[str] = field(default_factory=Counter)
     first_with_work: int | None = None
     next_due: DueHost | None = None
     asked: set[int] = field(default_factory=set)  # marks of the rules by which partitions withhold URLs
 
     @property
     def pages(self) -> int:
-        """Fetches that got a response and were not retried."""
         return sum(count for name, count in self.counts.items() if name.startswith("status:"))
 
     @property
@@ -104,8 +103,8 @@ class Survey:
         if damaged := urls - sum(urls for _, urls in methods):
             parts.append(f"{damaged:,} whose request cannot be decoded")
         return (
-            f"{urls:,} URLs wait that no spider could run: {', '.join(parts)}. They go on after a start with a spider "
-            f"that can, or as BIGCRAWL_CALLBACKS says"
+            f"{urls:,} URLs wait that no spider could run: {', '.join(parts)}. They continue after a start with a "
+            f"spider that can, or by BIGCRAWL_CALLBACKS"
         )
 
     @property
@@ -117,7 +116,7 @@ async def survey(client: RedisClient, crawl: str, partitions: int) -> Survey:
     """Sum the figures of all partitions.
 
     Cost: a round trip per `AT_ONCE` partitions, so that Redis serves others in between; in a cluster a command for
-    each. Redis needs 30 to 80 us of CPU for each partition.
+    each.
     """
     keys = [partition_keys(crawl, partition) for partition in range(partitions)]
     seen = await _summed(client, keys)
@@ -157,8 +156,6 @@ def _add(seen: Survey, sums: PartitionSums) -> None:
 
 
 class FinishCheck:
-    """Makes the two passes, while this node is idle."""
-
     def __init__(
         self,
         client: RedisClient,
@@ -176,7 +173,7 @@ class FinishCheck:
         self._key = CrawlKeys(crawl).crawl
         self._before: tuple[int, ...] | None = None
         self._had_work: int | None = None
-        self.stuck_looks = 0  # consecutive looks that found only a hold-up
+        self.stuck_looks = 0
         self.holdup = ""
 
     @property
@@ -188,7 +185,6 @@ class FinishCheck:
         return self._had_work is not None
 
     async def is_announced(self, seen: Survey) -> bool:
-        """Return whether a node has announced the end for the crawl's present state and rules."""
         if self._is_unasked(seen):
             return False
         announced = await self._client.command("HGET", self._key, "finished")
@@ -218,7 +214,7 @@ class FinishCheck:
         self.holdup = seen.holdup
         if seen.holdup:
             await self.take_back()
-            # Another node holds URLs that this one can run: that node ends, and this one takes over its partitions.
+            # That node ends, and this one takes over its partitions and can run their URLs.
             is_heir = any(self._can_run(method) for method, urls in seen.unrunnable.items() if urls)
             self.stuck_looks = 0 if is_heir else self.stuck_looks + 1
             return False
@@ -239,7 +235,6 @@ class FinishCheck:
         return b" ".join(b"%d" % count for count in seen.progress)
 
     def _is_unasked(self, seen: Survey) -> bool:
-        """Return whether a partition withholds URLs by outdated rules, which its next step replaces."""
         return bool(seen.asked - {self._rules_mark()})
 
     async def _starts_under_way(self) -> bool:

@@ -33,7 +33,7 @@ NO_SUCH_NAME = frozenset({"not-found", "malformed-name"})  # DNS has answered, s
 UNIDENTIFIED_MS = 10_000  # the crawl ends meanwhile, and the URL waits for the next run
 UNIDENTIFIED = (
     "public addresses are not crawled namelessly: set BIGCRAWL_CONTACT, or USER_AGENT, to a web page or a mail address "
-    "of yours, so that whoever is crawled can reach you. No public address was asked for anything"
+    "of yours, so that the owners of crawled sites can reach you. No request was sent to a public address"
 )
 
 
@@ -95,7 +95,6 @@ class AddressCheck:
         return self._checked(found)
 
     async def _take_turn(self, host: str) -> None:
-        """Wait for the host's turn, unless its addresses are known or being looked up."""
         if self._dns.knows(host) or self._dns.asking_ms(host) is not None:
             return
         if self._dns.under_way >= LOOKUPS_UNDER_WAY_MAX:

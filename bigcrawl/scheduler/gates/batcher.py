@@ -37,7 +37,7 @@ class Batcher(Generic[Question, Answer]):
 
     async def _run(self) -> None:
         while self._waiting:
-            await asyncio.sleep(0)  # others may ask in the same turn of the loop
+            await asyncio.sleep(0)
             asked = [each for each in self._waiting[:TOGETHER_MAX] if not each[1].done()]
             del self._waiting[:TOGETHER_MAX]
             try:

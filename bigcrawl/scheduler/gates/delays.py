@@ -50,7 +50,6 @@ class Paces:
         self.delays = delays
 
     def note(self, budgets: Mapping[str, int]) -> None:
-        """Remember the budgets of the hosts' PLDs, in URLs a turn."""
         for host, budget in budgets.items():
             self._budgets.remember(host, budget)
 
@@ -64,7 +63,6 @@ class Paces:
         )
 
     def meet(self, address: str, host: str) -> int:
-        """Record a host of a server. Return the gap before its fetch there."""
         policy = self._policy
         if policy.server_delay_min_ms >= policy.server_delay_ms:
             return policy.server_delay_ms

@@ -26,12 +26,11 @@ logger = logging.getLogger(__name__)
 
 FORMAT = "1"
 PATIENCE_S = 1.0
-UNSENT_MAX = 10_000  # further ones are not shared
+UNSENT_MAX = 10_000
 
 
 class SharedAnswers:
     def __init__(self, client: RedisClient, keys: CrawlKeys, cells: int) -> None:
-        """Share up to `cells` answers; the number is the same on all nodes."""
         self._client = client
         self._keys = keys
         self._cells = cells
@@ -44,7 +43,6 @@ class SharedAnswers:
         return f"<SharedAnswers asked={len(self._asked)} unsent={len(self._unsent)} found={self.found}>"
 
     async def get(self, host: str) -> DnsAnswer | None:
-        """Return the answer that another node has shared, if any; raise nothing."""
         asked = self._asked.get(host)
         if asked is None:
             asked = self._asked[host] = asyncio.get_running_loop().create_future()
@@ -106,7 +104,6 @@ class SharedAnswers:
 
 
 def _read(host: str, packed: Any, left_ms: int) -> DnsAnswer | None:
-    """Return the answer in a cell; None if it is empty, unreadable or another host's."""
     if not isinstance(packed, bytes) or left_ms <= 0:
         return None
     try:

@@ -11,8 +11,6 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Fetched:
-    """The status is None without an answer."""
-
     status: int | None
     body: bytes = b""
     location: str = ""

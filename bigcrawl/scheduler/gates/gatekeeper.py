@@ -1,15 +1,15 @@
 """Decides whether and when a taken URL may be fetched (step 10), by these checks.
 
-0 blacklist  covered: the URL goes back to disk for as long as it is; at 3 the same for a covered address
-  elsewhere  fetched by the crawler from which the crawl was imported: the URL ends
-1 rules      unknown: robots.txt is fetched in the URL's place, and the URL returns to its queue
-2 allowed?   forbidden: the URL ends, is counted, and its host's URLs in Redis are swept
-  head       to be asked for: a HEAD is sent in the URL's place, and the URL returns to its queue, or ends
-3 address    refused, or no such name: the URL ends, and its host's URLs in Redis too; unknown: tried again later;
-             another crawl has the host: the URL returns
-4 gates      its spaces and its server grant a start; if that is far ahead, the URL returns until then
-5 due        it waits here, at most a second, so that a host that must wait holds no fetch slot; if no gate has
-             granted its start, the last `EARLY_MS` in the downloader, so that the way there costs its host nothing
+    0 blacklist  covered: the URL goes back to disk for as long as it is; at 3 the same for a covered address
+      elsewhere  fetched by the crawler from which the crawl was imported: the URL ends
+    1 rules      unknown: robots.txt is fetched in the URL's place, and the URL returns to its queue
+    2 allowed?   forbidden: the URL ends, is counted, and its host's URLs in Redis are swept
+      head       required: a HEAD is sent in the URL's place, and the URL returns to its queue, or ends
+    3 address    refused, or no such name: the URL ends, and its host's URLs in Redis too; unknown: tried again later;
+                 another crawl has the host: the URL returns
+    4 gates      its spaces and its server grant a start; if that is far ahead, the URL returns until then
+    5 due        it waits here, at most a second, so that a host that must wait holds no fetch slot; if no gate has
+                 granted its start, the last `EARLY_MS` in the downloader, so that the way there costs its host nothing
 
 Most URLs wait for none of these.
 """
@@ -45,8 +45,6 @@ FAILURES_KEPT = 1_000
 
 
 class Gatekeeper:
-    """Makes the checks. Each URL goes to a method of the outlet, now or later, or is set aside."""
-
     def __init__(
         self,
         starts: Starts,
@@ -151,7 +149,6 @@ class Gatekeeper:
             self._outlet.give_back(held, rest_ms, "heads")
 
     def _end_if_forbidden(self, held: HeldUrl, known: KnownRules) -> bool:
-        """End a forbidden URL and sweep its host. Return whether it has ended."""
         if known.rules.is_allowed(held.url):
             if held.crawl_delay_ms != known.rules.crawl_delay_ms:
                 held.note_crawl_delay(known.rules.crawl_delay_ms)

@@ -40,7 +40,6 @@ class Passages:
         crawl: str,
         kept_ms: Callable[[], int] = lambda: 0,
     ) -> None:
-        """`kept_ms` returns the longest delay of other crawls."""
         self._clock = clock
         self._paces = paces
         self._keys = CrawlKeys(crawl)
@@ -59,12 +58,9 @@ class Passages:
         return Lines(Line(self._keys.space, spaces), of_server(address, gap_ms))
 
     async def passage(self, lines: Lines, due_ms: int, grant: str, before: Passage = UNASKED) -> Passage:
-        """Wait for a near grant, and return when the fetch may start.
+        """Wait for a near grant, and return when the fetch may start; raise Closed if its turn is far ahead.
 
         A fetch that is sent away must come back under the same `grant`. `before` has the starts that it missed.
-
-        Raises:
-            Closed: its turn is far ahead.
         """
         name = f"{grant} in its spaces"
         with self._kept(grant, before.of_server):

@@ -111,7 +111,6 @@ class Robots:
         self._tell_sitemaps = tell
 
     def tell_read_to(self, tell: Callable[[HeldUrl, bytes], Awaitable[None]]) -> None:
-        """Have `tell` called with each answer's body, and the URL for which it was asked."""
         self._tell_read = tell
 
     def known(self, authority: str) -> KnownRules | None:
@@ -200,7 +199,6 @@ class Robots:
         return "" if known is None else "robots" if known.attempts else ANSWERS
 
     def rest_ms(self, authority: str) -> int:
-        """Return the host's rest after a fetch, by the authority's rules if known."""
         known = self._rules.get(authority)
         return self._rest_ms(known.rules) if known else self._policy.host_delay_ms
 
@@ -236,5 +234,4 @@ async def _to_nobody(*_: object) -> None: ...
 
 
 def _field(authority: str) -> str:
-    """Rules differ by scheme and port."""
     return f"robots:{authority}"

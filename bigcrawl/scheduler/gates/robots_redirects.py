@@ -90,7 +90,6 @@ class RobotsRedirects:
         return fetched
 
     async def _wait_for_hop(self, host: str, url: str) -> tuple[Space, ...] | None:
-        """Wait until the host may be asked again. Return the gaps; None if no start is near."""
         await asyncio.sleep(self._policy.host_delay_ms / 1000)
         try:
             return await self._starts.wait(host, self._clock.monotonic_ms(), url)

@@ -46,7 +46,7 @@ class RememberedRules:
         self._clock = clock
         self._known: OrderedDict[str, KnownRules] = OrderedDict()
         self._size = 0
-        self._users: dict[RobotsRules, tuple[RobotsRules, int]] = {}  # by rules: the shared object, and its users
+        self._users: dict[RobotsRules, tuple[RobotsRules, int]] = {}
 
     def __repr__(self) -> str:
         return f"<RememberedRules {len(self._known)}>"
@@ -61,7 +61,6 @@ class RememberedRules:
         return self._known.get(authority)
 
     def unexpired(self, authority: str) -> KnownRules | None:
-        """Return unexpired rules and count them as used."""
         known = self._known.get(authority)
         if known is None or known.expires_ms <= self._clock.monotonic_ms():
             return None

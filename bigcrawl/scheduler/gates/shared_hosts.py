@@ -1,10 +1,10 @@
 """Hosts that other crawls on the same Redis may fetch too (step 10): one crawl holds a host for each fetch.
 
 Ready heaps are per crawl. So each node reads a list of all crawls' nodes once a second. While there are other crawls,
-each fetch holds its host. Then the host rests for the longer delay of the crawl that had it and the one that wants it.
-The crawl refused first gets it next.
+each fetch holds its host, which then rests for the longer delay of the crawl that had it and the one that wants it. The
+crawl refused first gets it next.
 
-    alone ---- another crawl is listed ----> holds what it is fetching, and confirms it with its next sign of life
+    alone ---- another crawl is listed ----> holds the hosts being fetched, and confirms it with its next sign of life
       ^                                         |
       +------------ no other is listed ---------+
 
@@ -73,7 +73,7 @@ class SharedHosts:
         self._urls = urls
         urls.tell_left_hosts_to(self.note_end)
         self._holds: dict[str, _Hold] = {}
-        self._left: list[tuple[str, _Hold]] = []  # unknown to Redis
+        self._left: list[tuple[str, _Hold]] = []
         self._longest_ms = 0
         self._rests_until_ms = 0  # by the crawl's clock: the last rest of all hosts so far
         self._holds_all = True  # a new node fetches nothing yet
@@ -85,7 +85,6 @@ class SharedHosts:
 
     @property
     def company(self) -> tuple[bool, bool]:
-        """Whether there are other crawls, and this node holds all hosts in use. Others wait for a change."""
         return self.are_kept, self._holds_all
 
     async def meet(self) -> None:
@@ -104,11 +103,9 @@ class SharedHosts:
             self._holds_all = True
 
     def longest_delay_ms(self) -> int:
-        """Return the longest delay in the settings of other crawls, if any."""
         return self._longest_ms
 
     def note_restart(self) -> None:
-        """Hold everything again with the next sign of life, because Redis may have forgotten."""
         self._holds_all = False
 
     async def leave(self) -> None:
@@ -116,7 +113,6 @@ class SharedHosts:
         await self._client.run([self.sign_of_life(leave=True)])
 
     def sign_of_life(self, *, leave: bool = False) -> scripts.Call[scripts.Company]:
-        """Return the call that keeps or ends this node's listing."""
         return scripts.meet_crawls(
             self._node,
             self._crawl,
@@ -146,7 +142,6 @@ class SharedHosts:
             raise Closed(retry_ms=0)
 
     async def hold_host(self, host: str, crawl_delay_ms: int = 0) -> int:
-        """Hold a host until `leave_host`, and return the ticket."""
         asked_ms = min(crawl_delay_ms, self._policy.crawl_delay_max_ms)
         delay_ms = max(self._paces.host_delay_ms(host), asked_ms)
         wait_ms = 0
@@ -193,7 +188,6 @@ class SharedHosts:
             raise
 
     async def _hold_all(self) -> None:
-        """Hold the hosts of all URLs in process, and of those fetched within the last seconds."""
         ended = self._urls.lately()
         for held in self._urls:
             if held.stage is Stage.ENDED:

@@ -37,8 +37,6 @@ ASK_SOON_MS = 40  # after something to fetch has come
 
 
 class SpeedControl:
-    """The plan in force, and this node's permits. Without `limits`, nothing else needs to be asked."""
-
     def __init__(self, config: Config, client: RedisClient, clock: Clock, wake: Callable[[], None]) -> None:
         """`wake` is called when a fetch may start.
 
@@ -177,14 +175,12 @@ class SpeedControl:
         return self._clock.monotonic_ms() < self._refused_until_ms
 
     def wants(self, ready: int) -> bool:
-        """Return whether to ask Redis now, if `ready` pages wait only for permits."""
         if not self.limits or self.is_refused:
             return False
         wait_ms = ASK_SOON_MS if not len(self._permits) and ready + len(self._waiters) else ASK_MS
         return self._clock.monotonic_ms() - self._asked_ms >= wait_ms
 
     async def ask(self, ready: int, nodes: int) -> None:
-        """Ask Redis for permits for `ready` pages; `nodes` share the speed."""
         self._asked_ms = self._clock.monotonic_ms()
         permits, speed = self._permits, self.speed
         wanted = permits.wanted(self._asked_ms, ready + len(self._waiters))

@@ -81,7 +81,6 @@ class Starts:
         return True
 
     async def _hold(self, held: HeldUrl) -> None:
-        """Hold the host for this fetch, but not before it is due."""
         await asyncio.sleep(max(0, held.due_ms - self.clock.monotonic_ms()) / 1000)
         await self.shared_hosts.hold(held)
 

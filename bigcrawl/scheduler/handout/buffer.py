@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from bigcrawl.scheduler.handout.start_gaps import StartGaps
     from bigcrawl.scheduler.records.held import HeldUrl
 
-SLOW_WAIT_MS = 5_000  # then a URL of a slow host tries again
+SLOW_WAIT_MS = 5_000
 
 
 class Buffer:
@@ -53,7 +53,6 @@ class Buffer:
         return len(self._line) + len(self._missed.late) + self._suspects.waiting
 
     def put(self, held: HeldUrl) -> None:
-        """Add a URL; one that has missed a start goes first."""
         if held.passage.misses:
             self._missed.note_admitted(held)
         if held.suspicion is not None and not held.refusal:

@@ -21,16 +21,12 @@ UNLIMITED = 1 << 30
 
 
 class Crowd:
-    """How many pages may be fetched at a time, by how long answers take.
+    """Limits concurrent page fetches by how long answers take.
 
     Fetches that hang do not count: dead hosts must not take the places of those that answer.
-
-    Attributes:
-        fetches_max: pages that may be fetched at a time now.
     """
 
     def __init__(self, pace: PaceConfig, clock: Clock, on_change: Callable[[int], None]) -> None:
-        """Begin with the settings' limits. `on_change` is called with each new limit."""
         self._clock = clock
         self._most = pace.fetches_max
         self._is_fixed = pace.fetches_min >= pace.fetches_max
@@ -47,48 +43,41 @@ class Crowd:
 
     @property
     def limit(self) -> int:
-        """Pages that may be fetched at a time, without those that hang."""
         return self._most if self._is_fixed else self._limit.limit
 
     @property
     def shared(self) -> int:
-        """The concurrent fetches of which slow hosts get a share: the maximum, unless there is a crowd."""
+        """The concurrent fetches of which slow hosts get a share: the maximum, unless there is congestion."""
         return self.limit if self.is_crowded else self._most
 
     @property
     def is_crowded(self) -> bool:
-        """Whether the limit was lowered because answers took longer."""
         return self._limit.is_crowded
 
     def note(self, host: str, took_ms: int) -> None:
-        """A host has answered."""
         if self._is_fixed:
             return
         self._limit.note(host, took_ms, self._clock.monotonic_ms())
 
     def note_connected(self, server: str, took_ms: int) -> None:
-        """A new connection to a server is open, by its host and port; it took so long."""
         if not self._is_fixed:
             self._limit.note_connected(server, took_ms, self._clock.monotonic_ms())
 
     def note_head(self) -> None:
-        """A host has begun to answer a page's request."""
+        """Record that a host has begun to answer."""
         self._limit.note_head()
 
     def note_transfer(self) -> None:
-        """An answer is over, perhaps a robots.txt."""
         if not self._is_fixed:
             self._limit.note_life(self._clock.monotonic_ms())
 
     def ask_for_connection(self) -> bool:
-        """Return whether the next request had better open a new connection; call it once for each."""
         return not self._is_fixed and self._limit.ask_for_connection()
 
     def look(self, started: Iterable[HeldUrl]) -> bool:
-        """Adjust the number of concurrent fetches; called a few times a second. Return whether it was raised.
+        """Adjust the limit; called a few times a second. Return whether it was raised.
 
-        Args:
-            started: held URLs, including all that are being fetched.
+        `started` are held URLs, including all that are being fetched.
         """
         if self._is_fixed:
             return False
@@ -102,7 +91,6 @@ class Crowd:
         return self.fetches_max > before
 
     def _log_crowd(self) -> None:
-        """Log when a crowd begins and when it is over, nothing in between."""
         if self.is_crowded != self._was_crowded:
             self._was_crowded = self.is_crowded
             event = "answers take long over all hosts" if self.is_crowded else "the crowd is over"

@@ -1,7 +1,7 @@
-"""How URLs leave a node: fetched, given back or given up, each with what Redis is told of it (step 12).
+"""How URLs leave a node: fetched, given back or given up, each with a report to Redis (step 12).
 
-An end says where the URL goes, how long its host rests, and what is known of the host's health. The pump sends it to
-Redis as soon as the links that were offered before it are there.
+An end says where the URL goes, how long its host rests, and how healthy the host is. The pump sends it to Redis as soon
+as the links that were offered before it are there.
 """
 
 from __future__ import annotations
@@ -37,17 +37,11 @@ class CountsOffers(Protocol):
 
     @property
     def offered(self) -> int:
-        """How many URLs it has been offered so far."""
+        """The number of URLs offered so far."""
 
 
 class Ends:
-    """Ends the URLs of a node.
-
-    Attributes:
-        held: all held URLs, the ended ones until Redis knows.
-        health: which hosts answer, and which fail.
-        fetch_times, lateness: how long fetches took, and due hosts waited for this node.
-    """
+    """Ends the URLs of a node. `held` has all held URLs, the ended ones until Redis knows."""
 
     def __init__(
         self,
@@ -59,17 +53,6 @@ class Ends:
         observers: Observers,
         dice: Callable[[], float],
     ) -> None:
-        """Begin without URLs.
-
-        Args:
-            policy: how long hosts rest, and how often they may fail.
-            clock: the node's.
-            outbox: where links leave the node.
-            paces: how long hosts rest.
-            host_gaps: is told when fetches end.
-            observers: may let URLs that are about to end for good come again.
-            dice: returns random numbers from 0 to below 1.
-        """
         self._clock = clock
         self._outbox = outbox
         self._paces = paces
@@ -88,23 +71,20 @@ class Ends:
 
     @property
     def may_come_again(self) -> bool:
-        """Whether URLs that end may come again."""
         return self._before_end is not None
 
     @property
     def late_ms(self) -> float:
-        """How long due hosts wait for this node, by the last URLs it took; 0 if it took none lately."""
+        """How long due hosts wait for this node, by the last URLs it took; 0 if it took none recently."""
         return self._failing_share.late_ms(self._clock.monotonic_ms())
 
     def free_host(self, held: HeldUrl) -> int:
-        """The fetch of a URL went well and is over. Return how long its host rests, in ms."""
         rest_ms = self._rests.of_fetch(held)
         held.free_host(rest_ms)
         self._host_gaps.note_end(held.host, held.answered_ms, rest_ms)
         return rest_ms
 
     def end_fetched(self, held: HeldUrl) -> None:
-        """End a URL that the engine is done with, whatever became of it."""
         if held.outcome == ABORTED:
             rest_ms = self._rests.after(held)
             end = Ended(held.seq, rest_ms, RETURN)
@@ -144,7 +124,6 @@ class Ends:
         self.held.end(held, Ended(held.seq, delay_ms, member, counter, 0, news), 0)
 
     def drop(self, held: HeldUrl, reason: str) -> None:
-        """End the URL unfetched, and count it as dropped."""
         if self._before_end is not None:
             self._before_end(held, reason)
         self.held.end(held, Ended(held.seq, self._rest_after_head(held), b"", f"dropped:{reason}"), 0)
@@ -152,12 +131,7 @@ class Ends:
     def put_off_if_late(self, held: HeldUrl, late_ms: int) -> bool:
         """Give back a URL that was just taken if this node is behind and the URL or its host has been failing.
 
-        Args:
-            held: the URL.
-            late_ms: how late it was taken, after its host was due.
-
-        Returns:
-            Whether it was given back.
+        `late_ms` has passed since its host was due. Return whether it was given back.
         """
         self.lateness.note(late_ms)
         is_retried = held.fields.attempts > 0
@@ -172,13 +146,11 @@ class Ends:
         return rest_ms > 0
 
     def _rest_after_head(self, held: HeldUrl) -> int:
-        """How long the host of a URL rests that is not fetched, in ms: 0 unless it was asked by HEAD."""
         if held.rest_after_head_ms < 0:
             return 0
         return max(held.rest_after_head_ms, self._paces.host_delay_ms(held.host))
 
     def rest_after(self, held: HeldUrl) -> int:
-        """How long the host of a URL rests that may have been asked for, in ms."""
         return self._rests.after(held)
 
 

@@ -1,4 +1,4 @@
-"""What a node needs of the engine that fetches its URLs."""
+"""The engine that fetches a node's URLs, as the node sees it."""
 
 from __future__ import annotations
 
@@ -13,12 +13,7 @@ if TYPE_CHECKING:
 
 
 class EngineSide:
-    """The engine as its node sees it: the base class of engines. No call waits or raises, except `revive_server`.
-
-    Attributes:
-        storage: where pages are stored; None if they are not.
-        callbacks: say which requests the spider can run.
-    """
+    """The base class of engines. No call waits or raises, except `revive_server`."""
 
     storage: PageStorage | None = None
     callbacks: Callbacks = ANY_CALLBACKS
@@ -27,7 +22,6 @@ class EngineSide:
         """Find the fetches that the engine is done with, and end them in the handout."""
 
     def may_take(self) -> bool:
-        """Whether URLs may be taken for the engine."""
         return True
 
     def may_acknowledge(self) -> bool:
@@ -45,14 +39,13 @@ class EngineSide:
         """Give up the fetches under way."""
 
     def sent_bytes(self) -> int:
-        """Return how many bytes of requests it has sent so far."""
         return 0
 
     def note_limit(self, fetches: int) -> None:
-        """There is a new limit on concurrent fetches."""
+        """Adopt a new limit on concurrent fetches."""
 
     def revive_server(self) -> None:
-        """Start the embedded Redis again if there is one and it died; may take seconds.
+        """Start the embedded Redis again if it died; may take seconds.
 
         Raises:
             BigcrawlError, OSError: it does not start.

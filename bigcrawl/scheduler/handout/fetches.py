@@ -16,8 +16,6 @@ if TYPE_CHECKING:
 
 
 class Fetches:
-    """The URLs that Scrapy's engine has; `under_way` of them are being fetched."""
-
     def __init__(
         self,
         clock: Clock,
@@ -42,7 +40,6 @@ class Fetches:
         return f"<Fetches under_way={self.under_way} {self._in_process!r}>"
 
     def start(self, held: HeldUrl, now_ms: int) -> HeldUrl:
-        """Hand the URL to the engine and return it."""
         held.start(now_ms)
         self.under_way += 1
         self.waits.note(now_ms - held.due_ms)
@@ -56,7 +53,6 @@ class Fetches:
             self.suspects.note_started(held)
 
     def note_answered(self, held: HeldUrl, ended_us: int = 0) -> None:
-        """Record the end of a fetch, at `ended_us` or now, so that another may start."""
         if held.fetching_since_ms >= 0:
             held.stop_fetching(ended_us // 1_000 or self._clock.monotonic_ms())
             self.under_way -= 1

@@ -1,9 +1,7 @@
-r"""From taken to ended inside one node (steps 9 to 14): memory only, what Scrapy's engine touches.
+r"""From taken to ended inside one node (steps 9 to 14): memory only, used by Scrapy's engine. Nothing here waits.
 
-    held.add -> gatekeeper -> admit -> buffer.pop -> fetches.start ... fetches.end -> acknowledged by the pump
-                           \-> give_back, give_up -----------------------------^
-
-Nothing here waits.
+held.add -> gatekeeper -> admit -> buffer.pop -> fetches.start ... fetches.end -> acknowledged by the pump
+                       \-> give_back, give_up -----------------------------^
 """
 
 from __future__ import annotations
@@ -39,7 +37,7 @@ if TYPE_CHECKING:
 
 
 UNTOLD = frozenset({"elsewhere"})
-"""Why URLs end as duplicates do: their errbacks are not called."""
+"""Reasons to end a URL as duplicates do: without a call of its errback."""
 SILENT_MS = 2_000  # a slower fetch may take minutes; near BIGCRAWL_MAX_PAGES others are taken instead
 
 
@@ -47,22 +45,13 @@ class Handout:
     """The URLs that a node holds. Makes the parts through which they pass, and takes URLs from the gates.
 
     Attributes:
-        buffer: those that may be fetched now.
-        fetches: those that the engine has.
-        ends: how URLs leave.
-        held: all held URLs.
-        health: which hosts answer, and which fail.
-        crowd: how many fetches there may be at a time.
-        start_gaps: the gaps between starts, including those that are not handed out.
-        host_gaps: the gaps at hosts, from an end to the next start.
-        in_process: the URLs that the engine has.
-        suspects: URLs that may have killed a node.
-        lanes: which hosts are used, and URLs that were taken ahead.
+        crowd: the limit of concurrent fetches.
+        start_gaps: the gaps between starts, also of fetches that are not handed out.
+        in_process: the record of URLs in the engine.
+        lanes: the hosts in use, and URLs that were taken ahead.
         lease: nothing is handed out after its end.
-        paces: how long hosts rest.
-        speed: the node's share of the crawl's speed.
-        wake_engine: tells the engine that there may be something for it.
-        break_off: gives up what the engine is fetching.
+        wake_engine: has the engine ask for URLs.
+        break_off: gives up the fetches under way.
     """
 
     def __init__(
@@ -77,13 +66,7 @@ class Handout:
     ) -> None:
         """Hold nothing yet.
 
-        Args:
-            crawl: the crawl.
-            engine: gets the URLs.
-            outbox: where links leave the node.
-            observers: what features observe of the URLs that are held, and of the gaps between fetches.
-            dice: returns random numbers from 0 to below 1.
-            call_later: the event loop's, with one argument; None: that of the running loop.
+        `dice` returns random numbers from 0 to below 1; `call_later` is the event loop's, with one argument.
         """
         config, clock = crawl.config, crawl.clock
         politeness = config.politeness
@@ -120,19 +103,15 @@ class Handout:
 
     @property
     def is_idle(self) -> bool:
-        """Whether nothing is being fetched or waits to be."""
         return not (self.fetches.under_way or self.buffer.waiting)
 
     @property
     def soon_ended(self) -> int:
-        """How many held URLs will end soon: all whose hosts have not been silent for a while. Cost: O(URLs held)."""
+        """Count the held URLs that will end soon: their hosts have not been silent for a while. O(URLs held)."""
         since_ms = self._clock.monotonic_ms() - SILENT_MS
         return sum(not 0 <= held.fetching_since_ms <= since_ms for held in self.held)
 
-    # --- the gatekeeper's outlet
-
     def admit(self, held: HeldUrl) -> None:
-        """The URL may be fetched now."""
         if held.stage is Stage.WAITING:
             held.go_to(Stage.BUFFERED)
             self.buffer.put(held)
@@ -168,7 +147,7 @@ class Handout:
         self._wake_for_missed(held)
 
     def fail(self, held: HeldUrl, outcome: str, error: Exception | None = None) -> None:
-        """The URL fails before its fetch. It goes to the engine all the same, and fails there, unless it has left."""
+        """Fail a URL before its fetch. It goes to the engine all the same, and fails there, unless it has left."""
         self.fetches.leave(held)
         if held.stage in (Stage.WAITING, Stage.ROBOTS):
             self._refuse(held, outcome, error)
@@ -182,17 +161,13 @@ class Handout:
         if self._missed.is_asking(held):
             self.wake_engine()  # another late URL may ask now
 
-    # --- leaving
-
     def return_unstarted(self) -> None:
-        """Give back every URL that the engine has not started."""
         self.buffer.clear()
         for held in self.held:
             if held.stage in (Stage.WAITING, Stage.BUFFERED):
                 self.give_back(held, 0)
 
     def return_all(self) -> None:
-        """Give back every URL that has not ended. Hosts that were asked for something rest."""
         self.return_unstarted()
         for held in self.held:
             self.give_back(held, self.ends.rest_after(held))

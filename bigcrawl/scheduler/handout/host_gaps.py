@@ -19,12 +19,10 @@ if TYPE_CHECKING:
     from bigcrawl.scheduler.handout.start_gaps import NoteGap
 
 HOSTS_REMEMBERED: Final = 20_000
-"""Some 4 MB. If more hosts rest at a time, some gaps are not measured: the longest."""
+"""Some 4 MB. If more hosts rest at a time, the longest gaps are not measured."""
 
 
 class HostGaps:
-    """Measures them, if `note_gap` is to be told."""
-
     def __init__(self, clock: Clock, paces: Paces, connections: int, note_gap: NoteGap | None = None) -> None:
         self._clock = clock
         self._paces = paces
@@ -36,14 +34,12 @@ class HostGaps:
         return f"<HostGaps hosts={len(self._ended)}>"
 
     def note_start(self, host: str, now_ms: int) -> None:
-        """A fetch of the host starts. Cost: 0.6 us."""
         last = self._ended.pop(host, None)
         if last is not None and self._note_gap is not None:
             ended_ms, due_ms = last
             self._note_gap("host", host, now_ms - ended_ms, due_ms)
 
     def note_end(self, host: str, ended_ms: int, due_ms: int) -> None:
-        """A fetch of the host has ended, and the host must rest now. Cost: 0.3 us."""
         if self._note_gap is not None:
             self._ended.remember(host, (ended_ms, due_ms))
 

@@ -35,8 +35,6 @@ BROKEN: Final = ("status:5", "error:")
 
 
 class BadPages(NamedTuple):
-    """A host's failed pages since its last good one, and their number since its last answer."""
-
     pages: frozenset[int | str]
     silent: int
 
@@ -46,7 +44,6 @@ NONE_BAD: Final = BadPages(frozenset(), 0)
 
 class HostHealth:
     def __init__(self, backoff: BackoffPolicy, dice: Callable[[], float]) -> None:
-        """`dice` returns jitter from 0 to below 1."""
         self._backoff = backoff
         self._dice = dice
         self._answered: BoundedDict[str, None] = BoundedDict(HOSTS_REMEMBERED)

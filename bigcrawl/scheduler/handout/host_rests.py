@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from bigcrawl.scheduler.records.held import HeldUrl
 
 OVERLOADED_PAGE: Final = "status:503"
-HOSTS_KEPT: Final = 100_000  # some 10 MB if all have connections with pages left; a forgotten host begins anew
+HOSTS_KEPT: Final = 100_000  # some 10 MB if all have connections with pages left; a forgotten host starts over
 OVERLOADED_FACTOR: Final = 2  # the host rests twice as long, whether the page or the host is overloaded
 
 
@@ -28,17 +28,17 @@ class RestsAfterFetches:
         )
         self._paces = paces
         self._pages_max = policy.connection_pages
-        self._pages: BoundedDict[str, int] = BoundedDict(HOSTS_KEPT)  # fetched since the host's last rest
+        self._pages: BoundedDict[str, int] = BoundedDict(HOSTS_KEPT)
         self._is_between_starts = policy.host_connections > 1
 
     def __repr__(self) -> str:
         return f"<RestsAfterFetches {self._policy}>"
 
     def of_fetch(self, held: HeldUrl) -> int:
-        """How long the host of a URL rests whose fetch is over; call it once a fetch.
+        """Return how long the host of a URL rests after its fetch; called once a fetch.
 
-        It need not rest if it keeps its connection, on which further pages may come first (BIGCRAWL_CONNECTION_PAGES).
-        Source: Nexplorer §2.3, pages of a persistent connection before each interval.
+        It need not rest if it keeps its connection for further pages (BIGCRAWL_CONNECTION_PAGES). Source: Nexplorer
+        §2.3, pages of a persistent connection before each interval.
         """
         rest_ms = self.after(held)
         if self._pages_max == 1:
@@ -52,7 +52,7 @@ class RestsAfterFetches:
         return 0
 
     def after(self, held: HeldUrl) -> int:
-        """How long the host of a fetched URL rests from now on, in ms.
+        """Return how long the host of a fetched URL rests from now on, in ms.
 
         With several connections its delay counts from the start of the fetch. A longer rest never does.
         """

@@ -71,9 +71,9 @@ class _Lane:
         self.using: set[HeldUrl] = {held}
         self.line: deque[HeldUrl] = deque()
         self.rest_us = 0
-        self.turn_us = 0  # with several connections: a delay after the last start
+        self.turn_us = 0
         self.rest_ms = 0
-        self.cycle_ms = 0  # from a turn to the end of the rest after it
+        self.cycle_ms = 0
         self.is_open = False
         self.is_starting = False
         self.has_more = True
@@ -156,7 +156,6 @@ class Lanes:
             self._give_back(held, left_ms)
 
     def put_ahead(self, held: HeldUrl) -> None:
-        """Add a URL taken ahead, or give it back if its lane is gone."""
         lane = self._lanes.get(held.host)
         if lane is None:
             self._give_back(held, 0)
@@ -271,7 +270,6 @@ class Lanes:
                 self._start(held.host, lane)
 
     def _leave(self, host: str, lane: _Lane) -> None:
-        """Forget an unused host; with several connections only after its rest."""
         if self._connections == 1 or lane.next_us <= self._clock.monotonic_us():
             self._lanes.pop(host, None)
 
@@ -302,7 +300,6 @@ class Lanes:
                 yield Ahead(lane.partition, host, most - len(lane.line), counts[host], each_ms)
 
     def _forget_left(self) -> None:
-        """Forget hosts whose URLs were set aside or lost without notice."""
         for host, lane in list(self._lanes.items()):
             if not lane.is_open and all(held.stage is Stage.ENDED for held in lane.using):
                 self._leave(host, lane)
@@ -329,7 +326,6 @@ class Lanes:
                     self._give_back(held, self._left_ms(lane))
 
     def _give_back_begun(self, lane: _Lane) -> None:
-        """Give back the URLs at the gates after a failed fetch, until Redis knows of it."""
         for held in list(lane.using):
             if held.stage is Stage.WAITING:
                 self._give_back(held, max(AHEAD_MS, self._left_ms(lane)))

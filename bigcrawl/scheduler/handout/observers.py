@@ -1,12 +1,11 @@
-"""What features observe of a node's pages, on the way to partitions (steps 9 to 14). Only `send` waits.
+"""Features' observations of a node's pages, on the way to partitions (steps 9 to 14). Only `send` waits.
 
     answer, look-up -> marks: they go with the outcome of the URL, to the partition of its PLD
     page given to its spider -> rows at its held URL -> [page safe] -> outbox -> inboxes
-                             -> hints -> outbox -> inboxes, whatever becomes of the page
+                             -> hints -> outbox -> inboxes, whether or not the page is stored
 
-Rows leave the node only once their page is stored, so they tell of nothing that the crawl does not have. Then they go
-with the next batches, and the page is acknowledged after them, in the round trip in which it would be acknowledged
-anyway. If the node dies before that, the page is fetched again and its rows come again.
+Rows leave the node only once their page is stored, so they describe only pages that the crawl has. The page is
+acknowledged after its rows, at no extra round trip. If the node dies before that, both come again.
 """
 
 from __future__ import annotations
@@ -30,70 +29,60 @@ if TYPE_CHECKING:
     from bigcrawl.url.key import PldKey
 
     Headers = dict[Any, Any]
-    """Lists of values, by name."""
 
 T = TypeVar("T", bound="Observer")
 
 
 class TakesRows(Protocol):
-    """Where rows leave the node; in a node, `node.outbox.Outbox`."""
+    """Sends rows; in a node, `node.outbox.Outbox`."""
 
     @property
     def offered(self) -> int:
-        """How many URLs and rows it has been offered so far."""
+        """The number of URLs and rows offered so far."""
 
     def offer_rows(self, rows: ObservedRows) -> None:
         """Take rows for a partition."""
 
     def offer_hint(self, rows: ObservedRows) -> None:
-        """Take rows that may be lost."""
+        """Take rows that may be lost without harm."""
 
 
 class WaitingRows(Protocol):
-    """Rows of one kind that go with batches to their partitions. Those that are lost are missed, and nothing else."""
+    """Rows of one kind that travel with batches to their partitions. They may be lost without harm."""
 
     @property
     def kind(self) -> int:
-        """Their kind."""
+        pass
 
     def take(self, partition: int) -> bytes:
-        """Take those for a partition; empty if there are none."""
+        """Take the rows of a partition; empty if it has none."""
 
     def overdue(self) -> list[int]:
-        """Return the partitions for which so many wait that they are worth a batch."""
+        """Return the partitions with enough waiting rows to deserve a batch of their own."""
 
 
 class PageLinks(Protocol):
-    """Notes the links of a page as its spider gives them."""
+    """Records the links of a page as its spider yields them."""
 
     def add(self, urls: Iterable[str], priority: int) -> None:
-        """The page links to these canonical URLs, with this priority."""
+        """Record links to canonical URLs."""
 
     def end(self) -> None:
-        """The spider is done with the page: there are no more."""
+        """Record that the spider is done with the page."""
 
 
 class NodeSide:
-    """What a feature may ask of its node: the base class of `node.assembly.FeatureSide`.
+    """The node as features see it: the base class of `node.assembly.FeatureSide`.
 
     Attributes:
-        config: the settings.
-        offer_hint: takes rows that may be lost.
-        carry: has such rows taken along with batches.
-        pld_of: returns the PLD of a host.
-        pld_key: returns the key of a PLD.
+        carry: sends rows that may be lost along with batches.
         key_of: returns the key of any bytes, once the node has joined its crawl.
         look_up: returns the addresses of a name, or raises DnsError.
-        was_fetched: whether a held URL's page was fetched before, and it has come again.
+        was_fetched: whether a held URL's page was fetched before.
         limited: the names of limits that some rule sets by hand now.
         limit_of: returns a limit of a host's URL, by its name; None if no rule sets it.
-        client: the crawl's Redis.
-        clock: of all parts.
-        node: its id.
-        reports: returns the last report of each live node, by its id.
-        partitions: how many the crawl has.
-        repeated: returns how many links were not sent so far because they had been sent lately.
-        sent_bytes: returns how many bytes of requests were sent so far.
+        reports: returns the last report of each live node, by node id.
+        repeated: returns how many links were not sent again.
     """
 
     config: Config
@@ -116,13 +105,7 @@ class NodeSide:
 
 
 class SeenPage:
-    """A page that its spider is given, without content encoding.
-
-    Attributes:
-        held: its URL, not yet ended.
-        body: its bytes, at least one.
-        is_text: whether it is HTML or other text.
-    """
+    """A page given to its spider, without content encoding, and not empty."""
 
     __slots__ = ("_content", "body", "held", "is_text")
 
@@ -134,7 +117,6 @@ class SeenPage:
 
     @property
     def content(self) -> int:
-        """The key of its content. Cost: 1 us if the page was stored as it is; else a SHA-1, 13 us for 21 KB."""
         if self._content is None:
             sha1 = self.held.sha1_of(self.body) or hashlib.sha1(self.body, usedforsecurity=False).digest()
             self._content = content_key(sha1)
@@ -142,50 +124,52 @@ class SeenPage:
 
 
 class Observer:
-    """What one feature observes. A feature overrides what it needs. A module `page` has `observer_of(NodeSide)`."""
+    """The observations of one feature, which overrides the methods it needs.
+
+    Its module `page` has `observer_of(NodeSide)`.
+    """
 
     def note_answer(self, held: HeldUrl, body: bytes) -> bytes:
-        """Note an answer with status 200. Return marks to send with its outcome, usually none."""
+        """Observe an answer with status 200. Return marks to send with its outcome, usually none."""
         return b""
 
     def note_headers(self, status: int, headers: Headers, body_bytes: int) -> None:
-        """A fetch was answered, with a body of so many bytes as transferred."""
+        """Observe any answer; `body_bytes` counts its body as transferred."""
 
     def note_unpacked(self, packed_bytes: int, body_bytes: int) -> None:
-        """The body of an answer with status 200 was unpacked."""
+        """Observe that the body of an answer with status 200 was unpacked."""
 
     def before_end(self, held: HeldUrl, reason: str) -> None:
-        """A URL is about to end for good, perhaps unfetched for a reason. `HeldUrl.note_again` lets it come again."""
+        """Observe that a URL is about to end for good; `HeldUrl.note_again` lets it come again."""
 
     def was_fetched(self, held: HeldUrl) -> bool:
-        """Whether it knows that a URL has come again, and what its page was before."""
+        """Whether the feature knows what the page of this URL was before."""
         return False
 
     def note_end(self, held: HeldUrl) -> None:
-        """A URL has ended with an answer, and Redis has its end."""
+        """Observe that a URL has ended with an answer, and Redis has recorded it."""
 
     def note_robots(self, status: int | None, body_bytes: int) -> None:
-        """A request for robots.txt was answered; None: it was not."""
+        """Observe the answer to a request for robots.txt; status None if there was none."""
 
     def note_gap(self, kind: str, name: str, gap_ms: int, due_ms: int) -> None:
-        """A gap was kept between two fetches, of this name: of a `host`, a `server` or a `space`."""
+        """Observe the gap kept between two fetches of a `host`, a `server` or a `space`."""
 
     def note_sent(self, urls: int, *, is_elsewhere: bool) -> None:
-        """URLs were sent to an inbox, perhaps of a partition that another node owns."""
+        """Observe that URLs were sent to an inbox, perhaps of a partition that another node owns."""
 
     def note_look_up(self, pld: str) -> None:
-        """A name of a PLD was looked up."""
+        """Observe that a name of a PLD was looked up."""
 
     def marks_of_end(self, held: HeldUrl) -> bytes:
-        """Note the end of a URL, again if it is sent again. Return marks to send with it."""
+        """Return marks to send with the end of a URL. Called again if the end is sent again."""
         return b""
 
     def reported(self) -> Mapping[str, Any]:
-        """Return fields of the node's report."""
         return {}
 
     async def send(self, *, is_last: bool) -> None:
-        """Send Redis what is due: about once a second, and when the node leaves.
+        """Send due data to Redis: called about once a second, and when the node leaves.
 
         Raises:
             TransientStoreError: Redis is away.
@@ -196,36 +180,27 @@ class Observer:
         return ()
 
     def links_of(self, held: HeldUrl) -> PageLinks:
-        """Its spider is given a page: return what notes its links."""
         raise NotImplementedError
 
     def complete(self) -> None:
-        """Add what is still to be added to the rows of pages: some of them are safe, and leave now."""
+        """Complete the rows of pages: some pages are safe, and their rows leave now."""
 
     def note_offered(self, rows: tuple[ObservedRows, ...]) -> None:
-        """The rows of a page have left."""
+        """Observe that the rows of a page have left."""
 
     def send_again(self) -> None:
-        """Redis may have forgotten rows: send what comes from now on, even if it was sent before."""
+        """Forget what was sent, because Redis may have forgotten it."""
 
     async def close(self) -> None:
-        """End what is under way."""
+        """End pending work."""
 
 
 class Observers:
-    """The observers of a node. A feature costs a page nothing for what it does not observe.
-
-    Args:
-        held: the URLs of the node.
-        outbox: where rows leave the node.
-        observers: of its features.
+    """The observers of a node. A feature costs a page nothing for methods that it does not override.
 
     Attributes:
-        held: the URLs of the node.
-        marks_of_end: called with each URL that has ended, see `Observer.marks_of_end`.
-        all: the observers.
-        note_headers, note_unpacked, note_end, note_robots, note_sent: tell them of it.
-        note_gap, before_end: likewise; None if none of them asks for it.
+        note_headers, note_unpacked, note_end, note_robots, note_sent: call the observers' methods.
+        note_gap, before_end: likewise; None if no observer has the method.
     """
 
     def __init__(self, held: HeldUrls, outbox: TakesRows, observers: Iterable[Observer]) -> None:
@@ -253,7 +228,6 @@ class Observers:
 
     @classmethod
     def of_node(cls, held: HeldUrls, outbox: TakesRows, side: NodeSide) -> Observers:
-        """Return those that the settings ask for."""
         made = (module.observer_of(side) for module in modules_of("page"))
         return cls(held, outbox, (observer for observer in made if observer is not None))
 
@@ -265,7 +239,7 @@ class Observers:
         return tuple(getattr(one, name) for one in self.all if getattr(type(one), name) is not default)
 
     def _each(self, name: str) -> Callable[..., None] | None:
-        """What calls the method of this name of those that have it: if one has, itself, so that it costs no more."""
+        """Return a function that calls this method of each observer that has it; None if none has."""
         calls = self._those_with(name)
 
         def call_each(*args: Any, **named: Any) -> None:
@@ -281,35 +255,29 @@ class Observers:
         return found
 
     def was_fetched(self, held: HeldUrl) -> bool:
-        """Whether a URL has come again, and one of them knows what its page was before."""
         return bool(self._was_fetched) and any(knows(held) for knows in self._was_fetched)
 
     def reported(self) -> dict[str, Any]:
-        """Return fields of the node's report."""
         return {name: value for reported in self._reported for name, value in reported().items()}
 
     def note_answer(self, held: HeldUrl, body: bytes) -> None:
-        """Note an answer with status 200 and a body."""
         if self._note_answer:
             held.note_marks(b"".join([note(held, body) for note in self._note_answer]))
 
     def note_look_up(self, pld: str) -> None:
-        """A name of a PLD was looked up."""
         for note in self._note_look_up:
             note(pld)
 
     def note_page(self, held: HeldUrl, body: bytes, *, is_text: bool) -> None:
-        """Note the page of a URL that has not ended; an empty one says nothing."""
         if body and self._rows_of:
             page = SeenPage(held, body, is_text=is_text)
             held.note_rows(tuple([row for rows_of in self._rows_of for row in rows_of(page)]))
 
     def links_of(self, held: HeldUrl) -> tuple[PageLinks, ...]:
-        """Return what notes the links of a page that its spider is given; usually nothing does."""
         return tuple([links_of(held) for links_of in self._links_of])
 
     def send_safe(self) -> None:
-        """Offer the rows of ended URLs whose pages are safe to the outbox. Cost: 1 us each."""
+        """Offer the outbox the rows of ended URLs whose pages are safe."""
         if not self._rows_of:
             return
         outbox = self._outbox
@@ -325,24 +293,17 @@ class Observers:
             held.note_rows_offered(outbox.offered)
 
     async def send(self, *, is_last: bool = False) -> None:
-        """Send Redis what is due.
-
-        Raises:
-            TransientStoreError: Redis is away.
-        """
         for send in self._send:
             await send(is_last=is_last)
 
     def send_again(self) -> None:
-        """Redis may have forgotten rows."""
         for one in self.all:
             one.send_again()
 
     async def close(self) -> None:
-        """End what is under way."""
         for one in self.all:
             await one.close()
 
 
 def _ignore(*args: object, **named: object) -> None:
-    """Nobody observes it."""
+    pass

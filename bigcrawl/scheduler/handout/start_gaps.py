@@ -1,8 +1,8 @@
 """The gaps between a node's own starts (step 11): a late start must not come too close to the next one.
 
-A fetch starts when the engine gets it, and is sent when its download handler does. Middlewares, and a loop that is
-busy, lie between, and may hold up one fetch longer than the next. So its gaps are kept in both places, to the
-millisecond and to the microsecond. If a host has several connections, its delay is such a gap where fetches are sent.
+A fetch starts when the engine gets it, and is sent when its download handler does. Middlewares and a busy loop may
+delay one fetch longer than the next. So its gaps are kept in both places, to the millisecond and to the microsecond.
+The delay of a host with several connections is such a gap where fetches are sent.
 """
 
 from __future__ import annotations
@@ -20,23 +20,18 @@ if TYPE_CHECKING:
     from bigcrawl.scheduler.records.passage import Space
 
     NoteGap = Callable[[str, str, int, int], None]
-    """Is told of a gap that was kept: of a `host`, `server` or `space`, its name, and the ms it was and had to be."""
+    """Receives each gap kept: `host`, `server` or `space`, its name, and its actual and required ms."""
 
 GATES_REMEMBERED: Final = 10_000
 _HOST: Final = "host "
 
 
 class StartGaps:
-    """When a fetch last started, and was sent, at each gate, for pages and robots.txt alike. Measures the gaps kept.
-
-    Attributes:
-        are_of_hosts: whether hosts have gaps, besides servers and spaces.
-    """
+    """When a fetch last started, and was sent, at each gate, for pages and robots.txt alike. Measures the gaps kept."""
 
     def __init__(
         self, clock: Clock, paces: Paces | None = None, connections: int = 1, note_gap: NoteGap | None = None
     ) -> None:
-        """`note_gap` is told of each gap of a server or space."""
         self._clock = clock
         self._note_gap = note_gap
         self._paces = paces
@@ -56,7 +51,7 @@ class StartGaps:
         return wait_ms
 
     def try_send(self, gaps: tuple[Space, ...]) -> int:
-        """The same for a fetch that has started, and is sent now, but in us. Cost: 0.6 us a gap."""
+        """Send a started fetch now if that keeps all its gaps. Return 0 if it was sent, else the us to wait."""
         now_us, sent_us, note_gap = self._clock.monotonic_us(), self._sent_us, self._note_gap
         wait_us = _wait(sent_us, gaps, now_us, 1_000)
         if wait_us:
@@ -64,31 +59,30 @@ class StartGaps:
         for name, gap_ms in gaps:
             before_us = sent_us.get(name)
             if note_gap is not None and before_us is not None and not name.startswith(_HOST):
-                kind = "space" if " " in name else "server"  # spaces have one after their kind, see `gates.spaces`
+                kind = "space" if " " in name else "server"  # names of spaces have a blank, see `gates.spaces`
                 note_gap(kind, name, (now_us - before_us) // 1_000, gap_ms)
             sent_us.remember(name, now_us)
         return 0
 
     def note_sent(self, gaps: tuple[Space, ...]) -> None:
-        """A fetch is sent only now: the next ones keep their gaps to this moment."""
+        """Record that a fetch was sent only now: the next ones keep their gaps to this moment."""
         now_us = self._clock.monotonic_us()
         for name, _ in gaps:
             self._sent_us.remember(name, now_us)
 
     def of_host(self, host: str) -> tuple[Space, ...]:
-        """The gap between the starts on a host's connections, if there is any."""
         assert self._paces is not None
         delay_ms = self._paces.host_delay_ms(host)
         return ((_HOST + host, delay_ms),) if delay_ms else ()
 
     def try_start_until(self, gaps: tuple[Space, ...], until_ms: int) -> int:
-        """The same for a fetch that must start by `until_ms`, on the monotonic clock; `MISSED` if it is too late."""
+        """Like `try_start`, for a fetch that must start by `until_ms` (monotonic); `MISSED` if it is too late."""
         now_ms = self._clock.monotonic_ms()
         return MISSED if now_ms > until_ms else self.try_start(gaps, now_ms)
 
 
 def _wait(before: BoundedDict[str, int], gaps: tuple[Space, ...], now: int, a_ms: int) -> int:
-    """How long the longest of these gaps still is; 0 if all are over. Times are in units of which a ms has `a_ms`."""
+    """Return the rest of the longest of these gaps; 0 if all are over. One ms has `a_ms` units of time."""
     wait = 0
     for name, gap_ms in gaps:
         before_at = before.get(name)

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from bigcrawl.scheduler.records.held import HeldUrl
 
 
-FEW = 8  # URLs in process while suspects are tried, suspects included
+FEW = 8
 
 
 class Suspects:
@@ -35,12 +35,12 @@ class Suspects:
         self._deaths_max = deaths_max
         self._few: deque[HeldUrl] = deque()
         self._alone: deque[HeldUrl] = deque()
-        self._announced: deque[HeldUrl] = deque()  # at most one: Redis knows that it is tried alone
+        self._announced: deque[HeldUrl] = deque()
         self._tried: dict[HeldUrl, int] = {}
-        self._lone: HeldUrl | None = None  # in process, with nothing else
+        self._lone: HeldUrl | None = None
         self._waiting_since_ms = 0
         self.proven: list[HeldUrl] = []
-        self.cleared: list[HeldUrl] = []  # to be cleared in Redis
+        self.cleared: list[HeldUrl] = []
         self._wake = wake
 
     def __repr__(self) -> str:
@@ -72,7 +72,6 @@ class Suspects:
         (self._alone if held.suspicion.wants_solitude(self._deaths_max) else self._few).append(held)
 
     def next_ones(self, others: deque[HeldUrl]) -> deque[HeldUrl]:
-        """Return the line from which a URL may start now; `others` are no suspects."""
         if self._lone is not None:
             return deque()
         if self._alone or self._announced:
@@ -135,7 +134,6 @@ class Suspects:
         return self._lone is held
 
     def let_others_go_on(self, held: HeldUrl) -> None:
-        """Let others start although the suspect stays in process."""
         if held in self._tried:
             self.note_done(held)
 

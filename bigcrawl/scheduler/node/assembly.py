@@ -37,26 +37,16 @@ if TYPE_CHECKING:
     from bigcrawl.scheduler.owner.owned_partition import OwnedPartition
     from bigcrawl.scheduler.records.held import HeldUrl
 
-TROUBLE_MAX = 300  # characters of the report
+TROUBLE_MAX = 300
 
 
 class Parts:
-    """The parts that a node is made of.
+    """The parts of a node.
 
     Attributes:
-        crawl: the crawl as this node knows it.
-        engine: fetches the URLs.
         troubles: which loops fail.
-        outbox: discovered URLs on their way to their partitions.
-        handout: the URLs that the node has taken.
-        workload: how much there is to do.
-        ownership: the partitions that the node owns.
-        observers: what features observe.
         gates: may a taken URL be fetched, and when?
-        exchange: takes URLs, and acknowledges them.
         trials: of URLs that may have killed a node.
-        control: carries out the operators' orders.
-        progress: the crawl's pages and its end.
         heartbeat: the node's report to others.
         starts: the start requests.
     """
@@ -71,19 +61,10 @@ class Parts:
         engine: EngineSide,
         node_id: str = "",
     ) -> None:
-        """Make the parts; nothing is asked of Redis or written to the disk.
+        """Make the parts, without asking Redis or writing to the disk.
 
-        Args:
-            config: the settings.
-            client: the crawl's Redis.
-            dns: possibly shared with other crawls of this process.
-            clock: of all parts.
-            fetch: fetches robots.txt files.
-            engine: the engine that this node takes URLs for.
-            node_id: identifies this node to others; made up if empty.
-
-        Raises:
-            ConfigError: a part does not accept its settings.
+        `dns` may be shared with other crawls of this process; `node_id` is made up if empty. Raises ConfigError if a
+        part does not accept its settings.
         """
         node_id = node_id or f"{config.crawl.node}-{uuid.uuid4().hex[:8]}"
         self.crawl = crawl = JoinedCrawl(config, client, clock, node_id)
@@ -135,8 +116,6 @@ class Parts:
 
 
 class FeatureSide(NodeSide):
-    """What a feature may ask of its node, see `NodeSide`."""
-
     def __init__(
         self,
         crawl: JoinedCrawl,

@@ -21,16 +21,12 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 SPEED = "speed"
-"""The text of a speed, see `bigcrawl.politeness.speed_plan`."""
 
 BLACKLISTED = "blacklisted"
-"""The number of the blacklist's last change."""
 
 DELAYED = "delayed"
-"""The number of the last change to delays set by hand."""
 
 BUDGETED = "budgeted"
-"""The number of the last change to budgets set by hand."""
 
 PAUSED = "paused"
 """Stops all fetching; `paused:<node>` stops one node."""
@@ -65,7 +61,6 @@ class Discovery(NamedTuple):
 
     @classmethod
     def from_field(cls, field: bytes | None) -> Self:
-        """Read the field. Without a valid one, links are queued."""
         word, *times = (field or b"-").split() or [b"-"]
         numbers = [int(each) for each in times if each.isdigit()]
         if word not in (b"on", b"off") or len(numbers) != (2 if word == b"on" else 1):
@@ -93,10 +88,7 @@ class ControlHash:
 
 
 class Control:
-    """Carries out the orders on one node.
-
-    `is_closed` says that the crawl was found too slow after this node joined.
-    """
+    """Carries out the orders on one node. `is_closed`: the crawl was found too slow after this node joined."""
 
     def __init__(
         self,
@@ -165,7 +157,6 @@ class Control:
         return frozenset(node for word, _, node in names if word == PAUSED)
 
     async def close_all(self) -> None:
-        """Have all nodes that are now in the crawl close it."""
         await self._client.command("HSET", self._keys.control, CLOSED, str(self._client.now_ms()))
         await self.read()
 
@@ -175,7 +166,6 @@ class Control:
         self.discovers = discovery.is_on
 
     async def _read_delays(self) -> None:
-        """Use the current delays. A host that already rests keeps its old rest."""
         change = self._hash.fields.get(DELAYED)
         live = dict(pairs_of(await self._client.command("HGETALL", self._keys.delays)))
         rules, faults = delays_in_force(self._delays, live)

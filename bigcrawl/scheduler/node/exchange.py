@@ -66,7 +66,7 @@ class UrlExchange:
         self.pages = 0
         self.bytes = 0  # includes repeated tries
         self._samples: deque[tuple[int, int]] = deque()
-        self.ends: dict[str, int] = {}  # by their counter in Redis; "" for a plain return
+        self.ends: dict[str, int] = {}
 
     def __repr__(self) -> str:
         return f"<UrlExchange pages={self.pages}>"
@@ -86,7 +86,7 @@ class UrlExchange:
         in the same call.
         """
         now_ms = self._clock.monotonic_ms()
-        # Before the ends, which make partitions due. Hosts whose turn it is have half of the room, however fast others
+        # Before the ends, which make partitions due. Hosts at their turn have half of the room, however fast others
         # are.
         share = 2 if self.has_more_due else 1
         ends = self._ends(now_ms) if acknowledge else {}
@@ -125,7 +125,6 @@ class UrlExchange:
 
     @property
     def has_more_due(self) -> bool:
-        """Whether a due partition was not asked, for lack of room."""
         return self._ownership.due_heap.has_due(self._clock.monotonic_ms() + HORIZON_MS)
 
     def _ends(self, now_ms: int) -> dict[OwnedPartition, list[HeldUrl]]:
@@ -166,7 +165,6 @@ class UrlExchange:
         return found, room_before - room
 
     def _shares(self, room: int, now_ms: int) -> dict[OwnedPartition, int]:
-        """Return how many URLs to take from each due partition; together at most `room`."""
         by_number = self._ownership.owned
         shares = {}
         draining = []

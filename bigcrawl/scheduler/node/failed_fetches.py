@@ -20,8 +20,8 @@ if TYPE_CHECKING:
     from bigcrawl.scheduler.records.held import HeldUrl
 
 SEND_MS: Final = 5_000
-WAITING_MAX: Final = 500  # pairs of reason and PLD; further ones share a row per reason
-KEPT_MAX: Final = 2_000  # pairs in Redis, some 300 bytes each
+WAITING_MAX: Final = 500
+KEPT_MAX: Final = 2_000
 URL_CHARACTERS: Final = 500
 OTHERS: Final = "(others)"
 FAILED: Final = ("error:", "dropped:", "status:4", "status:5", "retried:")

@@ -98,7 +98,6 @@ class Sweeper:
         return len(members), dropped
 
     async def _ended(self, members: list[bytes], reason: str) -> list[tuple[bytes, bytes]]:
-        """Return the members that share the reason, with their outcomes."""
         ended = []
         turn_ends_ms = self._clock.monotonic_ms() + TURN_MS
         for member in members:

@@ -77,7 +77,6 @@ class Gates:
             self.dns.use_store(self.answers)
 
     async def close(self) -> None:
-        """Stop all decisions. The URLs stay taken until the node returns them."""
         await self.gatekeeper.close()
         self.dns.drop_store(self.answers)
         await self.answers.close()

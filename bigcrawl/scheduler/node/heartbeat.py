@@ -91,7 +91,7 @@ class Leases:
                 self._ownership.table.news.to_tend.add(owned)
             if view.next_due_ms >= 0:
                 owned.note_due_by(sent_ms + view.next_due_ms - view.now_ms)
-        # Partitions with unfolded URLs have news until they are folded, so all of them were read.
+        # All partitions with unfolded URLs were read, because they have news until they are folded.
         self._workload.note_unfolded(sum(owned.inbox.unfolded_urls for owned, _ in found))
         if tell is not None:
             tell([view for _, view in found])

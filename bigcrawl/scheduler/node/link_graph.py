@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 # At first half a MB, at last 8. Most pairs of a page recur on other pages of its site.
 RECENT_EDGES, RECENT_EDGES_MAX = 1 << 16, 1 << 20
 
-ORIGINS_CACHED = 1 << 15  # some 5 MB
+ORIGINS_CACHED = 1 << 15
 
 _EDGE = struct.Struct("<QQ")
 _OVERDUE_BYTES = 64 * _EDGE.size
@@ -41,7 +41,6 @@ class LinkGraph:
         return f"<LinkGraph partitions={len(self._waiting)}>"
 
     def note(self, page: str, urls: Iterable[str]) -> None:
-        """Record the PLDs to which a page's links lead. Only canonical URLs count."""
         origin, key_of = _origin_of(page), self._key_of
         try:
             source = key_of(origin)
@@ -63,11 +62,10 @@ class LinkGraph:
         return bytes(self._waiting.pop(partition, b""))
 
     def send_again(self) -> None:
-        """Send edges again, because Redis may have forgotten earlier ones."""
         self._recent.clear()
 
     def overdue(self) -> list[int]:
-        """Return the partitions with so many edges that they get a batch without URLs."""
+        """Return the partitions with enough edges for a batch without URLs."""
         return [partition for partition, edges in self._waiting.items() if len(edges) >= _OVERDUE_BYTES]
 
 

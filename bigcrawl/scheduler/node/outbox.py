@@ -1,7 +1,7 @@
 """Links leave a node (step 3): discovered URLs wait here, and go to inboxes in numbered batches.
 
-So do the rows that nodes observe. Hints, which may be lost, wait longest, because a step reads many of them at little
-more cost than one.
+So do the rows that nodes observe. Hints, which may be lost, wait longest: a step reads many of them at little more cost
+than one.
 
 A batch keeps its number until Redis accepts it, so a repeat after a lost reply is recognised. An inbox accepts number n
 only after n-1, so after a refused command later ones wait. Batches are kept for some seconds of Redis's running time,
@@ -35,13 +35,13 @@ if TYPE_CHECKING:
     from bigcrawl.scheduler.handout.observers import WaitingRows
     from bigcrawl.scheduler.node.link_graph import LinkGraph
 
-BATCH_URLS_MAX = 2_000  # some 200 KB
+BATCH_URLS_MAX = 2_000
 BATCH_BYTES_MAX = 1 << 18  # for large requests, before compression; a larger request goes alone
-# BIGCRAWL_OUTBOX_URLS_MAX ordinary URLs take less. Requests with large bodies would fill memory first.
+# Requests with large bodies would fill memory before BIGCRAWL_OUTBOX_URLS_MAX is reached.
 OUTBOX_BYTES_MAX = 64 << 20
-# Of Redis's running time; longer than it may forget. If the outbox cannot hold as much, `FORGETTABLE_MS` applies.
+# Of Redis's running time; longer than it may forget. A full outbox applies `FORGETTABLE_MS`.
 KEEP_SENT_MS = 10_000
-# This amount goes alone: hints of a node that fetches nothing and folds other nodes' results.
+# This amount goes alone: hints of a node that only folds other nodes' results.
 HINTS_ALONE_BYTES = 1 << 16
 # At first half a MB, at last 32: most links lead where recent ones of their site led, and between two pages of a site
 # come those of all others.
@@ -49,9 +49,9 @@ RECENT_KEYS, RECENT_KEYS_MAX = 1 << 16, 1 << 22
 
 
 class _Batch(NamedTuple):
-    """One message to an inbox. A tuple is made faster than a frozen dataclass.
+    """One message to an inbox; `offered_before` is the outbox's `offered` count before it.
 
-    `offered_before` is the outbox's `offered` count before it.
+    Made faster than a dataclass.
     """
 
     partition: int
@@ -95,7 +95,7 @@ class Outbox:
         self._clock = clock
         self._waiting: dict[int, list[QueuedUrl]] = {}
         self._waiting_bytes = 0
-        self._rows: dict[int, dict[int, bytearray]] = {}  # by partition and kind
+        self._rows: dict[int, dict[int, bytearray]] = {}
         self._hints: dict[int, dict[int, bytearray]] = {}
         self._hints_ms = hints_ms
         self._hinted_ms = 0
@@ -159,7 +159,6 @@ class Outbox:
         return fresh
 
     def remember(self, key: int) -> bool:
-        """Return whether a key was not offered recently; otherwise its URL is dropped."""
         is_new = self._recent.remember(key)
         self.dropped_recent += not is_new
         return is_new
@@ -189,7 +188,7 @@ class Outbox:
         return flushed
 
     def take_told_partitions(self) -> set[int]:
-        """Take the partitions that have got only rows since the last call."""
+        """Take the partitions that have received only rows since the last call."""
         told, self._told_partitions = self._told_partitions, set()
         return told
 

@@ -41,15 +41,12 @@ class Activity:
 
     @property
     def mark(self) -> tuple[object, ...]:
-        """Differs if anything has happened since, here or by other nodes' reports."""
         reports = self._membership.reports.items()
         others = [(node, *map(report.get, REPORTED)) for node, report in reports if node != self._membership.node]
         return self._news.noted, len(self._held), self._outbox.offered, self._exchange.pages, others
 
 
 class CrawlProgress:
-    """The pages and the end of the crawl; `last` is None before the first survey."""
-
     def __init__(
         self, crawl: JoinedCrawl, ownership: Ownership, handout: Handout, outbox: Outbox, exchange: UrlExchange
     ) -> None:
@@ -87,7 +84,6 @@ class CrawlProgress:
         return 0 < self._crawl.pages_max <= self._pages_surveyed
 
     def pages_left(self, nodes: int) -> int:
-        """Return this node's share of the pages that BIGCRAWL_MAX_PAGES still allows."""
         left = self._crawl.pages_max - self.pages_before
         return ceil(left / nodes) - (self._exchange.pages - self._pages_counted)
 

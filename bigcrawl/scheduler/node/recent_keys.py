@@ -43,7 +43,6 @@ class RecentKeys:
         self._keys[:] = np.arange(len(self._keys), dtype=np.uint64) ^ np.uint64(1)
 
     def remember(self, key: int) -> bool:
-        """Return whether a key was not seen recently."""
         place = key & self._mask
         if self._places[place] == key:
             return False

@@ -53,7 +53,6 @@ class Aside:
         return self.blacklist.of_address(address) is not None
 
     def put(self, held: HeldUrl) -> None:
-        """Set a URL aside, unless it has started or ended."""
         if held.stage in (Stage.STARTED, Stage.ENDED):
             return
         held.go_to(Stage.ENDED)
@@ -67,7 +66,7 @@ class Aside:
         held.go_to(Stage.ENDED)
         fields = held.fields
         flags = self.blacklist.marked(fields.flags, by_address=False) | UNCHECKED | UNRUNNABLE
-        body = fields.body or held.member  # an unreadable member is kept whole
+        body = fields.body or held.member
         self._waiting.append((held, QueuedUrl(fields.key, held.host, fields.priority, flags, body)))
         if why not in self._said and len(self._said) < REASONS_SAID_MAX:
             self._said.add(why)

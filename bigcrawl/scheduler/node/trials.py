@@ -33,7 +33,6 @@ class Trials:
         self._ownership = ownership
         self._handout = handout
         self._suspects = handout.suspects
-        # With their partitions and the running time of Redis.
         self._buried: deque[tuple[int, int, DeadLetter]] = deque(maxlen=BURIED_KEPT)
 
     def __repr__(self) -> str:

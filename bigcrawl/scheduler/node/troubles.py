@@ -11,8 +11,6 @@ logger = logging.getLogger(__name__)
 
 
 class Troubles:
-    """The loops that failed in their last round, and whether Redis was restarted."""
-
     def __init__(self, client: RedisClient) -> None:
         self._client = client
         self._failing: set[str] = set()
@@ -23,7 +21,6 @@ class Troubles:
         return f"<Troubles of {sorted(self._failing)} restarted={self.is_restarted}>"
 
     def note_restart(self) -> None:
-        """Record a restart of Redis; most loops wait until `note_recovery`."""
         self.is_restarted = True
 
     def note_recovery(self) -> None:

@@ -71,7 +71,7 @@ class Unfolded:
         if self._looks == PATIENCE:
             logger.warning(
                 "spiders wait: %(urls)d URLs that this node has sent are not merged by the owners of partitions "
-                "%(partitions)s; `scrapy frontier status` says who they are",
+                "%(partitions)s; `scrapy frontier status` names them",
                 {"urls": self.urls, "partitions": self._fullest()},
             )
 

@@ -32,14 +32,11 @@ TICK_S = 0.5
 BUSY_SHARE = 0.25  # the part of a tick that always counts, however busy the machine is
 LAST_WORDS_S = 3.0  # a blocked log must not keep the process alive
 STOOD_STILL = 70
-"""The exit status of a process that stood still."""
 
 _AT_A_PROMPT = frozenset({"bdb", "pdb", "code", "scrapy.shell", "pydevd"})
 
 
 class Watchdog:
-    """Watches the loop of the thread that starts it."""
-
     def __init__(
         self, standstill_s: float, running_url: Callable[[], str], end: Callable[[int], object] = os._exit
     ) -> None:
@@ -118,7 +115,6 @@ class Watchdog:
                 return
 
     def _waited_s(self) -> float:
-        """Return how long the loop's thread has waited for a CPU; 0 if the kernel does not say."""
         try:
             return int(self._waits.read_bytes().split()[1]) / 1e9
         except (OSError, IndexError, ValueError):

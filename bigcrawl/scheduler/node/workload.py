@@ -13,9 +13,7 @@ if TYPE_CHECKING:
 class Workload:
     """The work of a node, and whether it can take more.
 
-    Attributes:
-        moves: the number of rounds that left the node with no URL to hold or send.
-        emptied: set by each of these.
+    `moves` counts the rounds that left the node with no URL to hold or send; each sets `emptied`.
     """
 
     def __init__(self, frontier: FrontierConfig, handout: Handout, outbox: Outbox) -> None:
@@ -60,5 +58,4 @@ class Workload:
         return self.is_empty and not ownership.has_waiting
 
     def may_rest(self) -> bool:
-        """Return whether merges may take their time. The worker thread calls this."""
         return not (self.is_stopping or self.is_starved)

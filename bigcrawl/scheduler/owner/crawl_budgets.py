@@ -61,7 +61,6 @@ class CrawlBudgets:
         pld_key: Callable[[str], PldKey],
         callbacks: Callbacks = ANY_CALLBACKS,
     ) -> None:
-        """Check the settings; `begin` makes the first budgets."""
         self._config = config
         self.callbacks = callbacks
         self._client = client
@@ -129,7 +128,6 @@ class CrawlBudgets:
 
     @property
     def linked_plds(self) -> int:
-        """The number of PLDs that another PLD links to."""
         return self._counts.total
 
     @property
@@ -195,7 +193,7 @@ class CrawlBudgets:
         self.budgets = self._new_budgets()
         if self._prioritizer is None:
             return
-        # Scoring again at each doubling costs each waiting URL about one more look over the whole crawl.
+        # Scoring again at each doubling costs each waiting URL about one more look.
         if self._counts_links and self._counts.links >= 2 * max(1, self._links_scored):
             self._generation += 1
             self._links_scored = self._counts.links

@@ -41,7 +41,7 @@ class DamagedPartitions:
         self._config = config
         self._client = client
         self._clock = clock
-        self._looks: dict[int, int] = {}  # next check of each partition, monotonic ms
+        self._looks: dict[int, int] = {}
         self._waits: dict[int, int] = {}
         self._checked: set[int] = set()  # found sound; may be claimed in spite of the mark
         self._marked: set[int] = set()
@@ -57,8 +57,8 @@ class DamagedPartitions:
     def note(self, partition: int, error: BigcrawlError) -> None:
         logger.error(
             "partition %(partition)d is set apart: %(error)s; its URLs wait, the others go on. `scrapy frontier "
-            "repair` says what is damaged and mends what can be: the partition then continues by itself, or at the "
-            "next start",
+            "repair` shows the damage and repairs it as far as possible: the partition then continues by itself, or "
+            "at the next start",
             {"partition": partition, "error": error},
         )
         self._wait(partition)

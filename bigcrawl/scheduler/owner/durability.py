@@ -53,14 +53,12 @@ class Retention:
 class Durability:
     """The durable points of one partition.
 
-    `points` are the store's copies, `forced_ms` is monotonic, and `checkpoint` is the last operator's order that a
-    point has obeyed.
+    `points` are the store's copies, `forced_ms` is monotonic, and `checkpoint` is the last obeyed order of an operator.
     """
 
     def __init__(
         self, committed: CommittedFiles, loss_ms: int, now_ms: int, points: StoredPoints | None = None
     ) -> None:
-        """With `points`, Redis is trimmed only up to the stored point."""
         self._committed = committed
         self.points = points
         self._retention = Retention(loss_ms)

@@ -41,7 +41,6 @@ class DurableRounds:
         return f"<DurableRounds of {self._table!r}>"
 
     async def run_due(self, checkpoint: int = 0) -> None:
-        """Force due partitions to disk and publish counts that Redis may lack."""
         now_ms = self._clock.monotonic_ms()
         if now_ms < self._look_ms:
             return
@@ -56,7 +55,6 @@ class DurableRounds:
             await self._table.run([(owned, owned.publish()) for owned in (*due, *owing)])
 
     def _look(self, now_ms: int, checkpoint: int) -> tuple[list[OwnedPartition], list[OwnedPartition]]:
-        """Return the partitions that are due, and those that owe Redis their counts."""
         news = self._table.news.to_keep
         news.update(self._table.among(self._times.take(now_ms)))
         if checkpoint != self._checkpoint:

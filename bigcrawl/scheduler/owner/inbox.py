@@ -1,4 +1,4 @@
-"""A partition's inbox as its owner sees it (step 4): how to read it, what waits in it, and what the owner put there.
+"""A partition's inbox as its owner sees it (step 4): how to read it, its state, and the URLs that the owner put there.
 
 The owner itself moves URLs from Redis back to the inbox when they are to wait on disk, unfetched. A Redis that forgets
 its last seconds has these URLs in their back queues again. If a step has folded them meanwhile, they are on disk too,
@@ -22,19 +22,18 @@ if TYPE_CHECKING:
 
     from bigcrawl.redisdb.scripts import PartitionView, Value
 
-_ONE_FIELD = 2  # its name and its value
+_ONE_FIELD = 2
 _NO_ORDER = id_order(NO_INBOX_ID)
-_new_tuple = tuple.__new__  # the class's own constructor is Python
+_new_tuple = tuple.__new__
 
 
 class InboxReader:
-    """Reads the inbox of one partition, and keeps what is known of it between two reads.
+    """Reads the inbox of one partition, and remembers its state between reads.
 
     Attributes:
         has_urls: whether URLs may be waiting.
-        has_others: whether entries of any kind may be waiting. Those without URLs are not urgent.
+        has_others: whether entries without URLs may be waiting, which are not urgent.
         has_more: whether the last step left entries behind.
-        unfolded_urls: how many URLs were waiting when Redis was last asked.
     """
 
     def __init__(self, key: str, tell: Callable[[], None] = lambda: None, *, has_urls: bool = True) -> None:
@@ -46,33 +45,31 @@ class InboxReader:
         self.has_more = False
         self.unfolded_urls = 0
         self._miscounted = 0  # URLs that seem to wait when none does: they were rejected, or Redis has forgotten them
-        self._asked = 0  # how many entries the current step has asked for
-        self._read_upto = NO_INBOX_ID  # the last entry that it got
+        self._asked = 0
+        self._read_upto = NO_INBOX_ID
         self._heard_nothing()
 
     def __repr__(self) -> str:
         return f"<InboxReader has_urls={self.has_urls} has_others={self.has_others} unfolded={self.unfolded_urls}>"
 
     def _heard_nothing(self) -> None:
-        """The current step asks now; what is heard from here on may be of entries that it does not get."""
+        """Forget earlier news: the current step reads now, and later news may be of entries that it does not get."""
         self._were_urls_noted = self._were_others_noted = False
-        self._seen_upto = self._seen_urls_upto = _NO_ORDER  # the last entry at a look; at one that saw URLs
+        self._seen_upto = self._seen_urls_upto = _NO_ORDER
 
     def note_urls(self) -> None:
-        """Record that URLs were sent to the inbox, or may have been."""
         self.has_urls = self._were_urls_noted = True
         self._tell()
 
     def note_others(self) -> None:
-        """Record that entries without URLs, such as outcomes, were sent to the inbox."""
         self.has_others = self._were_others_noted = True
         self._tell()
 
     def note_view(self, view: PartitionView, folded: str) -> None:
-        """Find out from a look at Redis whether entries wait after the last folded one, and whether they have URLs."""
+        """Learn from a view of Redis whether entries wait after the last folded one, and whether they have URLs."""
         unfolded = view.count("appended_urls") - view.count("folded_urls")
         inbox_id = id_order(view.inbox_id)
-        # A new Redis counts appended URLs from zero, while the disk has counted folded ones since the crawl began.
+        # A new Redis counts appended URLs from zero, the disk folded ones since the crawl began.
         if inbox_id <= id_order(view.folded) or unfolded < self._miscounted:
             self._miscounted = unfolded
         self.unfolded_urls = unfolded - self._miscounted
@@ -85,13 +82,11 @@ class InboxReader:
             self._tell()
 
     def command(self, folded: str, entries_max: int) -> tuple[Value, ...]:
-        """Return the command that reads the entries after the last folded one, oldest first."""
         self._asked = entries_max
         self._heard_nothing()
         return ("XRANGE", self._key, "(" + folded, "+", "COUNT", entries_max)
 
     def parse(self, reply: Any) -> list[InboxEntry]:
-        """Return the entries in the reply to `command`."""
         entries = [_entry(entry_id.decode(), fields) for entry_id, fields in reply]
         self._read_upto = entries[-1].id if entries else NO_INBOX_ID
         return entries
@@ -119,7 +114,6 @@ class MovedUrls:
         return f"<MovedUrls of {len(self._moves)} calls>"
 
     def note(self, entry_id: str, host: str, orders: Iterable[int], running_ms: int) -> None:
-        """Record that URLs of a host, given by their orders, were moved to this inbox entry."""
         self._moves.append((running_ms, entry_id, host, array("q", orders)))
         while self._moves[0][0] < running_ms - FORGETTABLE_MS:
             self._moves.popleft()

@@ -15,8 +15,6 @@ class News:
         to_keep: durable rounds.
         to_look: the beat.
         to_tend: the watch.
-        event: wakes the fold.
-        noted: the number of events.
     """
 
     def __init__(self) -> None:

@@ -5,8 +5,7 @@
                copy lent by the file thread -> objects written -> Redis trimmed -> old objects deleted
 
 The first point comes before anything is admitted. From then on, no point that the last owner may still write can be
-chosen. All calls of the store run in threads of their own, a few at a time, and nothing but the opening of partitions
-waits for them.
+chosen. All calls of the store run in a few threads of their own, and only the opening of partitions waits for them.
 """
 
 from __future__ import annotations
@@ -42,7 +41,7 @@ logger = logging.getLogger(__name__)
 T = TypeVar("T")
 
 AT_ONCE = 8  # partitions; most of their time is spent waiting for the store
-LOOK_MS = 1_000  # between two looks for partitions whose points are due
+LOOK_MS = 1_000  # between two searches for partitions whose points are due
 LAST_S = 2.0  # for the points of partitions that are released; a node that ends has few seconds
 PROBE_MS = 10_000  # after a failure, partitions are claimed again after this time
 
@@ -50,14 +49,6 @@ _tried_ms = attrgetter("points.tried_ms")
 
 
 class NodeStore:
-    """The store, as the owner of partitions uses it.
-
-    Args:
-        crawl: with its store; without one nothing is done.
-        thread: does the file work.
-        table: the partitions that are owned.
-    """
-
     def __init__(self, crawl: JoinedCrawl, thread: FileThread, table: OwnedTable) -> None:
         self._objects = crawl.objects
         self._crawl = crawl.config.crawl.name
@@ -69,14 +60,13 @@ class NodeStore:
         self._workers = ThreadPoolExecutor(AT_ONCE, thread_name_prefix="bigcrawl-store")
         self._storing: dict[OwnedPartition, asyncio.Task[None]] = {}
         self._look_ms = 0
-        self._failed_ms: int | None = None  # when the store last failed, if not well since
+        self._failed_ms: int | None = None
 
     def __repr__(self) -> str:
         return f"<NodeStore {self._objects!r} storing={len(self._storing)}>"
 
     @property
     def is_used(self) -> bool:
-        """Whether the crawl has a store."""
         return self._objects is not None
 
     @property
@@ -84,10 +74,8 @@ class NodeStore:
         """Whether the store has just failed, so that no partition should be claimed that must be opened with it."""
         return self._failed_ms is not None and self._clock.monotonic_ms() - self._failed_ms < PROBE_MS
 
-    # --- opening partitions
-
     async def last_epochs(self, partitions: Sequence[int]) -> dict[int, int]:
-        """The last epoch of each partition that the store knows; 0 without any, or without a store.
+        """Return the last epoch of each partition that the store knows; 0 without any, or without a store.
 
         Raises:
             TransientStoreError: the store failed.
@@ -98,11 +86,10 @@ class NodeStore:
         return dict(zip(partitions, epochs, strict=True))
 
     async def newest_manifest(self, partition: int) -> Manifest | None:
-        """The manifest in a partition's newest point; None without any, or without a store.
+        """Return the manifest in a partition's newest point; None without any.
 
         Raises:
             CorruptionError: the two newest points are damaged.
-            TransientStoreError: the store failed.
         """
         return await self._run(partial(self._newest_manifest, partition)) if self._objects is not None else None
 
@@ -111,14 +98,12 @@ class NodeStore:
         return decode_manifest(f"p{partition:04d}", series.state) if series.find_newest() is not None else None
 
     async def fetch_newer(self, partition: int, directory: Path) -> PointSeries | None:
-        """Bring the local copy of a partition that was just claimed up to the newest point, if it is older.
+        """Update the local copy of a newly claimed partition to the newest point.
 
-        Returns:
-            The points that the store has; None without a store.
+        Return the points; None without a store.
 
         Raises:
             CorruptionError: the two newest points are damaged, or the local manifest is.
-            TransientStoreError: store or disk failed.
         """
         if self._objects is None:
             return None
@@ -136,7 +121,7 @@ class NodeStore:
         return series
 
     async def put_first(self, disk: Partition, series: PointSeries | None) -> StoredPoints | None:
-        """Write the first point of an epoch. Nothing may be admitted before.
+        """Write the first point of an epoch, before anything is admitted.
 
         Raises:
             CorruptionError: a retained admit batch is damaged.
@@ -150,10 +135,8 @@ class NodeStore:
         await self._put(points)
         return points
 
-    # --- points of owned partitions
-
     def begin_due(self, checkpoint: int = 0) -> None:
-        """Begin the points that are due, those of partitions first that have waited longest. Waits for nothing.
+        """Begin the points that are due, longest waiting first. Waits for nothing.
 
         `checkpoint` is the operators' last order for a durable point of every partition.
         """
@@ -194,7 +177,7 @@ class NodeStore:
             del self._storing[owned]
 
     async def put_last(self, partitions: Sequence[OwnedPartition]) -> None:
-        """Store what is new of partitions that are about to be released, as far as that takes a short time.
+        """Store news of partitions about to be released, if that takes a short time.
 
         The next owner then has the text of the last admit batches, in case Redis forgets them.
         """
@@ -220,15 +203,13 @@ class NodeStore:
             points.end()
 
     async def close(self) -> None:
-        """Give up what is under way; the last points stay. Waits for no call of the store."""
+        """Abandon pending work, without waiting; the last points stay."""
         if self._objects is not None:
             self._objects.close()
         for task in list(self._storing.values()):
             task.cancel()
         await asyncio.gather(*self._storing.values(), return_exceptions=True)
         self._workers.shutdown(wait=False, cancel_futures=True)
-
-    # --- the store's threads
 
     def _series_of(self, partition: int) -> PointSeries:
         from bigcrawl.store.series import PointSeries
@@ -237,7 +218,7 @@ class NodeStore:
         return PointSeries(self._objects, f"{self._crawl}/p{partition:04d}")
 
     async def _run(self, work: Callable[[], T]) -> T:
-        """Do a piece of work in a thread of the store, and note how the store is."""
+        """Run work in a thread of the store, and record the store's health."""
         try:
             result = await asyncio.get_running_loop().run_in_executor(self._workers, work)
         except TransientStoreError as error:

@@ -68,12 +68,10 @@ class OwedRows:
             self._sent_bytes += len(rows)
 
     def send_again(self) -> None:
-        """Send all rows again, because Redis may have forgotten them."""
         self._sent.clear()
         self._sent_bytes = 0
 
     def forget_safe(self, running_ms: int) -> None:
-        """Drop the rows that Redis can no longer forget."""
         while self._sent and not self._sent[0].refused and self._sent[0].sent_ms < running_ms - self._keep_ms:
             size = self._sent.popleft().size
             self._sent_bytes -= size

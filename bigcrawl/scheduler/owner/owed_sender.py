@@ -1,7 +1,6 @@
 """Sends the rows that partitions owe to others.
 
-Only partitions that keep rows are examined, and all of them after a claim, because the previous owner may have left
-some.
+Only partitions that keep rows are examined; after a claim all are, because the previous owner may have left some.
 """
 
 from __future__ import annotations
@@ -87,7 +86,6 @@ class OwedSender:
 
 
 def _refusal_among(errors: Iterable[BigcrawlError]) -> RedisRefusedError | None:
-    """Return the last refusal, or raise the first other error."""
     refused = None
     for error in errors:
         if not isinstance(error, RedisRefusedError):

@@ -29,7 +29,6 @@ class OwnedBudgets:
         return f"<OwnedBudgets {self._crawl_budgets!r} of {self._table!r}>"
 
     async def refresh(self) -> None:
-        """Publish the counts of the owned partitions, and apply the new budgets."""
         by_number = self._table.by_number
         if await self._crawl_budgets.refresh(by_number.values()):
             for owned in by_number.values():

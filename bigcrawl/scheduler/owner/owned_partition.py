@@ -37,27 +37,21 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-FOLDS_PER_LOOK = 8  # between two looks for the longest queue, which costs about a tenth of a step
+FOLDS_PER_LOOK = 8  # between two searches for the longest queue, each a tenth of a step
 
 
 class OwnedPartition(Taking):
-    """A partition of which this node is the owner, in one epoch.
+    """A partition that this node owns, in one epoch.
 
     Attributes:
         hot: its URLs in Redis.
         away: hosts that are snoozed or retired.
         admissions: its admit batches, until Redis has confirmed them.
-        inbox: what waits in its inbox.
-        schedule: when it should step.
-        durability: when its files are forced to the disk.
-        points: what the store has of it; None if the crawl has no store.
         suspects: URLs that may have killed a node, by sequence number.
-        moved: URLs that were moved back to the inbox lately.
-        found: near copies that other partitions must be told about.
-        publishing: tells Redis its counts.
+        moved: URLs recently moved back to the inbox.
+        found: near copies to report to other partitions.
         draining: whether to release it as soon as the node holds none of its URLs.
-        is_damaged: whether a file is damaged, so that no work is done on it.
-        longest: the host with the most URLs that wait, and how many did some steps ago; ("", 0) without any.
+        longest: the host with the most waiting URLs some steps ago, and their number; ("", 0) without any.
     """
 
     def __init__(
@@ -70,17 +64,7 @@ class OwnedPartition(Taking):
         in_redis: InRedis,
         durability: Durability,
     ) -> None:
-        """Begin when Redis and the disk are at the same point.
-
-        Args:
-            config: of the node.
-            keys: its keys in Redis.
-            identity: this node, the epoch, and the generation.
-            disk: the partition, opened in that epoch.
-            due_heap: has the partitions by when they are due; this one enters it.
-            in_redis: its URLs in Redis.
-            durability: just made.
-        """
+        """Begin when Redis and the disk are at the same point; `disk` was opened in the epoch of `identity`."""
         self.keys = keys
         self.identity = identity
         self.disk = disk
@@ -90,7 +74,7 @@ class OwnedPartition(Taking):
             config.frontier.hot_urls // config.crawl.partitions, self.away, in_redis.by_host, tell=self._note_news
         )
         self.admissions = Admissions(keys, disk.committed, self.hot, config.politeness.host_connections)
-        # What comes between the claim and the first look is found by that look.
+        # The first look finds changes since the claim.
         self.inbox = InboxReader(keys.inbox, self._note_news, has_urls=in_redis.may_have_entries)
         self.schedule = StepSchedule(self.inbox, self.hot, self._note_news)
         self.durability = durability
@@ -111,41 +95,32 @@ class OwnedPartition(Taking):
         return f"<OwnedPartition {self.keys.partition} epoch={self.identity.epoch} {self.hot!r} disk={self.disk!r}>"
 
     def take_over(self, before: OwnedPartition) -> None:
-        """Remember what this node knows of the same partition in the epoch before."""
+        """Adopt this node's knowledge of the same partition in the epoch before."""
         self.moved = before.moved
 
     def tell_news_to(self, tell: Callable[[OwnedPartition], None]) -> None:
-        """Have `tell` called whenever a step may be due that was not."""
+        """Have `tell` called whenever a step may become due."""
         self._tell_news = tell
 
     def end_news(self) -> None:
-        """Tell nobody from now on: the partition is owned no longer."""
         self._tell_news = _to_nobody
 
     def _note_news(self) -> None:
         self._tell_news(self)
 
-    # --- owning
-
     def note_wanted(self, is_wanted: bool) -> None:
-        """Drain if this node should not own it, or if it is damaged."""
         self.draining = not is_wanted or self.is_damaged
 
     def drain(self) -> None:
-        """Give out no more URLs, because it is about to be released."""
         self.draining = True
 
     def note_damage(self) -> None:
-        """Stop all work on the partition because a file is damaged, and drain it."""
         self.is_damaged = self.draining = True
 
     def settle(self, identity: Identity, reply: Reconciled, taken: Iterable[str]) -> None:
-        """Adopt what a comparison with Redis has found.
+        """Adopt the result of a comparison with Redis.
 
-        Args:
-            identity: this node, in the generation that the comparison began.
-            reply: the result of the comparison.
-            taken: the host of each URL that the node holds.
+        `identity` has the generation that the comparison began; `taken` is the host of each URL that the node holds.
         """
         self.identity = identity
         self.hot.settle(reply, taken)
@@ -156,13 +131,8 @@ class OwnedPartition(Taking):
         self.schedule.end_stall()
         self.note_due(0 if self.hot.by_host else NEVER_MS)
 
-    # --- taking; see `Taking` for the rest
-
     def clear_suspect(self, seq: int) -> None:
-        """Clear a suspect, because its URL has ended without killing a node."""
         self.suspects.pop(seq, None)
-
-    # --- what waits
 
     @property
     def may_read_inbox(self) -> bool:
@@ -170,34 +140,32 @@ class OwnedPartition(Taking):
         return self.points is None or not self.points.is_far_behind
 
     def has_only_failing(self, fails: Callable[[str], bool]) -> bool:
-        """Whether only URLs wait whose hosts are away, or for which `fails` returns true. No step may run meanwhile."""
+        """Whether all waiting URLs are of hosts that are away, or that `fails` accepts. No step may run meanwhile."""
         if self.inbox.has_urls or not self.hot.are_all(fails):
             return False
         return self.disk.state.waiting == self.disk.state.withheld(self.away.hot_max)
 
     def note_inbox(self, view: scripts.PartitionView) -> None:
-        """Find out from a look at Redis what waits in the inbox, and whether the hosts that are away have changed."""
+        """Learn from a view of Redis what waits in the inbox, and whether hosts have gone away or come back."""
         self.away.note_changes(view.count("snoozes"))
         self.inbox.note_view(view, self.disk.manifest.inbox_id)
 
     def note_away(self, hot_max: Mapping[str, int]) -> None:
-        """Adopt the hosts that are away, with the number of URLs of each that may be hot; 0 if the host is given up."""
+        """Adopt the hosts that are away, and how many URLs of each may be hot; 0 if the host is given up."""
         self.away.note(hot_max)
         self.schedule.end_stall()
         self._count_waiting()
 
     def note_parked(self, host: str, urls: int) -> None:
-        """Record that URLs of the host were moved from its back queue to the inbox."""
         self.hot.note_parked(host, urls)
         self.inbox.note_urls()
 
     def note_budgets(self) -> None:
-        """Make a step due if URLs had no budget, because budgets have changed. If others wait, one is due anyway."""
+        """Make a step due if URLs lacked budget, because budgets have changed. If others wait, one is due anyway."""
         if self.schedule.withheld > 0:
             self.inbox.note_urls()
 
     def limit_extra(self, divisor: int) -> None:
-        """Allow 1/`divisor` of the hot set to be extra URLs from now on."""
         if divisor < self.hot.extra_divisor:
             self.schedule.end_stall()
         self.hot.limit_extra(divisor)
@@ -205,8 +173,6 @@ class OwnedPartition(Taking):
     def _count_waiting(self) -> None:
         self.schedule.note_disk(self.disk.state, self.away.given_up, self.disk.releasable)
         self.hot.count_next_tries()
-
-    # --- stepping
 
     def fold(
         self,
@@ -216,7 +182,7 @@ class OwnedPartition(Taking):
         extra_room: int | None = None,
         now_s: int = 0,
     ) -> Step:
-        """Run one step on disk. Runs in a worker thread, with copies of what the loop may change meanwhile.
+        """Run one step on disk, in a worker thread, with copies of everything that the loop may change meanwhile.
 
         Raises:
             TransientStoreError: the disk is full. Nothing was committed.
@@ -231,7 +197,6 @@ class OwnedPartition(Taking):
         return step
 
     def after_step(self, step: Step, inbox_entries: int, now_ms: int) -> list[scripts.Call[Any]]:
-        """The calls that send a committed step to Redis."""
         self.schedule.note_step(now_ms)
         self.inbox.note_step(self.disk.manifest.inbox_id, inbox_entries)
         if step.rejected:
@@ -252,12 +217,10 @@ class OwnedPartition(Taking):
             self.admissions.note_confirmed()
             self.note_due_by(now_ms)
 
-    # --- publishing and keeping
-
     def publish(self) -> scripts.Call[int]:
-        """The call that publishes counts, and trims what an earlier durable manifest has made unnecessary."""
+        """Return the call that publishes counts, and trims data that an earlier durable manifest made unnecessary."""
         return self.publishing.call(self.identity, is_damaged=self.is_damaged)
 
 
 def _to_nobody(_owned: OwnedPartition) -> None:
-    """Does nothing: nobody looks at the partition."""
+    """Discard news of a released partition."""

@@ -1,5 +1,3 @@
-"""The partitions that a node owns, and the handling of lost and damaged ones."""
-
 from __future__ import annotations
 
 import logging
@@ -46,7 +44,6 @@ class OwnedTable:
         return [self.by_number[partition] for partition in partitions if partition in self.by_number]
 
     def has(self, owned: OwnedPartition) -> bool:
-        """Return whether the partition is still owned, in the same epoch."""
         return self.by_number.get(owned.keys.partition) is owned
 
     def has_sound(self, owned: OwnedPartition) -> bool:

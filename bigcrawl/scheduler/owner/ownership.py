@@ -47,32 +47,13 @@ T = TypeVar("T")
 
 
 class Ownership:
-    """The partitions of this node. Makes all that works on them, and claims and releases as many as it should own.
-
-    Args:
-        crawl: the crawl.
-        handout: the URLs that the node has taken.
-        offer_hint: takes rows for other partitions, which may be lost.
-        may_rest: returns whether merges may take their time.
-        crawl_budgets: the budgets of the whole crawl.
-        tell_ended: see `Reconciliation`.
+    """The partitions of this node. Makes all parts that work on them, claims those it should own, and releases others.
 
     Attributes:
-        table: the partitions.
-        owned: they, by number.
-        claims: claims partitions.
-        looks: looks at them in Redis, and renews their leases.
-        releases: releases them.
-        folding: steps them.
-        crawl_budgets: as given.
-        budgets: those that the partitions use.
+        looks: views them in Redis, and renews their leases.
         lock: its holder may step, claim and release partitions.
-        due_heap: the partitions by when they are due.
         hot_share: how many URLs of a host may be hot.
         damaged: partitions that must not be opened.
-        reconciliation: brings Redis and the node in line.
-        file_work: what the thread does that reads and writes files.
-        store: keeps durable points in the store.
     """
 
     def __init__(
@@ -84,7 +65,6 @@ class Ownership:
         crawl_budgets: CrawlBudgets,
         tell_ended: Callable[[OwnedPartition, list[HeldUrl]], None],
     ) -> None:
-        """Claim nothing yet."""
         config, client, clock, held = crawl.config, crawl.client, crawl.clock, handout.held
         frontier, delay_ms = config.frontier, config.politeness.host_delay_ms
         self._client = client
@@ -120,34 +100,30 @@ class Ownership:
 
     @property
     def wants_modified(self) -> bool:
-        """Whether a feature is told what sites say of their pages."""
+        """Whether a feature uses the times of change that sites claim for their pages."""
         return any(feature.wants_modified for feature in self.features)
 
     def note_modified(self, pages: Sequence[tuple[int, int]]) -> None:
-        """Note the key and time of change of pages, as their sites say."""
+        """Record the key and time of change of pages, as their sites claim."""
         for feature in self.features:
             feature.note_modified(pages, self._client.now_ms() // 1000)
 
-    # What follows costs 0.1 us a partition, if anything has happened to one.
-
     @property
     def hot_hosts(self) -> int:
-        """How many hosts have URLs in Redis, without those that are away."""
+        """The number of hosts with URLs in Redis, without those that are away."""
         return self._remember("hot_hosts", lambda: sum(owned.hot.hosts for owned in self.owned.values()))
 
     @property
     def has_waiting(self) -> bool:
-        """Whether anything waits in inboxes, or URLs on disk."""
         return self._remember("has_waiting", lambda: any(map(_has_waiting, self.owned.values())))
 
     @property
     def longest(self) -> tuple[str, int] | None:
-        """The host with the most URLs that wait, of one partition, and how many; None without any."""
+        """The host with the most waiting URLs, in one partition, and their number; None without any."""
         longest = (owned.longest for owned in self.owned.values() if owned.longest[1])
         return self._remember("longest", lambda: max(longest, key=itemgetter(1), default=None))
 
     def _remember(self, name: str, count: Callable[[], T]) -> T:
-        """What was counted last, unless something has happened since."""
         mark = self.table.news.noted, len(self.owned)
         before = self._remembered.get(name)
         if before is None or before[0] != mark:
@@ -158,8 +134,8 @@ class Ownership:
     async def rebalance(self) -> None:
         """Claim free partitions that this node should own. Drain and release those that it should not.
 
-        When Redis was away for long, the leases of all nodes have run out, and the first node that is back seems to be
-        alone. It claims nothing until the others are back too.
+        After a long outage of Redis all leases have run out, and the first node that is back seems to be alone. It
+        claims nothing until the others are back.
         """
         wanted = self._membership.wanted(self.owned.keys())
         mark = wanted, self.table.claims, self.table.damages, len(self.owned)
@@ -172,7 +148,7 @@ class Ownership:
         if self._membership.is_patient:
             return
         if (missing := sorted(wanted - self.owned.keys())) and not (self.owned and self.store.is_away):
-            # Opening from a store takes long, and no step runs meanwhile, so a busy node does it in portions.
+            # Opening from a store takes long, and blocks steps, so a busy node opens a few at a time.
             several = CLAIMED_AT_ONCE if self.owned and self.store.is_used else len(missing)
             free = await self._missing.find_present(await self.damaged.find_sound(missing))
             await self.claims.claim(free[:several])
@@ -180,7 +156,6 @@ class Ownership:
             self._balanced = wanted, self.table.claims, self.table.damages, len(self.owned)
 
     async def close(self, *, wait: bool) -> None:
-        """Work on no partition any more; `wait` for the file work that is under way."""
         await self.store.close()
         self._thread.close(wait=wait)
 
@@ -204,7 +179,7 @@ class Ownership:
 
     @property
     def next_ms(self) -> int:
-        """When a step or a durable point may be due, if nothing happens until then, on the monotonic clock."""
+        """When a step or a durable point may be due without further events, on the monotonic clock."""
         return min(self.folding.next_ms, self._durable_rounds.next_ms)
 
     async def make_durable_due(self, checkpoint: int = 0) -> None:

@@ -112,7 +112,6 @@ def _movable(owned: OwnedPartition, members: Sequence[bytes]) -> Sequence[bytes]
 
 
 def _queued(host: str, member: bytes) -> QueuedUrl:
-    """Return a member's URL, marked to be queued although it was seen before."""
     try:
         fields = unpack_member(member)
         return QueuedUrl(fields.key, host, fields.priority, fields.flags | UNCHECKED, fields.body)

@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     from bigcrawl.scheduler.partition.stored_points import StoredPoints
 
 CHECKPOINT = "checkpoint"
-"""The last checkpoint order carried out, in a partition's state."""
 
 ASKED = "asked"
 """The mark of the rules by which URLs are withheld, see `StepSources.asked_mark`."""

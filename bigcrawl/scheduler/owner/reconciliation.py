@@ -4,18 +4,21 @@ A partition is in doubt when the reply to a call of its owner is lost. The call 
 been, or may still be. The client records the partition. Before the node takes any further URL, it compares each of
 these partitions with Redis, in one call:
 
-- Redis makes its taken URLs equal to those that the node holds. The others go back to their queues. Nobody has begun to
-  fetch them, so their hosts need not rest.
+- Redis makes its taken URLs equal to those that the node holds. The others go back to their queues. Their fetches have
+  not begun, so their hosts need not rest.
+
 - If an end was sent, and the URL is no longer taken in Redis, the end was carried out. It is not sent again.
+
 - A new *generation* begins. Redis refuses all calls of an earlier generation, however late they arrive. The node
   repeats those that were under way.
-- The node starts its counts anew from what Redis has at that moment. Replies of an earlier generation no longer change
+
+- The node restarts its counts from the state of Redis at that moment. Replies of an earlier generation no longer change
   them: such a call was either carried out before, and is counted, or refused.
 
 When Redis has forgotten its last seconds, every partition is claimed again before the comparison. URLs that have ended
-or were moved to disk lately may then be queued again, and are removed. The same call tells the inbox again how they
-ended: if this node dies before the next call, nobody else knows. Every host rests for its delay, because its last fetch
-may be forgotten.
+or were moved to disk recently may then be queued again, and are removed. The same call reports to the inbox again how
+they ended: if this node dies before the next call, no other node knows. Every host rests for its delay, because its
+last fetch may be forgotten.
 """
 
 from __future__ import annotations
@@ -43,13 +46,11 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 PORTION_BYTES = 2_000_000  # in one call: some 25,000 ended URLs, or fewer held URLs with long requests
-ROW_BYTES = 64  # of a row without the URL's member, roughly
+ROW_BYTES = 64
 
 
 @dataclass(slots=True)
 class _Portion:
-    """The arguments of one call, see `reconcile_partition`."""
-
     held: list[tuple[int, str, int, bytes]] = field(default_factory=list)
     sent_ends: list[tuple[int]] = field(default_factory=list)
     lately: list[HeldUrl] = field(default_factory=list)
@@ -58,15 +59,10 @@ class _Portion:
 
 
 class Reconciliation:
-    """Compares the partitions of a node with Redis. It numbers the node's generations, which claims begin as well.
+    """Compares the partitions of a node with Redis. Numbers the node's generations, which claims begin as well.
 
-    Args:
-        client: of the crawl's Redis. It knows which partitions are in doubt.
-        table: the partitions.
-        held: what the node holds.
-        clock: of the node.
-        delay_ms: how long every host rests if Redis has forgotten.
-        tell_ended: called with URLs whose end was sent, and turns out to have been carried out.
+    `delay_ms` is how long every host rests if Redis has forgotten. `tell_ended` gets URLs whose sent end turns out to
+    have been carried out.
     """
 
     def __init__(
@@ -90,7 +86,6 @@ class Reconciliation:
         return f"<Reconciliation held={len(self._held)}>"
 
     def next_generation(self) -> int:
-        """The number of a new generation, above all earlier ones."""
         return next(self._generations)
 
     async def settle_doubts(self) -> None:
@@ -102,15 +97,12 @@ class Reconciliation:
         await self._settle_all(self._client.in_doubt, has_forgotten=False)
 
     async def settle_forgotten(self) -> None:
-        """Bring both sides in line for all partitions, after Redis has lost its last seconds.
-
-        Nothing may be taken or ended meanwhile. Raises what `settle_doubts` does.
-        """
+        """Do the same for all partitions, after Redis has lost its last seconds."""
         await self._settle_all(set(self._table.by_number), has_forgotten=True)
 
     async def _settle_all(self, partitions: set[int], *, has_forgotten: bool) -> None:
         client, by_number = self._client, self._table.by_number
-        before = client.take_doubts()  # what comes into doubt from here on is compared next time
+        before = client.take_doubts()  # partitions that come into doubt from here on are compared next time
         try:
             doubtful = [by_number[partition] for partition in sorted(partitions) if partition in by_number]
             for lost in await self._compare(doubtful, has_forgotten=has_forgotten):
@@ -120,7 +112,6 @@ class Reconciliation:
             raise
 
     async def _compare(self, partitions: Sequence[OwnedPartition], *, has_forgotten: bool) -> list[OwnedPartition]:
-        """Compare partitions. Return those that another node owns now."""
         held = self._held.by_partitions(owned.keys.partition for owned in partitions)
         works = [_Work(owned, held[owned.keys.partition], self.next_generation()) for owned in partitions]
         for work in works:
@@ -166,8 +157,6 @@ class Reconciliation:
 
 @dataclass(slots=True)
 class _Work:
-    """One partition's comparison."""
-
     owned: OwnedPartition
     held: list[HeldUrl]
     generation: int
@@ -181,11 +170,9 @@ class _Work:
         return replace(self.owned.identity, generation=self.generation)
 
     def divide(self, whole: _Portion) -> None:
-        """Divide the arguments into calls of bounded size."""
         self.portions = _in_portions(whole)
 
     def note(self, reply: Reconciled) -> None:
-        """Keep which ends were carried out."""
         self.ended += reply.ended
 
     def next_call(self, delay_ms: int, server: str) -> Call[Reconciled]:
@@ -227,7 +214,6 @@ def _in_portions(whole: _Portion) -> list[_Portion]:
 
 
 def _pieces(rows: list[T], more_bytes: Callable[[T], int] = lambda row: 0) -> Iterator[list[T]]:
-    """Divide rows into pieces of at most `PORTION_BYTES`. A larger row goes alone."""
     piece: list[T] = []
     size = 0
     for row in rows:
@@ -246,7 +232,6 @@ def _row(url: HeldUrl) -> tuple[int, str, int, bytes]:
 
 
 def _is_gone(url: HeldUrl) -> bool:
-    """Whether a URL that left the node has ended, and was not put back into its host's queue."""
     return url.end is not None and not url.end.member
 
 
@@ -259,6 +244,6 @@ def _order(url: HeldUrl) -> int:
 
 
 def _places(url: HeldUrl) -> list[tuple[str, int]]:
-    """Return where the URL may be in its host's queue: its place before it was taken, and that of its next try."""
+    """Return the possible places of the URL in its host's queue: before it was taken, and of its next try."""
     orders = [_order(url)] if url.next_order is None else [_order(url), url.next_order]
     return [(url.host, order) for order in orders]

@@ -26,7 +26,6 @@ class StepSchedule:
         waiting: URLs on disk that a step may admit.
         withheld: the others: without budget, or of a host that the crawl does not wait for.
         next_timed_s: when the next timed URL is due, on the crawl's clock; `NEVER_S` without any.
-        stepped_ms: monotonic.
     """
 
     def __init__(self, inbox: InboxReader, hot: HotSet, tell: Callable[[], None] = lambda: None) -> None:
@@ -55,8 +54,7 @@ class StepSchedule:
 
         A step costs about the same for ten keys as for a thousand, so keys gather first: for `step_ms` if the hot set
         is well filled; one second if it is low or many keys wait; 20 ms if a host uses its URLs up within a second, or
-        the set is almost empty and the node `starved`. If only extra URLs wait on disk, a smaller hot set counts as
-        well filled.
+        the set is almost empty and the node `starved`. If only extra URLs wait on disk, a smaller hot set suffices.
         """
         waited_ms, inbox = now_ms - self.stepped_ms, self._inbox
         in_haste = starved or self._is_in_use

@@ -8,8 +8,6 @@ ENTRIES_MIN = 1_024  # above this and four per partition, outdated entries are r
 
 
 class Timetable:
-    """At most one time for each partition, on the monotonic clock. A lost partition keeps its time."""
-
     def __init__(self) -> None:
         self._times: dict[int, int] = {}
         self._heap: list[tuple[int, int]] = []  # outdated once its partition has another time

@@ -43,7 +43,7 @@ class CommittedFiles:
         self._without_text_upto = 0
         self._told = 0
         self._older_removed = False
-        self._lent: frozenset[str] = frozenset()  # lent to a copy
+        self._lent: frozenset[str] = frozenset()
 
     def __repr__(self) -> str:
         return f"<CommittedFiles {self.own.path} manifest={self.manifest.number}>"
@@ -139,7 +139,6 @@ class CommittedFiles:
                 self._older_removed = True
 
     def lend_copy(self) -> PartitionCopy:
-        """Return a copy of the committed state. Its files stay until `end_copy`."""
         with store_errors(self._directory):
             self.begin()
             lengths = self.manifest.files_needed()

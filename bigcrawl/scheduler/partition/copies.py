@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from bigcrawl.scheduler.partition.manifest import Manifest
     from bigcrawl.scheduler.queues.epoch_directory import EpochDirectory
 
-    Write = Callable[[str, int, bytes], None]  # name, offset, data; no data makes an empty file
+    Write = Callable[[str, int, bytes], None]
 
 _FETCHED = "fetched"
 
@@ -45,7 +45,6 @@ class PartitionCopy:
         return f"<PartitionCopy {self._own.path} manifest={self.number} files={len(self.lengths)}>"
 
     def read(self, name: str, offset: int, size: int) -> bytes:
-        """Return committed bytes of a file. May be called in any thread."""
         directory = self._own.path.parent if name.startswith(f"{REJECTED}/") else self._own.path
         with store_errors(directory):
             data = self._own.files.read(directory / name, offset, size)

@@ -99,16 +99,15 @@ class FileThread:
         return await asyncio.get_running_loop().run_in_executor(self._worker, partial(self.work.run, work))
 
     async def run_each(self, works: Iterable[Callable[[], T]]) -> list[T | BigcrawlError]:
-        """Run several pieces of work in turn. If the files of one fail, the error is its result."""
         return await self.run(lambda: [_result_of(work) for work in works])
 
     async def run_together(self, works: Iterable[Callable[[], T]]) -> list[T | BigcrawlError]:
-        """The same for work that mostly waits for the disk, each on files of its own: several pieces at a time."""
+        """Run work that mostly waits for the disk, each on its own files, several pieces at a time."""
         parts = [partial(self.work.run_part, partial(_result_of, work)) for work in works]
 
         def run_all() -> list[T | BigcrawlError]:
             begun = [self._syncing.submit(part) for part in parts]
-            wait(begun)  # whatever fails: none goes on behind the work that it is a part of
+            wait(begun)  # no work outlives the work that it is a part of
             return [each.result() for each in begun]
 
         return await self.run(run_all)

@@ -24,9 +24,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
     from os import PathLike
 
-    Fields = dict[str, Any]  # as msgpack returns them
+    Fields = dict[str, Any]
 
-# Less than every id of a stream.
 NO_INBOX_ID = "0-0"
 
 PARK_NAME = "park"
@@ -60,7 +59,7 @@ class Manifest:
         retained: admit batches that Redis may still need, in order.
         already: keys and counts of URLs that Redis admitted before the disk knew; admission skips them.
         repeats: queued URLs that URLSeen had already, or does not have; `UNKNOWN` after a version without this count.
-        untold: rows for other partitions, perhaps not sent yet; see `records.observed.OWED`.
+        untold: rows for other partitions, perhaps unsent; see `records.observed.OWED`.
     """
 
     epoch: int

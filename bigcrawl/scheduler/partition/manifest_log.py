@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
 MANIFEST_TEMPORARY = "MANIFEST.tmp"
 
-# At the next durable point, a longer log is replaced by a new one, unless its first record is more than half of it.
+# A longer log is replaced at the next durable point, unless its first record is more than half of it.
 LOG_BYTES_MAX = 128 << 10
 
 _MAGIC = b"BCMANIFS"
@@ -62,7 +62,6 @@ class ManifestLog:
         self._first_bytes = 0
         self._size = 0
         self._without_text_upto = 0
-        # Whether a failed append may have left bytes after `size`.
         self._has_rest = False
 
     def __repr__(self) -> str:
@@ -114,7 +113,7 @@ class ManifestLog:
         self._cut()
         self._check_size()
         self._has_rest = True
-        # If a later owner has removed this epoch and its log, the log must not be created again.
+        # The log must not be created again if a later owner has removed this epoch.
         self._files.write_at(self._path, self._size, record, create=False)
         self._has_rest = False
         self._manifest, self._size = manifest, self._size + len(record)

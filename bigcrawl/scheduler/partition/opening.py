@@ -1,7 +1,7 @@
 """Opens a partition in a new epoch (step 4).
 
 A partition without files starts in memory, and its first step makes them (`CommittedFiles.begin`): most partitions of a
-small crawl stay empty, and each would cost a millisecond of the disk.
+small crawl stay empty.
 """
 
 from __future__ import annotations

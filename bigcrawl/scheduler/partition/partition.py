@@ -119,9 +119,8 @@ class Partition:
         """Fold inbox entries, choose up to `room` URLs to admit, and commit; after an error the state has not changed.
 
         Entries, or pairs (id, batch), are in stream order; those up to the manifest's `inbox_id` are skipped. `hot`
-        counts the URLs of each host in Redis. `away` has the hosts that are snoozed or retired, with the number of
-        their URLs that may be hot regardless of the room. Extra URLs are admitted only while fewer than `extra_room`
-        are chosen.
+        counts the URLs of each host in Redis. `away` has the snoozed or retired hosts, with the number of their URLs
+        that may be hot regardless of the room. Extra URLs are admitted only while fewer than `extra_room` are chosen.
         """
         with store_errors(self._directory):
             before, sources, own = self.manifest, self.sources, self.committed.own

@@ -40,7 +40,7 @@ NOTHING_SAID: Final[Mapping[str, Any]] = MappingProxyType({})
 
 TRIES_MAX = 5
 Look: TypeAlias = "Callable[[EpochDirectory, Manifest, Tables], T]"
-_TRY_AGAIN_S = 0.05  # enough for an owner to delete some ten files
+_TRY_AGAIN_S = 0.05
 
 
 class UrlOnDisk(NamedTuple):

@@ -38,7 +38,7 @@ class StoredPoints:
         self._folded = self._folded_at_begin = disk.folded_ever
         self.tried_ms = now_ms
         self.checkpoint = 0
-        self._asked = 0  # the order behind the current attempt
+        self._asked = 0
 
     def __repr__(self) -> str:
         return f"<StoredPoints {self._series!r} number={self._number} trim={self.trim}>"
@@ -67,7 +67,6 @@ class StoredPoints:
         return True
 
     def begin(self, now_ms: int, checkpoint: int = 0) -> PartitionCopy:
-        """Start a point. Runs in the thread of the files; `end` must follow in every case."""
         self.tried_ms, self._asked, self._folded_at_begin = now_ms, checkpoint, self._disk.folded_ever
         return self._disk.committed.lend_copy()
 

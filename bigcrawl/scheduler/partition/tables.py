@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-# A small bound: each new log of the manifest has all records of the memtables, and each step changes these tables.
+# Small: each new log of the manifest has all records of the memtables.
 _FRESH_MAX = 1024
 
 
@@ -39,7 +39,6 @@ KINDS: Final[dict[str, Kind]] = {
 }
 
 LARGER_COUNTS: Final[dict[str, tuple[str, ...]]] = {"plds": ("in_degree",)}
-"""Fields of which an import keeps the larger number."""
 
 for _module in modules_of("fold"):
     KINDS.update(_module.FEATURE.tables)

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from bigcrawl.scheduler.partition.manifest import Manifest
 
 
-# If the previous owner is still alive, it may delete files after we have read its manifest and before we link them.
+# A previous owner that still lives may delete files after we have read its manifest and before we link them.
 _TAKE_OVER_TRIES = 4
 
 

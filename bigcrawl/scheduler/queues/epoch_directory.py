@@ -33,7 +33,7 @@ class EpochDirectory:
         self._present: set[str] = set()
         self._unsynced: set[str] = set()
         self._base = str(path)
-        # Whether the directory's entries are on the medium; and the names of the directory and of its parent.
+        # Whether the directory's entries are on the medium; and its own and its parent's name.
         self._lists_all = False
         self._is_named = False
 

@@ -42,7 +42,6 @@ class Fifo:
         self._segment, self._offset, self._place = head
         self._on_disk = count
         self._pending: deque[QueuedUrl] = deque()
-        # URLs on disk and pending; cheaper than `len` in inner loops.
         self.waiting = count
         # The decoded block at the head, and the offset after it; empty until read.
         self._block: Sequence[QueuedUrl] = ()

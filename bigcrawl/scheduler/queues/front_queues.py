@@ -100,7 +100,6 @@ class FrontQueues:
         return has_extra
 
     def counts(self) -> tuple[int, ...]:
-        """Return the URLs waiting at each level, the lowest first."""
         return tuple(self._queues.waiting(self._name(level)) for level in range(TIERS * LEVELS))
 
     def waiting_by_level(self) -> dict[int, int]:

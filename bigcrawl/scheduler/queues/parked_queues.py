@@ -24,11 +24,9 @@ if TYPE_CHECKING:
     from bigcrawl.scheduler.queues.segments import BlockPlace
     from bigcrawl.scheduler.records.queued_url import QueuedUrl
 
-# 64 blocks, some hundred kilobytes.
 _EXTENT_URLS_MAX = 4096
 _JOIN_AT = 4
 
-# With fewer than four segments, dead bytes are not worth a rewrite.
 _COMPACT_SEGMENTS_MIN = 4
 _COMPACT_RATIO = 4
 
@@ -273,7 +271,6 @@ def extents_to_join(counts: Sequence[int], added: int) -> int:
 
 
 def _tier(count: int) -> int:
-    # Powers of four, like _JOIN_AT.
     return (count.bit_length() - 1) // 2
 
 

@@ -77,7 +77,7 @@ class FoundUrls:
 
     @property
     def urls(self) -> list[str]:
-        """The URLs as they are fetched. The first access to `urls`, `depths` or `given` costs 1 us per URL."""
+        """The URLs as they are fetched."""
         return [link[0] for link in self._links]
 
     @property
@@ -251,7 +251,6 @@ class _Ordinary:
         return np.where(given == 0, self._prioritizer(found), given)
 
 
-# With a body as `adapter.request_codec` writes it.
 _SAMPLE: Final = QueuedUrl(1, "www.example.com", 0, 0, b"\x93\xb7http://www.example.com/\x01\xc0")
 
 

@@ -21,8 +21,8 @@ _RESCORED_BYTES = 16 << 20
 
 class Rescoring:
     def __init__(self) -> None:
-        self._left: dict[int, int] = {}  # URLs left, from the head of each front queue
-        self._outdated: frozenset[int] = frozenset()  # later turns with outdated scores
+        self._left: dict[int, int] = {}
+        self._outdated: frozenset[int] = frozenset()
         self.rescored_ever = 0
 
     def __repr__(self) -> str:

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 SEGMENT_MAGIC = b"BCSEGM"
 SEGMENT_VERSION = 1
 
-# Segments are deleted and shipped as a whole. This size keeps the dead bytes of a slow queue few.
+# Segments are deleted and shipped as a whole. This keeps the dead bytes of a slow queue few.
 SEGMENT_BYTES_MAX = 1 << 20
 
 # In a queue that grows, a segment may reach a sixteenth of the rest: 10^8 URLs are some 100 files.
@@ -133,7 +133,6 @@ class SegmentLog:
         return places
 
     def read(self, number: int, offset: int) -> tuple[list[QueuedUrl], int]:
-        """Return the URLs of the block at an offset, and the offset of the next block."""
         path = self._epoch.place(self.name(number))
         end = self._segments[number].length
         if offset == FIRST_BLOCK:

@@ -72,7 +72,6 @@ class TimedUrls:
         self._waiting += 1
 
     def keep(self, url: QueuedUrl) -> None:
-        """Keep a URL that comes no more."""
         self._queues[KEPT].append(url)
 
     def release(self, now_s: int, urls_max: int) -> list[QueuedUrl]:

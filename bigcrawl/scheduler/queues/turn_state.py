@@ -1,8 +1,8 @@
 """The state of the turns, and when the over-budget queue is re-read (step 5).
 
 The queue is re-read when turn c has reached `next_reread`, when no turn has URLs, or when two URLs have arrived for
-each that failed the last re-read. In the last case each arrival pays for reading itself and half of a failed URL. A PLD
-that was over budget once then need not wait for all URLs that a link farm has in the turns.
+each that failed the last re-read. In the last case each arrival pays for reading itself and half of a failed URL. So a
+PLD that was over budget once need not wait for all URLs that a link farm has in the turns.
 
 Re-reads adjust the quantum. It rises if turns are too small to be worth their files, or if few PLDs have nearly all
 URLs, so that arrivals have not paid for the re-read. It falls if turns are large and the re-read was cheap, or if no
@@ -45,7 +45,7 @@ class TurnState(NamedTuple):
         window: j, how many turns after c take URLs.
         quantum: m, see `placement`.
         generation: the one that takes over-budget URLs.
-        reread: URLs that the current or last re-read has taken from the queue.
+        reread: URLs taken from the queue by the current or last re-read.
         passed: those of them that were placed in turns.
         is_resting: the last re-read placed nothing, so another waits for new budgets, URLs or `next_reread`.
         released_s: timed URLs are released up to then.
@@ -73,7 +73,7 @@ class TurnState(NamedTuple):
             return True
         if self.turn >= self.next_reread or (starved and not self.is_resting):
             return len(over) > 0
-        has_moved = self.turn > self.next_reread - self.window  # if not, the last re-read would just be repeated
+        has_moved = self.turn > self.next_reread - self.window  # otherwise it would repeat the last re-read
         return has_moved and over.arrived >= _ARRIVED_PER_FAILED * over.failed + _REREAD_LEAST
 
     def beginning_reread(self, over: OverBudget, *, turn_urls: int, is_empty: bool) -> TurnState:

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from bigcrawl.scheduler.queues.turn_state import TurnState
     from bigcrawl.scheduler.records.queued_url import QueuedUrl
 
-# The current turn closes once this many ordinary URLs have joined it, and at least as many as it has extra ones.
+# The current turn closes once this many ordinary URLs have joined it, and as many as it has extra ones.
 TURN_CLOSES_AT = 4096
 _QUEUE = "queue"
 
@@ -50,7 +50,6 @@ class Turns:
         self._queues = queues
         self._state = state
         self._ordinary, self._joined, self._extra = state.ordinary, state.joined, state.extra
-        # URLs in each later turn that has any.
         self._later = later
         self._later_waiting = sum(later.values())
         self.rescoring = rescoring or Rescoring()

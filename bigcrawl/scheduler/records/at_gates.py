@@ -25,8 +25,6 @@ class Stage(Enum):
 
 @dataclass(slots=True, eq=False)
 class AtGates:
-    """The taken URL, and the results of the gates' checks."""
-
     partition: int
     host: str
     due_ms: int  # monotonic; `due_us` rounded up
@@ -79,7 +77,6 @@ class AtGates:
         self.host_report = report
 
     def hold_host(self, start: Start) -> None:
-        """Hold its host against other crawls; `ANY_TIME` releases it."""
         self.passage = self.passage._replace(of_host=start)
 
     def grant_start(self, passage: Passage, gaps: tuple[Space, ...]) -> None:

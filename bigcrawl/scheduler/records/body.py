@@ -19,7 +19,7 @@ _PLAIN_FIELDS = 3
 _LIST_OF_3, _LIST_OF_4, _LIST_OF_5 = b"\x93", b"\x94", b"\x95"
 _PAYLOADS = frozenset((dict, int, type(None)))
 _pack = msgpack.Packer().pack
-_new_tuple = tuple.__new__  # the named tuples' constructors are slower Python code
+_new_tuple = tuple.__new__
 
 
 class BodySummary(NamedTuple):
@@ -97,7 +97,6 @@ def look_at_origin(body: bytes) -> tuple[int, str | None]:
 
 
 def look_at_meta(body: bytes, keys: Iterable[str]) -> dict[str, bytes]:
-    """Return the values of these keys in the meta, each still packed."""
     _, _, payload, _ = _fields(body)
     meta = payload.get("meta") if isinstance(payload, dict) else None
     return {key: msgpack.packb(meta[key]) for key in keys if key in meta} if isinstance(meta, dict) else {}
@@ -111,7 +110,6 @@ def look_at_header(body: bytes, name: bytes) -> list[bytes]:
 
 
 def known_in(body: bytes) -> bytes:
-    """Return the data about the page from its last visit; empty before the first one."""
     *_, rest = _fields(body)
     return rest[0] if rest else b""
 

@@ -24,8 +24,8 @@ class HeldUrl(InEngine):
     """A taken URL. Any code may read its fields; only its methods write them."""
 
     is_settled: bool = False
-    again: TimedUrl | None = None  # next visit
-    detail: int = 0  # see `records.outcomes`
+    again: TimedUrl | None = None
+    detail: int = 0
     end: Ended | None = None
     offered_at_end: int = 0  # the outbox's count; URLs up to it must be safe before the acknowledgement
     pages_at_end: int = 0  # the page storage's count; likewise
@@ -39,7 +39,6 @@ class HeldUrl(InEngine):
 
     @property
     def comes_again(self) -> bool:
-        """Whether it is visited again if it ends now."""
         return self.again is not None and self.again.due_s != NO_MORE_S
 
     def note_detail(self, detail: int) -> None:

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from bigcrawl.scheduler.records.page_storage import PageStorage
 
 
-# Confirmed ends may wait behind an unconfirmed one; more than this many are removed in bulk.
+# Confirmed ends behind an unconfirmed one; more than this many are removed in bulk.
 CONFIRMED_MAX = 512
 
 
@@ -84,7 +84,7 @@ class HeldUrls:
         return found
 
     def end(self, held: HeldUrl, end: Ended, offered: int) -> None:
-        # By identity: the partition may have been lost and won again, and the URL taken a second time.
+        # By identity: the partition may have been lost and won again, and the URL taken again.
         if held.stage is not Stage.ENDED and self._held.get((held.partition, held.seq)) is held:
             if held.passage.of_host.granted_ms:
                 self._leave_host(held, end.delay_ms)

@@ -63,7 +63,6 @@ class InEngine(AtGates):
         self.rows = rows
 
     def add_rows(self, beside: ObservedRows, more: tuple[ObservedRows, ...]) -> None:
-        """Add rows if `beside` is still among its rows."""
         if any(rows is beside for rows in self.rows):
             self.rows += more
 

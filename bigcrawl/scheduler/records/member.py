@@ -12,7 +12,7 @@ import msgpack
 if TYPE_CHECKING:
     from bigcrawl.scheduler.records.queued_url import QueuedUrl
 
-_new_tuple = tuple.__new__  # the constructor is slower Python code
+_new_tuple = tuple.__new__
 _ORDER_BITS = 33  # of a sequence number inside an order: 8.6e9 URLs a partition before equal priorities mix
 PRIORITY_MAX = (1 << 19) - 1  # order = -priority * 2^33 + seq stays exact in a double's 53 bits
 

@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     Rows = npt.NDArray[Any]
 
 KINDS: Final[dict[int, np.dtype[Any]]] = {kind: row for m in modules_of("rows") for kind, row in m.KINDS.items()}
-"""The fields of each kind of row."""
 
 OWED: Final[int] = next((module.OWED for module in modules_of("rows") if hasattr(module, "OWED")), -1)
 
@@ -79,7 +78,6 @@ def unpack_observed(data: bytes) -> dict[int, Rows]:
 
 
 def unpack_alone(data: bytes) -> dict[int, Rows]:
-    """Return rows of kind `ALONE` in the form of `unpack_observed`; none without the feature."""
     if ALONE not in KINDS:
         return _NOTHING.copy()
     if len(data) % KINDS[ALONE].itemsize:
@@ -117,7 +115,6 @@ def rows_owed(owed: int) -> int:
 
 
 def weight_of(packed: bytes) -> int:
-    """Return how many waiting URLs packed rows count for."""
     return len(packed) // _ROW_BYTES
 
 

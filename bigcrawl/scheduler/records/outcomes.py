@@ -25,8 +25,8 @@ if TYPE_CHECKING:
     from bigcrawl.drum.format import KeyArray
 
 
-OWN_ERROR = "error:other"  # the fetch failed by an error that says nothing about the host
-ABORTED = "aborted"  # the fetch was given up because the node stops
+OWN_ERROR = "error:other"
+ABORTED = "aborted"
 
 
 VALUE: Final = np.dtype([("code", "<u2"), ("detail", "<u2"), ("time_s", "<u4")])

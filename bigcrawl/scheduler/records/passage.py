@@ -30,8 +30,6 @@ ANY_TIME: Final = Start(0, 1 << 62)
 
 
 class Passage(NamedTuple):
-    """When a fetch may start: within the spans of all its gates."""
-
     of_spaces: Start = ANY_TIME
     of_server: Start = ANY_TIME
     of_host: Start = ANY_TIME  # granted if other crawls may fetch the host too

@@ -33,8 +33,8 @@ PRIORITY_END = 1 << 31
 
 _LISTED_MASK = 0b111 << LISTED_SHIFT
 
-# Level 1 compresses short text about as well as higher levels, but first builds a code, in 4 to 8 us. Level 0 has a
-# fixed code, and suits the small batches that nodes mostly send.
+# Level 1 first builds a code, in 4 to 8 us. Level 0 has a fixed code, and suits the small batches that nodes mostly
+# send.
 _SMALL_BYTES = 1_024
 _SMALL_LEVEL, _LEVEL = 0, 1
 
@@ -47,7 +47,7 @@ class QueuedUrl(NamedTuple):
     """A URL waiting to be fetched.
 
     Attributes:
-        key: unsigned 64-bit key of the canonical URL, with method and body unless the method is GET.
+        key: of the canonical URL, with method and body unless the method is GET.
         host: lower-case A-label or IP literal.
         priority: 32-bit signed; higher first, 0 is ordinary.
         body: the request, opaque to the frontier.

@@ -17,12 +17,12 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 _VERSION = 1
-_COMPRESSION_LEVEL = 1  # as for batches
+_COMPRESSION_LEVEL = 1
 _TYPES = (int, int, int, str, int, int, bytes)
 _DUE_S_MAX = 1 << 32
 
 NO_MORE_S: Final = _DUE_S_MAX - 1
-"""The time of a URL that comes no more, and is kept for what is known of its page."""
+"""The time of a URL that comes no more, and is kept for the data about its page."""
 
 
 class TimedFormatError(BigcrawlError):

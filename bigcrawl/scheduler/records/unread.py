@@ -1,6 +1,6 @@
-"""Why a page that was answered is not read, or only in part, as it is stored with the outcome of its URL.
+"""Why an answered page is not read, or only in part, as stored with the outcome of its URL.
 
-To add a reason, append its name to `REASONS`, never in between; `bigcrawl/stats.py` says what each means.
+To add a reason, append its name to `REASONS`, never in between; `bigcrawl/stats.py` gives its meaning.
 """
 
 from __future__ import annotations
@@ -17,7 +17,6 @@ _FIRST: Final = 64
 
 
 def detail_of(reason: str) -> int:
-    """Return the detail of an outcome; 0 for a reason that is none of ours."""
     return _FIRST + REASONS.index(reason) if reason in REASONS else 0
 
 

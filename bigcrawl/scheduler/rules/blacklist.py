@@ -45,7 +45,7 @@ class Blacklist:
         self.entries = frozenset(entries)
         self._ranges = [_range(entry) for entry in sorted(self.entries) if is_range(entry)]
         held_back = {entry: _HELD_BACK for entry in self.entries if not is_range(entry)}
-        self._book = RuleBook(held_back, pld, PUBLIC_KEYS.of_pld)  # its accounts are not used
+        self._book = RuleBook(held_back, pld, PUBLIC_KEYS.of_pld)
         self.mark = _mark(map(str, self._ranges), opened)
         self.digest = _mark(self.entries, opened)
         self.of_address = lru_cache(ADDRESSES_CACHED)(self._of_address)
@@ -139,7 +139,6 @@ def _range(written: str) -> IPv4Network | IPv6Network:
 
 
 def _mark(entries: Iterable[str], opened: str | None) -> int:
-    """Return 24 bits that identify the closed addresses; 0 if there are none."""
     closed = sorted(entries) + ([] if opened is None else [f"all but {opened}"])
     return zlib.crc32(" ".join(closed).encode()) % _MARK_MAX + 1 if closed else 0
 

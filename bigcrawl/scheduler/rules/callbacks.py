@@ -13,7 +13,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
 DAMAGED: Final = "?"
-"""Stands for the method of requests that cannot be decoded."""
 
 _NAME_CHARS_MAX = 60
 _ROW = "must be the name of a method, =, and a method of the spider or nothing, for example parse_old=parse_item"

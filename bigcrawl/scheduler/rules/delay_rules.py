@@ -28,7 +28,6 @@ class DelayRule(NamedTuple):
     pld_delay_ms: int | None = None
 
     def written(self) -> dict[str, float]:
-        """Return the delays that are set, in seconds."""
         return {limit: ms / 1000 for limit, ms in zip(_LIMITS, self, strict=True) if ms is not None}
 
     def to_json(self) -> bytes:
@@ -73,7 +72,6 @@ def parse_delay_name(name: str, where: str) -> str:
 
 
 def parse_delay(limits: Mapping[str, object], where: str) -> DelayRule:
-    """Return the rule with these delays, given in seconds."""
     for limit, value in limits.items():
         if limit not in _LIMITS:
             raise ConfigError(f"{where} has an unknown {limit!r}; must be delay or pld_delay")

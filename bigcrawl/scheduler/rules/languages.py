@@ -16,16 +16,13 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
 SAMPLE: Final = 2_000
-"""Characters of text that are judged."""
 
 SAMPLE_MIN: Final = 60
-"""The fewest letters that are judged."""
 
 MARKUP: Final = 1 << 16  # characters of markup that are searched for text
 _ENDS: Final = {
     name: re.compile(f"</{name}", re.IGNORECASE).search for name in ("script", "style", "noscript", "template", "svg")
 }
-"""Finds the ends of elements without visible text."""
 
 
 class Languages:
@@ -42,7 +39,6 @@ class Languages:
         return f"<Languages {' '.join(sorted(self._wanted))}>"
 
     def has(self, markup: str) -> bool:
-        """Whether a page is in one of the languages, or has too little text."""
         text = visible_text(markup)
         letters = sum(map(str.isalpha, text))
         return letters < SAMPLE_MIN or self._classify(text)[0] in self._wanted

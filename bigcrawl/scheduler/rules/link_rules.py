@@ -24,7 +24,6 @@ logger = logging.getLogger(__name__)
 
 RULES: Final = ("scheme", "extension", "path", "directory-depth", "characters", "function")
 NON_HTML: Final = "non-html"
-"""Stands for all of `NON_HTML_EXTENSIONS`."""
 
 # Without .com and .php, which end pages too, and .xml and .gz, which end sitemaps.
 _NON_HTML: Final = (
@@ -40,8 +39,6 @@ _is_extension = re.compile(r"[a-z0-9]{1,20}").fullmatch
 
 
 class LinkRules:
-    """The rules in force; false if there are none."""
-
     def __init__(self, config: FilterConfig) -> None:
         self._schemes = tuple(f"{scheme}://" for scheme in _schemes(config.schemes))
         self._extensions = _extensions(config.extensions)

@@ -24,7 +24,6 @@ RULES: Final = ("media-type", "string", "language")
 MEDIA_TYPE, STRING, LANGUAGE = RULES
 
 TEXT_BYTES: Final = 1 << 20
-"""Bytes of a page that are searched for reserved texts."""
 
 _STRINGS_MAX, _STRING_CHARACTERS_MAX = 100, 200
 _is_media_type = re.compile(r"[a-z0-9][a-z0-9!#$&^_.+-]*/(?:\*|[a-z0-9][a-z0-9!#$&^_.+-]*)").fullmatch
@@ -40,8 +39,6 @@ def rule_of(detail: int) -> str | None:
 
 
 class PageRules:
-    """The rules in force; false if there are none."""
-
     def __init__(self, config: FilterConfig) -> None:
         self._types = frozenset(map(_media_type, config.media_types))
         self._strings = _strings(config.strings)

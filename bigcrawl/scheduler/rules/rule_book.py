@@ -18,7 +18,6 @@ if TYPE_CHECKING:
     from bigcrawl.url.key import PldKey
 
     Limits = Mapping[str, "Limit"]
-    """The limits of a URL or a host that are set, by their names, in the order of `LIMITS`."""
 
 HOSTS_CACHED_MAX = 100_000
 """Hosts whose limits are cached; some 10 MB if few have any."""
@@ -43,8 +42,6 @@ class _Pattern:
 
 
 class RuleBook:
-    """The rules in force, looked up by host or by URL."""
-
     def __init__(self, rules: Mapping[str, Rule], pld: Callable[[str], str], pld_key: Callable[[str], PldKey]) -> None:
         self._by_name = {name: rule for name, rule in rules.items() if not name.startswith(URL_PATTERN)}
         self._patterns = [
@@ -64,11 +61,9 @@ class RuleBook:
 
     @property
     def needs_urls(self) -> bool:
-        """Whether limits depend on the whole URL, not only on its host."""
         return bool(self._patterns)
 
     def pld_budgets(self) -> dict[int, int]:
-        """Return the budgets that rules set for whole PLDs: PLD key -> URLs a turn."""
         return {
             self._pld_key(name): rule["budget"]
             for name, rule in self._by_name.items()

@@ -24,7 +24,6 @@ if TYPE_CHECKING:
 
 ANY, HOST, PLD, PREFIX, LIST = ("any", "host", "pld", "prefix", "list")
 OF_SEEDS: Final = (HOST, PLD, PREFIX)
-"""The scopes that depend on seeds."""
 
 WHERE: Final = "BIGCRAWL_SCOPE_LIST"
 CACHED: Final = 1 << 14  # hosts, and directories
@@ -36,7 +35,7 @@ class Scope:
     def __init__(self, kind: str, names: Iterable[str], pld: Callable[[str], str]) -> None:
         self.kind = kind
         self._pld = pld
-        self._depth = 0  # segments of the longest directory
+        self._depth = 0
         self._names = _Names(self._measured(names))
         self._covers_host = lru_cache(CACHED)(self._looks_up_host)
         self._covers_directory = lru_cache(CACHED)(self._looks_up_directory)

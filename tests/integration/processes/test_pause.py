@@ -57,7 +57,7 @@ def test_operator_pauses_resumes_and_drains(tmp_path: Path) -> None:
                 wait_until(lambda: has_stopped(crawl, heard_s), "nothing is under way")
                 before = fetched(web)
                 assert crawl.asked("pause")["unchanged"] == ["crawl test"]
-                assert crawl.status()["standstill"][0] == "it is paused; `scrapy frontier resume` lets it go on"
+                assert crawl.status()["standstill"][0] == "it is paused; `scrapy frontier resume` lets it continue"
                 assert fetched(web) == before
                 crawl.frontier("resume")
                 wait_until(lambda: fetched(web) > before, "it goes on")

@@ -148,7 +148,7 @@ def test_a_stopped_crawl_is_looked_at_by_a_command(tmp_path: Path) -> None:
                 assert process.wait(300) == 0
             finally:
                 process.kill()
-            assert said.read_text().endswith("the dashboard has ended; the crawl goes on\n")
+            assert said.read_text().endswith("the dashboard has ended; the crawl continues\n")
             assert taken.returncode == 1
             assert f"BIGCRAWL_DASHBOARD_PORT {port} at 127.0.0.1 cannot be used" in taken.stderr
             crawl.name = "other"

@@ -129,14 +129,14 @@ def test_operator_watches_a_crawl_live(tmp_path: Path, web: SimulatedWeb) -> Non
         begun_ms = time.time() * 1_000
         with watched(crawl) as terminal:
             terminal.wait_for("crawl test", "q ends this", "pages  ", "a second ", "partitions  4 of 4 owned")
-            terminal.wait_for("what failed most", "robots.txt error:refused", "127.88.0.1", "worst")
+            terminal.wait_for("most frequent failures", "robots.txt error:refused", "127.88.0.1", "worst")
             terminal.wait_for("host with most waiting", "failures", "127.16.0.1")
             terminal.resize(50, 12)
-            terminal.wait_for("crawl test", "what failed most", "partitions  4 of 4 owned")
+            terminal.wait_for("crawl test", "most frequent failures", "partitions  4 of 4 owned")
             wait_until(lambda: "worst" not in terminal.text, "a narrow terminal leaves out what matters least")
             terminal.resize(110, 40)
             crawl.frontier("pause")
-            terminal.wait_for("standstill  it is paused; `scrapy frontier resume` lets it go on", "worst")
+            terminal.wait_for("standstill  it is paused; `scrapy frontier resume` lets it continue", "worst")
             terminal.press(b"xyz")
             terminal.press(b"q")
             assert terminal.wait() == 0

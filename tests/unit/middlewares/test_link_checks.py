@@ -123,7 +123,7 @@ def test_components_of_a_crawler_share_its_checks() -> None:
 @pytest.mark.parametrize(
     ("settings", "spider", "message"),
     [
-        ({"BIGCRAWL_SCOPE": "list"}, Spider("a"), "BIGCRAWL_SCOPE_LIST is empty: name what links may lead to"),
+        ({"BIGCRAWL_SCOPE": "list"}, Spider("a"), "BIGCRAWL_SCOPE_LIST is empty: name the allowed targets of links"),
         ({"BIGCRAWL_SCOPE_LIST": ["re:x"]}, Spider("a"), "BIGCRAWL_SCOPE_LIST has 're:x'"),
         ({"BIGCRAWL_SCOPE": "prefix"}, Spider("a"), "names no seeds: give it start_urls"),
         ({"BIGCRAWL_SCOPE": "host"}, BroadSpider("missing.txt"), "they are not here: copy them to each node"),

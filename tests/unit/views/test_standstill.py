@@ -44,11 +44,11 @@ CASES = {
     ),
     "paused": (
         facts(seen(urls_disk=9), paused=frozenset({""})),
-        ["it is paused; `scrapy frontier resume` lets it go on"],
+        ["it is paused; `scrapy frontier resume` lets it continue"],
     ),
     "paused node": (
         facts(seen(urls_taken=9), paused=frozenset({"n1", "gone"})),
-        ["node n1 is paused; `scrapy frontier resume n1` lets it go on"],
+        ["node n1 is paused; `scrapy frontier resume n1` lets it continue"],
     ),
     "pages": (
         facts(seen({"status:200": 70, "status:404": 30}, urls_disk=7), pages_max=100),

@@ -1,21 +1,21 @@
 -- admit_urls: put the numbered admit batch of a committed step into the back queues.
--- KEYS[1] hash    owner      node, epoch; rest = until when hosts wait whose fetches Redis may not know
+-- KEYS[1] hash    owner      node, epoch; rest = until when hosts wait whose fetches might be unknown to Redis
 -- KEYS[2] hash    state      admitted = number of the last batch; hot = URLs in back queues; committed = 1; ended
 --                            admitted_urls = URLs of all batches up to this one
--- KEYS[3] zset    ready      score = next fetch ms, and a fraction by the order hosts came in; member = host
+-- KEYS[3] zset    ready      score = next fetch ms, and a fraction for the order in which hosts came; member = host
 -- KEYS[4] hash    busy       host -> URLs taken
 -- KEYS[5] prefix  back:      + host: zset, score = order, member = "<seq>:..."
--- KEYS[6] prefix  host:      + host: hash, next = next allowed fetch ms; delay = how long it rested after its last fetch
+-- KEYS[6] prefix  host:      + host: hash, next = next allowed fetch ms; delay = its rest after its last fetch
 -- KEYS[7] hash    batches    number -> packed 8-byte keys, until the owner's manifest is durable
 -- ARGV[1] now_ms (0: this server's clock)    ARGV[2] node id    ARGV[3] epoch    ARGV[4] batch number
 -- ARGV[5] packed keys    ARGV[6] connections a host may have    ARGV[7] URLs chosen for all batches up to it
--- ARGV[8] URLs of it that are left out, because they have ended    ARGV[9...] host, order, member of each URL
--- Returns: 1 when admitted, 0 when it was admitted before, -1 when another node owns the partition,
---          -2 when an earlier batch is missing.
--- Guarantee: number n is accepted only after n-1 and only once. A host with URLs waiting is ready or busy. Hosts that
+-- ARGV[8] URLs left out of it, because they have ended    ARGV[9...] host, order, member of each URL
+-- Returns: 1 if admitted, 0 if admitted before, -1 if another node owns the partition, -2 if an earlier batch is
+--          missing.
+-- Guarantee: number n is accepted only once, and only after n-1. A host with waiting URLs is ready or busy. Hosts that
 --            are due at once are due in the order of the batch.
 -- Lost reply: repeated, it changes nothing.
--- Late: as repeated: its number was taken, or it is the next one still.
+-- Late: like a repeat: its number is taken, or is still the next one.
 -- Cost: O(URLs * log hosts).
 -- Uses: prelude/now_ms, prelude/refusal, prelude/call_many, prelude/ask_many
 local refused = refusal(KEYS[1], ARGV[2], ARGV[3])

@@ -1,4 +1,4 @@
--- drop_urls: end URLs in a host's back queue without taking them, because they are forbidden or have no such host.
+-- drop_urls: end forbidden URLs, or those of a host without an address, in its back queue, without taking them.
 -- KEYS[1] hash    owner   node, epoch, generation
 -- KEYS[2] hash    state   hot, ended, and the counter named in ARGV
 -- KEYS[3] zset    ready   score = next fetch ms, member = host

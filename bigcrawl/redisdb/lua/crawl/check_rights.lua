@@ -1,10 +1,10 @@
--- check_rights: tell which commands the caller's user may not run, at all or on some keys.
--- KEYS[1] hash  clock    not touched; the user may read it
+-- check_rights: list the commands that the caller's user is not permitted to run, at all or on some keys.
+-- KEYS[1] hash  clock    not touched
 -- ARGV[1...] rows of a command and a key that it is needed for
--- Returns: for each row that is not permitted, the command and its key, or an empty key if it is not permitted at all.
+-- Returns: the command and key of each row that is not permitted; an empty key if the command never is.
 -- Guarantee: changes nothing.
--- Lost reply: repeated, it returns what holds then.
--- Late: likewise.
+-- Lost reply: repeated, it returns the rights of that moment.
+-- Late: like a repeat.
 -- Cost: O(rows).
 local function may(command, key)
   if command == 'XINFO' then

@@ -4,7 +4,7 @@
 -- ARGV[4] lease ms    ARGV[5] 1: claim or renew; 2: all start requests are in the inboxes; 3: give up the claim
 -- Returns: 1 if this node has the claim, 0 if another node or none has it, 2 if the start requests are done.
 -- Guarantee: one node at a time has the claim. A new claim retracts the announcement that the crawl is finished. The
---            latest 64 other digests are remembered. A forgotten one is run again, and its URLs have been seen.
+--            latest 64 other digests are remembered. The requests of a forgotten one run again, but its URLs are seen.
 -- Lost reply: repeated, it changes nothing more.
 -- Late: now_ms is the time of sending, so no later renewal is undone. A node that gave up the claim has it again for
 --       less than a lease from then. Node ids are used once, so no other node is affected.

@@ -1,13 +1,13 @@
 -- meet_crawls: announce that a node of a crawl is alive, and return whether other crawls on this server are.
 -- KEYS[1] hash  crawls    crawl/node id -> end of its lease ms, 1 if it holds hosts else 0, its longest delay of a host
---                         or server ms, time of this announcement ms, crawl
+--                         or server ms, time of its announcement ms, crawl
 -- ARGV[1] now_ms (0: this server's clock)    ARGV[2] node id    ARGV[3] crawl    ARGV[4] lease ms
 -- ARGV[5] 1: it holds the hosts that it fetches, 0: it does not know of others    ARGV[6] longest delay ms
--- ARGV[7] 1: it is alive, 0: it leaves    ARGV[8] for how many ms its hosts rest still when it leaves
+-- ARGV[7] 1: it is alive, 0: it leaves    ARGV[8] ms that its hosts still rest if it leaves
 -- Returns: {1 if another crawl is alive, 1 if all nodes of others hold their hosts, their longest delay ms}.
--- Guarantee: a node that is alone counts as one that does not know of others. A crawl that comes later waits until the
---            node announces that it holds its hosts. A node that is gone counts as alive while its hosts rest: until
---            its longest delay has passed since the end of its lease, or as long as it said when it left.
+-- Guarantee: a lone node counts as one that does not know of others. A crawl that comes later waits until the node
+--            announces that it holds its hosts. A node that is gone counts as alive while its hosts rest: for its
+--            longest delay after the end of its lease, or for the time given when it left.
 -- Lost reply: repeated, it changes nothing more.
 -- Late: a later announcement of the node stays in force.
 -- Cost: O(nodes of all crawls).

@@ -1,12 +1,12 @@
 -- note_errors: count failed fetches by reason and PLD, and keep an example of each.
 -- KEYS[1] zset    errors    score = failed fetches, member = reason \n PLD
 -- KEYS[2] hash    examples  reason \n PLD -> ms \n URL of the last one
--- ARGV[1] now_ms (0: this server's clock)    ARGV[2] how many members are kept
+-- ARGV[1] now_ms (0: this server's clock)    ARGV[2] most members that are kept
 -- ARGV[3...] member, fetches, URL of the last of each row
 -- Returns: 1.
--- Guarantee: there are at most ARGV[2] members; those with the fewest fetches go first.
+-- Guarantee: at most ARGV[2] members are kept, those with the most fetches.
 -- Lost reply: a repeat counts again, so counts may be too high.
--- Late: counts are added whenever they come; the example may replace a later one.
+-- Late: the counts are added; the example might replace a later one.
 -- Cost: O(members sent * log members kept).
 -- Uses: prelude/now_ms
 local now = now_ms(ARGV[1])

@@ -1,16 +1,16 @@
 -- tell_time: return the time of all crawls on this server, which runs evenly even if the server's clock is set.
--- KEYS[1] hash  clock    adjust = ms to add to this server's clock, told = the time last told, by = to which node
+-- KEYS[1] hash  clock    adjust = ms to add to this server's clock, told = last time returned, by = node that got it
 -- ARGV[1] now_ms (0: this server's clock)    ARGV[2] estimate ms of the caller; 0 if it has none
 -- ARGV[3] step_ms: a larger difference is not drift    ARGV[4] node id
 -- ARGV[5] 1: correct the time after such a difference, 0: only report it
--- Returns: {time ms, ms by which this server's clock was found to have been set forward, or back if negative}.
--- Guarantee: the time is never earlier than the time last told, except in a reply that only reports a difference. A
---            corrected time is the caller's estimate. The exception is an estimate that stood still: another node was
---            told the time within the last five seconds, or any node was told a later time. Then, and if the caller
---            has no estimate, the server's time counts.
--- Lost reply: repeated, it returns the time at that moment and changes nothing more.
--- Late: the estimate is that of the time of sending. If no other node was told the time since, a correction sets the
---       time back by that delay, until the node's next question, about a second later.
+-- Returns: {time ms, ms by which this server's clock was set forward, or back if negative}.
+-- Guarantee: the time is never earlier than the last one returned, except in a reply that only reports a difference.
+--            A corrected time is the caller's estimate, unless the caller might have stood still: another node got
+--            the time within the last five seconds, or any node got a later time. Then, and if the caller has no
+--            estimate, the server's time counts.
+-- Lost reply: repeated, it returns the time of that moment and changes nothing more.
+-- Late: the estimate is that of the time of sending. If no other node got the time since, a correction sets the time
+--       back by that delay, until the node's next question, about a second later.
 -- Cost: O(1).
 -- Uses: prelude/now_ms
 local now = now_ms(ARGV[1])
@@ -22,7 +22,7 @@ local estimate, step = tonumber(ARGV[2]), tonumber(ARGV[3])
 if estimate == 0 then
   return {math.max(carried, told), 0}
 end
-redis.call('PERSIST', KEYS[1]) -- changes nothing, but lets what follows pass at maxmemory
+redis.call('PERSIST', KEYS[1]) -- changes nothing, but lets later commands pass at maxmemory
 now = carried
 if math.abs(carried - estimate) > step then
   local age_ms = carried - told

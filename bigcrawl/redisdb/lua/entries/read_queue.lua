@@ -1,9 +1,9 @@
 -- read_queue: read some entries of another crawler's queue, and change nothing.
--- KEYS[1] any  list  another crawler's queue: a list or zset
+-- KEYS[1] any  list  a list or zset
 -- ARGV[1] rank of the first entry, from 0: in a zset by score; in a list from the end that ARGV[2] names
--- ARGV[2] which end of a list leaves first: 'left' or 'right'    ARGV[3] entries_max
--- ARGV[4] bytes after which no more entries are read    ARGV[5] bytes that an entry may have; of a larger one, its size
--- Returns: {type of the key, entries in it, entry, entry, ...}; an integer in the place of a large entry.
+-- ARGV[2] the end of a list that leaves first: 'left' or 'right'    ARGV[3] entries_max
+-- ARGV[4] bytes after which no more entries are read    ARGV[5] most bytes of an entry; of a larger one, its size
+-- Returns: {type of the key, entries in it, entry, entry, ...}; an integer for a large entry.
 -- Guarantee: nothing is written. Ranks change if others write meanwhile.
 -- Lost reply: repeated, it reads again.
 -- Late: it changes nothing.

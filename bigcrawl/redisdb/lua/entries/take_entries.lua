@@ -1,15 +1,16 @@
--- take_entries: end the batch before, and take the next: of a list of the user's, or one whose node is late.
--- KEYS[1] any   list     list, set, zset or stream of entries, which the user writes; taken from the left of a list,
---                        at random, by the highest score, the oldest first
+-- take_entries: end the previous batch, and take the next one from a user's list, or one whose node is late.
+-- KEYS[1] any   list     list, set, zset or stream, which the user writes; taken from the left of a list, at random,
+--                        by the highest score, the oldest first
 -- KEYS[2] hash  entries  batch -> msgpack [number, entry, score, entry, score, ...]; '' -> the number of the last batch
 -- KEYS[3] zset  leases   end of its lease ms -> batch
 -- ARGV[1] now_ms (0: this server's clock)    ARGV[2] name for the batch    ARGV[3] lease ms
 -- ARGV[4] name of the batch that has ended; '' if there is none
--- ARGV[5] entries a batch may have; 0: take nothing, but renew the lease of the batch
--- ARGV[6] bytes after which no more entries are taken    ARGV[7] bytes that an entry may have; of a larger one, the
---         batch has its size alone
+-- ARGV[5] most entries of a batch; 0: take nothing, but renew the lease of the batch
+-- ARGV[6] bytes after which no more entries are taken    ARGV[7] most bytes of an entry; of a larger one, the batch
+--         has only the size
 -- Returns: {name of the batch, its msgpack}; {} if there is nothing to take; {'', type} if the key is of another type.
--- Guarantee: an entry is in the list or in a batch until the batch is ended. No two batches have the same name and number.
+-- Guarantee: an entry is in the list or in a batch until the batch has ended. No two batches have the same name and
+--            number.
 -- Lost reply: repeated with the same name, it returns the same batch. If that was another node's, its lease ends first.
 -- Late: a batch that was taken too late is taken over when its lease ends.
 -- Cost: O(entries of a batch).
@@ -63,7 +64,7 @@ if kind ~= 'list' and kind ~= 'set' and kind ~= 'zset' and kind ~= 'stream' then
   return {'', kind}
 end
 local number = redis.call('HINCRBY', KEYS[2], '', 1)
-redis.call('HSET', KEYS[2], ARGV[2], '') -- whoever may not write these two keys has taken nothing yet
+redis.call('HSET', KEYS[2], ARGV[2], '') -- a user without a right to write these keys has taken nothing yet
 redis.call('ZADD', KEYS[3], until_ms, ARGV[2])
 local row, bytes = {number}, 0
 for _ = 1, tonumber(ARGV[5]) do

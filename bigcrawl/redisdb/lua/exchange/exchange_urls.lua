@@ -18,7 +18,7 @@
 -- ARGV[10] timed: those of the acknowledged URLs that come again at a time, encoded; '' if there are none
 -- ARGV[11] number of hosts of which URLs are taken ahead of their turns
 -- ARGV[12...] host, most URLs, of each of these; per ended URL: seq; delay ms of its host; new member ('' acknowledges
---            the URL, '=' returns it unchanged, otherwise the next try of a failed URL); counter to raise ('' for none);
+--            the URL, '=' returns it unchanged, else the next try of a failed URL); counter to raise ('' for none);
 --            bytes to add to the counter bytes; health of its host ('+': it answered, '': unknown, otherwise why it
 --            failed); order of the URL from now on ('' for the old one); for a failed host: first back-off ms, longest
 --            ms, thousandths to add, failures that retire it (0: none); ms of the delay that have already passed
@@ -46,7 +46,7 @@ if refused then
   return {refused}
 end
 local never_ms, long_ms, snoozed_max = 1e15, 60000, 2048
-local longest_ms = 3600000 -- for which a URL is in process, unless the deadline is set very high
+local longest_ms = 3600000 -- that a URL is in process, unless the deadline is very high
 local now = now_ms(ARGV[1])
 local connections = tonumber(ARGV[5])
 local usual_ms = tonumber(ARGV[8])
@@ -60,8 +60,8 @@ if ARGV[10] ~= '' then
 elseif ARGV[9] ~= '' then
   redis.call('XADD', KEYS[8], '*', 'o', ARGV[9])
 end
-local snoozes = 0 -- changes for the owner to look at
--- Count a failure of the host. Returns its back-off from now; never_ms if it is retired; 0 if it was counted already.
+local snoozes = 0 -- changes at which the owner must look
+-- Count a failure of the host. Return its back-off from now; never_ms if it is retired; 0 if it was counted before.
 local function fail(host, host_record, taken_ms, why, first_ms, longest_ms, jitter, failures_max)
   if taken_ms < tonumber(redis.call('HGET', host_record, 'failed') or '0') then
     return 0
@@ -79,13 +79,13 @@ local function fail(host, host_record, taken_ms, why, first_ms, longest_ms, jitt
   end
   return wait_ms
 end
--- What is kept for many hosts or URLs in one key is read once and written once: a command costs more than its work.
+-- A key with values of many hosts or URLs is read once and written once: a command costs more than its work.
 local seqs, hosts, ended = {}, {}, {}
 local ahead_end = 11 + 2 * tonumber(ARGV[11])
 for i = ahead_end + 1, #ARGV, 12 do
   seqs[#seqs + 1] = ARGV[i]
 end
-local was_busy, busy = {}, {} -- URLs taken of each host that this call is about, before and after
+local was_busy, busy = {}, {} -- URLs taken of each host of this call, before and after
 local function read_busy(names)
   for i, count in ipairs(ask_many('HMGET', KEYS[4], names)) do
     if not busy[names[i]] then
@@ -151,10 +151,10 @@ for i = ahead_end + 1, #ARGV, 12 do
     if wait_ms == 0 and rest_ms >= long_ms then
       snoozes = snoozes + redis.call('ZADD', KEYS[9], next_ms, host)
     end
-    -- Renewed once a minute rather than for each URL.
+    -- Renewed once a minute, not for each URL.
     if rest_ms > 0 or math.floor(next_ms / 60000) ~= math.floor(stored_ms / 60000) then
-      -- A host that fails is remembered for longer, because its next URL may come late; but not for too long, because
-      -- many hosts fail once.
+      -- A failing host is remembered for longer, because its next URL might come late; but not too long, because many
+      -- hosts fail once.
       keep_record(host_record, next_ms - now + 120000 + 4 * math.min(rest_ms, 86400000))
     end
     if count < connections and redis.call('EXISTS', KEYS[6] .. host) == 1 then
@@ -186,7 +186,7 @@ if snoozes > 0 then
 end
 local reply = {now, -1, acknowledged + returned, 0}
 local taken, later, unready = {}, {}, {}
--- Note that a URL is taken from a host's queue, as the answer of ZPOPMIN has it from i on.
+-- Record that a URL was taken from a host's queue; ZPOPMIN's answer has it from i on.
 local function take(host, due_ms, popped, i)
   local start_ms = math.max(now, due_ms)
   taken[#taken + 1] = string.match(popped[i], '^(%d+):')

@@ -3,12 +3,12 @@
 -- ARGV[1] now_ms (0: this server's clock)    ARGV[2] page us: between starts, by pages a second; 0 for no limit
 -- ARGV[3] bytes us: between starts, by bytes a second; 0 for no limit    ARGV[4] debt us: bytes received beyond those
 --         charged, as time; negative if they were fewer    ARGV[5] starts wanted    ARGV[6] share of the node
--- ARGV[7] starts given back: granted earlier and not used    ARGV[8] horizon ms: how far ahead starts are granted
+-- ARGV[7] unused starts that are given back    ARGV[8] horizon ms: starts are granted at most so far ahead
 -- Returns: {now us, first start us, us between starts, starts granted}; the number may be 0.
 -- Guarantee: in any time T, at most T / interval starts are granted, plus those of half a second. Starts that one node
 --            does not want go to others. Bytes beyond the limit are compensated within a minute.
 -- Lost reply: a repeat wastes the starts that were granted.
--- Late: the starts are wasted. What was given back, and the debt, count when they arrive.
+-- Late: the starts are wasted. Starts given back and the debt count when they arrive.
 -- Cost: O(1).
 -- Uses: prelude/now_ms
 local now = now_ms(ARGV[1]) * 1000

@@ -1,10 +1,10 @@
--- leave_host: release a host that this crawl no longer fetches, and set when others may have it.
+-- leave_host: release a host that this crawl no longer fetches, and set the time from which others may have it.
 -- KEYS[1] prefix  host:  + host: hash, by = the crawl that holds or last held it, ticket = of its latest hold,
---                        until = ms by which the fetch under way will have ended (0: none is), ended = ms when the last
---                        one ended, free = ms from which the next may start; next = the crawl that waits for the host,
---                        delay = the delay that this one keeps, ms
+--                        until = end of the fetch under way, at the latest (0: none is), ended = end of the last one,
+--                        free = when the next may start, all ms; next = the crawl that waits for the host, delay = its
+--                        delay ms
 -- ARGV[1] now_ms (0: this server's clock)    ARGV[2] host    ARGV[3] crawl    ARGV[4] ticket of its latest hold
--- ARGV[5] when its fetch ended ms; 0 if nothing was fetched    ARGV[6] free ms: from when the next fetch may start
+-- ARGV[5] when its fetch ended ms; 0 if nothing was fetched    ARGV[6] free ms: the next fetch may start from then
 -- ARGV[7] kept ms: the longest delay that any crawl keeps
 -- Returns: 1 if the host was released, 0 if another crawl holds it, or a later ticket does.
 -- Guarantee: only the crawl's own latest hold is ended.

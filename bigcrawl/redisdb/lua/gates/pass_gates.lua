@@ -1,25 +1,24 @@
--- pass_gates: grant a node the next start time that all given gates allow if it is near, else a turn to ask again.
+-- pass_gates: grant a node the next start time that all given gates allow, if it is near, or a turn to ask again.
 -- A gate belongs to a server (an IP address), a pay-level domain, or a user's group.
 -- KEYS[1] prefix  gate:   + name: string, "free others since line began", then node and last, on a line each; expires
---                         when all times are past. Times are ms. free: from when node, which got the last start, may
---                         start again; others: from when other nodes may; since: node's first start after the last
---                         one of another node; line, last: the end of the last turn, and the node that has it; began:
---                         the last start
+--                         when all times, in ms, are past. free: node, which got the last start, may start again;
+--                         others: other nodes may start; since: node's first start after the last one of another node;
+--                         line, last: the end of the last turn, and its node; began: the last start
 -- ARGV[1] now_ms (0: this server's clock)    ARGV[2] earliest start wanted ms    ARGV[3] node
--- ARGV[4] late ms: how late a start may happen
--- ARGV[5] missed ms: the start granted earlier that was given up or missed; 0 for none
--- ARGV[6] ahead ms: no start is granted if a gate is free only later than this from now
+-- ARGV[4] late ms: a start may happen so much later
+-- ARGV[5] missed ms: an earlier start that was given up or missed; 0 for none
+-- ARGV[6] ahead ms: no start is granted if a gate becomes free later than this from now
 -- ARGV[7] 1: the caller has waited for its turn
--- ARGV[8] kept ms: the longest gap of other crawls, for which a start is remembered
+-- ARGV[8] kept ms: the longest gap of other crawls; a start is remembered for so long
 -- ARGV[9...] per gate: name, gap between starts ms
 -- Returns: {start ms or turn ms, 1 for a start and 0 for a turn}. The caller starts at that time, or up to `late` after
 --          it, and keeps its own starts apart; or it asks again at its turn.
--- Guarantee: starts at one gate that are not late by more than allowed are the gate's gap apart, over all callers; if
---            the gaps of two callers differ, by the longer one. A missed start is granted again at once if no other node got a start since. Whether a turn leads to a start
---            does not depend on which node has it. A caller that must wait for one of several gates uses up no start at
---            the others, and does not lengthen their turns.
+-- Guarantee: over all callers, starts at one gate that are not too late are the gate's gap apart; if the gaps of two
+--            callers differ, the longer one. A missed start is granted again at once if no other node got a start
+--            since. Whether a turn leads to a start does not depend on its node. A caller that must wait for one of
+--            several gates uses up no start at the others, and does not lengthen their turns.
 -- Lost reply: a repeat wastes one gap.
--- Late: wastes one gap.
+-- Late: it wastes one gap.
 -- Cost: O(gates).
 -- Uses: prelude/now_ms
 local now = now_ms(ARGV[1])
@@ -34,7 +33,7 @@ for i = 9, #ARGV, 2 do
   gate.began = tonumber(began) or 0
   gate.is_same = node == ARGV[3]
   gate.own = gate.began > 0 and gate.began + gate.gap or 0
-  local later = gate.is_same and 0 or gate.others - gate.free -- by how much the last node may be late
+  local later = gate.is_same and 0 or gate.others - gate.free -- how late the last node may be
   gate.next = math.max(gate.free, gate.own) + later
   gate.turn = math.max(wanted, gate.line + ((last == '' or last == ARGV[3]) and 0 or late))
   start = math.max(start, gate.next)

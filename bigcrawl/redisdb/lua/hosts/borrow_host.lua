@@ -3,13 +3,13 @@
 -- KEYS[2] hash    busy    host -> URLs taken
 -- KEYS[3] prefix  host:   + host: hash, next = next allowed fetch ms, lent = start ms \n until ms \n ticket
 -- ARGV[1] now_ms (0: this server's clock)    ARGV[2] host    ARGV[3] ticket, unique for this loan
--- ARGV[4] ahead_ms: how far ahead the start may lie    ARGV[5] deadline ms: how long the fetch takes at most
+-- ARGV[4] ahead ms: the start is at most so far ahead    ARGV[5] deadline ms: the longest time of the fetch
 -- Returns: {1, ms until the fetch may start} if the host is lent, else {0, ms to wait before asking again}.
--- Guarantee: the host is due at the start. From then on nobody else fetches it until it is given back or the deadline
---            has passed, even if the borrower dies. A busy host pauses after its current fetches, so that a borrower
---            that asks again in time gets it, however fast its owner is. Owner and epoch are not checked.
+-- Guarantee: the host is due at the start. From then on no other node fetches it until it is given back or the
+--            deadline has passed, even if the borrower dies. A busy host pauses after its current fetches, so that a
+--            borrower that asks again in time gets it, however fast its owner is. Owner and epoch are not checked.
 -- Lost reply: repeated with the same ticket, it gives the same answer and changes nothing more.
--- Late: nobody fetches the host until the deadline, counted from the time of sending.
+-- Late: the host is not fetched until the deadline, counted from the time of sending.
 -- Cost: O(log hosts).
 -- Uses: prelude/now_ms, prelude/keep_record
 local now = now_ms(ARGV[1])

@@ -1,21 +1,21 @@
--- put_robots: keep an authority's robots rules in its host's record, within the partition's caps on records.
+-- put_robots: keep an authority's robots rules in its host's record, within the limits of the partition.
 -- KEYS[1] prefix  host:    + host: hash, robots:<authority> = expiry ms \n rules, next = next allowed fetch ms,
---                          delay = how long the host rests after a fetch, where longer than usual
--- KEYS[2] zset    records  score = when the record was last written, member = host
+--                          delay = the host's rest after a fetch, if longer than usual
+-- KEYS[2] zset    records  score = last writing of the record, member = host
 -- KEYS[3] zset    ready    score = next fetch ms, member = host
 -- KEYS[4] hash    busy     host -> URLs taken
--- KEYS[5] hash    rules    host -> bytes of its rules, '' -> of all together
+-- KEYS[5] hash    rules    host -> bytes of its rules, '' -> of all
 -- ARGV[1] now_ms (0: this server's clock)    ARGV[2] host    ARGV[3] field    ARGV[4] rules
--- ARGV[5] expiry ms from now    ARGV[6] ms that stale ones are kept beyond, should their server err
--- ARGV[7] records the partition may keep    ARGV[8] bytes of rules it may keep
+-- ARGV[5] expiry ms from now    ARGV[6] ms that stale rules are kept longer, in case their server fails
+-- ARGV[7] most records of the partition    ARGV[8] most bytes of its rules
 -- ARGV[9] delay ms of the host by these rules, 0 if it is not longer than usual
--- Returns: records evicted, or rid of their rules.
--- Guarantee: the record written now, one with its next allowed time still ahead, or whose host is ready or busy, is
---            not evicted, but it may lose its rules; none expires before its next allowed time. Whoever claims the
---            partition while the fetch of the rules is not ended yet knows the delay.
+-- Returns: the number of records that were evicted or lost their rules.
+-- Guarantee: a record is not evicted if it was written now, if its next allowed time is ahead, or if its host is ready
+--            or busy; but it may lose its rules. None expires before its next allowed time. A node that claims the
+--            partition before the fetch of the rules has ended knows the delay.
 -- Lost reply: repeated, it changes nothing more.
--- Late: rules that were fetched since give way to those, until these expire.
--- Cost: O(log records), and O(16) looks at most for what to evict.
+-- Late: these rules replace newer ones, until they expire.
+-- Cost: O(log records), and at most 16 looks for a record to evict.
 -- Uses: prelude/now_ms
 local now = now_ms(ARGV[1])
 local key, host = KEYS[1] .. ARGV[2], ARGV[2]
@@ -29,7 +29,7 @@ local function note_bytes(of, bytes)
   end
 end
 local others = 0
-if redis.call('EXISTS', key) == 1 then -- else it has expired, and its bytes with it
+if redis.call('EXISTS', key) == 1 then -- else it has expired with its bytes
   others = tonumber(redis.call('HGET', KEYS[5], host) or '0') - redis.call('HSTRLEN', key, ARGV[3])
 end
 local value = string.format('%.0f\n', now + tonumber(ARGV[5])) .. ARGV[4]

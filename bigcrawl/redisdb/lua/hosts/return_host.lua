@@ -2,7 +2,7 @@
 -- KEYS[1] zset    ready   score = next fetch ms, member = host
 -- KEYS[2] prefix  host:   + host: hash, next = next allowed fetch ms, lent = start ms \n until ms \n ticket
 -- ARGV[1] now_ms (0: this server's clock)    ARGV[2] host    ARGV[3] ticket    ARGV[4] delay ms of the host from now
--- Returns: 1 if the host was given back, 0 if it is not, or no longer, lent for this ticket.
+-- Returns: 1 if the host was given back, 0 if it is not lent for this ticket.
 -- Guarantee: the host is due after its delay, and not before any next fetch time that another call has set.
 -- Lost reply: repeated, it changes nothing.
 -- Late: the host is no longer lent for the ticket, or it is due when it would have been.

@@ -1,6 +1,6 @@
 -- advance_inbox: make new inbox entries get ids above those that the owner has folded.
 -- KEYS[1] stream  inbox
--- ARGV[1] inbox id of the last entry that the manifest has folded
+-- ARGV[1] id of the last entry that the manifest has folded
 -- Returns: 1 if the stream's last id was raised, 0 if it was high enough.
 -- Guarantee: existing entries stay; an id up to ARGV[1] is never given out again.
 -- Lost reply: repeated, it changes nothing.

@@ -1,12 +1,12 @@
--- note_rewind: count the URLs that Redis has forgotten, and have those that nobody has any more treated as never seen.
+-- note_rewind: count the URLs that Redis has forgotten, and make unseen those that are in no place any more.
 -- KEYS[1] hash    owner      node, epoch, generation
 -- KEYS[2] hash    state      readmitted, lost = URLs
 -- KEYS[3] stream  inbox      field f = packed 8-byte keys of URLs to forget
 -- ARGV[1] node id    ARGV[2] epoch    ARGV[3] generation    ARGV[4] URLs readmitted, which are offered again
--- ARGV[5] packed keys of those that are lost
+-- ARGV[5] packed keys of the lost ones
 -- Returns: 1; -1 if another node owns the partition, -3 if it was reconciled since the call was made.
 -- Guarantee: lost URLs are counted only when their keys are in the inbox.
--- Lost reply: a repeat counts and forgets again, which does no harm.
+-- Lost reply: a repeat counts again; forgetting again does no harm.
 -- Late: refused, because the reconciliation after a lost reply raised the generation.
 -- Cost: O(bytes of the keys).
 -- Uses: prelude/refusal

@@ -1,11 +1,11 @@
 -- park_urls: move URLs of a snoozed or retired host from its back queue to the partition's own inbox.
 -- KEYS[1] hash    owner    node, epoch, generation
--- KEYS[2] hash    state    hot, appended_urls, moved = URLs ever moved back to the inbox
+-- KEYS[2] hash    state    hot, appended_urls, moved = all URLs moved back to the inbox
 -- KEYS[3] zset    ready    score = next fetch ms, member = host
 -- KEYS[4] prefix  back:    + host: zset, score = order, member = "<seq>:..."
 -- KEYS[5] stream  inbox    field b = batch of URLs
 -- ARGV[1] node id    ARGV[2] epoch    ARGV[3] generation    ARGV[4] host
--- ARGV[5] batch: the same URLs, as they will be merged
+-- ARGV[5] batch: the same URLs, in the form to merge
 -- ARGV[6...] members of the back queue
 -- Returns: {id of their inbox entry, or '' if one of them is not in the back queue}; -1 if another node owns the
 --          partition, -3 if it was reconciled since the call was made.

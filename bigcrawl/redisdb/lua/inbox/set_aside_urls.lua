@@ -1,6 +1,6 @@
 -- set_aside_urls: move taken URLs back to their partition's inbox, unfetched. The owner's next step keeps them on disk.
 -- KEYS[1] hash    owner      node, epoch, generation
--- KEYS[2] hash    state      appended_urls, set_aside = URLs ever set aside, moved = those and others ever moved back
+-- KEYS[2] hash    state      appended_urls, set_aside = all URLs set aside, moved = all moved back, with these
 -- KEYS[3] zset    ready      score = next fetch ms, member = host
 -- KEYS[4] hash    busy       host -> URLs taken
 -- KEYS[5] hash    taken      seq -> host \n taken-at ms \n order \n member

@@ -1,8 +1,9 @@
--- trim_partition: remove what a durable manifest has made unnecessary, and publish the owner's counts.
+-- trim_partition: remove entries and batches that a durable manifest has made unnecessary, and publish the owner's
+-- counts.
 -- KEYS[1] hash    owner    node, epoch, generation
--- KEYS[2] hash    state      folded, manifest, chosen, waiting, seen, duplicates, rejected: as the owner last committed;
---                            checkpoint: the last order for a durable point that was carried out;
---                            trimmed: the last durable inbox id and batch number, or '' if the files began anew;
+-- KEYS[2] hash    state      folded, manifest, chosen, waiting, seen, duplicates, rejected: of the owner's last commit;
+--                            checkpoint: the last executed order for a durable point;
+--                            trimmed: the last durable inbox id and batch number, or '' if the files started again;
 --                            asked: the mark of the rules by which URLs are withheld
 -- KEYS[3] stream  inbox
 -- KEYS[4] hash    batches    number -> packed keys
@@ -11,8 +12,8 @@
 -- ARGV[6...] field, value pairs for the state
 -- Returns: the number of inbox entries removed; -1 if another node owns the partition, -3 if it was reconciled since
 --          the call was made.
--- Guarantee: no entry above the given id, and no batch above the given number, is removed. The state says up to where
---            they may have been.
+-- Guarantee: no entry above the given id, and no batch above the given number, is removed. The state has the
+--            limits up to which they might be removed.
 -- Lost reply: repeated, it changes nothing.
 -- Late: refused, because the reconciliation after a lost reply raised the generation. Without one, counts may be old.
 -- Cost: O(removed).

@@ -1,12 +1,12 @@
--- look_crawl: read what nodes and operators have told of a crawl.
+-- look_crawl: read a crawl's record, the reports of its nodes, and its operator's changes.
 -- KEYS[1] hash  crawl      record, announcement of the end, claims of start requests
 -- KEYS[2] hash  nodes      node id -> JSON report of the node
 -- KEYS[3] zset  beats      score = last beat ms, member = node id
--- KEYS[4] hash  control    what the operator has changed
+-- KEYS[4] hash  control    the operator's changes
 -- ARGV[1] now_ms (0: this server's clock)    ARGV[2] lease ms
--- Returns: {now_ms, {node id, report, ...} of the nodes whose last beat is not older than the lease, {field, value, ...}
---          of the record without the long list of suffixes, {field, value, ...} of control}.
--- Guarantee: changes nothing. All is of the same moment.
+-- Returns: {now_ms, {node id, report, ...} of the nodes whose last beat is not older than the lease, {field, value,
+--          ...} of the record without the long list of suffixes, {field, value, ...} of control}.
+-- Guarantee: changes nothing. All values are of the same moment.
 -- Lost reply: repeated, it changes nothing.
 -- Late: it changes nothing.
 -- Cost: O(nodes + fields).

@@ -13,11 +13,11 @@
 --           each partition with rejected entries, ...}, place of the first partition that is not empty or 0, {host that
 --           is due first, ms, failures, why} or {}, {mark of the rules by which a partition withholds URLs, ...}}.
 --           Places begin with 1. Nodes without a lease are named with 0; a partition without a mark has 0.
--- Guarantee: changes nothing. All partitions are seen at the same moment. urls_uncounted is how far seen URLs and those
---            in some place differ; it is 0 unless URLs are lost. Of a partition with damaged or missing files, only
---            its state's fields and the URLs that wait there are summed, and it counts as empty. Whether an inbox has
---            entries that no committed step has merged is looked up, and summed, only if the partition has no URL in its
---            back queues.
+-- Guarantee: changes nothing. All partitions are seen at the same moment. urls_uncounted is the difference between seen
+--            URLs and those in some place; it is 0 unless URLs are lost. Of a partition with damaged or missing files,
+--            only its state's fields and the URLs that wait there are summed, and it counts as empty. Inbox entries
+--            that no committed step has merged are looked up, and summed, only if the partition's back queues are
+--            empty.
 -- Lost reply: repeated, it changes nothing.
 -- Late: it changes nothing.
 -- Cost: for each partition O(log hosts + fields of state).
@@ -46,7 +46,7 @@ local function is_behind(id, later)
   return ms < later_ms or ms == later_ms and (tonumber(counter) or 0) < (tonumber(later_counter) or 0)
 end
 
--- Most partitions of a large crawl have no host due, or none snoozed: what need not be counted is not asked for.
+-- Most partitions of a large crawl have no host due, or none snoozed: counts are asked only if needed.
 local function add_hosts(KEYS)
   local head = redis.call('ZRANGE', KEYS[3], 0, 0, 'WITHSCORES')
   local due, waiting, busy = 0, 0, redis.call('HLEN', KEYS[4])
@@ -87,7 +87,7 @@ local function add_partition(KEYS, place)
     end
   end
   local taken = redis.call('HLEN', KEYS[5])
-  -- Batches that were committed and are not admitted yet; while their admission is not published, a negative number.
+  -- Committed batches that are not admitted yet; negative while their admission is not published.
   local pending_urls = (state.chosen_urls or 0) - (state.admitted_urls or state.admitted and state.chosen_urls or 0)
   local in_inbox = math.max(0, (state.appended_urls or 0) - (state.folded_urls or 0))
   local queued, on_disk = math.max(0, state.hot or 0), math.max(0, (state.waiting or 0) + pending_urls)

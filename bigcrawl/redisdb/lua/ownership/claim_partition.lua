@@ -1,38 +1,38 @@
--- claim_partition: become the owner of a partition that nobody owns, or whose owner is dead.
+-- claim_partition: become the owner of a partition without an owner, or whose owner is dead.
 -- KEYS[1] hash    owner      node, epoch, generation, lease_ms, token; server = run id of the Redis that knows all
---                            fetches of the owner; rest = until when hosts wait whose fetches Redis may not know
+--                            fetches of the owner; rest = until when hosts wait whose fetches might be unknown to Redis
 -- KEYS[2] hash    state      hot, admitted, committed, forgot
--- KEYS[3] zset    ready      score = next fetch ms, and a fraction by the order hosts came in; member = host
+-- KEYS[3] zset    ready      score = next fetch ms, and a fraction for the order in which hosts came; member = host
 -- KEYS[4] hash    busy       host -> URLs taken
 -- KEYS[5] hash    taken      seq -> host \n taken-at ms \n order \n member
 -- KEYS[6] prefix  back:      + host: zset, score = order, member = "<seq>:..."
 -- KEYS[7] stream  inbox
--- KEYS[8] prefix  host:      + host: hash, next = next allowed fetch ms; delay = how long it rested after its last fetch
--- KEYS[9] hash    deaths     seq -> deaths, those with its answer there, and 'alone' or taken-at ms of a lone trial
--- ARGV[1] now_ms (0: this server's clock)    ARGV[2] node id    ARGV[3] token: what proves the node's death
--- ARGV[4] lease_ms    ARGV[5] epoch_min: epochs continue above it    ARGV[6] token of an owner known dead, or ''
+-- KEYS[8] prefix  host:      + host: hash, next = next allowed fetch ms; delay = its rest after its last fetch
+-- KEYS[9] hash    deaths     seq -> deaths, those after its answer, and taken-at ms of a lone trial or 'alone'
+-- ARGV[1] now_ms (0: this server's clock)    ARGV[2] node id    ARGV[3] token that proves the node's death
+-- ARGV[4] lease_ms    ARGV[5] epoch_min: epochs continue above it    ARGV[6] token of an owner known to be dead, or ''
 -- ARGV[7] fetch deadline ms    ARGV[8] host delay ms
--- ARGV[9] generation: counts this node's claims and comparisons
--- ARGV[10] token of the owner of which ARGV[11] tells, '' nobody's yet, or '*' whoever it is
--- ARGV[11] what it had in process: " <seq>f" being fetched or " <seq>a" answered, of each URL; '*' nobody knows
+-- ARGV[9] generation: counts this node's claims and reconciliations
+-- ARGV[10] token of the owner that ARGV[11] is about; '': there was none; '*': any
+-- ARGV[11] its URLs in process: " <seq>f" for each being fetched, " <seq>a" for each answered; '*': unknown
 -- ARGV[12] run id of this server, or '' if this node made all fetches of the last epoch itself, and no others can be
 --          under way
--- ARGV[13] abort ms: by so long after the end of its lease an owner that may be alive has given up its fetches
--- ARGV[14] forgotten ms: by so long from now an owner that is forgotten has given up its fetches
--- Returns: {1, epoch, last admitted batch, last inbox id, URLs returned, 1 if Redis knows it as committed,
---           deaths as fields and values, rest} or {0, lease left in ms, owner's node id, owner's token}; no lease is left when
---          the owner had URLs taken, and ARGV[11] does not tell of it.
--- Guarantee: a live owner is never fenced; the new epoch is above every earlier one. Every taken URL is back in
---            its host's queue at its old place; its host waits its delay, or as long as after its last fetch where
---            that was longer. When the owner is not known to be dead, that begins when its fetches are over: at the
---            fetch deadline, or ARGV[13] after the end of its lease if that is sooner; for an owner that Redis has
---            forgotten, ARGV[14] from now. A taken URL
---            that another node had in process has one death more, as long as that is not known to be none of it, and
---            is alone at it if try_suspect has said so of this take. Where Redis was restarted in the last owner's
---            time, and so may have forgotten its last fetches, each host waits as if it was just fetched from.
+-- ARGV[13] abort ms: so long after the end of its lease, an owner that might be alive has given up its fetches
+-- ARGV[14] forgotten ms: so long from now, a forgotten owner has given up its fetches
+-- Returns: {1, epoch, last admitted batch, last inbox id, URLs returned, 1 if Redis knows it as committed, deaths as
+--          fields and values, rest} or {0, lease left ms, owner's node id, owner's token}. If no lease is left, the
+--          owner had taken URLs, and ARGV[11] is not about it.
+-- Guarantee: a live owner is never fenced. The new epoch is above every earlier one. Every taken URL is back in its
+--            host's queue at its old place. Its host waits its delay, or its rest after its last fetch if that was
+--            longer. If the owner is not known to be dead, the wait begins when its fetches are over: at the fetch
+--            deadline, or ARGV[13] after the end of its lease if that is sooner; for an owner that Redis has forgotten,
+--            ARGV[14] from now. A taken URL gets one death more, unless it is known that no other node had it in
+--            process. That death is a lone one if try_suspect has recorded a trial of this take. If Redis was restarted
+--            in the last owner's time, it might have forgotten the last fetches, and each host waits as after a fetch
+--            now.
 -- Lost reply: a repeat by the same node, in its next generation, makes one more epoch and changes nothing else.
--- Late: refused once the node has claimed again or compared. One that left may own the partition for less than a lease
---       from when it was sent.
+-- Late: refused if the node has claimed or reconciled since. A node that has left might own the partition for less than
+--       a lease from the time of sending.
 -- Cost: O(taken * log hosts), and O(hosts * log hosts) after a restart.
 -- Uses: prelude/now_ms, prelude/keep_record, prelude/last_entry_id, prelude/read_taken
 local now = now_ms(ARGV[1])
@@ -62,17 +62,17 @@ local function suspect(seq, taken_ms)
   deaths = deaths + 1
   answered = stage == 'a' and answered + 1 or is_alone and not stage and deaths or tonumber(answered)
   redis.call('HSET', KEYS[9], seq, deaths .. ' ' .. answered .. (is_alone and ' alone' or ''))
-  redis.call('PEXPIRE', KEYS[9], 2592000000) -- of a URL that goes another way than by its end nobody tells
+  redis.call('PEXPIRE', KEYS[9], 2592000000) -- for URLs that leave without an end
 end
 local epoch = math.max(tonumber(owner[2] or '0'), tonumber(ARGV[5])) + 1
 local inbox_id = last_entry_id(KEYS[7])
 local state = redis.call('HMGET', KEYS[2], 'admitted', 'committed')
 local delay_ms = tonumber(ARGV[8])
--- The files tell of a later epoch than Redis does: its owner is forgotten, and may be alive, whoever was the owner before.
+-- The files have a later epoch than Redis: its owner is forgotten, and might be alive.
 local is_forgotten = ARGV[12] ~= '' and tonumber(owner[2] or '0') < tonumber(ARGV[5])
 local may_fetch = is_forgotten or not (known_dead or owner[1] == ARGV[2])
--- By then all fetches of an owner that may be alive are over. A Redis that was restarted may have forgotten renewals of
--- its lease, but none can come after the restart.
+-- By then all fetches of an owner that might be alive are over. A restarted Redis might have forgotten renewals of its
+-- lease, but none can come after the restart.
 local over_ms = (is_restarted and now + tonumber(ARGV[4]) or tonumber(owner[3] or '0')) + tonumber(ARGV[13])
 if is_forgotten then
   over_ms = now + tonumber(ARGV[14])
@@ -86,7 +86,7 @@ table.sort(records, function(a, b) return a[1] < b[1] end)
 for i, record in ipairs(records) do
   local host, taken_ms, order, member = read_taken(record[2])
   hot = hot + redis.call('ZADD', KEYS[6] .. host, order, member)
-  -- Taken-at lies ahead when the URL was taken before its host was due.
+  -- Taken-at is in the future if the URL was taken before its host was due.
   local from_ms = known_dead and math.max(now, tonumber(taken_ms)) or tonumber(taken_ms)
   local said = redis.call('HMGET', KEYS[8] .. host, 'next', 'delay')
   local rest_ms = math.max(tonumber(said[2] or '0'), delay_ms)

@@ -7,8 +7,8 @@
 -- KEYS[6] stream  inbox
 -- KEYS[7] zset    snoozed    score = next fetch ms after a long back-off, 1e15 more if retired; member = host
 -- ARGV[1] now_ms (0: this server's clock)    ARGV[2] node id; '' to renew nothing    ARGV[3] epoch    ARGV[4] lease ms
--- ARGV[5] 1: tell only what an owner needs every second. Then the numbers of hosts and of URLs taken are 0, and the
---         state has no other fields than folded, appended_urls, folded_urls and snoozes. 0: tell all.
+-- ARGV[5] 0: read all. 1: only the values that an owner needs every second: the numbers of hosts and of taken URLs
+--         are 0, and the state has only the fields folded, appended_urls, folded_urls and snoozes.
 -- Returns: {now_ms, 1 if ARGV[2] owns it, owner's node id, epoch, lease left ms, hosts due, hosts not yet due,
 --           hosts busy, next due ms or -1, URLs taken, last inbox id, {state fields and values}, hosts snoozed, hosts
 --           retired}.
@@ -44,7 +44,7 @@ local reply = {
   head[2] and math.floor(tonumber(head[2])) or -1, taken, last_entry_id(KEYS[6]), state, snoozed, retired,
 }
 if is_owner then
-  redis.call('PERSIST', KEYS[1]) -- changes nothing, but lets what follows pass at maxmemory
+  redis.call('PERSIST', KEYS[1]) -- changes nothing, but lets later commands pass at maxmemory
   redis.call('HSET', KEYS[1], 'lease_ms', math.max(lease_ms, now + tonumber(ARGV[4])))
 end
 return reply

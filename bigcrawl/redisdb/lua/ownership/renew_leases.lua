@@ -1,8 +1,8 @@
 -- renew_leases: renew the leases of partitions that a node owns.
 -- KEYS[1] hash  owner    node, epoch, lease_ms
--- This one is repeated for each further partition.
--- ARGV[1] now_ms (0: this server's clock)    ARGV[2] node id    ARGV[3] lease ms    ARGV[4] epochs: of
---         each partition, with a blank between them
+-- This key is repeated for each further partition.
+-- ARGV[1] now_ms (0: this server's clock)    ARGV[2] node id    ARGV[3] lease ms    ARGV[4] the
+--         epoch of each partition, with blanks between them
 -- Returns: {place of each partition that the node does not own in that epoch, ...}. Places begin with 1.
 -- Guarantee: changes nothing except the leases of the owner that asks. No lease becomes shorter.
 -- Lost reply: repeated, it changes nothing more.
@@ -10,7 +10,7 @@
 --       less than one lease longer. An owner that has released the partition, or claimed it again, renews nothing.
 -- Cost: 2 us for each partition.
 -- Uses: prelude/now_ms
-redis.call('PERSIST', KEYS[1]) -- changes nothing, but lets what follows pass at maxmemory
+redis.call('PERSIST', KEYS[1]) -- changes nothing, but lets later commands pass at maxmemory
 local until_ms, lost, place = now_ms(ARGV[1]) + tonumber(ARGV[3]), {}, 0
 for epoch in string.gmatch(ARGV[4], '%d+') do
   place = place + 1

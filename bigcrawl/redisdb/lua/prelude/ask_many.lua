@@ -1,6 +1,6 @@
 -- ask_many: the answers of a command that has one for each of any number of words, such as HMGET.
--- words: asked in portions that fit on Lua's stack.
--- Returns: as many answers, false where there is none.
+-- words: sent in portions that fit on Lua's stack.
+-- Returns: as many answers, false if there is none.
 local function ask_many(command, key, words)
   local answers = {}
   for from = 1, #words, 4000 do

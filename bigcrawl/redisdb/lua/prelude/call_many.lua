@@ -1,5 +1,5 @@
 -- call_many: a command on a key with any number of words, in portions that fit on Lua's stack.
--- words: flat; rows of two stay together    option: a word of the command's own in front of them, or nil
+-- words: flat; rows of two stay together    option: an option of the command, in front of them, or nil
 local function call_many(command, key, words, option)
   for from = 1, #words, 4000 do
     local upto = math.min(from + 3999, #words)

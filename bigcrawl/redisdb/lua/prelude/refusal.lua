@@ -1,5 +1,5 @@
 -- refusal: the reason why a call may not change a partition; nil if it may.
--- key: of the hash owner    node, epoch, generation: the caller's; without a generation, any one is accepted.
+-- key: of the hash owner    node, epoch, generation: the caller's; without a generation, any is accepted.
 -- Returns: -1 if another node owns the partition, -3 if it was reconciled since the call was made.
 local function refusal(key, node, epoch, generation)
   local owner = redis.call('HMGET', key, 'node', 'epoch', 'generation')

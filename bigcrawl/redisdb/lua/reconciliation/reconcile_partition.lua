@@ -1,7 +1,7 @@
--- reconcile_partition: bring what Redis holds as taken back in line with what the owner holds, after a lost reply or
--- after Redis lost its last seconds; in portions, where the owner holds much.
+-- reconcile_partition: make Redis' record of taken URLs agree with the owner's, after a lost reply or after Redis lost
+-- its last seconds; in portions, if the owner holds many.
 -- KEYS[1] hash    owner      node, epoch, generation; server = run id of the Redis that knows all fetches of the owner
--- KEYS[2] hash    state      hot, ended, admitted; forgot = 1 after a Redis that forgot, whose counters are no longer exact
+-- KEYS[2] hash    state      hot, ended, admitted; forgot = 1 if Redis has forgotten; then counters are not exact
 -- KEYS[3] zset    ready      score = next fetch ms, member = host
 -- KEYS[4] hash    busy       host -> URLs taken
 -- KEYS[5] hash    taken      seq -> host \n taken-at ms \n order \n member
@@ -9,27 +9,26 @@
 -- KEYS[7] prefix  host:      + host: hash, next = next allowed fetch ms
 -- KEYS[8] stream  inbox      fields o = outcomes, v = timed URLs
 -- ARGV[1] now_ms (0: this server's clock)    ARGV[2] node id    ARGV[3] epoch
--- ARGV[4] generation, which this call begins    ARGV[5] portion: counted from 1; the first begins the generation
--- ARGV[6] 1: it is the last portion    ARGV[7] host delay ms after a Redis that forgot, 0 when it forgot nothing
--- ARGV[8] number of URLs held    ARGV[9] number of those that were in earlier portions
--- ARGV[10] number of those whose end was told, and not heard    ARGV[11] number of URLs ended lately
+-- ARGV[4] generation, which this call begins    ARGV[5] portion, from 1; the first begins the generation
+-- ARGV[6] 1: it is the last portion    ARGV[7] host delay ms if Redis has forgotten something, else 0
+-- ARGV[8] number of held URLs    ARGV[9] number of those in earlier portions
+-- ARGV[10] number of those whose end was sent without a reply    ARGV[11] number of recently ended URLs
 -- ARGV[12] number of places that are left    ARGV[13] run id of this server
--- ARGV[14] outcomes that the inbox was told lately; '' if none    ARGV[15] timed URLs likewise
--- ARGV[16...] seq, host, order, member of each URL held; seq of each that was in an earlier portion; seq of each whose
---         end was told; seq, host, order of each ended lately; host, order of each place in a back queue where a URL held
---         or gone may stand in a Redis that missed something; host and ms from now of the rests that were said lately
--- Returns: {taken URLs given back to their queues, held URLs taken again, ended URLs removed, last admitted batch, {seq
---          of each whose end was carried out}, host, URLs in its back queue, ...}, the hosts with the last portion only;
---          {-1} when another node owns the partition, {-3} when both sides were compared in this or a later generation
---          already.
--- Guarantee: after the last portion exactly the held URLs are taken, but for those whose end was carried out; none of
---            them or of the ended ones waits in a queue,
---            and hot is the number of URLs that do. No ended one is removed without its outcome, and its timed URL, in
---            the inbox. Whatever the owner sent in an earlier generation is refused from the
---            first on. Where Redis forgot, no host is due before its delay from now, and before its rest is over,
---            because its last fetch may have been forgotten. After any portion a URL is taken or queued, never both.
+-- ARGV[14] recent outcomes for the inbox; '' if none    ARGV[15] recent timed URLs for it; '' if none
+-- ARGV[16...] seq, host, order, member of each held URL; seq of each in an earlier portion; seq of each whose end was
+--         sent; seq, host, order of each recently ended one; host, order of each place in a back queue where a held or
+--         gone URL might be in a Redis that has missed something; host and ms from now of the recent rests
+-- Returns: {taken URLs returned to their queues, held URLs taken again, ended URLs removed, last admitted batch, {seq
+--          of each whose end was executed}, host, URLs in its back queue, ...}, the hosts only with the last portion;
+--          {-1} if another node owns the partition, {-3} if it was reconciled in this or a later generation before.
+-- Guarantee: after the last portion exactly the held URLs are taken, except those whose end was executed. None of them
+--            or of the ended ones waits in a queue, and hot is the number of URLs that do. No ended URL is removed
+--            unless its outcome, and its timed URL, are in the inbox. From the first portion on, calls of an earlier
+--            generation are refused. If Redis has forgotten something, its last fetches might be among it: so no host
+--            is due before its delay from now, nor before its rest is over. After each portion a URL is taken or queued,
+--            never both.
 -- Lost reply: repeated in the next generation, it appends outcomes and timed URLs once more, and changes nothing else.
--- Late: refused once the owner has compared in a later generation, and by any other owner.
+-- Late: refused if the partition was reconciled in a later generation, or has another owner.
 -- Cost: O((held + ended + places) * log URLs of a host + taken + hosts * log hosts).
 -- Uses: prelude/now_ms, prelude/refusal, prelude/keep_record, prelude/read_taken
 local refused = refusal(KEYS[1], ARGV[2], ARGV[3])
@@ -49,7 +48,7 @@ local idle, held = {}, {}
 local function unqueue(host, order)
   return redis.call('ZREMRANGEBYSCORE', KEYS[6] .. host, order, order)
 end
--- The taken URL's record, its host not busy with it any more; false when it is not taken.
+-- Return the record of a taken URL, whose host is then not busy with it; false if it is not taken.
 local function untake(seq)
   local record = redis.call('HGET', KEYS[5], seq)
   if not record then
@@ -80,7 +79,7 @@ for i = 16, held_end, 4 do
   local taken_ms = record and select(2, read_taken(record))
   if not taken_ms then
     taken_again = taken_again + 1
-    taken_ms = due_ms -- it may have been taken for a time that still lies ahead
+    taken_ms = due_ms -- it might have been taken for a later time
     unqueue(host, order)
     redis.call('HINCRBY', KEYS[4], host, 1)
     redis.call('ZREM', KEYS[3], host)
@@ -138,7 +137,7 @@ if delay_ms > 0 or places_end > told_end then
   redis.call('HSET', KEYS[2], 'forgot', 1)
 end
 if delay_ms > 0 then
-  for i, host in ipairs(redis.call('ZRANGEBYSCORE', KEYS[3], '-inf', due_ms)) do -- in the order they have
+  for i, host in ipairs(redis.call('ZRANGEBYSCORE', KEYS[3], '-inf', due_ms)) do -- keeps their order
     redis.call('ZADD', KEYS[3], due_ms + i / 1024, host)
   end
 end

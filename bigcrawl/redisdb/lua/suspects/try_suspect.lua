@@ -1,4 +1,4 @@
--- try_suspect: record that a URL which was in process when a node died is now tried alone, or no longer alone.
+-- try_suspect: record that a URL that was in process when a node died is now tried alone, or no longer alone.
 -- KEYS[1] hash    owner      node, epoch, generation
 -- KEYS[2] hash    taken      seq -> host \n taken-at ms \n order \n member
 -- KEYS[3] hash    deaths     seq -> deaths, those after its answer, and taken-at ms of the trial, separated by spaces

@@ -1,4 +1,4 @@
--- unbury_urls: delete dead letters, at the operator's request. URLs to be fetched again have been queued before this.
+-- unbury_urls: delete dead letters, at the operator's request. URLs to be fetched again are queued before this call.
 -- KEYS[1] hash    state      dead = number of letters
 -- KEYS[2] hash    dead       key of the URL -> letter
 -- ARGV[1...] per letter: key of the URL

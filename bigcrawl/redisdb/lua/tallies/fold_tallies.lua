@@ -1,13 +1,13 @@
--- fold_tallies: replace the tallies of nodes that are gone by their sum.
+-- fold_tallies: replace the tallies of gone nodes by their sum.
 -- KEYS[1] hash  tallies  node id -> its tallies
 -- KEYS[2] zset  beats    score = last beat ms, member = node id
--- ARGV[1] field of the sum of the nodes that are gone    ARGV[2] SHA-1 of that sum before ('' if there was none)
+-- ARGV[1] field of the sum of gone nodes    ARGV[2] SHA-1 of that sum before ('' if there was none)
 -- ARGV[3] the new total
 -- ARGV[4...] per node: its id, SHA-1 of its tallies as they were read
--- Returns: 1; 0 if any of them is not as it was read, or a node has a beat. Then nothing is written.
--- Guarantee: what a node has counted is in its own field or in the sum, never in both, never in none.
+-- Returns: 1; 0, and nothing is written, if any of them has changed since it was read, or a node has a beat.
+-- Guarantee: a node's counts are in its own field or in the sum, never in both or neither.
 -- Lost reply: repeated, it returns 0 and changes nothing, because the nodes' fields are gone.
--- Late: likewise if another fold came first; else it is as good as in time.
+-- Late: like a repeat if another fold came first, else as in time.
 -- Cost: O(nodes and their bytes).
 local function is_as_read(field, sha1)
   local value = redis.call('HGET', KEYS[1], field)

@@ -50,8 +50,7 @@ class Values:
 
     Args:
         spider: has the callbacks of requests among the values; None for none.
-        packages: the classes and functions that may be named. None allows all classes, but no classes or functions as
-            values.
+        packages: whose classes and functions may be named. None allows all classes, but neither as values.
         types: the types that the project teaches.
     """
 
@@ -76,7 +75,6 @@ class Values:
         return data
 
     def unpacked(self, data: bytes) -> Any:
-        """Return the packed value, or raise one of NOT_STORABLE."""
         return msgpack.unpackb(data, raw=False, strict_map_key=False, ext_hook=self._from_ext)
 
     def culprit(self, value: object, path: str, depth: int = 0) -> tuple[str, str, str] | None:
@@ -250,7 +248,6 @@ _COLLECTION_OF_CODE = {code: kind for kind, code in _COLLECTIONS.items()}
 
 
 def fields_of_request(request: Request, spider: Spider | None, values: Values) -> dict[str, Any]:
-    """Return `Request.to_dict`, with callbacks as names of the spider's methods."""
     if type(request) is not Request:
         values.name_of(type(request))
     fields = request.to_dict(spider=spider)
@@ -292,4 +289,3 @@ _READERS: Final[dict[int, Callable[..., Any]]] = {
 }
 
 PLAIN: Final = Values()
-"""For a process without a spider: no classes, functions or taught types."""

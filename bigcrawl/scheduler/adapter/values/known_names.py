@@ -16,7 +16,6 @@ OWN: Final = __name__.partition(".")[0]
 
 
 def note_modules() -> None:
-    """Refuse classes from modules imported later: other nodes might not have them."""
     global _modules_of_the_start  # noqa: PLW0603 - as sys.modules is
     _modules_of_the_start = frozenset(sys.modules)
 

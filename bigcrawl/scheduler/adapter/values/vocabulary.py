@@ -13,7 +13,6 @@ if TYPE_CHECKING:
 
 
 def values_of(config: Config, spider: Spider) -> Values:
-    """Return the codec for a spider's requests."""
     frontier = config.frontier
     settings = getattr(spider, "settings", None)
     modules = [type(spider).__module__, *(settings.getlist("SPIDER_MODULES") if settings else ())]

@@ -49,7 +49,6 @@ class Departure:
         parts.crawl.membership.unlock(left=self._has_left or not parts.ownership.claims.has_claimed)
 
     def stop(self) -> None:
-        """Take no more URLs, and make no URL a suspect from now on."""
         self._parts.workload.stop()
         self._parts.handout.in_process.forget()
 
@@ -74,8 +73,8 @@ class Departure:
                 "this node had no time to release its partitions (%(error)s); the next node of this machine takes them "
                 "over at once, others when its lease is over"
                 if self._has_returned
-                else "Redis did not take this node's last words (%(error)s); what it held is fetched again when the "
-                "crawl goes on, and the summary may lack the last pages",
+                else "Redis did not take this node's last words (%(error)s); its URLs in process are fetched again "
+                "when the crawl continues, and the summary might lack the last pages",
                 {"error": str(error) or "no answer in time"},
             )
         await parts.ownership.close(wait=not parts.ownership.file_work.stands_still)

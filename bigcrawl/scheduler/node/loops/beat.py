@@ -38,7 +38,7 @@ class Beat(Loop):
         self._is_hasty = True
         self._report_ms = 0
         self._reported: tuple[object, ...] = ()
-        # A read of each partition costs as much as several pages, so a node with enough to fetch reads less often.
+        # Reading each partition costs as much as several pages, so a busy node reads less often.
         self._fed_s = max(BEAT_S, min(BEAT_FED_S, parts.crawl.config.frontier.lease_ms / 8000))
 
     async def turn(self) -> float:

@@ -49,7 +49,6 @@ class Fold(Loop):
         return FOLD_STARVED_S if starved else FOLD_S
 
     async def rest(self, rest_s: float) -> None:
-        """Rest for `rest_s`, or longer without work, until an event or a due time."""
         await rest_until(self._news, rest_s, rest_s if self._has_stepped else max(rest_s, self._longest_s()))
 
     def _longest_s(self) -> float:
@@ -67,7 +66,6 @@ class Fold(Loop):
             self._wake_pump()
 
     def note_inboxes(self) -> None:
-        """Record the batches that this node has just sent to its own partitions."""
         for partition in self._outbox.take_flushed_partitions():
             owned = self._ownership.owned.get(partition)
             if owned is not None:

@@ -31,11 +31,9 @@ class Loop:
     name: ClassVar[str]
 
     async def turn(self) -> float:
-        """Do one round. Return the seconds to rest after it."""
         raise NotImplementedError
 
     async def rest(self, rest_s: float) -> None:
-        """Rest for `rest_s`, or less if other loops wait for this one."""
         await asyncio.sleep(rest_s)
 
     async def after_failure(self) -> None:
@@ -119,7 +117,6 @@ class LoopRunner:
 
 
 async def rest_until(event: asyncio.Event, least_s: float, most_s: float) -> None:
-    """Rest until an event is set, but at least `least_s` and at most `most_s`."""
     loop = asyncio.get_running_loop()
     begun_s = loop.time()
     alarm = loop.call_at(begun_s + max(least_s, most_s), event.set)
@@ -133,7 +130,6 @@ async def rest_until(event: asyncio.Event, least_s: float, most_s: float) -> Non
 
 
 async def refusal_of(work: Awaitable[object]) -> RedisRefusedError | None:
-    """Return a refusal by Redis, so that the caller can raise it after other work."""
     try:
         await work
     except RedisRefusedError as error:

@@ -16,7 +16,7 @@ PYTHONS_THRESHOLDS = ((700, 10, 10), (2_000, 10, 10), (2_000, 10, 0))  # the def
 SETTLED_S = 60.0  # a scan of all objects takes 0.1 s, too much for a short crawl
 
 # By default glibc adapts: after a large block is freed, blocks up to its size are no longer mapped separately, and
-# twice as much free memory is kept. Then batches of all sizes share the heaps with long-lived objects.
+# share the heaps with long-lived objects.
 MMAP_THRESHOLD_BYTES = 512 << 10
 TRIM_THRESHOLD_BYTES = 4 << 20
 _M_TRIM_THRESHOLD, _M_MMAP_THRESHOLD, _M_ARENA_MAX = -1, -3, -8
@@ -31,14 +31,14 @@ def tame_memory() -> None:
 def untrack_async_generators() -> None:
     """Make the running event loop stop tracking asynchronous generators, which saves 50 us of CPU a page.
 
-    A Twisted reactor never calls `loop.shutdown_asyncgens`, which needs the tracking. The loop still closes one that is
-    collected before its end.
+    A Twisted reactor never calls `loop.shutdown_asyncgens`, which needs the tracking. The loop still closes a generator
+    that is collected before its end.
     """
     sys.set_asyncgen_hooks(firstiter=None)
 
 
 def _tame_garbage_collector() -> None:
-    """Collect less often, and in a minute exclude all present objects: an eighth of a page's CPU.
+    """Collect less often, and after a minute exclude all present objects: an eighth of a page's CPU.
 
     In return, objects in cycles live up to 200 pages longer, a few MB.
     """

@@ -19,7 +19,7 @@ logger = logging.getLogger(__name__)
 PUMP_BUSY_S = 0.01
 PUMP_WAITING_S = 0.05
 PUMP_SHARE = 2  # a round trip pays when 1/PUMP_SHARE of the URLs that the node may hold have ended
-# The longest wait for a batch while the engine is busy. Below `exchange.HORIZON_MS`, URLs arrive before they are due.
+# The longest wait for a batch while the engine is busy, below `exchange.HORIZON_MS`.
 PUMP_PATIENCE_MS = 400
 TAKES_MAX = 64
 

@@ -17,8 +17,6 @@ logger = logging.getLogger(__name__)
 
 
 class Recovery:
-    """Runs before anything else is sent, and starts again after an interruption."""
-
     def __init__(self, parts: Parts, beat: Beat) -> None:
         self._client = parts.crawl.client
         self._crawl = parts.crawl

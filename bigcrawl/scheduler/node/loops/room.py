@@ -47,6 +47,6 @@ class TakeRoom:
         return max(0, room)
 
     def _busy_others(self) -> int:
-        """Return how many other nodes share the pages that BIGCRAWL_MAX_PAGES leaves."""
+        """Return how many other nodes share the rest of BIGCRAWL_MAX_PAGES."""
         reports = self._membership.reports.items()
         return int(sum(report.get("held", 0) > 0 for name, report in reports if name != self._node_id))

@@ -57,7 +57,6 @@ class Steer(Loop):
 
 
 def look_at_snoozed(ownership: Ownership) -> None:
-    """Check the snoozed hosts again, because the blacklist has changed."""
     for owned in ownership.owned.values():
         owned.away.look_again()
         ownership.table.news.to_tend.add(owned)

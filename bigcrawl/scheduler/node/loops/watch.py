@@ -76,7 +76,6 @@ class Watch(Loop):
         return WATCH_IDLE_S if self._haste.note(is_idle=self._is_idle()) else WATCH_S
 
     async def rest(self, rest_s: float) -> None:
-        """Rest for `rest_s`, or until no work is left here, or a budget was changed by hand."""
         now = asyncio.get_running_loop().time
         until, is_empty = now() + rest_s, self._workload.is_empty
         while (left_s := until - now()) > 0:
@@ -132,7 +131,6 @@ class Watch(Loop):
                 raise
 
     async def _look_at_rate(self) -> None:
-        """Close a crawl that is too slow and still has URLs."""
         if not self._close_rate.is_on or self._control.is_closed:
             return
         now_ms, speed, reports = self._clock.monotonic_ms(), self._speed.speed, self._membership.reports.values()

@@ -1,8 +1,8 @@
 """Brings Redis and the disk of a newly claimed partition into agreement (steps 6 to 8).
 
-The disk is ahead of Redis if a crash happened between commit and admission, or if Redis has forgotten what it admitted
-last (`durability`). Then the batches kept on disk are offered again; Redis accepts each number once. The disk is behind
-Redis if the files are an old copy. Then the URLs that Redis has admitted since are marked as admitted on disk.
+The disk is ahead of Redis if a crash happened between commit and admission, or if Redis has forgotten its last
+admissions (`durability`). Then the batches kept on disk are offered again; Redis accepts each number once. The disk is
+behind Redis if the files are an old copy. Then URLs that Redis has admitted since are marked as admitted on disk.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from bigcrawl.scheduler.partition.partition import Partition
     from bigcrawl.scheduler.records.queued_url import QueuedUrl
 
-    Ready = list[tuple[str, float]]  # hosts, each with the time at which it is due
+    Ready = list[tuple[str, float]]
 
 logger = logging.getLogger(__name__)
 
@@ -41,7 +41,7 @@ FORGET_AT_ONCE = 10_000  # keys; 80 KB in one call
 
 
 def inbox_looks(client: RedisClient) -> Batcher[tuple[PartitionKeys, str], Ready]:
-    """Looks at partitions, many in two round trips: which hosts are ready, once the inbox is past the entry named."""
+    """Views partitions, many in two round trips: which hosts are ready, once the inbox is past the entry named."""
 
     async def ask_all(asked: list[tuple[PartitionKeys, str]]) -> list[Ready]:
         await client.run([scripts.advance_inbox(keys, inbox_id) for keys, inbox_id in asked])
@@ -60,9 +60,7 @@ async def bring_up(
     claim: Claim,
     connections: int,
 ) -> InRedis:
-    """Bring Redis and disk of a newly claimed partition into agreement. Return what Redis then has.
-
-    `looks` is shared by all partitions that are opened at once.
+    """Bring Redis and disk of a newly claimed partition into agreement. Return its state in Redis.
 
     Raises:
         OwnershipLostError: another node has claimed it since.
@@ -83,12 +81,7 @@ async def bring_up(
 async def begin_anew(client: RedisClient, crawl: str, keys: PartitionKeys, identity: Identity) -> None:
     """Mark a partition whose files are lost, and let the next node that starts send the start requests again.
 
-    What had ended, and what is in Redis, is no longer seen: if a page links to it, it is fetched again. Its number is
-    an upper bound.
-
-    Raises:
-        OwnershipLostError: another node has claimed it since.
-        TransientStoreError: Redis failed.
+    URLs that had ended, or are in Redis, are no longer seen: if a page links to them, they are fetched again.
     """
     again = sum(int(count or 0) for count in await client.command("HMGET", keys.state, "ended", "hot"))
     logger.error(
@@ -105,12 +98,7 @@ async def begin_anew(client: RedisClient, crawl: str, keys: PartitionKeys, ident
 
 
 async def go_on_with_older(client: RedisClient, keys: PartitionKeys, identity: Identity, lack: str) -> None:
-    """Go on with files that lack something that Redis has dropped.
-
-    Raises:
-        OwnershipLostError: another node has claimed it since.
-        TransientStoreError: Redis failed.
-    """
+    """Continue with files that lack data that Redis has dropped."""
     logger.error(
         "%(lack)s: what the inbox brought since is lost until pages link to it again, and pages that ended since are "
         "fetched again (BIGCRAWL_LOST_PARTITIONS)",
@@ -139,7 +127,6 @@ async def _offer_again(
 async def _forget_lost(
     client: RedisClient, keys: PartitionKeys, identity: Identity, gone: Sequence[AdmitBatch], ended: Collection[int]
 ) -> None:
-    """Remove URLs without text from URLSeen, and log their number."""
     lost = [url.key for batch in gone for seq, url in _by_seq(batch) if seq not in ended]
     logger.error(
         "partition %(partition)d: Redis has lost more than BIGCRAWL_REDIS_LOSS_SECONDS, and with it "
@@ -152,7 +139,7 @@ async def _forget_lost(
 
 
 def _ended_of(disk: Partition, batches: Sequence[AdmitBatch]) -> set[int]:
-    """The sequence numbers of URLs that have ended, but for those that are fetched each time they are found."""
+    """Return the sequence numbers of ended URLs, except those that are fetched each time they are found."""
     rows = [row for batch in batches for row in _by_seq(batch) if not row[1].flags & UNCHECKED]
     ended = disk.have_ended([url for _, url in rows])
     return {seq for (seq, _), has_ended in zip(rows, ended.tolist(), strict=True) if has_ended}
@@ -163,7 +150,6 @@ def _by_seq(batch: AdmitBatch) -> Iterator[tuple[int, QueuedUrl]]:
 
 
 async def _mark_admitted(client: RedisClient, keys: PartitionKeys, disk: Partition, admitted: int) -> None:
-    """Mark URLs as admitted on disk that Redis has admitted beyond the manifest."""
     rows = pairs_of(await client.command("HGETALL", keys.batches))
     batches = {int(number): unpack_keys(packed) for number, packed in rows}
     missing = sum(number not in batches for number in range(disk.manifest.batch_number + 1, admitted + 1))

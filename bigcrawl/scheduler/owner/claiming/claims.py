@@ -84,10 +84,7 @@ class Claims:
         self._stale = set()
 
     async def claim(self, partitions: Sequence[int]) -> None:
-        """Claim partitions and open those that were won.
-
-        Partitions opened before a `TransientStoreError` stay owned.
-        """
+        """Claim partitions and open those that were won. They stay owned even if a `TransientStoreError` follows."""
         for start in range(0, len(partitions), CLAIMED_AT_ONCE):
             await self._open(await self._won(list(partitions[start : start + CLAIMED_AT_ONCE])))
 

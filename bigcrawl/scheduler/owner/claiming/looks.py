@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 SLOW_LOOK_MS = 60_000
 RENEWED_AT_ONCE = 1_024
-# The part of a lease that may have passed by the next beat, with and without URLs to give up when it ends.
+# The part of a lease that may have passed by the next beat, with and without held URLs.
 OVER_MAX, IDLE_OVER_MAX = 1 / 4, 1 / 2
 NEXT_BEAT_MS = 2_000
 
@@ -35,7 +35,6 @@ class Looks:
         self._table = table
         self._claims = claims
         self._arrivals = crawl.arrivals
-        # On the monotonic clock.
         self._renewed: dict[OwnedPartition, int] = {}
         self._looked: dict[OwnedPartition, int] = {}
         self._known = (0, 0)

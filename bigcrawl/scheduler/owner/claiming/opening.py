@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from bigcrawl.scheduler.partition.partition import PartitionLimits
     from bigcrawl.scheduler.partition.stored_points import StoredPoints
 
-    _Disk = tuple[int, Claim, str]  # partition, claim, `trimmed`
+    _Disk = tuple[int, Claim, str]
     _OnDisk = tuple[Manifest | None, str, Partition]
 
 
@@ -73,7 +73,6 @@ class Opener:
         return await self._thread.run(lambda: {p: max(stored[p], last_epoch(self.directory(p))) for p in partitions})
 
     async def are_there(self, partitions: Sequence[int]) -> set[int]:
-        """Return the partitions whose files or stored point are as new as Redis needs."""
         there = set()
         for partition, upto in (await self.trimmed(partitions)).items():
             with suppress(CorruptionError):
@@ -94,8 +93,6 @@ class Opener:
         self, partition: int, claim: Claim, identity: Identity, before: OwnedPartition | None, trimmed: str
     ) -> OwnedPartition:
         """Open a won partition's directory in its new epoch and bring Redis in line.
-
-        `before` is the partition in this node's earlier epoch.
 
         Raises:
             OwnershipLostError: another node has claimed it since.
@@ -136,7 +133,7 @@ class Opener:
         also = f" and the store {self._store_url}" if self._store_url else ""
         lack = (
             f"{where}{also} have older files of partition {partition} than there were, up to entry "
-            f"{manifest.inbox_id} and batch {manifest.batch_number}, and Redis has dropped what came before {trimmed}"
+            f"{manifest.inbox_id} and batch {manifest.batch_number}, and Redis has dropped entries before {trimmed}"
         )
         return manifest, lack if is_older(manifest, trimmed) else ""
 
@@ -153,7 +150,7 @@ class Opener:
         manifest, lack = self._lack(partition, claim, trimmed)
         if lack and not self._begins_anew:
             raise LostFilesError(
-                f"{lack}: bring its files back, start the node that has them, go on without them "
+                f"{lack}: bring its files back, start the node that has them, continue without them "
                 f"(BIGCRAWL_LOST_PARTITIONS=refetch), or start the crawl anew (BIGCRAWL_FRESH=1)"
             )
         crawl_budgets = self._crawl_budgets

@@ -1,4 +1,4 @@
-"""Releases partitions of a node, with all that they know in durable files, so that others may claim them."""
+"""Releases partitions of a node, after all their state is in durable files, so that others may claim them."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from bigcrawl.scheduler.owner.owned_table import OwnedTable
     from bigcrawl.scheduler.records.held_urls import HeldUrls
 
-RELEASED, NOT_OURS = 1, 0  # replies of release_partition
+RELEASED, NOT_OURS = 1, 0
 
 
 class Releases:
@@ -26,7 +26,6 @@ class Releases:
     def __init__(
         self, client: RedisClient, table: OwnedTable, held: HeldUrls, durable_rounds: DurableRounds, store: NodeStore
     ) -> None:
-        """Release partitions of `table`, once nothing of them is `held`."""
         self._client = client
         self._table = table
         self._held = held
@@ -40,7 +39,7 @@ class Releases:
         """Release those of the partitions of which the node holds no URL.
 
         Raises:
-            TransientStoreError: Redis, the store or the disk failed. What was not released stays owned.
+            TransientStoreError: Redis, the store or the disk failed. Unreleased partitions stay owned.
         """
         free = [owned for owned in leaving if not self._held.by_partition(owned.keys.partition)]
         empty: list[OwnedPartition] = []
@@ -49,7 +48,7 @@ class Releases:
             (empty if _has_nothing_to_tell(owned) else others).append(owned)
         if empty:
             await self._let_go(empty, [])
-        # A few at a time. A node that must exit within seconds leaves the rest to their leases.
+        # A few at a time. A node that must exit soon leaves the rest to their leases.
         for start in range(0, len(others), DURABLE_AT_ONCE):
             await self._release(others[start : start + DURABLE_AT_ONCE])
 

@@ -35,7 +35,6 @@ class Admissions:
         return self.confirmed < self._committed.manifest.batch_number
 
     def send(self, identity: Identity, batch: AdmitBatch) -> scripts.Call[bool]:
-        """Return the call that admits a committed batch. Its URLs count as hot from now on."""
         self._hot.note_offered(batch, self.confirmed)
         return admit_call(self._keys, identity, batch, self._connections)
 

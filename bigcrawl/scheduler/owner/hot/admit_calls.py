@@ -35,7 +35,6 @@ def admit_call(
 
 
 def pack_keys(keys: Iterable[int]) -> bytes:
-    """Return keys as eight little-endian bytes each."""
     values = list(keys)
     return struct.pack(f"<{len(values)}Q", *values)
 

@@ -47,10 +47,7 @@ class HotShare:
 
 
 class Lateness:
-    """Whether a node is behind with due hosts.
-
-    At most 1/`extra_divisor` of the hot set may be extra URLs.
-    """
+    """Whether a node is behind with due hosts. At most 1/`extra_divisor` of the hot set may be extra URLs."""
 
     def __init__(self, late_ms: Callable[[], float]) -> None:
         """`late_ms` returns how long hosts wait after they are due."""

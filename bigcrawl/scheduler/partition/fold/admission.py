@@ -28,13 +28,13 @@ if TYPE_CHECKING:
     from bigcrawl.scheduler.records.queued_url import QueuedUrl
 
 
-# 2 may park this many URLs without admitting any; more if hosts rest for long, to find other hosts.
+# 2 may park this many URLs without admitting any, or more if hosts rest for long, to find other hosts.
 _PARKED_FREE = 64
 _PARKED_FREE_AT_REST = 256
 _PARKED_PER_ADMITTED = 2
 # A batch is one message to Redis, which refuses 512 MB. This bounds batches of large requests.
 _BYTES_MAX = 16 << 20
-# Queued URLs that one step withholds because they are blacklisted now; about 50 ms.
+# Blacklisted queued URLs that one step withholds; about 50 ms.
 _WITHHELD_MAX = 20_000
 
 
@@ -44,7 +44,7 @@ class PartitionLimits:
 
     Attributes:
         host_hot_max: URLs of one host that may be hot, including taken ones.
-        host_hot_low: a parked host with fewer is refilled before other hosts; 0 means an eighth of the maximum.
+        host_hot_low: a parked host with fewer is refilled first; 0 means an eighth of the maximum.
         parked_hosts_max: each costs about 100 bytes of memory and of manifest.
     """
 
@@ -103,7 +103,7 @@ class Admission:
         while before < len(self._chosen) and self._left(room) > 0:
             before = len(self._chosen)
             self._read_front(room, extra_room)
-            # If hosts rest long, more hosts are worth more than further URLs of the same hosts.
+            # If hosts rest long, more hosts are worth more than further URLs of the same ones.
             may_have_more_hosts = not self._may_park() and self._limits.has_low_share
             self._refill_parked(room, self._low if may_have_more_hosts else self._limits.host_hot_max)
         return self._chosen

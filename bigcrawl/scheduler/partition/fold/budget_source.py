@@ -25,9 +25,7 @@ if TYPE_CHECKING:
 class Budgets(Protocol):
     def allow(
         self, urls: Sequence[QueuedUrl], plds: KeyArray, in_degrees: InDegreeArray, limiting: Sequence[Limiting]
-    ) -> Allowances:
-        """Return accounts and budgets in URLs a turn; a URL with 0 does not pass."""
-        ...
+    ) -> Allowances: ...
 
 
 class BudgetSource(NamedTuple):

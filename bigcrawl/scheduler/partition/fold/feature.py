@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 
 class StepPart:
-    """One feature's part of one step, which overrides the methods that it needs.
+    """One feature's part of one step.
 
     Attributes:
         owed: packed rows of the kind `records.observed.OWED` for other partitions, repeated until they have arrived.
@@ -42,7 +42,6 @@ class StepPart:
     """
 
     marks: ClassVar[tuple[int, ...]] = ()
-    """Its codes of marks, see `records.outcomes`."""
 
     def __init__(self, tables: Tables, pld_of: Callable[[str], str]) -> None:
         self.tables = tables
@@ -67,7 +66,6 @@ class StepPart:
     def fold_rows(self, rows: Mapping[int, Records]) -> None: ...
 
     def imported(self, rows: TableRows) -> TableRows | None:
-        """Return the imported rows that are left to merge; None for none."""
         return rows
 
     def note_new(self, urls: Sequence[QueuedUrl], plds: KeyArray) -> None: ...
@@ -82,7 +80,6 @@ class StepPart:
         return {}
 
     def admitted(self, urls: list[QueuedUrl]) -> list[QueuedUrl]:
-        """Return URLs as they are admitted, perhaps with flags for their nodes."""
         return urls
 
 
@@ -105,7 +102,6 @@ class Feature:
 
     @classmethod
     def of_config(cls, config: Config) -> Feature | None:
-        """Return the feature as configured, or None if it is off."""
         raise NotImplementedError
 
     def begin(self, tables: Tables, pld_of: Callable[[str], str]) -> StepPart:
@@ -124,7 +120,6 @@ class Feature:
 
     @classmethod
     def look_up(cls, tables: Tables, key: int, pld: int) -> Any:
-        """Return facts about a URL or its PLD, for a command."""
         return None
 
     @classmethod

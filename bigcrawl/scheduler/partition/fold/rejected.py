@@ -24,7 +24,6 @@ if TYPE_CHECKING:
 
 _NAME = re.compile(r"\d+-\d+(?:-(\w+))?")
 
-# By the end of a file's name: the field of an inbox entry, and its decoder.
 _FIELDS: Final[dict[str | None, tuple[bytes, Callable[[bytes], object]]]] = {
     None: (BATCH, decode_sound_batch),
     "edges": (EDGES, decode_edges),
@@ -40,8 +39,6 @@ _FIELDS: Final[dict[str | None, tuple[bytes, Callable[[bytes], object]]]] = {
 
 
 class Rejected(NamedTuple):
-    """A file below `rejected/`; `problem` is empty if it can be decoded now."""
-
     partition: int
     path: Path
     field: bytes

@@ -27,8 +27,8 @@ class StepSources:
         self.limits = limits
         self._source = source
         self._begun = _Round()
-        self._asked: BudgetSource | None = None  # by the last step
-        self._committed = _Round()  # by the last step that committed anything
+        self._asked: BudgetSource | None = None
+        self._committed = _Round()
 
     def __repr__(self) -> str:
         return f"<StepSources {self._source!r} scored={self._committed.generation}>"

@@ -113,7 +113,7 @@ def test_low_terminal_says_how_much_it_leaves_out() -> None:
 
 def test_what_is_wrong_is_never_cut_off() -> None:
     """In a narrow terminal it takes several lines."""
-    reason = "it is paused; `scrapy frontier resume` lets it go on"
+    reason = "it is paused; `scrapy frontier resume` lets it continue"
     seen = seen_of(status=status_of(1, (reason,)), trouble="Redis does not answer: connection refused", silent_s=75.0)
     lines = drawn(seen, 30, 40)
     together = " ".join(" ".join(lines).split())

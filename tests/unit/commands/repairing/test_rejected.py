@@ -70,7 +70,7 @@ def test_batch_that_cannot_be_read_is_an_error_everywhere(tmp_path: Path, crawl_
             assert str(file) in line
             assert f"batch format version is {BATCH_VERSION + 1}" in line
             explained = explanation_text(await explained_now(w, URLS[0]))
-            assert "1 inbox entries of its partition could not be read: it may be in one" in explained
+            assert "1 inbox entries of its partition could not be read: it might be in one" in explained
             listed = await run(w)
             assert listed.status == 1
             assert str(file) in listed.text

@@ -139,7 +139,7 @@ def test_rule_by_hand_stands_on_that_of_the_settings(config: Config) -> None:
     assert found["limits"]["budget"]["value"] == 0
     found = ask(config, "ruled.example", "--unset")
     assert (found["rule_by_hand"], found["limits"]) == ({}, {})
-    assert "no limit, whatever the settings say" in budget_text(found)
+    assert "no limit, in spite of the settings" in budget_text(found)
 
 
 def test_pattern_has_a_rule_and_no_budget_of_its_own(config: Config) -> None:
