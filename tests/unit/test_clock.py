@@ -9,7 +9,7 @@ import pytest
 
 from bigcrawl.clock import PATIENCE_TICKS, ManualClock, Patience
 from tests.support.running.stepped_time import SteppedLoop, run_stepped
-from tests.support.tables import each
+from tests.support.running.tables import each
 
 if TYPE_CHECKING:
     from collections.abc import Coroutine

@@ -16,7 +16,7 @@ from bigcrawl.politeness import fetch_limit
 from bigcrawl.stats import SCRAPY_STATS
 from bigcrawl_simweb.model.web import Web
 from scripts import write_docs
-from tests.support.tables import each
+from tests.support.running.tables import each
 
 PROJECT = Path(__file__).resolve().parents[2]
 DOCS = PROJECT / "docs"

@@ -30,7 +30,7 @@ from bigcrawl.views.explain import page_of
 from bigcrawl.warc.segments import WarcWriter
 from tests.support.keys import KEYS
 from tests.support.locations import ROWS, Row
-from tests.support.tables import each
+from tests.support.running.tables import each
 from tests.unit.downloads.crawlers import new_crawler
 from tests.unit.stored.test_archives import response
 from tests.unit.warc.reading import exchange

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.tables import each
+from tests.support.running.tables import each
 
 TESTS = Path(__file__).resolve().parents[1]
 SELDOM = ("benchmark", "fault", "long", "system")

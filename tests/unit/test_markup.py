@@ -6,7 +6,7 @@ import pytest
 from selectolax.lexbor import LexborHTMLParser
 
 from bigcrawl.markup import ANCHOR_CHARS_MAX, TagEnds, anchor_text, attributes_of, tags, text_within
-from tests.support.tables import each
+from tests.support.running.tables import each
 
 NAMES = "a,area,base,frame,iframe,link,meta"
 

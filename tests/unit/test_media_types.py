@@ -19,7 +19,7 @@ from bigcrawl.spiders.broad import is_html
 from bigcrawl.stored.pages import StoredPage
 from tests.support.content_types import PAGE, ROWS, UNTOLD, Row
 from tests.support.costs.proportion import assert_costs
-from tests.support.tables import each
+from tests.support.running.tables import each
 from tests.unit.downloads.crawlers import new_crawler
 
 URL = "http://h.example/file.pdf"

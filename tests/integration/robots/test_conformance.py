@@ -13,7 +13,7 @@ from tests.integration.robots.cases import CASES, Case, moved
 from tests.integration.robots.origin import Answer, Origin
 from tests.support.crawling.crawls import Crawl
 from tests.support.running.processes import no_strays_below
-from tests.support.tables import each
+from tests.support.running.tables import each
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

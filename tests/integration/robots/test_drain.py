@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import resource
 from typing import TYPE_CHECKING
 
 from tests.integration.robots.origin import Answer, Origin
@@ -16,27 +15,21 @@ if TYPE_CHECKING:
 FORBIDDEN = 10_000
 DELAY_S = 3
 RUN_S = 600  # on a machine however busy; one by one at the host's delay they would take eight hours
-CPU_S_MAX = 30  # a few, and those of a start; one by one without the delay they would take some minutes
-
-
-def cpu_of_children_s() -> float:
-    """Of those that have ended. A busy machine makes them wait, and they take hardly more of it."""
-    used = resource.getrusage(resource.RUSAGE_CHILDREN)
-    return used.ru_utime + used.ru_stime
 
 
 def test_forbidden_urls_of_a_host_drain_in_seconds(tmp_path: Path) -> None:
-    """Ten thousand on one host beside two open pages; and the delay between those two is kept."""
+    """Ten thousand on one host beside two open pages; and the delay between those two is kept.
+
+    How few calls it takes is counted by tests/unit/scheduler/node/test_forbidden_sweep.py.
+    """
     with no_strays_below(tmp_path), Origin(tmp_path) as origin:
         host = origin.listen(0)
         host.answers = {"/robots.txt": (Answer(200, b"User-agent: *\nDisallow: /no\n"),)}
         paths = ["/ok1", *(f"/no/{number}" for number in range(FORBIDDEN)), "/ok2"]
         settings = {**SETTINGS, "BIGCRAWL_HOST_DELAY": DELAY_S}
-        before_s = cpu_of_children_s()
-        with Crawl(tmp_path / "crawl", [host.origin + path for path in paths], settings, cold=True) as crawl:
+        with Crawl(tmp_path / "crawl", [host.origin + path for path in paths], settings) as crawl:
             assert crawl.run(RUN_S) == 0
             log = crawl.log.read_text()
-        assert cpu_of_children_s() - before_s < CPU_S_MAX
     assert host.asked == ["/robots.txt", "/ok1", "/ok2"]
     assert told(log, "forbidden") == FORBIDDEN
     assert told(log, "URLs seen") == len(paths)

@@ -86,15 +86,15 @@ def compare(measure: Measure, usual: Genome, genomes: Iterable[Genome]) -> list[
     known = grown(usual, size)
     times = TIMES_VERY_CHEAP.get(measure.target, TIMES_USUAL)
     measure.cost(known)
-    usual, found = measure.cost(known), []
-    assert not usual.fault
+    seen, found = measure.cost(known), []
+    assert not seen.fault
     for genome in genomes:
         data = grown(genome, size)
         for _ in range(LOOKS):
             cost = measure.cost(data)
-            if cost.cpu_s <= times * max(CHEAP_S, usual.cpu_s) and cost.memory_mb <= MEMORY_MB:
+            if cost.cpu_s <= times * max(CHEAP_S, seen.cpu_s) and cost.memory_mb <= MEMORY_MB:
                 break
-            usual = measure.cost(known)
+            seen = measure.cost(known)
         else:
             found.append(Found(measure.target, genome, size, cost))
     return found

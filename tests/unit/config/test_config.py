@@ -16,7 +16,7 @@ from bigcrawl.config import pages, read_config
 from bigcrawl.default_settings import BY_NAME, SETTINGS
 from bigcrawl.exceptions import ConfigError
 from tests.support.imports import parsed
-from tests.support.tables import each
+from tests.support.running.tables import each
 
 if TYPE_CHECKING:
     from bigcrawl.table_rows import Setting

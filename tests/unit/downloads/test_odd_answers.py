@@ -26,8 +26,8 @@ from bigcrawl.middlewares.compression import CompressionMiddleware
 from tests.integration.downloads.certificate import write_certificate
 from tests.support.answers import HTML, ROWS, Row
 from tests.support.costs.proportion import assert_costs
+from tests.support.running.tables import each
 from tests.support.sizes import examples
-from tests.support.tables import each
 from tests.unit.downloads.crawlers import handling, new_crawler
 from tests.unit.downloads.servers import sends, serving
 from tests.unit.downloads.test_response_builder import receiving

@@ -10,7 +10,7 @@ import pytest
 from scrapy.http import HtmlResponse
 
 from bigcrawl.links.page import extract_links
-from tests.support.tables import each
+from tests.support.running.tables import each
 
 # What servers write: the title, the URL's path, and why.
 LISTINGS = [

@@ -13,7 +13,7 @@ import pytest
 from bigcrawl.links import LINK_ATTRIBUTES, ON_REQUEST, Links, page_title
 from bigcrawl.links.embedded import CANDIDATES_MAX, candidates_of
 from bigcrawl.links.page import extract_links, read_page
-from tests.support.tables import each
+from tests.support.running.tables import each
 
 URL = "http://a.example/d/p"
 ALL = (*LINK_ATTRIBUTES, *sorted(ON_REQUEST))

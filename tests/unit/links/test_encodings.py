@@ -18,7 +18,7 @@ from bigcrawl.links.limits import IN_FORCE
 from bigcrawl.links.page import extract_links, page_text
 from bigcrawl.markup import WEB_ENCODINGS
 from tests.support.feature_trees import PROJECT
-from tests.support.tables import each
+from tests.support.running.tables import each
 
 if TYPE_CHECKING:
     import re

@@ -9,7 +9,7 @@ import html5lib
 import pytest
 
 from bigcrawl.links.page import extract_links, read_page
-from tests.support.tables import each
+from tests.support.running.tables import each
 
 # HTML, 4.6.7: link types, ASCII case-insensitive, separated by ASCII whitespace. RFC 5988 for `previous`.
 FOLLOWED = {"next", "prev", "previous", "alternate", "canonical"}

@@ -10,7 +10,7 @@ from lxml import etree
 
 from bigcrawl.listings import elements, feeds, sitemaps
 from tests.support.costs.proportion import assert_costs
-from tests.support.tables import each
+from tests.support.running.tables import each
 
 if TYPE_CHECKING:
     from collections.abc import Callable

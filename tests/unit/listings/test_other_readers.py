@@ -12,8 +12,8 @@ from usp.objects.sitemap import AbstractSitemap, InvalidSitemap
 from usp.tree import sitemap_from_str
 
 from bigcrawl.listings import feeds, sitemaps
+from tests.support.running.tables import each
 from tests.support.sizes import examples
-from tests.support.tables import each
 from tests.unit.listings.test_forms import FEEDS, text_in
 
 with warnings.catch_warnings():

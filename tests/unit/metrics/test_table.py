@@ -6,7 +6,7 @@ import re
 from typing import TYPE_CHECKING
 
 from bigcrawl.metrics.table import METRICS
-from tests.support.tables import each
+from tests.support.running.tables import each
 
 if TYPE_CHECKING:
     from bigcrawl.metrics.metric import Metric

@@ -5,7 +5,7 @@ from ipaddress import ip_network
 import pytest
 
 from bigcrawl.politeness.addresses import AddressGuard, refusal, server_of
-from tests.support.tables import each
+from tests.support.running.tables import each
 
 PUBLIC = [
     *("1.1.1.1", "8.8.8.8", "9.255.255.255", "11.0.0.0", "100.63.255.255", "100.128.0.0", "126.255.255.255"),

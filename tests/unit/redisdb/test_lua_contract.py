@@ -17,7 +17,7 @@ from bigcrawl.redisdb import script_texts, scripts
 from bigcrawl.redisdb.keys import CrawlKeys, ListKeys, PartitionKeys, gate_prefix
 from bigcrawl.redisdb.scripts import Call, Ended, Identity, answers
 from tests.support.imports import parsed
-from tests.support.tables import each
+from tests.support.running.tables import each
 
 if TYPE_CHECKING:
     from collections.abc import Collection

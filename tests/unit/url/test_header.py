@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 from bigcrawl.url.canonical import canonicalize, join
 from bigcrawl.url.header import VALUE_BYTES_MAX, text_of, url_in
 from tests.support.locations import PAGE, ROWS, Row
+from tests.support.running.tables import each
 from tests.support.sizes import examples
-from tests.support.tables import each
 
 BYTES = st.lists(
     st.sampled_from(

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bigcrawl.warc.base32 import encode_sha1
-from tests.support.tables import each
+from tests.support.running.tables import each
 
 
 @given(st.binary(min_size=20, max_size=20))

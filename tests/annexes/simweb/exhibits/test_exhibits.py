@@ -15,7 +15,7 @@ from bigcrawl_simweb.basics.retry_after import retry_after_ms
 from bigcrawl_simweb.exhibits.table import EXHIBITS, ROWS_MAX, exhibits_of, named_by, path_of, proof_of
 from bigcrawl_simweb.model.web import Web
 from tests.annexes.simweb.decoding import entity, leads_in, text_of
-from tests.support.tables import each
+from tests.support.running.tables import each
 
 if TYPE_CHECKING:
     from bigcrawl_simweb.exhibits.exhibit import Exhibit

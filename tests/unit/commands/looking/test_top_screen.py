@@ -10,7 +10,7 @@ from rich.console import Console
 
 from bigcrawl.commands.looking.top_screen import screen_of
 from bigcrawl.views.watching import Seen, totals_of
-from tests.support.tables import each
+from tests.support.running.tables import each
 
 HEAD_LINES = 6  # crawl, pages, a second, hosts, URLs, partitions
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import functools
 import logging
+import time
 from typing import TYPE_CHECKING
 
 import pytest
@@ -64,12 +65,14 @@ async def say(made: World, text: str | None) -> None:
 async def test_pages_wait_for_speed_in_the_node_and_in_no_slot(tmp_path: Path, crawl_name: str, redis_url: str) -> None:
     """With a speed, `pop` gives what is due by it; the others stay buffered, and no more is taken than soon starts."""
     async with world(tmp_path, crawl_name, redis_url, speed="5/s") as made:
+        since_s = time.monotonic()
         node = await filled(made)
         assert node.handout.buffer.pop() is None
         await asyncio.sleep(0.3)  # the server's clock is the real one
         started = await steer(made, node, ms=200)
-        assert 0 < started < 6
-        assert 0 < len(node.handout.held) - started <= 7
+        due = 5 * (time.monotonic() - since_s)  # however long a busy machine takes
+        assert 0 < started < 4 + due
+        assert 0 < len(node.handout.held) - started <= 5 + due
 
 
 @awaited
