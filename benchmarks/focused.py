@@ -20,9 +20,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from benchmarks.crawl.report import aligned, say
-from bigcrawl.report.document import Document
-from bigcrawl.report.html import html_of
-from bigcrawl.report.tables import Column, Plot, Section, Table
+from bigcrawl_report.document import Document
+from bigcrawl_report.html import html_of
+from bigcrawl_report.tables import Column, Plot, Section, Table
 from bigcrawl_simweb.basics.exchange import ROBOTS_TARGET
 from bigcrawl_simweb.model.state import load
 from bigcrawl_simweb.model.topical import TopicalWeb

@@ -28,6 +28,14 @@ def time_text(time_ms: int, between: str = " ") -> str:
     return datetime.fromtimestamp(time_ms // 1000, UTC).isoformat(sep=between).replace("+00:00", "Z")
 
 
+def length_text(seconds: float, digits: int = 0) -> str:
+    """Return a length of time in the largest unit of which it has two."""
+    for unit, length in (("days", 86_400), ("hours", 3_600), ("minutes", 60)):
+        if seconds >= 2 * length:
+            return f"{seconds / length:,.{digits}f} {unit}"
+    return f"{seconds:,.0f} s"
+
+
 class Clock(Protocol):
     def now_ms(self) -> int:
         """Return milliseconds since the Unix epoch; jumps when the machine's clock is set."""

@@ -17,6 +17,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from bigcrawl.commands.annexes import load_module
 from bigcrawl.exceptions import BigcrawlError, ConfigError
 from bigcrawl.logs.plain import plain
 from bigcrawl.redisdb.client import RedisClient
@@ -72,6 +73,7 @@ def _crawl_seeds(seeds: str, contact: str, arguments: list[str], *, fresh: bool)
 
 
 def _crawl_simweb(arguments: list[str], *, fresh: bool) -> int:
+    load_module("bigcrawl_simweb")  # raises an error that names what to install
     if fresh:
         _forget_web()
     directory = WEB.absolute()

@@ -40,7 +40,7 @@ STAGES: Final[tuple[tuple[str, tuple[str, ...]], ...]] = (
             *("/bigcrawl/scheduler/", "/bigcrawl/drum/", "/bigcrawl/politeness/", "/bigcrawl/middlewares/"),
             "/bigcrawl/features/",
             *("/bigcrawl/store/", "/bigcrawl/metrics/", "/bigcrawl/serving/", "/bigcrawl/dashboard/"),
-            *("/bigcrawl/features/", "/bigcrawl/report/", "/bigcrawl/revisiting/", "/bigcrawl/content/"),
+            *("/bigcrawl/features/", "/bigcrawl_report/", "/bigcrawl/revisiting/", "/bigcrawl/content/"),
             *("/bigcrawl/stored/", "/bigcrawl/page_store/", "/bigcrawl/text_files/"),
             *("/scrapy/core/scheduler.py", "/scrapy/pqueues.py", "/scrapy/squeues.py", "/scrapy/dupefilters.py"),
             *("/queuelib/", "/scrapy_redis/"),

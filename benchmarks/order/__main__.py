@@ -24,9 +24,9 @@ from benchmarks.crawl.report import aligned, say
 from benchmarks.order.crawl import crawled
 from benchmarks.order.orders import breadth_first, depth_first, host_by_host, omniscient
 from benchmarks.order.web import SHAPES, page_ranks, pages_of
-from bigcrawl.report.document import Document
-from bigcrawl.report.html import html_of
-from bigcrawl.report.tables import Column, Plot, Section, Table
+from bigcrawl_report.document import Document
+from bigcrawl_report.html import html_of
+from bigcrawl_report.tables import Column, Plot, Section, Table
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -72,7 +72,7 @@ ACTIONS: Final[dict[str, Action]] = {
         ("", "--reason timeout --limit 20", "--pld example.com"),
     ),
     "report": Action(
-        "looking.report.report",
+        "bigcrawl_report.command.report",
         "write the crawl's figures as a page with plots, and as JSON",
         ("", "reports/today"),
         "[DIR]",

@@ -7,10 +7,11 @@ import logging
 from typing import TYPE_CHECKING, Final
 
 from scrapy import signals
+from scrapy.exceptions import NotConfigured
 
+from bigcrawl.commands.annexes import load_module
 from bigcrawl.config import read_config
-from bigcrawl.exceptions import BigcrawlError
-from bigcrawl.report.files import HTML, write_report
+from bigcrawl.exceptions import BigcrawlError, MissingAnnexError
 from bigcrawl.scheduler.adapter.registry import frontier_of, has_failed
 from bigcrawl.views.counted import NothingCountedError
 from bigcrawl.views.opened_crawl import in_crawl
@@ -35,13 +36,17 @@ class EndReport:
         self._crawler = crawler
         self._config = config
         self._directory = directory
+        self._report = load_module("bigcrawl_report.files")
         crawler.signals.connect(self.spider_closed, signals.spider_closed)
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
         config = read_config(crawler.settings)
         assert config.crawl.report_dir is not None, "the add-on loads this only with a directory"
-        return cls(crawler, config, config.crawl.report_dir)
+        try:
+            return cls(crawler, config, config.crawl.report_dir)
+        except MissingAnnexError as error:
+            raise NotConfigured(str(error)) from error
 
     async def spider_closed(self, reason: str) -> None:
         """Write the report, unless the node never joined, was stopped by a signal, or other nodes are alive."""
@@ -50,7 +55,7 @@ class EndReport:
             return
         try:
             if await asyncio.to_thread(self._write, frontier.node.parts.crawl.node_id):
-                logger.info("report: %(file)s", {"file": self._directory / HTML})
+                logger.info("report: %(file)s", {"file": self._directory / self._report.HTML})
             else:
                 logger.info("other nodes are listed as alive: the last of them writes the report")
         except NothingCountedError as error:
@@ -70,5 +75,5 @@ class EndReport:
         # Includes this node if it had no time to leave.
         if await crawl.nodes() - {node_id}:
             return False
-        await write_report(crawl, self._directory)
+        await self._report.write_report(crawl, self._directory)
         return True

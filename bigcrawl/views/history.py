@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from itertools import pairwise
 from math import ceil
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from bigcrawl.scheduler.crawl.history import TIME_S, read_history
 
@@ -28,34 +28,54 @@ def last_of(columns: Mapping[str, Sequence[float | None]], span_s: float) -> dic
     return {name: list(values[first:]) for name, values in columns.items()}
 
 
+class HistoryStep(NamedTuple):
+    """From one sample to a later one, by their places in the columns; `is_stopped`: no node ran."""
+
+    first: int
+    last: int
+    from_s: float
+    to_s: float
+    is_stopped: bool
+
+
+def steps_of(columns: Mapping[str, Sequence[float | None]], length_s: float) -> list[HistoryStep]:
+    """Divide the time into steps of about this length; old samples may be farther apart."""
+    times = [time_s or 0.0 for time_s in columns[TIME_S]]
+    ends = {ceil((time_s - times[0]) / length_s - 0.001): at for at, time_s in enumerate(times)}  # last of each step
+    return [
+        HistoryStep(first, last, times[first], times[last], not any(columns["nodes"][first:last]))
+        for first, last in pairwise(sorted({0, *ends.values()}))
+        if times[last] > times[first]
+    ]
+
+
+def growth(values: Sequence[float | None], step: HistoryStep) -> float | None:
+    """Return the growth of a column in a step; None if a sample is missing, or the counter was lost."""
+    before, after = values[step.first], values[step.last]
+    return None if before is None or after is None or after < before else after - before
+
+
 def rates_of(columns: Mapping[str, Sequence[float | None]], rows: int) -> list[dict[str, Any]]:
     """Divide the time into at most `rows` rows of about the same length.
 
     Returns:
         Rows with `from_s` and `to_s`, Unix seconds; `rates` per second, by the names in `RATES`; `levels` at `to_s`;
-        and `is_stopped`, whether no node ran. None stands for a missing sample.
+        and `is_stopped`. None stands for a missing sample.
     """
     times = [time_s or 0.0 for time_s in columns[TIME_S]]
-    if len(times) < 2:
-        return []
-    length_s = max((times[-1] - times[0]) / rows, 0.001)
-    ends = {ceil((time_s - times[0]) / length_s - 0.001): at for at, time_s in enumerate(times)}  # last of each row
-    ats = sorted({0, *ends.values()})
-    return [_row(columns, times, first, last) for first, last in pairwise(ats)]
+    span_s = times[-1] - times[0] if times else 0.0
+    return [_row(columns, step) for step in steps_of(columns, max(span_s / rows, 0.001))]
 
 
-def _row(
-    columns: Mapping[str, Sequence[float | None]], times: Sequence[float], first: int, last: int
-) -> dict[str, Any]:
+def _row(columns: Mapping[str, Sequence[float | None]], step: HistoryStep) -> dict[str, Any]:
     def rate(name: str) -> float | None:
-        before, after = columns[name][first], columns[name][last]
-        span_s = times[last] - times[first]
-        return None if before is None or after is None or not span_s else (after - before) / span_s
+        grown = growth(columns[name], step)
+        return None if grown is None else grown / (step.to_s - step.from_s)
 
     return {
-        "from_s": times[first],
-        "to_s": times[last],
+        "from_s": step.from_s,
+        "to_s": step.to_s,
         "rates": {shown: rate(name) for name, shown in RATES.items()},
-        "levels": {name: columns[name][last] for name in LEVELS},
-        "is_stopped": not any(columns["nodes"][first:last]),
+        "levels": {name: columns[name][step.last] for name in LEVELS},
+        "is_stopped": step.is_stopped,
     }

@@ -3,21 +3,25 @@
 from __future__ import annotations
 
 import re
+from typing import TYPE_CHECKING
 
 import pytest
+from scrapy.exceptions import NotConfigured
+from scrapy.utils.test import get_crawler
 
 from bigcrawl.commands.running import parse_action
 from bigcrawl.exceptions import ConfigError
+from bigcrawl.extensions.end_report import EndReport
+from bigcrawl.main_job import main
 from tests.support.imports import ANNEXES, PROJECT, annex_sources, imports_of, names_imported, package_sources
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 # Where the package reaches an annex that a user asked for.
 REACHING = {
-    "commands/actions.py",
-    "commands/moving/import_from.py",
-    "main_job.py",
-    "sampling/__init__.py",
-    "simweb/__init__.py",
-    "spiders/sample.py",
+    *("commands/actions.py", "commands/moving/import_from.py", "extensions/end_report.py", "main_job.py"),
+    *("sampling/__init__.py", "simweb/__init__.py", "spiders/sample.py"),
 }
 
 
@@ -93,6 +97,7 @@ def without_annexes(monkeypatch: pytest.MonkeyPatch) -> None:
     [
         (["import", "--from", "jobdir", "--spider", "quotes", "crawls/quotes-1"], "bigcrawl_foreign"),
         (["graph", "graphs"], "bigcrawl_graphs"),
+        (["report"], "bigcrawl_report"),
     ],
 )
 def test_a_command_names_the_annex_that_it_lacks(
@@ -101,6 +106,25 @@ def test_a_command_names_the_annex_that_it_lacks(
     without_annexes(monkeypatch)
     with pytest.raises(ConfigError, match=f"{package}, which is not installed: pip install bigcrawl"):
         parse_action(words[0], words[1:])
+
+
+def test_main_job_names_the_web_that_it_lacks(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    without_annexes(monkeypatch)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("sys.argv", ["main_job"])
+    assert main() == 1
+    assert "bigcrawl_simweb, which is not installed" in capsys.readouterr().err
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_report_at_the_end_needs_its_annex(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """Scrapy warns that the extension is disabled, and why; the crawl goes on."""
+    without_annexes(monkeypatch)
+    crawler = get_crawler(settings_dict={"BIGCRAWL_REPORT_DIR": str(tmp_path)})
+    with pytest.raises(NotConfigured, match="bigcrawl_report, which is not installed"):
+        EndReport.from_crawler(crawler)
 
 
 def test_an_export_is_imported_without_annexes(monkeypatch: pytest.MonkeyPatch) -> None:

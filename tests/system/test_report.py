@@ -11,9 +11,9 @@ import numpy as np
 import pytest
 
 from bigcrawl.redisdb.keys import CrawlKeys
-from bigcrawl.report.files import write_report
 from bigcrawl.scheduler.crawl.history import COLUMNS, EVERY_MS, VERSION
 from bigcrawl.scheduler.crawl.samples import ROWS_MAX
+from bigcrawl_report.files import write_report
 from tests.support.observing import tallies_of
 from tests.support.redis_servers.redis_server import PrivateRedis
 from tests.support.running.processes import spawn
@@ -22,8 +22,8 @@ from tests.unit.scheduler.world import viewed, world
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from bigcrawl.report.document import Document
     from bigcrawl.scheduler.node.node import Node
+    from bigcrawl_report.document import Document
     from tests.unit.scheduler.world import World
 
 pytestmark = pytest.mark.system

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+import pkgutil
 import re
 from pathlib import Path
 from typing import Any
 
 import pytest
 from scrapy.http import HtmlResponse, Request
-from scrapy.utils.misc import load_object
 
 from bigcrawl.default_settings import BY_NAME
 from bigcrawl.pipelines import page_writes
@@ -141,7 +141,7 @@ def test_what_may_be_imported_can_be_and_guides_use_nothing_else() -> None:
     listed = set(re.findall(r"`(bigcrawl(?:_\w+)?\.[\w.]+)`", text_of(DOCS / "imports.md")))
     assert len(listed) > 10
     for name in listed:
-        load_object(name)
+        pkgutil.resolve_name(name)
     for page in (PROJECT / "README.md", *(DOCS / f"{guide}.md" for guide in GUIDES)):
         text = text_of(page)
         named = set(re.findall(r'"(bigcrawl\.[\w.]+\.[A-Z]\w+)"', text))

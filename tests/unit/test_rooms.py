@@ -32,7 +32,6 @@ ROOMS = {
         "prelude", "back_queues", "crawl", "entries", "exchange", "gates", "hosts", "inbox", "looking", "ownership",
         "reconciliation", "suspects", "tallies",
     ),
-    "report": ("page",),
     "scheduler": (
         "records", "rules", "budgets", "queues", "partition", "crawl", "gates", "handout", "owner", "node", "adapter",
     ),
@@ -40,6 +39,7 @@ ROOMS = {
     "scheduler/node": ("loops", "life"),
     "scheduler/owner": ("hot", "claiming"),
     "scheduler/partition": ("fold",),
+    "bigcrawl_report": ("page",),
     "bigcrawl_simweb": ("basics", "exhibits", "model", "serve", "check"),
 }  # fmt: skip
 FILES_MAX = 20  # modules or scripts in a folder; more of them hide what belongs together

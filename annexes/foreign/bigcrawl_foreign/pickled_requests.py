@@ -33,7 +33,7 @@ class PickledRequests:
         self._process: subprocess.Popen[bytes] | None = None
 
     def __repr__(self) -> str:
-        return f"<PickledRequests process={self._process and self._process.pid}>"
+        return f"<{type(self).__name__} process={self._process and self._process.pid}>"
 
     def __enter__(self) -> Self:
         return self
@@ -94,27 +94,14 @@ class PickledRequests:
         process.wait()
 
 
-class StoredQueue:
-    """Imports the entries of a queue. Use it in a `with` statement, because it has a process.
-
-    `kind` is a prefix of the names that identify requests with `dont_filter`.
-    """
+class StoredQueue(PickledRequests):
+    """Imports the entries of a queue; `kind` is a prefix of the names that identify requests with `dont_filter`."""
 
     def __init__(self, kind: str, sender: RequestSender, fetched: FetchedPrints) -> None:
+        super().__init__()
         self._kind = kind
         self._sender = sender
         self._fetched = fetched
-        self._requests = PickledRequests()
-
-    def __repr__(self) -> str:
-        return f"<StoredQueue {self._kind} {self._sender!r}>"
-
-    def __enter__(self) -> Self:
-        self._requests.__enter__()
-        return self
-
-    def __exit__(self, *error: object) -> None:
-        self._requests.__exit__(*error)
 
     async def send(self, where: str, entry: bytes | int) -> None:
         """Send an entry, or record that it is left out. An integer is the size of one that is too large."""
@@ -122,7 +109,7 @@ class StoredQueue:
             self._sender.leave_out(where, f"it has {entry:,} bytes; {ENTRY_BYTES_MAX:,} may be")
             return
         try:
-            fields = await asyncio.to_thread(self._requests.read, entry)
+            fields = await asyncio.to_thread(self.read, entry)
         except UnreadableError as error:
             self._sender.leave_out(where, str(error))
             return

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
+from bigcrawl.clock import length_text
 from bigcrawl.commands.result import Result
 from bigcrawl.views.feature import all_views
 from bigcrawl.views.opened_crawl import in_crawl
@@ -82,7 +83,7 @@ def overview_lines(status: dict[str, Any]) -> list[str]:
         lines.insert(
             2,
             f"tail        {tail['host']}: {tail['urls']:,} URLs, {tail['rest_s']:g} s apart, "
-            f"{_time_text(tail['least_s'])} at least",
+            f"{length_text(tail['least_s'])} at least",
         )
     lines[1:1] = [f"standstill  {reason}" for reason in status["standstill"]]
     return lines + _notice_lines(status)
@@ -128,14 +129,7 @@ def _notice_lines(status: dict[str, Any]) -> list[str]:
 def _done_text(seconds: float | None) -> str:
     if seconds is None:
         return ""
-    return f"; the URLs that wait now take {_time_text(seconds)}"
-
-
-def _time_text(seconds: float) -> str:
-    for unit, length in (("days", 86_400), ("hours", 3_600), ("minutes", 60)):
-        if seconds >= 2 * length:
-            return f"{seconds / length:,.0f} {unit}"
-    return f"{seconds:,.0f} s"
+    return f"; the URLs that wait now take {length_text(seconds)}"
 
 
 def nodes(config: Config, words: Sequence[str], opts: argparse.Namespace) -> Result:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from bigcrawl.commands.annexes import has_annex, load
+from bigcrawl.commands.annexes import has_annex, load_module
 from bigcrawl.commands.moving.export_file import exported_crawl
 from bigcrawl.commands.moving.import_crawl import import_crawl
 from bigcrawl.commands.moving.importing import import_source
@@ -19,27 +19,27 @@ if TYPE_CHECKING:
     from bigcrawl.config import Config
 
 EXPORT: Final = "export"
-_ANNEX: Final = "bigcrawl_foreign"
+_SOURCES: Final = "bigcrawl_foreign.sources"
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
-    sources = load(f"{_ANNEX}.sources.SOURCES") if has_annex(_ANNEX) else None
+    annex = load_module(_SOURCES) if has_annex(_SOURCES) else None
     parser.add_argument(
         "--from",
         dest="source",
         type=_source,
-        choices=sources and [EXPORT, *sources],
+        choices=annex and [EXPORT, *annex.SOURCES],
         default=EXPORT,
         help="what it is; an export by default",
     )
-    if sources:
-        load(f"{_ANNEX}.sources.add_options")(parser)
+    if annex:
+        annex.add_options(parser)
 
 
 def _source(word: str) -> str:
     """Return the word, or raise ConfigError if only the missing annex knows it."""
     if word != EXPORT:
-        load(f"{_ANNEX}.sources.SOURCES")
+        load_module(_SOURCES)
     return word
 
 
@@ -57,5 +57,5 @@ def import_from(config: Config, words: Sequence[str], opts: argparse.Namespace) 
     """
     if opts.source == EXPORT:
         return import_crawl(config, words, opts)
-    source = load(f"{_ANNEX}.sources.SOURCES")[opts.source](words[0], opts)
+    source = load_module(_SOURCES).SOURCES[opts.source](words[0], opts)
     return import_source(config, source, opts.request_class)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Final
 
 from bigcrawl.exceptions import ConfigError
@@ -30,16 +30,13 @@ _REDIRECTS: Final = frozenset((301, 302, 303, 307, 308))
 ENCODINGS_MAX: Final = 4
 
 
+@dataclass(frozen=True, slots=True)
 class LinkReader:
     """Reads links. `agent` is the product token for robots directives; a larger body has no links."""
 
-    def __init__(self, agent: str, body_bytes_max: int, *, obeys_nofollow: bool) -> None:
-        self._agent = agent
-        self._obeys_nofollow = obeys_nofollow
-        self._bytes_max = body_bytes_max
-
-    def __repr__(self) -> str:
-        return f"<LinkReader obeys_nofollow={self._obeys_nofollow}>"
+    agent: str
+    body_bytes_max: int
+    obeys_nofollow: bool = field(kw_only=True)
 
     def links(self, page: StoredPage, url: str) -> list[str]:
         """Return the distinct canonical URLs that a page links to. Cost: 0.3 ms for a page of 21 KB."""
@@ -48,10 +45,10 @@ class LinkReader:
             return [] if target is None else [target]
         response = response_of(self._unpacked(page), url)
         found = read_page(response) if is_html(response) else PageLinks(header_links(response), (), (), None)
-        if not self._obeys_nofollow:
+        if not self.obeys_nofollow:
             return [*found.urls, *found.nofollow]
         tags = page.headers.get(b"X-Robots-Tag", ())
-        return [] if NOFOLLOW in directives_for(self._agent, tags, found.metas) else found.urls
+        return [] if NOFOLLOW in directives_for(self.agent, tags, found.metas) else found.urls
 
     def _unpacked(self, page: StoredPage) -> StoredPage:
         """Remove content encodings; the body becomes empty if it has too many, or cannot be decompressed."""
@@ -61,7 +58,7 @@ class LinkReader:
         body = page.body if len(encodings) <= ENCODINGS_MAX else b""
         try:
             for encoding in reversed(encodings):
-                body = unpacked_by(encoding, body, self._bytes_max)[0]
+                body = unpacked_by(encoding, body, self.body_bytes_max)[0]
         except Exception:  # noqa: BLE001 - codecs raise any exception, and such a body has no links
             body = b""
         return replace(page, headers=headers, body=body)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
-from bigcrawl.clock import time_text
+from bigcrawl.clock import length_text, time_text
 from bigcrawl.features.revisits.settings import RevisitConfig
 from bigcrawl.listings.changefreqs import CHANGEFREQS
 from bigcrawl.revisiting.change_rate import change_rate
@@ -24,8 +24,6 @@ if TYPE_CHECKING:
     from bigcrawl.scheduler.records.queued_url import QueuedUrl
     from bigcrawl.views.feature import Explained
 
-_UNITS: Final = ((86_400, "days"), (3_600, "hours"), (60, "minutes"))
-
 
 class _RevisitView(FeatureView):
     name = "revisits"
@@ -40,7 +38,7 @@ class _RevisitView(FeatureView):
 
     def status_lines(self, status: Mapping[str, Any]) -> list[str]:
         found = status["revisits"]
-        late = f"; visits come {_span(found['late_s'])} late" if found["late_s"] else ""
+        late = f"; visits come {length_text(found['late_s'], 1)} late" if found["late_s"] else ""
         text = f"revisits    {found['waiting']:,} pages wait for their next visit, {found['overdue']:,} overdue{late}"
         return [text] if found["waiting"] else []
 
@@ -104,27 +102,20 @@ def _visits_text(data: Mapping[str, Any]) -> str:
     if data["comparisons"]:
         text += f"; {data['changes']} of the last {data['comparisons']} found a change"
     if data["changes_every_s"]:
-        text += f", so it changes once in {_span(data['changes_every_s'])}"
+        text += f", so it changes once in {length_text(data['changes_every_s'], 1)}"
     return text + (f"; its site says {data['changefreq']}" if data["changefreq"] else "")
 
 
 def _due_text(data: Mapping[str, Any]) -> str:
     policy = "BIGCRAWL_REVISIT is never here" if data["policy"] == NEVER else f"by the policy {data['policy']}"
     left_s = data["due_in_s"]
-    when = f"in {_span(left_s)}" if left_s >= 0 else f"{_span(-left_s)} ago"
+    when = f"in {length_text(left_s, 1)}" if left_s >= 0 else f"{length_text(-left_s, 1)} ago"
     text = f"due {data['due']}, {when}, {policy}"
     if not data["waits"]:
         return f"{text}; its time has come, and it waits with other URLs"
     if data["soonest"]:
         text += f"; from {data['soonest']} on if its site says that it has changed"
     return text
-
-
-def _span(seconds: int) -> str:
-    for length, unit in _UNITS:
-        if seconds >= 2 * length:
-            return f"{seconds / length:,.1f} {unit}"
-    return f"{seconds:,} s"
 
 
 VIEW: Final = _RevisitView()

@@ -11,7 +11,6 @@ import numpy as np
 import pytest
 
 from bigcrawl.commands.looking.plds import add_options, plds, plds_text
-from bigcrawl.commands.looking.report import report
 from bigcrawl.features.tallies.tallies import PLDS_MAX, Tallies
 from bigcrawl.features.traps.fold import Traps
 from bigcrawl.features.traps.verdicts import TrapRules, pack_same_content
@@ -20,6 +19,7 @@ from bigcrawl.scheduler.budgets.in_degrees import InDegreeCounts
 from bigcrawl.scheduler.partition.partition import Partition, PartitionLimits
 from bigcrawl.scheduler.records.inbox_entry import InboxEntry
 from bigcrawl.views import counted
+from bigcrawl_report.command import report
 from tests.support.keys import partition_of, pld_key
 from tests.support.worlds.partition_world import SetBudgets
 from tests.unit.commands.steering.test_budget import begun

@@ -6,7 +6,7 @@ import asyncio
 import shutil
 from typing import TYPE_CHECKING
 
-from bigcrawl.report.figures import gather
+from bigcrawl.views.figures import gather
 from tests.unit.scheduler.world import queued, viewed, world
 
 if TYPE_CHECKING:

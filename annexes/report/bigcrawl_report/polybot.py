@@ -5,10 +5,10 @@ from __future__ import annotations
 from http.client import responses
 from typing import TYPE_CHECKING, Any
 
-from bigcrawl.report.tables import Column, Section, Table, share_of
+from bigcrawl_report.tables import Column, Section, Table, share_of
 
 if TYPE_CHECKING:
-    from bigcrawl.report.figures import Figures
+    from bigcrawl.views.figures import Figures
 
 SHARE = Column("share", "share", has_bar=True)
 

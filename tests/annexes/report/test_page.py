@@ -13,12 +13,12 @@ import pytest
 
 from bigcrawl.exceptions import ConfigError
 from bigcrawl.features.tallies.tallies import Tallies
-from bigcrawl.report.document import document_of
-from bigcrawl.report.files import write_files
-from bigcrawl.report.html import CHARACTERS_MAX, embedded_json, html_of
-from bigcrawl.report.plds import PldFigures
+from bigcrawl.views.figures import PldFigures
 from bigcrawl.views.plds import TopPld
-from tests.unit.report.figures import figures_of, full_tallies, large_figures
+from bigcrawl_report.document import document_of
+from bigcrawl_report.files import write_files
+from bigcrawl_report.html import CHARACTERS_MAX, embedded_json, html_of
+from tests.annexes.report.figures import figures_of, full_tallies, large_figures
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -87,7 +87,7 @@ def test_what_the_web_says_is_text(tmp_path: Path) -> None:
     tallies.server_gaps.note(HOSTILE, 1_000, 1_000)
     error = {"reason": HOSTILE, "pld": HOSTILE, "fetches": 1, "last": HOSTILE, "example": f"http://a.example/{HOSTILE}"}
     figures = figures_of(
-        tmp_path, tallies, errors=[error], plds=PldFigures([TopPld(HOSTILE, 1, 1, 1, 1, 1)], [], [], None, None, 0)
+        tmp_path, tallies, errors=[error], plds=PldFigures([TopPld(HOSTILE, 1, 1, 1, 1, 1)], [], {}, None, 0)
     )
     page = html_of(document_of(figures))
     elements = parsed(page)

@@ -6,9 +6,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from bigcrawl.commands.result import Result
-from bigcrawl.report.files import HTML, JSON, write_report
 from bigcrawl.views.counted import NothingCountedError
 from bigcrawl.views.opened_crawl import in_crawl
+from bigcrawl_report.files import HTML, JSON, write_report
 
 if TYPE_CHECKING:
     import argparse

@@ -1,14 +1,16 @@
-"""Gathers the figures of a report from Redis and the partitions' files."""
+"""The figures of a crawl for a report, from Redis and the partitions' files.
+
+Files have only keys of PLDs, so the names of PLDs are those that nodes have counted.
+"""
 
 from __future__ import annotations
 
 import asyncio
 import time
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from bigcrawl.report.plds import PldFigures, read_pld_figures
-from bigcrawl.scheduler.budgets.in_degrees import sum_published
+from bigcrawl.scheduler.budgets.in_degrees import LOWEST, sum_published
 from bigcrawl.scheduler.crawl.history import read_history
 from bigcrawl.scheduler.crawl.membership import MAY_REPEAT
 from bigcrawl.scheduler.crawl.survey import survey
@@ -16,16 +18,41 @@ from bigcrawl.scheduler.rules.head_rules import HEADS
 from bigcrawl.views.counted import NothingCountedError, reader
 from bigcrawl.views.errors import read_errors
 from bigcrawl.views.newest_files import begun_partitions
+from bigcrawl.views.plds import TopPld, read_files, top_plds
 from bigcrawl.views.status import status_of
 
 if TYPE_CHECKING:
     from collections import Counter
+    from collections.abc import Collection
 
     from bigcrawl.config import Config
-    from bigcrawl.report.rates import Columns
+    from bigcrawl.scheduler.budgets.in_degrees import InDegreeCounts
     from bigcrawl.views.opened_crawl import OpenedCrawl
 
+Columns = dict[str, list[float | None]]
+
 ERRORS_MAX: Final = 50
+TOP: Final = 50
+PARTITIONS_MAX: Final = 4_096
+"""With more, only the files of listed PLDs are read, and there are no sums over all files."""
+
+
+class PldFigures(NamedTuple):
+    """The figures of PLDs.
+
+    Attributes:
+        top: the `TOP` PLDs with most pages.
+        sampled: pages and in-degree of each PLD of a fair sample; None for an unknown in-degree.
+        linked: the PLDs of the whole crawl by the bit length of their in-degree, from 1 on.
+        edges: links from one PLD to another; None if files are missing.
+        unread: partitions whose files could not be read.
+    """
+
+    top: list[TopPld]
+    sampled: list[tuple[int, int | None]]
+    linked: dict[int, int]
+    edges: int | None
+    unread: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +115,7 @@ async def gather(crawl: OpenedCrawl) -> Figures:
     )
     counts, _ = sum_published(published)
     begun = await begun_partitions(crawl)
-    plds = await asyncio.to_thread(read_pld_figures, crawl, counted, counts, begun)
+    plds = await asyncio.to_thread(_read_plds, crawl, counted, counts, begun)
     return Figures(
         config=crawl.config,
         time_s=time.time(),
@@ -100,4 +127,22 @@ async def gather(crawl: OpenedCrawl) -> Figures:
         may_repeat=max(0, int(may_repeat or 0)),
         errors=errors[:ERRORS_MAX],
         plds=plds,
+    )
+
+
+def _read_plds(crawl: OpenedCrawl, counted: Any, counts: InDegreeCounts, begun: Collection[int]) -> PldFigures:
+    """Look up the in-degrees of the counted PLDs; `begun` are the partitions that have files somewhere."""
+    top = counted.pages_by_pld.rows()[:TOP]
+    names = {row.name for row in top} | counted.sampled_plds.counts.keys()
+    files = read_files(crawl, names, range(crawl.partitions) if crawl.partitions <= PARTITIONS_MAX else ())
+    unread = len(set(begun) - files.partitions.keys())
+    linked: dict[int, int] = {}
+    for lowest, count in zip(LOWEST.tolist(), counts.by_bin.tolist(), strict=False):
+        linked[lowest.bit_length()] = linked.get(lowest.bit_length(), 0) + count
+    return PldFigures(
+        top_plds(crawl, top, files.in_degrees, counts),
+        [(pages, files.in_degrees.get(name)) for name, pages in counted.sampled_plds.counts.items()],
+        linked,
+        sum(found.edges for found in files.partitions.values()) if not unread else None,
+        unread,
     )

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
-from bigcrawl.report.plds import TOP, by_degree, percentile
-from bigcrawl.report.polybot import SHARE, with_others
-from bigcrawl.report.tables import NAME_VALUE, Column, Plot, Section, Table, share_of
+from bigcrawl.views.figures import TOP
+from bigcrawl_report.polybot import SHARE, with_others
+from bigcrawl_report.tables import NAME_VALUE, Column, Plot, Section, Table, share_of
 
 if TYPE_CHECKING:
-    from bigcrawl.report.figures import Figures
-    from bigcrawl.report.rates import Rates
+    from collections.abc import Iterable
+
+    from bigcrawl.views.figures import Figures, PldFigures
+    from bigcrawl_report.rates import Rates
 
 
 def irlbot(of: Figures, rates: Rates) -> Section:
@@ -31,7 +33,7 @@ def _figures(of: Figures) -> Table:
     ratio = f"1:{counted.unpacked_bytes / counted.unpacked_from:,.2f}" if counted.unpacked_from else "unknown"
     robots_bytes = sum(row.amount for row in counted.robots.rows())
     links = counts["appended_urls"] + counted.urls_repeated
-    linked = sum(of.plds.linked)
+    linked = sum(of.plds.linked.values())
     rows = [
         ("requests", f"{of.requests:,}"),
         ("answers", f"{of.pages + of.sum_of('retried:status:'):,}"),
@@ -161,3 +163,36 @@ def _uniqueness(rates: Rates) -> Plot:
         "share",
         is_time=False,
     )
+
+
+class DegreeRow(NamedTuple):
+    """PLDs with an in-degree from `low` to `high`: `linked` in the crawl, `sampled` with a mean of `pages` each."""
+
+    low: int
+    high: int
+    linked: int | None
+    sampled: int
+    pages: float | None
+
+
+def by_degree(figures: PldFigures) -> list[DegreeRow]:
+    """Return PLDs by in-degree: 0, 1, 2 to 3, 4 to 7, and so on, without empty rows."""
+    pages: dict[int, list[int]] = {}
+    for count, degree in figures.sampled:
+        if degree is not None:
+            pages.setdefault(degree.bit_length(), []).append(count)
+    rows = []
+    for bits in range(33):
+        some = pages.get(bits, [])
+        if some or figures.linked.get(bits):
+            mean = round(sum(some) / len(some), 2) if some else None
+            low = (1 << bits) >> 1
+            high = max(0, (1 << bits) - 1)
+            rows.append(DegreeRow(low, high, figures.linked.get(bits) if bits else None, len(some), mean))
+    return rows
+
+
+def percentile(values: Iterable[int], share: float) -> int | None:
+    """Return the value that this share of the values do not exceed; None without values."""
+    ordered = sorted(values)
+    return ordered[min(len(ordered) - 1, int(share * len(ordered)))] if ordered else None

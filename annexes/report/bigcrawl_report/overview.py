@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from bigcrawl.report.tables import NAME_VALUE, Column, Plot, Section, Table
+from bigcrawl.clock import length_text
+from bigcrawl_report.tables import NAME_VALUE, Column, Plot, Section, Table
 
 if TYPE_CHECKING:
-    from bigcrawl.report.figures import Figures
-    from bigcrawl.report.rates import Rates
+    from bigcrawl.views.figures import Figures
+    from bigcrawl_report.rates import Rates
 
 WAITING: Final = {
     "urls_disk": "on disk",
@@ -105,7 +106,4 @@ def _plots(rates: Rates) -> list[Plot]:
 
 
 def _length(seconds: float) -> str:
-    for unit, length in (("days", 86_400), ("hours", 3_600), ("minutes", 60)):
-        if seconds >= 2 * length:
-            return f"{seconds / length:,.1f} {unit}".replace(".0 ", " ")
-    return f"{seconds:,.0f} s"
+    return length_text(seconds, 1).replace(".0 ", " ")

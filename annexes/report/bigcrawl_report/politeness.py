@@ -5,10 +5,10 @@ from __future__ import annotations
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
-from bigcrawl.report.tables import NAME_VALUE, Column, Section, Table, share_of
+from bigcrawl_report.tables import NAME_VALUE, Column, Section, Table, share_of
 
 if TYPE_CHECKING:
-    from bigcrawl.report.figures import Figures
+    from bigcrawl.views.figures import Figures
 
 
 def politeness(of: Figures) -> Section:

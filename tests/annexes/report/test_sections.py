@@ -8,18 +8,18 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from bigcrawl.features.tallies.tallies import Tallies
-from bigcrawl.report.document import document_of
-from bigcrawl.report.plds import PldFigures, by_degree, percentile
-from bigcrawl.report.rates import STEPS_MAX, Rates, step_s_of
 from bigcrawl.scheduler.crawl.history import COLUMNS, TIME_S
+from bigcrawl.views.figures import PldFigures
 from bigcrawl.views.plds import TopPld
-from tests.unit.report.figures import BEGUN_S, figures_of, history_of, status_of
+from bigcrawl_report.document import document_of
+from bigcrawl_report.irlbot import by_degree, percentile
+from bigcrawl_report.rates import STEPS_MAX, Rates, step_s_of
+from tests.annexes.report.figures import BEGUN_S, figures_of, history_of, status_of
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from bigcrawl.report.figures import Figures
-    from bigcrawl.report.rates import Columns
+    from bigcrawl.views.figures import Columns, Figures
 
 
 def rows_of(figures: Figures, name: str) -> dict[Any, Any]:
@@ -120,9 +120,7 @@ def test_a_crawl_that_has_just_begun_has_a_report(tmp_path: Path) -> None:
 
 
 def test_top_plds_have_in_degree_rank_and_budget_as_far_as_known(tmp_path: Path) -> None:
-    plds = PldFigures(
-        [TopPld("a.example", 50, 9, 7, 1, 10), TopPld("b.example", 5, 9, None, None, None)], [], [], 3, 4, 2
-    )
+    plds = PldFigures([TopPld("a.example", 50, 9, 7, 1, 10), TopPld("b.example", 5, 9, None, None, None)], [], {}, 3, 2)
     figures = figures_of(tmp_path, plds=plds)
     assert rows_of(figures, "plds") == {
         "a.example": (50, 0.5, 9, 7, 1, 10),
@@ -133,9 +131,7 @@ def test_top_plds_have_in_degree_rank_and_budget_as_far_as_known(tmp_path: Path)
 
 
 def test_pages_go_by_ranges_of_in_degrees() -> None:
-    linked = [0] * 272
-    linked[1], linked[2], linked[3] = 100, 30, 20
-    figures = PldFigures([], [(2, 0), (4, 0), (10, 2), (30, 3), (5, None)], linked, None, None, 0)
+    figures = PldFigures([], [(2, 0), (4, 0), (10, 2), (30, 3), (5, None)], {1: 100, 2: 50}, None, 0)
     assert [tuple(row) for row in by_degree(figures)] == [
         (0, 0, None, 2, 3.0),
         (1, 1, 100, 0, None),

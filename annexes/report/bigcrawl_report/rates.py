@@ -2,17 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from itertools import pairwise
-from math import ceil
 from typing import TYPE_CHECKING, Final
 
-from bigcrawl.scheduler.crawl.history import TIME_S
+from bigcrawl.views.history import growth, steps_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
-
-Columns = dict[str, list[float | None]]
 
 TEN_MINUTES_S: Final = 600.0
 STEPS_MIN: Final = 36
@@ -27,32 +22,14 @@ def step_s_of(span_s: float) -> float:
     return max(SHORTEST_S, min(TEN_MINUTES_S, span_s / STEPS_MIN), span_s / STEPS_MAX)
 
 
-@dataclass(frozen=True, slots=True)
-class SampleStep:
-    """From one sample to a later one; `is_stopped`: no node ran."""
-
-    first: int
-    last: int
-    from_s: float
-    to_s: float
-    is_stopped: bool
-
-
 class Rates:
     """A crawl's history in steps of about `step_s`; old samples may be farther apart."""
 
     def __init__(self, columns: Mapping[str, Sequence[float | None]]) -> None:
         self._columns = columns
-        times = [time_s or 0.0 for time_s in columns[TIME_S]]
+        times = [time_s or 0.0 for time_s in columns["time_s"]]
         self.step_s = step_s_of(times[-1] - times[0]) if times else SHORTEST_S
-        nodes = columns["nodes"]
-        ends = {ceil((time_s - times[0]) / self.step_s - 0.001): at for at, time_s in enumerate(times)}
-        bounds = sorted({0, *ends.values()})
-        self.steps = [
-            SampleStep(first, last, times[first], times[last], not any(nodes[first:last]))
-            for first, last in pairwise(bounds)
-            if times[last] > times[first]
-        ]
+        self.steps = steps_of(columns, self.step_s)
 
     def __repr__(self) -> str:
         return f"<Rates steps={len(self.steps)} of {self.step_s:g} s>"
@@ -68,15 +45,7 @@ class Rates:
 
     def grown(self, name: str) -> list[float | None]:
         """Return the growth of a column in each step; None if no node ran, or the counter was lost."""
-        values = self._columns[name]
-        grown: list[float | None] = []
-        for step in self.steps:
-            before, after = values[step.first], values[step.last]
-            if before is None or after is None or after < before or step.is_stopped:
-                grown.append(None)
-            else:
-                grown.append(after - before)
-        return grown
+        return [None if step.is_stopped else growth(self._columns[name], step) for step in self.steps]
 
     def a_second(self, name: str, scale: float = 1.0) -> list[float | None]:
         """Return the growth of a column per second in each step, divided by `scale`."""

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from bigcrawl.report.tables import NAME_VALUE, Section, Table, share_of
+from bigcrawl_report.tables import NAME_VALUE, Section, Table, share_of
 
 if TYPE_CHECKING:
-    from bigcrawl.report.figures import Figures
+    from bigcrawl.views.figures import Figures
 
 
 def ubicrawler(of: Figures) -> Section:

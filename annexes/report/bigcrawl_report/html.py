@@ -21,8 +21,8 @@ from bigcrawl.logs.plain import plain
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from bigcrawl.report.document import Document
-    from bigcrawl.report.tables import Cell, Column, Plot, Section, Table
+    from bigcrawl_report.document import Document
+    from bigcrawl_report.tables import Cell, Column, Plot, Section, Table
 
 CHARACTERS_MAX: Final = 500
 """Longer text of a cell is cut."""

@@ -7,18 +7,18 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Final
 
 from bigcrawl import __version__
-from bigcrawl.report.irlbot import irlbot
-from bigcrawl.report.overview import overview
-from bigcrawl.report.politeness import politeness
-from bigcrawl.report.polybot import polybot
-from bigcrawl.report.rates import Rates
-from bigcrawl.report.ubicrawler import ubicrawler
+from bigcrawl_report.irlbot import irlbot
+from bigcrawl_report.overview import overview
+from bigcrawl_report.politeness import politeness
+from bigcrawl_report.polybot import polybot
+from bigcrawl_report.rates import Rates
+from bigcrawl_report.ubicrawler import ubicrawler
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from bigcrawl.report.figures import Figures
-    from bigcrawl.report.tables import Plot, Section
+    from bigcrawl.views.figures import Figures
+    from bigcrawl_report.tables import Plot, Section
 
 FORMAT: Final = 1
 """The version of report.json; raised if a name changes its meaning or is removed."""

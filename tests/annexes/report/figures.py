@@ -7,17 +7,16 @@ from collections import Counter
 from typing import TYPE_CHECKING, Any
 
 from bigcrawl.features.tallies.tallies import Tallies
-from bigcrawl.report.figures import Figures
-from bigcrawl.report.plds import PldFigures
 from bigcrawl.scheduler.crawl.history import COLUMNS, TIME_S
 from bigcrawl.scheduler.crawl.samples import ROWS_MAX
+from bigcrawl.views.figures import Figures, PldFigures
 from bigcrawl.views.plds import TopPld
 from tests.unit.scheduler.world import make_config
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from bigcrawl.report.rates import Columns
+    from bigcrawl.views.figures import Columns
 
 BEGUN_S = 1_700_000_000.0
 
@@ -81,7 +80,7 @@ def figures_of(tmp_path: Path, tallies: Tallies | None = None, **changes: Any) -
         "unreadable": 0,
         "may_repeat": 1,
         "errors": [],
-        "plds": PldFigures([], [], [], None, None, 0),
+        "plds": PldFigures([], [], {}, None, 0),
         **changes,
     }
     return Figures(**given)
@@ -122,6 +121,6 @@ def large_figures(tmp_path: Path, plds: int) -> Figures:
         tallies,
         history=history_of([n * 600.0 for n in range(ROWS_MAX)]),
         errors=errors[:50],
-        plds=PldFigures(top, sampled, [1_000] * 272, 10**9, 10**7, 3),
+        plds=PldFigures(top, sampled, dict.fromkeys(range(1, 33), 1_000), 10**9, 3),
         counts=Counter({f"status:{n}": 10**9 for n in range(100, 1_000)} | {"seen": 10**11, "robots": 10**8}),
     )
