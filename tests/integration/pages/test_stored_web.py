@@ -73,7 +73,7 @@ def test_crawl_of_a_stored_crawl_stores_the_same(tmp_path: Path, redis_url: str)
 def test_crawl_of_a_stored_crawl_of_both_schemes_by_proxy(tmp_path: Path, redis_url: str) -> None:
     """A snapshot of the web as it is: https, redirects from one scheme to the other, names that nobody resolves."""
     links = b'<a href="/x">x</a><a href="http://b.example/">b</a><a href="https://c.example:8443/">c</a>'
-    moved = {"status": 301, "response_headers": [(b"Location", b"https://a.example/")]}
+    moved: dict[str, Any] = {"status": 301, "response_headers": [(b"Location", b"https://a.example/")]}
     texts = {"https://a.example/": links, "https://a.example/x": b"x", "https://c.example:8443/": b"c"}
     pages = [page("http://a.example/", b"", **moved), *(page(url, body, 1) for url, body in texts.items())]
     path = stored(tmp_path / "first", *pages, page("http://b.example/", b"none", 2, status=410))
