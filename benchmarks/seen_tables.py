@@ -143,7 +143,7 @@ def _names(keys: KeyArray) -> list[bytes]:
 
 
 def _signed(keys: KeyArray) -> list[int]:
-    return (keys ^ np.uint64(1 << 63)).view(np.int64).tolist()  # type: ignore[no-any-return]
+    return (keys ^ np.uint64(1 << 63)).view(np.int64).tolist()
 
 
 class SeenTables:
@@ -162,7 +162,7 @@ class SeenTables:
                 opened[own] = tables.seen = tables._all["seen"] = opened.get(own) or TABLES[store](own)
             return tables
 
-        Tables.restore = classmethod(replaced)  # type: ignore[method-assign, assignment]
+        Tables.restore = classmethod(replaced)  # type: ignore[assignment, method-assign]
         owner = TABLES.get(store, Bucket)
         check_update, commit = owner.check_update, owner.commit
 
@@ -225,6 +225,8 @@ def _measured(store: str, keys: int, directory: Path, options: argparse.Namespac
             "BIGCRAWL_PARTITIONS": options.partitions,
             "BIGCRAWL_HOST_DELAY": 0,
             "BIGCRAWL_SERVER_DELAY": 0,
+            "BIGCRAWL_LEASE_SECONDS": 10,  # hosts rest for it before the first page
+            "BIGCRAWL_STANDSTILL_SECONDS": 8,
             "CONCURRENT_REQUESTS": 64,
             "TELNETCONSOLE_ENABLED": 0,
             "EXTENSIONS": json.dumps({"benchmarks.seen_tables.SeenTables": 0}),
@@ -279,7 +281,8 @@ def _wait_for_pages(log: Path) -> None:
 def _fill(store: str, keys: int, state: Path, partitions: int) -> None:
     for number in range(partitions):
         partition = state / f"p{number:04d}"
-        prefill(partition, run_sizes(keys // partitions, FAN_IN - number % 2), number)
+        # One run of each tier, where a crawl has none to three.
+        prefill(partition, run_sizes(3 * keys // partitions, FAN_IN)[:: FAN_IN - 1], number)
         if store in TABLES:
             # The runs stay, so that all crawls begin with the same directory; a table is filled in their place.
             runs = sorted((partition / "e1").glob("run-*"))

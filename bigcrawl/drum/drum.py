@@ -1,15 +1,7 @@
 """DRUM: a disk repository with update management (IRLbot §4.3, Figure 1): buckets, and tuples that wait for them.
 
-The states of a <key, value, aux> tuple:
-
-    state      where                            entered by                      after a crash
-    buffered   memory, offers-<n> on disk       an offer                        lost
-    flushed    offers-<n>                       a record appended to MANIFEST   answered by the next merge
-    told       offers-<n>                       a record appended to MANIFEST   answered again, and not told
-    merged     in the runs                      a MANIFEST renamed into place   merged
-
-A merge tells its answers before it commits: until then runs and offers are as they were, so a repeated merge finds the
-same answers. One process at a time owns the directory; there is no lock.
+A merge tells its answers before it commits. Until then runs and offers are as they were, so a repeated merge finds the
+same answers. docs/drum.md has the states of a tuple. One process at a time owns the directory; there is no lock.
 """
 
 from __future__ import annotations
@@ -56,13 +48,12 @@ _OPERATIONS = frozenset({CHECK, UPDATE, CHECK_UPDATE})
 class Drum:
     """A set of 64-bit keys on disk, or a map from them to values of fixed width, queried in batches.
 
-    Answers are as if the tuples were applied one by one in the order offered. They are delivered in that order, once
-    their tuples are durable. The receiver acknowledges an answer by returning. After a crash, or an exception of the
-    receiver, unacknowledged answers are delivered again with the same ordinals.
+    Answers are as if the tuples were applied one by one in the order offered, and are delivered in that order. The
+    receiver acknowledges an answer by returning; an unacknowledged one is delivered again with the same ordinals.
 
     Args:
         directory: used by this DRUM alone; created if missing.
-        receiver: called with each `Answer`, during `merge`, `tell` and offers.
+        receiver: called with each `Answer`, during `merge`, `tell` and offers; must not call the DRUM.
         kind: what is stored for a key; fixed when the directory is created.
         buckets: a power of two up to 8,192; fixed likewise. A merge loads one bucket's tuples into memory.
         memory_bytes: approximate, without offered batches and delivered answers.
@@ -103,7 +94,7 @@ class Drum:
         self._merged: Merged | None = None
         # Tuples that an earlier process flushed, or a merge that has begun.
         self._has_begun = self.waiting > 0
-        self._is_open = True
+        self._is_open, self._is_telling = True, False
 
     def __len__(self) -> int:
         return sum(len(bucket) for bucket in self._buckets)
@@ -153,7 +144,7 @@ class Drum:
         values: ValueArray | None = None,
         aux: Sequence[str] | Sequence[bytes] | Aux | None = None,
     ) -> None:
-        """Add a batch, after a spill or a merge if there is no room for it.
+        """Add a batch, after a merge if there is no room for it.
 
         Args:
             keys: uint64, shape (n,), any order, may repeat, n <= `batch_max`.
@@ -162,7 +153,7 @@ class Drum:
             aux: n strings, delivered with the answers; None: empty ones.
 
         Raises:
-            ContractError: the columns do not fit together, or the DRUM is closed.
+            ContractError: the columns do not fit together, the DRUM is closed, or its receiver calls.
             TransientStoreError: the disk failed or is full. The batch was not accepted; offer it again.
             CorruptionError: a merge found damage. The batch was not accepted.
         """
@@ -202,7 +193,7 @@ class Drum:
             self._state = self._state._replace(offered=offered)
 
     def merge(self) -> None:
-        """Answer all offered tuples and deliver the answers. May be repeated after a TransientStoreError."""
+        """Answer all offered tuples and deliver the answers. May be repeated, as `flush`."""
         self.flush()
         if not self.waiting:
             return
@@ -216,10 +207,7 @@ class Drum:
             self._commit(self._merged)
 
     def tell(self) -> None:
-        """Merge what an earlier process flushed, or a merge that a receiver stopped. Call it once after opening a DRUM.
-
-        Exceptions of the receiver are passed on.
-        """
+        """Merge what an earlier process flushed, or a receiver stopped. Call it once after opening a DRUM."""
         self._require_open()
         if self._has_begun:
             self.merge()
@@ -249,6 +237,10 @@ class Drum:
     def _require_open(self) -> None:
         if not self._is_open:
             raise ContractError(f"{self._repository.directory}: this DRUM is closed; open another on the directory")
+        if self._is_telling:
+            raise ContractError(
+                f"{self._repository.directory}: called by its own receiver; call when the merge has ended"
+            )
 
     def _checked(
         self,
@@ -264,16 +256,17 @@ class Drum:
             raise ContractError(f"aux of {len(column.blob)} bytes in one offer; at most {_AUX_BYTES_MAX}")
         if not _OPERATIONS.issuperset({ops} if isinstance(ops, int) else np.unique(ops).tolist()):
             raise ContractError(f"operations must be among {sorted(_OPERATIONS)}: CHECK, UPDATE, CHECK_UPDATE")
-        each = np.full(len(keys), ops, dtype=np.uint8) if isinstance(ops, int) else ops
+        each = np.full(len(keys), ops, dtype=np.uint8) if isinstance(ops, int) else ops.astype(np.uint8)
         lengths = {len(c) for c in (keys, column, each, values) if c is not None}
         if len(lengths) > 1:
             raise ContractError(f"keys, ops, values and aux have lengths {sorted(lengths)}; must be the same")
         value = self._repository.kind.value
         if values is not None and values.dtype != value:
             raise ContractError(f"values are of {values.dtype}; the kind has {value}")
-        if values is None and value is not None:
-            values = np.zeros(len(keys), dtype=value)
-        return Tuples(np.asarray(keys, dtype=KEY_TYPE), each, values), column
+        if value is not None:
+            values = np.zeros(len(keys), dtype=value) if values is None else values.copy()
+        # Copies, because they are written later.
+        return Tuples(np.array(keys, dtype=KEY_TYPE), each, values), column
 
     def _counts_of(self, tuples: Tuples) -> npt.NDArray[np.int64]:
         ids = buckets_of(tuples.keys, self._repository.buckets)
@@ -296,7 +289,11 @@ class Drum:
                 return
             end = answer.first + len(answer.keys)
             if end > self._state.told:
-                self._receiver(answer.from_ordinal(self._state.told))
+                self._is_telling = True
+                try:
+                    self._receiver(answer.from_ordinal(self._state.told))
+                finally:
+                    self._is_telling = False
                 # If the disk fails, it counts as acknowledged, unless the process ends now.
                 self._state = self._state._replace(told=end)
                 with store_errors(directory):

@@ -1,7 +1,6 @@
 """A merge: checks all tuples that wait against the runs, bucket by bucket (IRLbot §4.3, steps 1 to 4).
 
-Its answers are scratch, in bucket order: `answers`. A crash before the manifest that names its runs loses them, and the
-next merge finds the same ones, because the runs and the offers file are as they were.
+Its answers are scratch, in bucket order: `answers`. After a crash, the next merge finds the same ones.
 """
 
 from __future__ import annotations
@@ -64,10 +63,7 @@ class Answer(NamedTuple):
 
 
 class Merged(NamedTuple):
-    """The result of a merge, which takes effect when a manifest names its buckets; its runs are synced.
-
-    `sheet` is None if no tuple asks.
-    """
+    """The result of a merge, which takes effect when a manifest names its buckets; `sheet` is None if no tuple asks."""
 
     buckets: tuple[BucketState, ...]
     obsolete: list[tuple[int, tuple[RunInfo, ...]]]
@@ -75,8 +71,6 @@ class Merged(NamedTuple):
 
 
 class AnswerSheet:
-    """The file of answers, which is written once in bucket order, and read in any order."""
-
     def __init__(self, files: Files, path: Path, value: np.dtype[Any] | None) -> None:
         self._files = files
         self._path = path

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import msgpack
 import numpy as np
@@ -170,7 +170,13 @@ def of_version_1(directory: Path, kind: str, told: int) -> None:
     """Make a manifest as version 1 wrote it: 20 keys, whose answers may wait in a spill."""
     Drum(directory, ignore, buckets=1).close()
     keys = [spread(number).to_bytes(8, "little") for number in range(20)]
-    first = {"kind": ("run", None, False, 4096), "buckets": [([], keys)], "spills": [], "answered": 20, "told": 20}
+    first: dict[str, Any] = {
+        "kind": ("run", None, False, 4096),
+        "buckets": [([], keys)],
+        "spills": [],
+        "answered": 20,
+        "told": 20,
+    }
     spilled = {"spills": [(1, 0, 20, 40, True)], "told": 0}
     records = {"merged": [first], "spilled": [{**first, **spilled}, {"told": told}]}[kind]
     data = b"".join(encode_record(msgpack.packb(fields)) for fields in records)

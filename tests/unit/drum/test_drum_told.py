@@ -205,6 +205,38 @@ def test_an_unwilling_receiver_is_told_again(tmp_path: Path) -> None:
     assert world.told == 16
 
 
+def test_a_receiver_does_not_call_its_drum(tmp_path: Path) -> None:
+    """The call is refused, and the answer comes again: what it offers would be part of the merge that is told."""
+    answers: list[Answer] = []
+
+    def receive(answer: Answer) -> None:
+        answers.append(answer)
+        if len(answers) == 1:
+            drum.check_update(answer.keys + np.uint64(1))
+
+    drum = Drum(tmp_path / "drum", receive, buckets=4)
+    drum.check_update(np.arange(3, dtype=np.uint64))
+    with pytest.raises(ContractError, match="receiver"):
+        drum.merge()
+    drum.merge()
+    assert [answer.keys.tolist() for answer in answers] == [[0, 1, 2]] * 2
+    assert len(drum) == 3
+
+
+def test_offered_arrays_are_the_callers_again(tmp_path: Path) -> None:
+    """Changed before they are written, they change no tuple."""
+    world = DrumWorld(tmp_path / "drum", KINDS["map"])
+    drum = world.open()
+    keys, ops = np.arange(3, dtype=np.uint64), np.array([CHECK, UPDATE, CHECK_UPDATE], dtype=np.uint8)
+    values = np.arange(3, dtype="<u4")
+    drum.offer(keys, ops, values)
+    world.offers += [Offer(number, number, number, b"") for number in range(3)]
+    for column in (keys, ops, values):
+        column[:] = 1
+    world.merge()
+    assert world.told == 3
+
+
 def test_a_drum_is_opened_as_it_was_made(tmp_path: Path) -> None:
     """Another number of buckets, or another kind, is refused and named; a number that is no power of two too."""
     kind = Kind("run", np.dtype([("time", "<u4"), ("status", "<u2")]))
