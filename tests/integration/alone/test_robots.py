@@ -48,7 +48,7 @@ def test_no_meta_key_switches_it_off(tmp_path: Path) -> None:
     with NotedSite({"/robots.txt": Answer(body=RULES)}) as site, PlainProject(tmp_path, **settings) as project:
         log = project.run(site.url("127.0.0.2", "/no"), site.url("127.0.0.2", "/a"))
     assert site.paths() == ["/robots.txt", "/a"]
-    assert log.count("dont_obey_robotstxt is not looked at") == 1
+    assert log.count("dont_obey_robotstxt has no effect") == 1
 
 
 def test_the_whole_phrase_switches_it_off(tmp_path: Path) -> None:

@@ -319,7 +319,7 @@ def test_odd_field_of_an_index_ends_no_start(
     catalogue = read_catalogue([path])
     assert (len(catalogue), catalogue.skipped) == (1 + count, 1 - count)
     if not count:
-        assert "1 records that are no answers" in caplog.text
+        assert "1 records that are not answers" in caplog.text
 
 
 def test_names_of_hosts_are_counted_and_told(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:

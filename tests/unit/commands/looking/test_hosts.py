@@ -114,7 +114,7 @@ def test_names_and_patterns(config: Config) -> None:
     assert names(ask(config, "*sleeps*")) == STATES["snoozed"]
     assert names(ask(config, "*busy*", "--sort", "waiting")) == ["two.busy.example", "busy.example"]
     assert ask(config, "nowhere.example") == []
-    assert hosts_text({"hosts": [], "is_whole": True}).startswith("no host in Redis is like that")
+    assert hosts_text({"hosts": [], "is_whole": True}).startswith("no host in Redis matches")
 
 
 def test_a_row_says_what_the_host_waits_for(config: Config) -> None:

@@ -256,7 +256,7 @@ def test_crawl_that_has_fetched_nothing_begins_anew_in_a_redis_that_lost_it(
         again = await opened(tmp_path, crawl_name, redis_url)
         assert again.crawl_id == first.crawl_id
         assert again.keys.of_url(URL) == first.keys.of_url(URL)
-        assert "it begins anew" in caplog.text
+        assert "it starts again" in caplog.text
         async with connected(redis_url) as client:
             await client.command("DEL", CrawlKeys(crawl_name).crawl)
         with pytest.raises(ConfigError, match="fixed for the crawl's life"):

@@ -68,6 +68,6 @@ def test_node_works_beside_one_whose_report_is_damaged(
             assert "other" in (await viewed(w.config, status_of))["nodes"]
 
     asyncio.run(scenario())
-    said = [record.getMessage() for record in caplog.records if "what node other reports is ignored" in record.message]
+    said = [record.getMessage() for record in caplog.records if "the report of node other is ignored" in record.message]
     assert all(len(line) < 200 and "\n" not in line for line in said)
     assert said or text == '{"owned": "999999"}'
