@@ -53,9 +53,7 @@ class Connections:
         """Send all commands at once and return their replies, error replies as exceptions."""
         connection = await self.take()
         try:
-            packed = b"".join([pack_command(tuple(row)) for row in rows])  # type: ignore[arg-type]
-            await connection.send_packed_command([packed], check_health=False)
-            return [await _reply(connection) for _ in rows]
+            return await ask(connection, rows)
         except BaseException:
             # Late replies would reach the next user of the connection.
             await connection.disconnect(nowait=True)
@@ -66,6 +64,13 @@ class Connections:
     async def disconnect(self) -> None:
         for connection in (*self._idle, *self._lent):
             await connection.disconnect()
+
+
+async def ask(connection: AbstractConnection, rows: Sequence[Sequence[Value]]) -> list[Any]:
+    """Send all commands at once and return their replies, error replies as exceptions."""
+    packed = b"".join([pack_command(tuple(row)) for row in rows])  # type: ignore[arg-type]
+    await connection.send_packed_command([packed], check_health=False)
+    return [await _reply(connection) for _ in rows]
 
 
 async def _reply(connection: AbstractConnection) -> Any:

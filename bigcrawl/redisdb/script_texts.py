@@ -96,6 +96,7 @@ def _folders() -> dict[str, str]:
     }
 
 
+@cache
 def _read(folder: str, name: str) -> str:
     return files("bigcrawl.redisdb").joinpath("lua", folder, f"{name}.lua").read_text("utf-8")
 

@@ -39,12 +39,11 @@ def bytes_needed(
 
 async def look_at_needs(client: RedisClient, crawl_bytes: int) -> list[str]:
     """Return the server's faults. Raise ConfigError if a crawl would lose URLs there or cannot write."""
-    by_section = [await client.ask_each_server("INFO", section) for section in _SECTIONS]
-    servers = list(zip(*by_section, strict=False))  # masters may change meanwhile
+    servers = await client.ask_each_server("INFO", *_SECTIONS)
     share = crawl_bytes // max(1, len(servers))
     faults: dict[str, None] = {}
-    for replies in servers:
-        lines = b"\r\n".join(replies).decode("utf-8", "replace").splitlines()
+    for reply in servers:
+        lines = reply.decode("utf-8", "replace").splitlines()
         info = dict(line.split(":", 1) for line in lines if ":" in line)
         _check_role(info, is_named_by_sentinels=is_sentinel_url(client.url))
         faults |= dict.fromkeys(faults_of(info, share))

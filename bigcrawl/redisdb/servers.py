@@ -14,7 +14,7 @@ from redis import exceptions as errors
 
 from bigcrawl.exceptions import BigcrawlError, ConfigError
 from bigcrawl.redisdb import script_texts
-from bigcrawl.redisdb.connections import Connections
+from bigcrawl.redisdb.connections import Connections, ask
 from bigcrawl.redisdb.keys import CLOCK
 from bigcrawl.redisdb.pools import checked_pool, close_sentinels
 from bigcrawl.redisdb.reply_errors import is_cut_off, permitted
@@ -171,9 +171,10 @@ class Servers:
 
 
 async def _load_scripts(connection: AbstractConnection) -> None:
-    for name in script_texts.names():
-        await connection.send_command("SCRIPT", "LOAD", script_texts.source_for_many(name))
-        await connection.read_response()
+    rows = [("SCRIPT", "LOAD", script_texts.source_for_many(name)) for name in script_texts.names()]
+    for reply in await ask(connection, rows):
+        if isinstance(reply, errors.RedisError):
+            raise reply
 
 
 def _fields_of(reply: object) -> dict[str, str]:

@@ -1,10 +1,12 @@
 """Notifies owners of entries that other nodes put into their partitions.
 
-Owners read a short stream of notices with each beat. An owner's slow look finds entries whose notice was lost.
+Owners read a short stream of notices with the orders, or with a beat that comes sooner. An owner's slow look finds
+entries whose notice was lost.
 """
 
 from __future__ import annotations
 
+import asyncio
 from typing import TYPE_CHECKING, Any
 
 from bigcrawl.exceptions import BigcrawlError
@@ -24,11 +26,16 @@ KEPT = 200  # twenty nodes make a hundred in two seconds
 
 
 class Arrivals:
+    """`came` is set by notices that `take` has not returned."""
+
     def __init__(self, client: RedisClient, crawl: str) -> None:
         self._client = client
         self._key = CrawlKeys(crawl).arrivals
         self._untold: set[int] = set()
         self._heard = ""
+        self._news: set[int] | None = set()
+        self._is_read = False
+        self.came = asyncio.Event()
 
     def __repr__(self) -> str:
         return f"<Arrivals untold={len(self._untold)} heard={self._heard}>"
@@ -50,18 +57,31 @@ class Arrivals:
             if not is_taken:
                 self._untold |= told
 
-    async def hear(self) -> set[int] | None:
-        """Return the partitions with new notices; None if some may have been missed."""
-        return self.read(await self._client.command(*self.command))
+    async def take(self) -> set[int] | None:
+        """Return the partitions with new notices; None if some may have been missed.
+
+        Asks Redis unless the notices were read since the last call.
+        """
+        if not self._is_read:
+            command = self.command
+            self.note_read(command, await self._client.command(*command))
+        taken, self._news, self._is_read = self._news, set(), False
+        self.came.clear()
+        return taken
 
     @property
     def command(self) -> tuple[Value, ...]:
+        """The command that reads new notices, and the last one again."""
         return "XRANGE", self._key, self._heard or "-", "+"
 
-    def read(self, rows: Sequence[Any]) -> set[int] | None:
-        heard, self._heard = self._heard, rows[-1][0].decode() if rows else ""
+    def note_read(self, command: tuple[Value, ...], rows: Sequence[Any]) -> None:
+        """Take in the reply to a command."""
+        heard, self._heard, self._is_read = str(command[2]), rows[-1][0].decode() if rows else "", True
         if rows and rows[0][0].decode() == heard:
             rows = rows[1:]
-        elif heard or len(rows) >= KEPT:  # some may have been removed or lost
-            return None
-        return {partition for _, fields in rows for partition in read_ranges(fields[1].decode())}
+        elif heard != "-" or len(rows) >= KEPT:  # some may have been removed or lost
+            self._news = None
+        if self._news is not None:
+            self._news |= {partition for _, fields in rows for partition in read_ranges(fields[1].decode())}
+        if self._news is None or self._news:
+            self.came.set()

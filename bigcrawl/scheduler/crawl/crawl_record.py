@@ -29,7 +29,7 @@ from bigcrawl.scheduler.crawl.stored_record import UnknownToRedisError, find_sto
 from bigcrawl.scheduler.partition.directory import is_unused
 from bigcrawl.scheduler.records.queued_url import BATCH_VERSION
 from bigcrawl.url.canonical import CANONICAL_VERSION
-from bigcrawl.url.domain import PublicSuffixes
+from bigcrawl.url.domain import PublicSuffixes, bundled_text
 from bigcrawl.url.key import HASH_SEED, SECRET_BYTES, Keys
 
 if TYPE_CHECKING:
@@ -182,7 +182,7 @@ async def _create(
 
     An existing file provides both, because keys made with the secret may be on disk.
     """
-    suffixes = isal_zlib.compress(PublicSuffixes.bundled(private=config.private_suffixes).text, 3)
+    suffixes = isal_zlib.compress(bundled_text(), 3)
     rows: list[tuple[str | bytes, ...]] = [("HSETNX", key, "suffixes", suffixes)]
     rows += [("HSETNX", key, name, value) for name, value in wanted.items()]
     rows.append(("HSETNX", key, "hash_seed", local.get("hash_seed") or new_secret().hex()))

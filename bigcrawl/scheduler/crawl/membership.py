@@ -50,6 +50,11 @@ LOOK_S = 0.5
 
 
 class Membership:
+    """This node among the nodes of its crawl.
+
+    `gone` counts the heartbeats with which others had left or died.
+    """
+
     def __init__(self, config: Config, node: str, in_process: InProcess | None = None) -> None:
         self._keys = CrawlKeys(config.crawl.name)
         self._partitions = config.crawl.partitions
@@ -69,6 +74,7 @@ class Membership:
         self.node = node
         self.token = f"{boot_id()}:{node}"
         self.reports: dict[str, dict[str, Any]] = {}
+        self.gone = 0
         # Nodes share parsed robots.txt rules, which apply to one user agent.
         alike = {**config.alike, "USER_AGENT": agent_token(config.politeness.agent)}
         if config.crawl.spider:  # stored requests name its methods
@@ -179,10 +185,14 @@ class Membership:
         self._since_ms = self._since_ms or client.now_ms()
         report = {**report, _LATE: round(late_ms)}
         self._report = {**report, **self._place(owned), **self._alike, SINCE: self._since_ms, BEATS: self._beats}
-        texts, *replies = await client.run_each([self._call(json.dumps(self._report)), *beside])
+        text = json.dumps(self._report)
+        texts, *replies = await client.run_each([self._call(text), *beside])
         if isinstance(texts, BigcrawlError):
             raise texts
-        self.reports = await self._living(client, texts)
+        before, self.reports = self.reports, await self._living(client, texts)
+        if texts.get(self.node) == text:
+            self.reports[self.node] = self._report
+        self.gone += not before.keys() <= self.reports.keys()
         self._note_heard(client.now_ms())
         if self._moves_by_load:
             others = [each.get(_LATE, 0) for node, each in self.reports.items() if node != self.node]

@@ -13,6 +13,7 @@ from bigcrawl.scheduler.rules.delay_rules import DelayBook, delays_in_force, par
 
 if TYPE_CHECKING:
     from bigcrawl.redisdb.client import RedisClient
+    from bigcrawl.scheduler.crawl.arrivals import Arrivals
     from bigcrawl.scheduler.crawl.joined_crawl import JoinedCrawl
     from bigcrawl.scheduler.handout.handout import Handout
     from bigcrawl.scheduler.node.gates import Gates
@@ -81,8 +82,12 @@ class ControlHash:
     def __repr__(self) -> str:
         return f"<ControlHash {sorted(self.fields)}>"
 
-    async def read(self) -> None:
-        fields = await self._client.command("HGETALL", self._key)
+    async def read(self, arrivals: Arrivals | None = None) -> None:
+        """Read the orders, and what has arrived in the same round trip."""
+        beside = [arrivals.command] if arrivals is not None else []
+        fields, *noticed = await self._client.commands([("HGETALL", self._key), *beside])
+        if arrivals is not None:
+            arrivals.note_read(*beside, *noticed)
         self.fields = {name.decode("utf-8", "replace"): value for name, value in pairs_of(fields)}
         self.now_ms = self._client.now_ms()
 
@@ -113,6 +118,7 @@ class Control:
         self._elsewhere = gates.elsewhere
         self._budgets = budgets
         self._hash = ControlHash(client, config.crawl.name)
+        self._arrivals = crawl.arrivals
         self._blacklist_change: bytes | None = b"never"
         self._delays_change: bytes | None = b"never"
         self._budgets_change: bytes | None = b"never"
@@ -133,7 +139,7 @@ class Control:
         return self._clock.monotonic_ms() >= self._due_ms and await self.read()
 
     async def read(self) -> bool:
-        await self._hash.read()
+        await self._hash.read(self._arrivals)
         self._due_ms = self._clock.monotonic_ms() + READ_MS
         self._speed.note_time(self._hash.now_ms)
         is_paused = bool(self._paused & self._hash.fields.keys())

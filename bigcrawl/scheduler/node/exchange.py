@@ -127,6 +127,11 @@ class UrlExchange:
     def has_more_due(self) -> bool:
         return self._ownership.due_heap.has_due(self._clock.monotonic_ms() + HORIZON_MS)
 
+    @property
+    def next_ms(self) -> int:
+        """When to ask for URLs next, on the monotonic clock."""
+        return self._ownership.due_heap.next_ms - HORIZON_MS
+
     def _ends(self, now_ms: int) -> dict[OwnedPartition, list[HeldUrl]]:
         """Return the URLs that may be acknowledged, by partition. Their hosts are due after their rests."""
         by_number = self._ownership.owned

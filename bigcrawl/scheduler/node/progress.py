@@ -21,11 +21,12 @@ if TYPE_CHECKING:
 
 REPORTED = ("pages", "held", "outbox", "partitions")
 
-STALE_MS = 60_000
+STALE_MS = 300_000
+READS_AN_EVENT = 32  # partitions; a survey is taken again when as much has happened as it costs
 
 
 class Activity:
-    """A mark of all activity, checked before an expensive survey of the crawl."""
+    """Marks of all activity, compared before an expensive survey of the crawl."""
 
     def __init__(
         self, news: News, held: HeldUrls, outbox: Outbox, exchange: UrlExchange, membership: Membership
@@ -40,10 +41,18 @@ class Activity:
         return f"<Activity {self.mark!r}>"
 
     @property
-    def mark(self) -> tuple[object, ...]:
+    def mark(self) -> dict[tuple[str, str], int]:
+        """Differs if anything has happened since, here or by other nodes' reports."""
+        figures = self._news.noted, len(self._held), self._outbox.offered, self._exchange.pages
+        here = {("", str(number)): figure for number, figure in enumerate(figures)}
         reports = self._membership.reports.items()
-        others = [(node, *map(report.get, REPORTED)) for node, report in reports if node != self._membership.node]
-        return self._news.noted, len(self._held), self._outbox.offered, self._exchange.pages, others
+        others = [(node, report) for node, report in reports if node != self._membership.node]
+        return here | {(node, name): report.get(name, 0) for node, report in others for name in REPORTED}
+
+    def events_since(self, before: dict[tuple[str, str], int]) -> int:
+        """Return about how much has happened since a mark."""
+        now = self.mark
+        return sum(abs(now.get(each, 0) - before.get(each, 0)) for each in now.keys() | before.keys())
 
 
 class CrawlProgress:
@@ -56,7 +65,7 @@ class CrawlProgress:
         self.finish = FinishCheck(client, name, partitions, lambda: budgets.mark, budgets.callbacks.has)
         self.activity = Activity(ownership.table.news, handout.held, outbox, exchange, crawl.membership)
         self.samples = Samples(client, name, crawl.membership)
-        self._survey_mark: tuple[object, ...] = ()
+        self._survey_mark: dict[tuple[str, str], int] = {}
         self._survey_ms = 0
         self._crawl = crawl.config.crawl
         self._client = client
@@ -94,9 +103,11 @@ class CrawlProgress:
         return self.last
 
     async def survey_lately(self) -> Survey:
-        """Return the last survey if nothing has happened since and it is recent; otherwise a new one."""
-        is_new = self._survey_mark == self.activity.mark and self._clock.monotonic_ms() < self._survey_ms + STALE_MS
-        return self.last if self.last is not None and is_new else await self.survey()
+        """Return the last survey if it is recent and little has happened since; otherwise a new one."""
+        if self.last is None or self._clock.monotonic_ms() >= self._survey_ms + STALE_MS:
+            return await self.survey()
+        is_due = READS_AN_EVENT * self.activity.events_since(self._survey_mark) >= self._crawl.partitions
+        return await self.survey() if is_due else self.last
 
     async def count_pages(self) -> None:
         if self._crawl.pages_max:

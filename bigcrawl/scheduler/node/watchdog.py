@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-TICK_S = 0.5
+TICK_S = 1.0  # or half of the time that the loop may stand still
 BUSY_SHARE = 0.25  # the part of a tick that always counts, however busy the machine is
 LAST_WORDS_S = 3.0  # a blocked log must not keep the process alive
 STOOD_STILL = 70
@@ -41,6 +41,7 @@ class Watchdog:
         self, standstill_s: float, running_url: Callable[[], str], end: Callable[[int], object] = os._exit
     ) -> None:
         self._standstill_s = standstill_s
+        self._tick_s = min(TICK_S, standstill_s / 2)
         self._running_url = running_url
         self._end = end
         self._beats = 0
@@ -79,7 +80,7 @@ class Watchdog:
     def _beat(self) -> None:
         self._beats += 1
         assert self._loop is not None
-        self._timer = self._loop.call_later(TICK_S / 2, self._beat)
+        self._timer = self._loop.call_later(self._tick_s / 2, self._beat)
 
     def _set_alarm(self) -> None:
         """Have the kernel end the process if even the watchdog's thread does not run, unless the signal is in use."""
@@ -95,7 +96,7 @@ class Watchdog:
 
     def _run(self) -> None:
         seen, waited_s, stood_s = -1, 0.0, 0.0
-        while not self._stopped.wait(TICK_S):
+        while not self._stopped.wait(self._tick_s):
             if self._loop is None or not self._loop.is_running():
                 self._unset_alarm()
                 return
@@ -105,7 +106,7 @@ class Watchdog:
             if beats != seen:
                 seen, stood_s = beats, 0.0
                 continue
-            stood_s += max(TICK_S * BUSY_SHARE, TICK_S - (waited_s - waited_before_s))
+            stood_s += max(self._tick_s * BUSY_SHARE, self._tick_s - (waited_s - waited_before_s))
             if stood_s >= self._standstill_s:
                 frame = sys._current_frames().get(self._watched)
                 if frame is None or _is_at_a_prompt(frame):

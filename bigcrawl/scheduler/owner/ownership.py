@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from bigcrawl.scheduler.crawl.missing import MissingPartitions
-from bigcrawl.scheduler.owner.claiming.claims import CLAIMED_AT_ONCE, Claims
+from bigcrawl.scheduler.owner.claiming.claims import OPENED_AT_ONCE, Claims
 from bigcrawl.scheduler.owner.claiming.looks import Looks
 from bigcrawl.scheduler.owner.claiming.opening import Opener
 from bigcrawl.scheduler.owner.claiming.releases import Releases
@@ -148,8 +148,8 @@ class Ownership:
         if self._membership.is_patient:
             return
         if (missing := sorted(wanted - self.owned.keys())) and not (self.owned and self.store.is_away):
-            # Opening from a store takes long, and blocks steps, so a busy node opens a few at a time.
-            several = CLAIMED_AT_ONCE if self.owned and self.store.is_used else len(missing)
+            # Opening from a store takes long, and no step runs meanwhile, so a busy node does it in portions.
+            several = OPENED_AT_ONCE if self.owned and self.store.is_used else len(missing)
             free = await self._missing.find_present(await self.damaged.find_sound(missing))
             await self.claims.claim(free[:several])
         if wanted == self.owned.keys():

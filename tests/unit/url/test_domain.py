@@ -10,7 +10,7 @@ import tldextract
 
 from bigcrawl.exceptions import ConfigError
 from bigcrawl.url.canonical import canonicalize, host_of
-from bigcrawl.url.domain import PublicSuffixes
+from bigcrawl.url.domain import PublicSuffixes, bundled_text
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -130,6 +130,16 @@ def test_another_list_gives_other_plds() -> None:
     assert other.pld("a.b.kawasaki.example") == "b.kawasaki.example"
     assert other.pld("a.b.co.uk") == "co.uk"
     assert other.pld("a.b.xn--r8jz45g") == "b.xn--r8jz45g"
+
+
+def test_labels_are_spelled_as_in_hosts() -> None:
+    """Each of the bundled list that is not ASCII."""
+    text = bundled_text().decode()
+    labels = {label.removeprefix("!") for line in text.splitlines() for label in line.split(".") if not label.isascii()}
+    assert len(labels) > 100
+    for label in labels:
+        host = host_of(canonicalize(f"http://{label}.example/"))
+        assert PublicSuffixes.from_text(f"{label}.example".encode()).pld(f"www.a.{host}") == f"a.{host}"
 
 
 def test_a_label_that_no_host_can_have_stays_as_it_is() -> None:

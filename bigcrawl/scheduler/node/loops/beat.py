@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from bigcrawl.exceptions import BigcrawlError
 from bigcrawl.scheduler.node.heartbeat import Leases
-from bigcrawl.scheduler.node.loops.loop import RETRY_S, Haste, Loop
+from bigcrawl.scheduler.node.loops.loop import RETRY_S, Haste, Loop, rest_until
 
 if TYPE_CHECKING:
     from collections.abc import Coroutine
@@ -31,6 +31,7 @@ class Beat(Loop):
         self._outbox = parts.outbox
         self._ownership = parts.ownership
         self._workload = parts.workload
+        self._came = parts.crawl.arrivals.came
         self._clock = parts.crawl.clock
         self._last_hosts = parts.heartbeat.last_hosts
         self._shared_hosts = parts.gates.shared_hosts
@@ -51,6 +52,10 @@ class Beat(Loop):
         if self._is_hasty:
             return BEAT_IDLE_S
         return BEAT_S if self._workload.is_starved else self._fed_s
+
+    async def rest(self, rest_s: float) -> None:
+        """Rest, but look at once at what has arrived if there is nothing else to do."""
+        await rest_until(self._came, 0 if self._workload.is_empty else rest_s, rest_s)
 
     async def go_on_during(self, work: Coroutine[Any, Any, None]) -> None:
         """Keep the leases during long work, such as opening many partitions on a slow disk."""

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 FOLD_S = 0.1
 FOLD_STARVED_S = 0.02  # if the node has too little to fetch, and has sent, taken or stepped since
-FOLD_ASLEEP_S = 0.5  # while no event comes and no time is due
+FOLD_ASLEEP_S = 1.0  # while no event comes and no time is due
 
 
 class Fold(Loop):
@@ -37,6 +37,7 @@ class Fold(Loop):
         """Do one round, unless the pump must first bring Redis and this node in line."""
         self._has_looked = False
         if self._troubles.is_restarted or self._client.in_doubt:
+            self._wake_pump()
             return FOLD_S
         starved = self._workload.is_starved
         async with self._folding:

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import math
 from typing import TYPE_CHECKING, ClassVar
 
 from bigcrawl.exceptions import (
@@ -23,6 +24,7 @@ logger = logging.getLogger(__name__)
 RETRY_S = 0.5
 AFTER_RESTART_S = 0.05
 HASTY_ROUNDS = 25
+TOGETHER_S = 1.0  # rests of this length end together, because an idle process pays for each time it wakes
 
 
 class Loop:
@@ -34,7 +36,8 @@ class Loop:
         raise NotImplementedError
 
     async def rest(self, rest_s: float) -> None:
-        await asyncio.sleep(rest_s)
+        """Rest for `rest_s`, or less if other loops wait for this one."""
+        await asyncio.sleep(together(asyncio.get_running_loop().time(), rest_s))
 
     async def after_failure(self) -> None:
         """Try to remove the cause after a round failed without Redis or lost a partition."""
@@ -116,10 +119,16 @@ class LoopRunner:
         return rest_s
 
 
+def together(now_s: float, rest_s: float) -> float:
+    """Return a rest that ends with a whole second, if that makes a long one at most half as short."""
+    left_s = math.floor(now_s + rest_s) - now_s if rest_s >= TOGETHER_S else rest_s
+    return left_s if left_s > rest_s / 2 else rest_s
+
+
 async def rest_until(event: asyncio.Event, least_s: float, most_s: float) -> None:
     loop = asyncio.get_running_loop()
     begun_s = loop.time()
-    alarm = loop.call_at(begun_s + max(least_s, most_s), event.set)
+    alarm = loop.call_at(begun_s + max(least_s, together(begun_s, most_s)), event.set)
     try:
         await event.wait()
     finally:

@@ -21,6 +21,7 @@ PUMP_WAITING_S = 0.05
 PUMP_SHARE = 2  # a round trip pays when 1/PUMP_SHARE of the URLs that the node may hold have ended
 # The longest wait for a batch while the engine is busy, below `exchange.HORIZON_MS`.
 PUMP_PATIENCE_MS = 400
+PUMP_ASLEEP_MS = 1_000  # while no URL is here, and none is due
 TAKES_MAX = 64
 
 
@@ -86,14 +87,18 @@ class Pump(Loop):
             self._news.set()
         if refused is not None:
             raise refused
-        return PUMP_BUSY_S if moved else self._until_it_may_pay_s()
+        return PUMP_BUSY_S if moved else self._until_it_may_pay_s(is_done=True)
 
-    def _until_it_may_pay_s(self) -> float:
+    def _until_it_may_pay_s(self, *, is_done: bool = False) -> float:
+        """Return how long to rest. With `is_done`, all that could be sent has been."""
         if len(self._handout.in_process) or self._held.unacknowledged:
             return PUMP_BUSY_S
         if len(self._held):
             return PUMP_WAITING_S
-        left_ms = self._pumped_ms + PUMP_PATIENCE_MS - self._clock.monotonic_ms()
+        now_ms = self._clock.monotonic_ms()
+        left_ms = self._pumped_ms + PUMP_PATIENCE_MS - now_ms
+        if is_done and self._workload.is_empty:
+            left_ms = max(left_ms, min(PUMP_ASLEEP_MS, self._exchange.next_ms - now_ms))
         return max(PUMP_BUSY_S, left_ms / 1000)
 
     async def rest(self, rest_s: float) -> None:

@@ -32,6 +32,8 @@ class Steer(Loop):
         self._reputation = parts.ownership.crawl_budgets
         self._workload = parts.workload
         self._wake_pump = wake_pump
+        self._wake_fold = parts.ownership.table.news.event.set
+        self._obeyed: tuple[object, ...] = ()
 
     async def turn(self) -> float:
         handout, speed = self._handout, self._speed
@@ -42,6 +44,11 @@ class Steer(Loop):
         if await self._control.read_if_due():
             look_at_snoozed(self._ownership)
             self._wake_pump()
+        control = self._control
+        if (orders := (control.checkpoint, control.is_drained, control.is_closed)) != self._obeyed:
+            self._obeyed = orders
+            self._wake_pump()
+            self._wake_fold()
         if self._reputation.is_told:
             self._workload.emptied.set()
         if speed.speed.is_paused and handout.lanes.are_open:

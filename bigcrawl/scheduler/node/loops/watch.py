@@ -22,7 +22,8 @@ logger = logging.getLogger(__name__)
 
 WATCH_S = 1.0
 WATCH_IDLE_S = 0.2  # while only another node or a continued start may keep a small crawl from its end
-WATCH_FINISHED_MS = 10_000  # between surveys of a crawl that is finished, or waits without events
+WATCH_FINISHED_MS = 10_000  # between surveys of a crawl that is finished
+WATCH_WAITING_MS = 60_000  # between looks at one that waits without events
 STUCK_LOOKS = 50  # half a minute; another node may be checking a repaired partition
 _number = attrgetter("keys.partition")
 
@@ -54,7 +55,7 @@ class Watch(Loop):
         self._membership = parts.crawl.membership
         self._close_rate = CloseRate(parts.crawl.config.crawl.close_rate)
         self._activity = parts.progress.activity
-        self._activity_then: tuple[object, ...] = ()
+        self._activity_then: dict[tuple[str, str], int] = {}
         self._looked_ms = -STALE_MS
         self._haste = Haste()
         self._looked_after = -1  # `workload.moves` at the last search for the end; -1 if not idle
@@ -93,7 +94,7 @@ class Watch(Loop):
         if self._progress.is_finished:
             if now_ms < self._looked_ms + (STALE_MS if is_same else WATCH_FINISHED_MS):
                 return False
-        elif is_same and self._finish.has_found_work and now_ms < self._looked_ms + WATCH_FINISHED_MS:
+        elif is_same and self._finish.has_found_work and now_ms < self._looked_ms + WATCH_WAITING_MS:
             return False
         self._looked_ms, self._activity_then = now_ms, mark
         return True
@@ -152,7 +153,7 @@ class Watch(Loop):
             return
         # Orders may free withheld URLs, so they are read before a crawl counts as finished.
         if await self._control.read() or self._reputation.is_told:
-            self._looked_ms, self._activity_then = -STALE_MS, ()
+            self._looked_ms, self._activity_then = -STALE_MS, {}
             look_at_snoozed(self._ownership)
         elif self._is_idle() and await self._has_finished():
             self._progress.note_end(is_certain=offered == self._outbox.offered)

@@ -34,7 +34,8 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 ABORT_MS = 5_000
-CLAIMED_AT_ONCE = 32
+CLAIMED_AT_ONCE = 128
+OPENED_AT_ONCE = 32  # from a store, by a busy node
 
 
 class Claims:

@@ -1,11 +1,13 @@
 """Reads the state of owned partitions from Redis and renews their leases.
 
-A partition is read after events and arrivals, and every `SLOW_LOOK_MS` in case a notice was lost. Renewing a lease
-alone costs Redis a tenth of a read.
+A partition is read after events and arrivals. In case a notice was lost, all are read after a node has gone, which may
+have died before it gave one, and every `SLOW_LOOK_MS`. Renewing a lease alone costs Redis a sixth of a read.
 """
 
 from __future__ import annotations
 
+from itertools import takewhile
+from operator import itemgetter
 from typing import TYPE_CHECKING
 
 from bigcrawl.redisdb import scripts
@@ -13,6 +15,8 @@ from bigcrawl.redisdb.keys import partition_keys
 from bigcrawl.scheduler.owner.hot.due_heap import NEVER_MS
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
     from bigcrawl.redisdb.keys import PartitionKeys
     from bigcrawl.redisdb.scripts import Identity, PartitionView
     from bigcrawl.scheduler.crawl.joined_crawl import JoinedCrawl
@@ -20,7 +24,7 @@ if TYPE_CHECKING:
     from bigcrawl.scheduler.owner.owned_partition import OwnedPartition
     from bigcrawl.scheduler.owner.owned_table import OwnedTable
 
-SLOW_LOOK_MS = 60_000
+SLOW_LOOK_MS = 300_000
 RENEWED_AT_ONCE = 1_024
 # The part of a lease that may have passed by the next beat, with and without held URLs.
 OVER_MAX, IDLE_OVER_MAX = 1 / 4, 1 / 2
@@ -35,8 +39,10 @@ class Looks:
         self._table = table
         self._claims = claims
         self._arrivals = crawl.arrivals
-        self._renewed: dict[OwnedPartition, int] = {}
-        self._looked: dict[OwnedPartition, int] = {}
+        self._membership = crawl.membership
+        self._gone = 0
+        self._renewed = Times()
+        self._looked = Times()
         self._known = (0, 0)
 
     def __repr__(self) -> str:
@@ -52,31 +58,32 @@ class Looks:
         by_number, claims = self._table.by_number, self._claims
         looked = claims.current(by_number.values() if sees_all else self._to_look_at(now_ms))
         over_ms = max(0, self._lease_ms * (OVER_MAX if holds_urls else IDLE_OVER_MAX) - NEXT_BEAT_MS)
-        renewed = claims.current(_upto(self._renewed, now_ms - over_ms)) - looked
+        renewed = claims.current(self._renewed.upto(now_ms - over_ms)) - looked
         found = await self._ask(list(looked), list(renewed), is_brief=not sees_all)
-        self._renewed |= dict.fromkeys((*looked, *renewed), now_ms)
-        self._looked |= dict.fromkeys(looked, now_ms)
+        self._renewed.note((*looked, *renewed), now_ms)
+        self._looked.note(looked, now_ms)
         return found
 
     @property
     def renewed_ms(self) -> int:
         """The oldest renewal, on the monotonic clock; `NEVER_MS` without partitions."""
-        return min(self._renewed.values(), default=NEVER_MS)
+        return self._renewed.oldest_ms
 
     def _forget_gone(self) -> None:
         known = self._table.claims, len(self._table.by_number)
         if known != self._known:
             self._known = known
-            for times in (self._renewed, self._looked):
-                for gone in [each for each in times if not self._table.has(each)]:
-                    del times[gone]
+            self._renewed.keep(self._table.has)
+            self._looked.keep(self._table.has)
 
     async def _note_arrivals(self) -> None:
-        told, table = await self._arrivals.hear(), self._table
-        table.news.to_look.update(table.by_number.values() if told is None else table.among(told))
+        told, table = await self._arrivals.take(), self._table
+        is_any_missed = told is None or self._gone != self._membership.gone
+        self._gone = self._membership.gone
+        table.news.to_look.update(table.by_number.values() if is_any_missed else table.among(told or ()))
 
     def _to_look_at(self, now_ms: int) -> set[OwnedPartition]:
-        return self._table.news.to_look.union(_upto(self._looked, now_ms - SLOW_LOOK_MS + NEXT_BEAT_MS))
+        return self._table.news.to_look.union(self._looked.upto(now_ms - SLOW_LOOK_MS + NEXT_BEAT_MS))
 
     async def _ask(
         self, looked: list[OwnedPartition], renewed: list[OwnedPartition], *, is_brief: bool
@@ -112,5 +119,30 @@ class Looks:
         return scripts.renew_leases([each.keys for each in owned], node, epochs, self._lease_ms)
 
 
-def _upto(times: dict[OwnedPartition, int], upto_ms: float) -> list[OwnedPartition]:
-    return [each for each, then_ms in times.items() if then_ms <= upto_ms]
+class Times:
+    """When something last happened to each partition, on the monotonic clock, oldest first."""
+
+    def __init__(self) -> None:
+        self._times: dict[OwnedPartition, int] = {}
+        self._last_ms = 0
+
+    def __repr__(self) -> str:
+        return f"<Times of {len(self._times)}>"
+
+    def note(self, partitions: Iterable[OwnedPartition], now_ms: int) -> None:
+        for each in partitions:
+            self._times.pop(each, None)
+            self._times[each] = now_ms
+        if now_ms < self._last_ms:  # a later call was sooner answered
+            self._times = dict(sorted(self._times.items(), key=itemgetter(1)))
+        self._last_ms = max(now_ms, self._last_ms)
+
+    def keep(self, has: Callable[[OwnedPartition], bool]) -> None:
+        self._times = {each: then_ms for each, then_ms in self._times.items() if has(each)}
+
+    def upto(self, upto_ms: float) -> list[OwnedPartition]:
+        return [each for each, _ in takewhile(lambda row: row[1] <= upto_ms, self._times.items())]
+
+    @property
+    def oldest_ms(self) -> int:
+        return next(iter(self._times.values()), NEVER_MS)

@@ -41,13 +41,14 @@ class DueHeap(Generic[D]):
             self._entries_max = max(ENTRIES_MIN, 8 * len(self._heap))
 
     def has_due(self, until_ms: int) -> bool:
+        return self.next_ms <= until_ms
+
+    @property
+    def next_ms(self) -> int:
         heap = self._heap
-        while heap and heap[0][0] <= until_ms:
-            due_ms, _, partition = heap[0]
-            if due_ms == partition.due_ms:
-                return True
+        while heap and heap[0][0] != heap[0][2].due_ms:
             heappop(heap)
-        return False
+        return heap[0][0] if heap else NEVER_MS
 
     def take(self, until_ms: int) -> Iterator[D]:
         """Take out the due partitions, earliest first. Each stays out until it is noted again."""

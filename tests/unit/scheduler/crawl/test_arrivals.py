@@ -1,4 +1,4 @@
-"""What is put into a partition of another node is told to its owner, and found without a word once a minute."""
+"""What is put into a partition of another node is told to its owner, and found without a word every five minutes."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def test_owner_hears_of_urls_of_other_nodes_with_its_next_beat(tmp_path: Path, c
             await other.pump.flush()
             await owner.beat.leases.renew()
             assert filled(owner) == {owner.crawl.partition_of_host(url.host) for url in queued(*URLS)}
-            assert await owner.parts.crawl.arrivals.hear() == set()
+            assert await owner.parts.crawl.arrivals.take() == set()
 
     asyncio.run(scenario())
 
@@ -111,7 +111,7 @@ def test_word_that_redis_does_not_take_is_told_again(
                     await teller.tell([2])
             teller.note(3)
             await teller.tell()
-            assert await reader.hear() == {1, 2, 3}
+            assert await reader.take() == {1, 2, 3}
 
     asyncio.run(scenario())
 
@@ -125,16 +125,45 @@ def test_reader_that_may_have_missed_some_is_told_so(tmp_path: Path, crawl_name:
             teller.note(3)
             await teller.tell([1, 2])
             await teller.tell()
-            assert (await reader.hear(), await reader.hear()) == ({1, 2, 3}, set())
+            assert (await reader.take(), await reader.take()) == ({1, 2, 3}, set())
             for number in range(KEPT - 1):
                 await teller.tell([number])
-            assert (await reader.hear(), await reader.hear()) == (set(range(KEPT - 1)), set())
+            assert (await reader.take(), await reader.take()) == (set(range(KEPT - 1)), set())
             for _ in range(2 * KEPT):
                 await teller.tell([1])
-            assert (await reader.hear(), await reader.hear()) == (None, set())
+            assert (await reader.take(), await reader.take()) == (None, set())
             await w.client.command("DEL", CrawlKeys(crawl_name).arrivals)
-            assert await reader.hear() is None
+            assert await reader.take() is None
             await teller.tell([5])
-            assert (await reader.hear(), await reader.hear()) == ({5}, set())
+            assert (await reader.take(), await reader.take()) == ({5}, set())
+
+    asyncio.run(scenario())
+
+
+def test_notices_that_came_with_the_orders_are_not_asked_for_again(
+    tmp_path: Path, crawl_name: str, redis_url: str
+) -> None:
+    """They wake the beat, which looks at what they name; a reply that is late tells of nothing that is missed."""
+
+    async def scenario() -> None:
+        async with world(tmp_path, crawl_name, redis_url) as w:
+            owner, other = await two_nodes(w)
+            arrivals = owner.parts.crawl.arrivals
+            await arrivals.take()
+            await other.pump.flush()
+            assert not arrivals.came.is_set()
+            await owner.parts.control.read()
+            assert arrivals.came.is_set()
+            before = w.client.round_trips
+            told = await arrivals.take()
+            assert told
+            assert w.client.round_trips == before
+            assert not arrivals.came.is_set()
+            command = arrivals.command
+            rows = await w.client.command(*command)
+            await other.parts.crawl.arrivals.tell([1])
+            await arrivals.take()
+            arrivals.note_read(command, rows)
+            assert await arrivals.take() == set()
 
     asyncio.run(scenario())

@@ -10,7 +10,7 @@ import pytest
 
 from bigcrawl.clock import ManualClock
 from bigcrawl.scheduler.crawl.survey import Survey
-from bigcrawl.scheduler.node.progress import CrawlProgress
+from bigcrawl.scheduler.node.progress import READS_AN_EVENT, STALE_MS, CrawlProgress
 from bigcrawl.scheduler.rules.callbacks import ANY_CALLBACKS
 from tests.unit.scheduler.world import make_config
 
@@ -31,10 +31,10 @@ class Finish:
         self.taken_back += 1
 
 
-def progress_of(tmp_path: Path, pages_max: int = 0) -> tuple[Any, Any, Finish]:
+def progress_of(tmp_path: Path, pages_max: int = 0, **settings: Any) -> tuple[Any, Any, Finish]:
     """The progress of a crawl, and where its node's own pages and the word of its end come from."""
     exchange, finish, nobody = SimpleNamespace(pages=0), Finish(), SimpleNamespace()
-    config = make_config(tmp_path, "crawl", max_pages=pages_max)
+    config = make_config(tmp_path, "crawl", max_pages=pages_max, **settings)
     crawl = SimpleNamespace(config=config, client=nobody, clock=ManualClock(), membership=nobody)
     budgets = SimpleNamespace(mark=0, callbacks=ANY_CALLBACKS)
     ownership = SimpleNamespace(crawl_budgets=budgets, table=SimpleNamespace(news=nobody))
@@ -131,3 +131,39 @@ def test_crawl_that_was_finished_before_stays_so_unless_there_are_starts_to_run(
         assert not progress.is_finished
 
     asyncio.run(scenario())
+
+
+def test_survey_is_taken_again_once_as_much_has_happened_as_it_costs(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Here or, by their reports, on other nodes; and when it is old."""
+
+    async def scenario() -> list[int]:
+        progress, exchange, _ = progress_of(tmp_path, partitions=4 * READS_AN_EVENT)
+        activity, surveys = progress.activity, []
+        activity._news, activity._held = SimpleNamespace(noted=0), ()
+        activity._outbox = SimpleNamespace(offered=0)
+        activity._membership = SimpleNamespace(node="a", reports={"a": {}, "b": {"pages": 0}})
+
+        async def taken(*_: object) -> Survey:
+            surveys.append(survey_of(0))
+            return surveys[-1]
+
+        monkeypatch.setattr("bigcrawl.scheduler.node.progress.survey", taken)
+        counts = []
+
+        async def look() -> None:
+            await progress.survey_lately()
+            counts.append(len(surveys))
+
+        await look()
+        exchange.pages = 3
+        await look()
+        activity._membership.reports["b"]["pages"] = 1
+        await look()
+        await look()
+        progress._clock.advance(STALE_MS)
+        await look()
+        return counts
+
+    assert asyncio.run(scenario()) == [1, 1, 2, 2, 3]

@@ -5,13 +5,13 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING
 
+import pytest
+
 from bigcrawl.scheduler.node.loops import fold, loop
 from tests.unit.scheduler.world import queued, world
 
 if TYPE_CHECKING:
     from pathlib import Path
-
-    import pytest
 
 
 def test_starved_fold_rests_until_something_happens(
@@ -71,3 +71,11 @@ def test_rest_is_as_long_as_it_must_be_and_no_longer() -> None:
 
     asyncio.run(asyncio.wait_for(scenario(), 30))
     assert all(nap >= least for nap, least in zip(naps, (0.009, 0.019, 0.029, 0.009), strict=True))
+
+
+def test_long_rests_end_together() -> None:
+    """With a whole second; no rest becomes longer, or less than half as long. Short ones stay as they are."""
+    assert loop.together(7.3, 1.0) == pytest.approx(0.7)
+    assert loop.together(7.9996, 1.0) == 1.0
+    assert loop.together(7.3, 60.0) == pytest.approx(59.7)
+    assert loop.together(7.3, 0.8) == 0.8
