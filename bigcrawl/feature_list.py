@@ -3,7 +3,7 @@
 A folder has a module for each part of bigcrawl that the feature extends. The part imports these modules by their name,
 and knows no feature:
 
-    settings      its settings, and the class that holds them       `default_settings`, `config`
+    settings      its settings, as fields of a class                `config`
     stats         rows of the tables of counts                      `stats`
     limits        limits that rules may set                         `scheduler.rules.budget_rules`
     url           traits of discovered URLs                         `scheduler.records.url_traits`

@@ -18,9 +18,8 @@ from scrapy.utils.misc import load_object
 from tldextract import TLDExtract
 
 from bigcrawl import __version__
-from bigcrawl.config import read_config
+from bigcrawl.config import BY_NAME, read_config
 from bigcrawl.config.contact import user_agent_with
-from bigcrawl.default_settings import BY_NAME
 from bigcrawl.downloads.downloader import Downloader
 from bigcrawl.exceptions import ConfigError
 from bigcrawl.extensions.exit_status import ExitStatus

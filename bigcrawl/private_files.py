@@ -6,11 +6,12 @@ import contextlib
 import errno
 import os
 import secrets
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, BinaryIO, Final
 
 from bigcrawl.exceptions import BigcrawlError, ConfigError, TransientStoreError
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
     from pathlib import Path
 
 FILE_MODE: Final = 0o600
@@ -26,12 +27,28 @@ def opener(path: str, flags: int) -> int:
 
 
 def name_part() -> str:
-    """Return a random part for a temporary file's name; process numbers are not unique on a shared disk."""
+    """Return a random part of a name; process numbers are not unique on a shared disk."""
     return secrets.token_hex(8)
 
 
+@contextlib.contextmanager
+def whole_file(
+    path: Path, mode: int = FILE_MODE, place: Callable[[Path, Path], object] = os.replace
+) -> Iterator[BinaryIO]:
+    """Yield a file that is synced and named after the block; an error leaves none. `os.link` keeps an older file."""
+    part = path.with_name(f"{path.name}.{name_part()}.tmp")
+    try:
+        with open(part, "wb", opener=lambda name, flags: os.open(name, flags, mode)) as file:
+            yield file
+            file.flush()
+            os.fsync(file.fileno())
+        place(part, path)
+    finally:
+        part.unlink(missing_ok=True)
+
+
 def make_private_directory(path: str | os.PathLike[str]) -> None:
-    """Create a directory and its missing parents; an existing one is not changed."""
+    """Create a directory and its missing parents."""
     try:
         os.mkdir(path, DIRECTORY_MODE)  # noqa: PTH102 - called often, and a Path costs as much as the call
     except FileNotFoundError:

@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Final
+from typing import Final, NamedTuple
 
 COUNT_MAX: Final = (1 << 63) - 1
 """The largest value of a limit without another bound."""
 
 
-@dataclass(frozen=True, slots=True)
-class Setting:
-    """One setting. `default` None means unset; `low` and `high` are inclusive; `choices` lists all values of a str.
+class Setting(NamedTuple):
+    """One setting. `default` None means unset; `low` and `high` are inclusive.
 
-    The text of a dict is JSON. The text of a list is JSON, items separated by commas, or, with `has_file`, the name of
-    a file.
+    Text of a dict is JSON; of a list JSON, items between commas, or with `has_file` the name of a file.
     """
 
     name: str
@@ -30,8 +27,7 @@ class Setting:
     has_file: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Stat:
+class Stat(NamedTuple):
     """One row; `set_by` is the counting module below `bigcrawl/`, or Lua script."""
 
     key: str
@@ -43,15 +39,14 @@ class Stat:
 
     @property
     def keys(self) -> tuple[str, ...]:
-        """The key with each listed value instead of the placeholder; the key itself without values."""
+        """The key with each listed value instead of the placeholder."""
         if not self.values:
             return (self.key,)
         start, end = self.key.index("{"), self.key.index("}") + 1
         return tuple(self.key[:start] + value + self.key[end:] for value, _ in self.values)
 
 
-@dataclass(frozen=True, slots=True)
-class LimitRow:
+class LimitRow(NamedTuple):
     """A limit that a rule may set by hand, from 0 to `highest`."""
 
     name: str

@@ -6,13 +6,12 @@ import os
 import re
 import socket
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 from urllib.parse import quote
 
-from bigcrawl.config.checks import to_ms
-from bigcrawl.config.pages import drops_copy_links, read_warc_store_url, warc_indexes
-from bigcrawl.config.shapes import CloseRateConfig, CrawlConfig
+from bigcrawl.config.pages import check_warc_store, warc_indexes
 from bigcrawl.exceptions import ConfigError
+from bigcrawl.setting_group import Group, derived, seconds, setting
 from bigcrawl.text_files.reading import read_text
 
 if TYPE_CHECKING:
@@ -22,34 +21,25 @@ if TYPE_CHECKING:
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
 
 
-def read_crawl(value: Mapping[str, Any]) -> CrawlConfig:
-    return CrawlConfig(
-        name=_checked_name("BIGCRAWL_CRAWL", value["BIGCRAWL_CRAWL"]),
-        node=_checked_name("BIGCRAWL_NODE", value["BIGCRAWL_NODE"] or f"{_host_name()}-{os.getpid()}"),
-        machine=value["BIGCRAWL_NODE"] or _host_name(),
-        capacity=value["BIGCRAWL_CAPACITY"],
-        capacity_measured=value["BIGCRAWL_CAPACITY_MEASURED"],
-        redis_url=_redis_url(value["BIGCRAWL_REDIS_URL"] or None, value["BIGCRAWL_REDIS_PASSWORD_FILE"] or None),
-        state_dir=Path(value["BIGCRAWL_STATE_DIR"]).absolute(),
-        warc_dir=Path(value["BIGCRAWL_WARC_DIR"]).expanduser().absolute() if value["BIGCRAWL_WARC_DIR"] else None,
-        warc_mode=int(value["BIGCRAWL_WARC_MODE"], 8),
-        warc_sync_s=value["BIGCRAWL_WARC_SYNC_SECONDS"],
-        warc_copies=value["BIGCRAWL_WARC_COPIES"],
-        drops_copy_links=drops_copy_links(value),
-        warc_indexes=warc_indexes(value["BIGCRAWL_WARC_INDEX"]),
-        warc_store_url=read_warc_store_url(value),
-        warc_disk_percent_max=value["BIGCRAWL_WARC_DISK_PERCENT_MAX"],
-        report_dir=Path(value["BIGCRAWL_REPORT_DIR"]).expanduser().absolute() if value["BIGCRAWL_REPORT_DIR"] else None,
-        partitions=value["BIGCRAWL_PARTITIONS"],
-        private_suffixes=value["BIGCRAWL_PRIVATE_SUFFIXES"],
-        close_when_empty=value["BIGCRAWL_CLOSE"] == "until-empty",
-        is_fresh=value["BIGCRAWL_FRESH"],
-        pages_max=value["BIGCRAWL_MAX_PAGES"],
-        close_rate=CloseRateConfig(value["BIGCRAWL_CLOSE_RATE"], to_ms(value["BIGCRAWL_CLOSE_RATE_SPAN"])),
-    )
+def _checked_name(setting: str, name: str) -> str:
+    if not _NAME.fullmatch(name):
+        raise ConfigError(f"{setting} is {name!r}; must be 1 to 100 letters, digits, dots, dashes or underscores")
+    return name
 
 
-def _redis_url(url: str | None, password_file: str | None) -> str | None:
+def _host_name() -> str:
+    return (re.sub(r"[^A-Za-z0-9.-]", "-", socket.gethostname()).lstrip(".-") or "node")[:60]
+
+
+def _node_name(name: str | None) -> str:
+    return _checked_name("BIGCRAWL_NODE", name or f"{_host_name()}-{os.getpid()}")
+
+
+def _directory(name: str | None) -> Path | None:
+    return Path(name).expanduser().absolute() if name else None
+
+
+def _with_password(url: str | None, password_file: str | None) -> str | None:
     if password_file is None:
         return url
     name = "BIGCRAWL_REDIS_PASSWORD_FILE"
@@ -69,11 +59,221 @@ def _redis_url(url: str | None, password_file: str | None) -> str | None:
     return f"{scheme}://{user}:{quote(password, safe='')}@{host}{slash}{path}"
 
 
-def _host_name() -> str:
-    return (re.sub(r"[^A-Za-z0-9.-]", "-", socket.gethostname()).lstrip(".-") or "node")[:60]
+class CrawlConfig(Group):
+    """The crawl, and where its state lives.
+
+    Attributes:
+        node: the name of this process in files and status.
+        machine: a name that survives a restart: BIGCRAWL_NODE, or the host's name.
+        spider: empty if the process runs none.
+        arguments: those of the spider that must not change during a crawl; None if they are unknown.
+    """
+
+    name: str = setting(
+        "BIGCRAWL_CRAWL",
+        "crawl",
+        "Name of the crawl. Several crawls can share one Redis. Letters, digits, . _ -",
+        title="The crawl and where its state lives",
+        read=lambda name: _checked_name("BIGCRAWL_CRAWL", name),
+    )
+    redis_url: str | None = setting(
+        "BIGCRAWL_REDIS_URL",
+        None,
+        "redis://, rediss:// or unix:// URL of a Redis >= 7.0 or Valkey, of any master of a Redis Cluster, or "
+        "redis+sentinel:// URL of its sentinels. Unset: bigcrawl starts an embedded server with its data in the "
+        "state directory.",
+    )
+    redis_password_file: str | None = setting(
+        "BIGCRAWL_REDIS_PASSWORD_FILE",
+        None,
+        "File that holds the password of Redis, and nothing else. It is added to BIGCRAWL_REDIS_URL, which then has "
+        "none.",
+    )
+    state_dir: Path = setting(
+        "BIGCRAWL_STATE_DIR",
+        "state",
+        "Directory of seen sets and queues, shared by all nodes of the crawl. With BIGCRAWL_STORE_URL, each node has "
+        "its own.",
+        read=lambda name: Path(name).absolute(),
+    )
+    warc_dir: Path | None = setting(
+        "BIGCRAWL_WARC_DIR", "warc", "Directory for WARC files. An empty string stores no pages.", read=_directory
+    )
+    warc_mode: int = setting(
+        "BIGCRAWL_WARC_MODE",
+        "600",
+        "Permissions of WARC files, as in chmod: 600 for the owner only, 640 for the group too, 644 for everybody.",
+        choices=("600", "640", "644"),
+        read=lambda digits: int(digits, 8),
+    )
+    warc_sync_s: float = setting(
+        "BIGCRAWL_WARC_SYNC_SECONDS",
+        0.1,
+        "Time between two syncs of the pages written so far. A page counts as fetched once it is synced. 0: sync "
+        "only when a file is full.",
+        (0, 60, "s"),
+    )
+    warc_copies: str = setting(
+        "BIGCRAWL_WARC_COPIES",
+        "whole",
+        "A page with the body of another that this node stored lately is stored whole; or by reference, as a `revisit` "
+        "record with its own headers, and with address, date and record id of the other. See docs/copies.md.",
+        choices=("whole", "by-reference"),
+    )
+    drops_copy_links: bool = setting(
+        "BIGCRAWL_COPY_LINKS",
+        "follow",
+        "Whether links on a page with the body of another page of its pay-level domain are followed or dropped. Such "
+        'pages are recognised only with `BIGCRAWL_WARC_COPIES = "by-reference"`.',
+        choices=("follow", "drop"),
+        read="drop".__eq__,
+    )
+    warc_indexes: tuple[str, ...] = setting(
+        "BIGCRAWL_WARC_INDEX",
+        ["cdxj"],
+        "Indexes that are made of each WARC file once it is full: cdxj, with which pages are found and replayed; "
+        "parquet, a table for questions about the crawl, which needs the extra bigcrawl[parquet]. An empty list: none.",
+        read=warc_indexes,
+    )
+    warc_store_url: str | None = setting(
+        "BIGCRAWL_WARC_STORE_URL",
+        None,
+        "s3://bucket/path, gs://bucket/path or file:///directory, where WARC files and their indexes are moved once "
+        "they are full. Unset: they stay in BIGCRAWL_WARC_DIR.",
+    )
+    warc_disk_percent_max: int = setting(
+        "BIGCRAWL_WARC_DISK_PERCENT_MAX",
+        70,
+        "How full the disk of BIGCRAWL_WARC_DIR may be while WARC files wait for BIGCRAWL_WARC_STORE_URL. Beyond that "
+        "the crawl pauses until there is room or all are in the store.",
+        (1, 100, "%"),
+    )
+    node: str = setting(
+        "BIGCRAWL_NODE",
+        None,
+        "Name of this node in files and status. A node that is started again under its name gets its partitions "
+        "back. Unset: host name and process id in files and status, the host name for partitions.",
+        read=_node_name,
+    )
+    machine: str = derived("")
+    capacity: float = setting(
+        "BIGCRAWL_CAPACITY",
+        1.0,
+        "Share of the partitions that this node owns, relative to the other nodes. A node with 2 owns twice as many "
+        "as one with 1.",
+        (0.01, 1_000, ""),
+    )
+    capacity_measured: bool = setting(
+        "BIGCRAWL_CAPACITY_MEASURED",
+        False,
+        "Whether this node owns fewer partitions while it is behind with its hosts and other nodes are not.",
+    )
+    partitions: int = setting(
+        "BIGCRAWL_PARTITIONS",
+        256,
+        "Number of slices that pay-level domains are divided into. Each is owned by one node at a time. A node has its "
+        "share to less than one of them: use twenty times the nodes you will ever run, so that shares are within 5 %.",
+        (1, 65_536, ""),
+        fixed=True,
+    )
+    private_suffixes: bool = setting(
+        "BIGCRAWL_PRIVATE_SUFFIXES",
+        False,
+        "Treat private suffixes (github.io, blogspot.com) as public suffixes, so that each customer is a pay-level "
+        "domain.",
+        fixed=True,
+    )
+    close_when_empty: bool = setting(
+        "BIGCRAWL_CLOSE",
+        "until-empty",
+        "Whether nodes close when the crawl is finished, or wait for more URLs.",
+        choices=("until-empty", "forever"),
+        read="until-empty".__eq__,
+    )
+    is_fresh: bool = setting(
+        "BIGCRAWL_FRESH", False, "Start the crawl over: delete its state at the start. Pages and feeds stay."
+    )
+    pages_max: int = setting(
+        "BIGCRAWL_MAX_PAGES",
+        0,
+        "Pages after which the whole crawl stops, earlier runs included. Raise it to go on. 0: no limit.",
+        (0, None, "pages"),
+    )
+    report_dir: Path | None = setting(
+        "BIGCRAWL_REPORT_DIR",
+        None,
+        "Directory for the report of the crawl, report.html and report.json, which the last node writes when it ends. "
+        "Unset: none is written; `scrapy frontier report` writes one at any time.",
+        title="Nodes",
+        read=_directory,
+    )
+    spider: str = derived("")
+    arguments: Mapping[str, str] | None = derived()
+
+    @property
+    def crawl_dir(self) -> Path:
+        return self.state_dir / self.name
+
+    def derive(self, given: Mapping[str, Any]) -> Self:
+        check_warc_store(self.warc_store_url, self.warc_dir)
+        if self.drops_copy_links and (self.warc_copies != "by-reference" or self.warc_dir is None):
+            raise ConfigError(
+                'BIGCRAWL_COPY_LINKS is "drop", and no copies are known; set BIGCRAWL_WARC_COPIES to "by-reference" '
+                "and BIGCRAWL_WARC_DIR to a directory"
+            )
+        return self.replace(
+            redis_url=_with_password(self.redis_url, self.redis_password_file),
+            machine=given["BIGCRAWL_NODE"] or _host_name(),
+        )
 
 
-def _checked_name(setting: str, name: str) -> str:
-    if not _NAME.fullmatch(name):
-        raise ConfigError(f"{setting} is {name!r}; must be 1 to 100 letters, digits, dots, dashes or underscores")
-    return name
+class CloseRateConfig(Group):
+    """The crawl is closed if it fetches fewer than `pages_per_s` over `span_ms`; with 0, never."""
+
+    pages_per_s: float = setting(
+        "BIGCRAWL_CLOSE_RATE",
+        0.0,
+        "The crawl is closed, as by Ctrl-C on every node, if all nodes together fetch fewer pages a second than this "
+        "over BIGCRAWL_CLOSE_RATE_SPAN while URLs wait; the same command goes on. Pauses and lower speeds do not "
+        "count. 0: never.",
+        (0, 1e6, "pages a second"),
+        title="The crawl and where its state lives",
+    )
+    span_ms: int = seconds(
+        "BIGCRAWL_CLOSE_RATE_SPAN",
+        1_800.0,
+        "Time over which the rate for BIGCRAWL_CLOSE_RATE is taken. Raise it if the crawl is closed while many hosts "
+        "rest.",
+        (5, 604_800),
+    )
+
+
+class StoreConfig(Group):
+    """Where partitions are backed up; `url` is None without a store.
+
+    `lost_partitions` decides about a partition whose files exist nowhere: wait, refetch or stop.
+    """
+
+    url: str | None = setting(
+        "BIGCRAWL_STORE_URL",
+        None,
+        "s3://, gs:// or file:// URL of a store that all nodes can reach. Durable points of partitions go there, so "
+        "nodes need no shared disk. Needs the extra `store`. Unset: the state directory alone.",
+        alike=True,
+        title="The crawl and where its state lives",
+    )
+    interval_ms: int = seconds(
+        "BIGCRAWL_STORE_SECONDS",
+        60.0,
+        "Time between two durable points of a partition in the store. Each costs a write request, so 256 partitions "
+        "that change all the time make 370,000 a day.",
+        (1, 3_600),
+    )
+    lost_partitions: str = setting(
+        "BIGCRAWL_LOST_PARTITIONS",
+        "wait",
+        "What to do if neither the disk nor the store has the files of a partition that was in use: set it apart until "
+        "they are back, while the others go on; begin it anew, so that its pages are fetched again as links to them "
+        "are found, and its waiting URLs are lost; or stop with an error.",
+        choices=("wait", "refetch", "stop"),
+    )

@@ -1,17 +1,17 @@
-"""Settings of stored pages: where WARC files go, their indexes, and the files that pages are read from."""
+"""Settings of stored pages: checks of where WARC files go, and the files that pages are read from."""
 
 from __future__ import annotations
 
 import os.path
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from bigcrawl.config.shapes import SourceConfig
 from bigcrawl.exceptions import ConfigError
+from bigcrawl.setting_group import Group, setting
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Sequence
 
 # Packages that each kind of store needs besides fsspec.
 _STORE_DRIVERS = {"s3": ("s3fs",), "s3a": ("s3fs",), "gs": ("gcsfs",), "gcs": ("gcsfs",), "file": ()}
@@ -30,12 +30,11 @@ def warc_indexes(kinds: Sequence[str]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(kinds))
 
 
-def read_warc_store_url(value: Mapping[str, Any]) -> str | None:
-    """Return the URL of the store that full WARC files are moved to; None if they stay on disk."""
-    url: str | None = value["BIGCRAWL_WARC_STORE_URL"] or None
+def check_warc_store(url: str | None, warc_dir: Path | None) -> None:
+    """Raise ConfigError if full WARC files cannot be moved to this store; None leaves them on disk."""
     if url is None:
-        return None
-    if not value["BIGCRAWL_WARC_DIR"]:
+        return
+    if warc_dir is None:
         raise ConfigError("BIGCRAWL_WARC_STORE_URL needs BIGCRAWL_WARC_DIR, the directory in which files are written")
     scheme, separator, path = url.partition("://")
     if scheme not in _STORE_DRIVERS or not separator or not path.strip("/"):
@@ -45,42 +44,64 @@ def read_warc_store_url(value: Mapping[str, Any]) -> str | None:
     missing = [name for name in ("fsspec", *_STORE_DRIVERS[scheme]) if find_spec(name) is None]
     if missing:
         raise ConfigError(f"BIGCRAWL_WARC_STORE_URL is {url}: pip install {' '.join(missing)}")
-    if scheme == "file" and _is_one_place(path, value["BIGCRAWL_WARC_DIR"]):
+    if scheme == "file" and _is_one_place(Path(path).expanduser(), warc_dir):
         raise ConfigError(
             f"BIGCRAWL_WARC_STORE_URL is {url}, which is BIGCRAWL_WARC_DIR: files would be removed there once they are "
             "there; name another directory"
         )
-    return url
 
 
-def _is_one_place(one: str, other: str) -> bool:
-    first, second = Path(one).expanduser(), Path(other).expanduser()
+def _is_one_place(first: Path, second: Path) -> bool:
     try:
         return first.samefile(second)
     except OSError:  # one does not exist
         return os.path.realpath(first) == os.path.realpath(second)
 
 
-def read_source(value: Mapping[str, Any]) -> SourceConfig:
-    until = value["BIGCRAWL_SOURCE_TIME"]
-    if until and not (until.isascii() and until.isdigit() and 4 <= len(until) <= STAMP_DIGITS):
+def _time(digits: str) -> str:
+    if digits and not (digits.isascii() and digits.isdigit() and 4 <= len(digits) <= STAMP_DIGITS):
         raise ConfigError(
-            f"BIGCRAWL_SOURCE_TIME is {until!r}; it takes the digits of a time, as 2026, 20261125 or 20261125220512"
+            f"BIGCRAWL_SOURCE_TIME is {digits!r}; it takes the digits of a time, as 2026, 20261125 or 20261125220512"
         )
-    return SourceConfig(
-        value["BIGCRAWL_SOURCE"] or "",
-        until,
-        value["BIGCRAWL_SOURCE_PAGES"] == "all",
-        value["BIGCRAWL_SOURCE_CONCURRENCY"],
+    return digits
+
+
+class SourceConfig(Group):
+    """Stored pages that are read instead of fetching.
+
+    Attributes:
+        pattern: of WARC files; empty if pages are fetched.
+        until: leading digits of a time; empty without a limit.
+        has_all: give the spider all pages, not only those it requests.
+    """
+
+    pattern: str = setting(
+        "BIGCRAWL_SOURCE",
+        None,
+        "Pattern of WARC files, such as warc/*.warc.gz, or a directory of them. The spider then runs over the pages "
+        "stored there, and nothing is fetched. Unset: pages are fetched. See docs/guide/stored-pages.md.",
+        title="Stored pages as a source",
+        read=lambda pattern: pattern or "",
     )
-
-
-def drops_copy_links(value: Mapping[str, Any]) -> bool:
-    if value["BIGCRAWL_COPY_LINKS"] != "drop":
-        return False
-    if value["BIGCRAWL_WARC_COPIES"] != "by-reference" or not value["BIGCRAWL_WARC_DIR"]:
-        raise ConfigError(
-            'BIGCRAWL_COPY_LINKS is "drop", and no copies are known; set BIGCRAWL_WARC_COPIES to "by-reference" and '
-            "BIGCRAWL_WARC_DIR to a directory"
-        )
-    return True
+    until: str = setting(
+        "BIGCRAWL_SOURCE_TIME",
+        "",
+        "Digits of a time (UTC), as 2026, 20261125 or 20261125220512: each URL's last answer until then is taken. "
+        "Empty: the last one.",
+        read=_time,
+    )
+    has_all: bool = setting(
+        "BIGCRAWL_SOURCE_PAGES",
+        "asked",
+        "Which stored pages the spider is given: those that it asks for, from its start requests on; or all, those "
+        "that it has not asked for to its `parse`.",
+        choices=("asked", "all"),
+        read="all".__eq__,
+    )
+    concurrency: int = setting(
+        "BIGCRAWL_SOURCE_CONCURRENCY",
+        1,
+        "How many stored pages the spider and its pipelines work on at a time. 1 keeps the order of the crawl; more is "
+        "faster only if they wait for something.",
+        (1, 1_000, "pages"),
+    )

@@ -4,23 +4,23 @@ from __future__ import annotations
 
 import hashlib
 import json
-from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self, TypeVar
 
-from bigcrawl.config.checks import to_ms
-from bigcrawl.config.crawl import read_crawl
-from bigcrawl.config.fetching import dns_config, host_delay, read_limits, read_pace, read_politeness
-from bigcrawl.config.frontier import read_budget, read_filters, read_frontier, read_store
-from bigcrawl.config.pages import read_source
-from bigcrawl.config.shapes import Config
-from bigcrawl.config.watching import read_dashboard, read_metrics
-from bigcrawl.default_settings import BY_NAME
+from bigcrawl.config.crawl import CloseRateConfig, CrawlConfig, StoreConfig
+from bigcrawl.config.fetching import DnsConfig, LimitsConfig, PaceConfig, PolitenessConfig
+from bigcrawl.config.frontier import BudgetConfig, FilterConfig, FrontierConfig
+from bigcrawl.config.pages import SourceConfig
+from bigcrawl.config.values import PREFIX, read_value, refuse_unknown
+from bigcrawl.config.watching import DashboardConfig, MetricsConfig
 from bigcrawl.feature_list import modules_of
-from bigcrawl.setting_values import read_values, refuse_unknown
+from bigcrawl.setting_group import Group, derived, part, seconds
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Iterator, Mapping
 
+    from bigcrawl.table_rows import Setting
+
+T = TypeVar("T")
 
 # The settings of Scrapy that bigcrawl reads.
 _SCRAPYS = ("CONCURRENT_REQUESTS", "DOWNLOAD_DELAY", "DOWNLOAD_MAXSIZE", "HTTPPROXY_ENABLED", "USER_AGENT")
@@ -29,74 +29,116 @@ _OWN = (
     *("CRAWL", "NODE", "REDIS_URL", "REDIS_PASSWORD_FILE", "STATE_DIR", "STORE_", "SOURCE", "WARC_", "FRESH"),
     *("CAPACITY", "PROGRESS_", "REPORT_", "METRICS", "DASHBOARD"),
 )
-_OF_THE_CRAWL = ("partitions", "private_suffixes", "close_when_empty", "pages_max", "close_rate")
+_OF_THE_CRAWL = ("partitions", "private_suffixes", "close_when_empty", "pages_max")
 ALIKE_CHARS_MAX = 60  # characters of a compared value; nodes report these values every second
+
+
+class _Features:
+    @staticmethod
+    def rows() -> Iterator[tuple[str, Setting]]:
+        for module in modules_of("settings"):
+            yield from module.CONFIG.rows()
+
+    @staticmethod
+    def read(given: Mapping[str, Any]) -> dict[type, object]:
+        return {module.CONFIG: module.CONFIG.read(given) for module in modules_of("settings")}
+
+
+class Config(Group):
+    """All settings.
+
+    Attributes:
+        features: groups by class.
+        alike: settings that must be equal on all nodes, without defaults, cut if long.
+        in_force: settings that a process needs to show the crawl, without defaults.
+    """
+
+    crawl: CrawlConfig = part(CrawlConfig)
+    close_rate: CloseRateConfig = part(CloseRateConfig)
+    store: StoreConfig = part(StoreConfig)
+    source: SourceConfig = part(SourceConfig)
+    filters: FilterConfig = part(FilterConfig)
+    frontier: FrontierConfig = part(FrontierConfig)
+    budget: BudgetConfig = part(BudgetConfig)
+    features: Mapping[type, object] = part(_Features)
+    politeness: PolitenessConfig = part(PolitenessConfig)
+    pace: PaceConfig = part(PaceConfig)
+    dns: DnsConfig = part(DnsConfig)
+    limits: LimitsConfig = part(LimitsConfig)
+    progress_ms: int = seconds(
+        "BIGCRAWL_PROGRESS_SECONDS",
+        60.0,
+        "Time between two progress lines in the log. 0: none.",
+        (0, 3_600),
+        title="Nodes",
+    )
+    metrics: MetricsConfig = part(MetricsConfig)
+    dashboard: DashboardConfig = part(DashboardConfig)
+    alike: Mapping[str, str] = derived()
+    in_force: Mapping[str, Any] = derived()
+
+    def derive(self, given: Mapping[str, Any]) -> Self:
+        return self.replace(alike=_alike(given), in_force=_in_force(given))
+
+    def of(self, shape: type[T]) -> T:
+        found = self.features[shape]
+        assert isinstance(found, shape), "it is stored by its class"
+        return found
+
+
+BY_NAME: Mapping[str, Setting] = {row.name: row for _, row in Config.rows()}
 
 
 def read_config(settings: Mapping[str, Any]) -> Config:
     """Return the checked configuration.
 
     Args:
-        settings: a mapping such as Scrapy's Settings. Other settings than BIGCRAWL_* and those in `_SCRAPYS` are
-            ignored.
+        settings: such as Scrapy's; others than BIGCRAWL_* and those in `_SCRAPYS` are ignored.
 
     Raises:
         ConfigError: a BIGCRAWL_ name is unknown, or a value has the wrong type or is out of bounds.
     """
-    refuse_unknown(settings)
-    value = read_values(settings)
-    concurrency = int(settings.get("CONCURRENT_REQUESTS") or 16)
-    frontier = read_frontier(value, concurrency)
-    has_no_limit = settings.get("CONCURRENT_REQUESTS") in (0, "0")  # in Scrapy, 0 means no limit
-    return Config(
-        read_crawl(value),
-        read_store(value),
-        read_source(value),
-        read_filters(value),
-        frontier,
-        read_budget(value),
-        read_politeness(settings, value),
-        read_limits(settings, value),
-        replace(dns_config(value), obeys_environment=settings.get("HTTPPROXY_ENABLED") not in (False, 0, "0", "False")),
-        to_ms(value["BIGCRAWL_PROGRESS_SECONDS"]),
-        read_pace(value, frontier.in_process_max if has_no_limit else concurrency),
-        read_metrics(value),
-        read_dashboard(value),
-        _alike(settings, value),
-        {type(config): config for config in (module.read(value) for module in modules_of("settings"))},
-        _in_force(settings, value),
-    )
+    refuse_unknown(settings, BY_NAME)
+    return Config.read(_given(settings, BY_NAME.values()))
+
+
+def read_dns(settings: Mapping[str, Any]) -> DnsConfig:
+    """Return the settings of DNS; check no others."""
+    return DnsConfig.read(_given(settings, (row for _, row in DnsConfig.rows())))
 
 
 def with_settings(config: Config, in_force: Mapping[str, Any]) -> Config:
     """Return the configuration for a process that shows a crawl: a node's settings, and its own paths and addresses."""
     theirs = read_config({name: value for name, value in in_force.items() if name in BY_NAME or name in _SCRAPYS})
-    crawl = replace(config.crawl, **{name: getattr(theirs.crawl, name) for name in _OF_THE_CRAWL})
-    return replace(
-        theirs,
-        crawl=crawl,
-        store=config.store,
-        source=config.source,
-        progress_ms=config.progress_ms,
-        metrics=config.metrics,
-        dashboard=config.dashboard,
+    return theirs.replace(
+        crawl=config.crawl.replace(**{name: getattr(theirs.crawl, name) for name in _OF_THE_CRAWL}),
+        **{name: getattr(config, name) for name in ("store", "source", "progress_ms", "metrics", "dashboard")},
     )
 
 
-def _in_force(settings: Mapping[str, Any], value: Mapping[str, Any]) -> dict[str, Any]:
-    found = {name: given for name in _SCRAPYS if (given := settings.get(name)) is not None}
+def _given(settings: Mapping[str, Any], rows: Iterable[Setting]) -> dict[str, Any]:
+    """Return checked values; Scrapy's DOWNLOAD_DELAY counts if BIGCRAWL_HOST_DELAY is not set."""
+    given = {name: settings.get(name) for name in _SCRAPYS}
+    given |= {row.name: read_value(row, settings.get(row.name)) for row in rows}
+    if settings.get("BIGCRAWL_HOST_DELAY") is None and (delay := float(given["DOWNLOAD_DELAY"] or 0)):
+        given["BIGCRAWL_HOST_DELAY"] = delay
+    return given
+
+
+def _in_force(given: Mapping[str, Any]) -> dict[str, Any]:
+    found = {name: given[name] for name in _SCRAPYS if given[name] is not None}
     for name, row in BY_NAME.items():
-        if value[name] != row.default and not name.removeprefix("BIGCRAWL_").startswith(_OWN):
-            found[name] = value[name]
+        if given[name] != row.default and not name.removeprefix(PREFIX).startswith(_OWN):
+            found[name] = given[name]
     return found
 
 
-def _alike(settings: Mapping[str, Any], value: Mapping[str, Any]) -> dict[str, str]:
+def _alike(given: Mapping[str, Any]) -> dict[str, str]:
     found = {}
-    asked = {**value, "BIGCRAWL_HOST_DELAY": host_delay(settings, value["BIGCRAWL_HOST_DELAY"])}
     for name, row in BY_NAME.items():
-        if row.alike and asked[name] != row.default and (asked[name] or row.default):
-            text = json.dumps(asked[name], sort_keys=True, default=str)
+        value = given[name]
+        if row.alike and value != row.default and (value or row.default):
+            text = json.dumps(value, sort_keys=True, default=str)
             digest = hashlib.blake2b(text.encode(), digest_size=4).hexdigest()
             found[name] = text if len(text) <= ALIKE_CHARS_MAX else f"{text[:ALIKE_CHARS_MAX]}... ({digest})"
     return found

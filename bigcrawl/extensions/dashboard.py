@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from scrapy import signals
@@ -40,8 +39,8 @@ class Dashboard:
         if frontier is None or frontier.node is None:
             return
         # The node's own server, so that the dashboard neither starts nor keeps one.
-        crawl = replace(self._config.crawl, redis_url=frontier.node.parts.crawl.client.url)
-        self._site = DashboardSite(replace(self._config, crawl=crawl), data_of_action)
+        crawl = self._config.crawl.replace(redis_url=frontier.node.parts.crawl.client.url)
+        self._site = DashboardSite(self._config.replace(crawl=crawl), data_of_action)
         self._site.start()
         self._listener.listen(self._site)
 

@@ -14,7 +14,6 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -230,4 +229,4 @@ class Scheduler(BaseScheduler):
 def _config_of(crawler: Crawler) -> Config:
     config = read_config(crawler.settings)
     spider, arguments = getattr(crawler.spider, "name", ""), arguments_of(crawler)
-    return replace(config, crawl=replace(config.crawl, spider=spider, arguments=arguments))
+    return config.replace(crawl=config.crawl.replace(spider=spider, arguments=arguments))

@@ -13,7 +13,7 @@ import secrets
 from contextlib import suppress
 from typing import TYPE_CHECKING, Final
 
-from bigcrawl.private_files import FILE_MODE, name_part, opener
+from bigcrawl.private_files import FILE_MODE, opener, whole_file
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -97,14 +97,9 @@ class DirectoryMark:
         return str(self._path.parent.absolute())
 
     def _make(self) -> list[str]:
-        temporary = self._path.with_name(f"{MARK}.{name_part()}.new")
-        fd = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, self._mode)
-        try:
-            os.write(fd, f"{secrets.token_hex(_ID_CHARS // 2)}\n".encode())
-            os.fsync(fd)
-            with suppress(FileExistsError):  # another node was faster
-                os.link(temporary, self._path)
-        finally:
-            os.close(fd)
-            temporary.unlink()
+        with (
+            suppress(FileExistsError),  # another node was faster
+            whole_file(self._path, self._mode, os.link) as file,
+        ):
+            file.write(f"{secrets.token_hex(_ID_CHARS // 2)}\n".encode())
         return self._lines()

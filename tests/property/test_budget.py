@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
@@ -149,7 +148,7 @@ def test_star_gives_more_only_to_those_who_are_certainly_of_the_top(
     config: BudgetConfig, crawl: np.ndarray, asked: np.ndarray
 ) -> None:
     """Who gets more than the base is truly of the first ranks and of the best hundredth, and is vouched for."""
-    config = replace(config, policy="star")
+    config = config.replace(policy="star")
     pointed_to = crawl[crawl > 0]
     for in_degree, budget in zip(
         asked.tolist(), budgets(config, InDegreeCounts.of(crawl), asked).tolist(), strict=True
@@ -175,7 +174,7 @@ def test_popular_only_holds_all_but_the_first_ranks(crawl: np.ndarray, asked: np
     counts = InDegreeCounts.of(crawl)
     pointed_to = crawl[crawl > 0]
     assert int((budgets(config, counts, pointed_to) > 0).sum()) <= 20
-    found, star = budgets(config, counts, asked), budgets(replace(config, policy="star"), counts, asked)
+    found, star = budgets(config, counts, asked), budgets(config.replace(policy="star"), counts, asked)
     assert np.array_equal(found[found > 0], star[found > 0])
 
 

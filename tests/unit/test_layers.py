@@ -18,13 +18,13 @@ LAYERS: tuple[frozenset[str], ...] = (
     frozenset({"feature_list", "table_rows"}),
     frozenset(
         {
-            *("bounded", "clock", "contact", "default_settings", "directives", "exceptions", "histogram", "json_text"),
+            *("bounded", "clock", "contact", "directives", "exceptions", "histogram", "json_text"),
             *("logs", "markup", "media_types", "plots", "serving", "stats", "stats_buffer", "text_files"),
         }
     ),
-    frozenset({"given", "listings", "private_files", "setting_values"}),
+    frozenset({"given", "listings", "private_files", "setting_group"}),
     frozenset({"config", "drum", "redisdb", "revisiting", "scoring", "store", "warc"}),
-    frozenset({"content", "page_store", "url"}),
+    frozenset({"content", "default_settings", "page_store", "url"}),
     frozenset({"links", "page_index", "politeness"}),
     frozenset({"scheduler"}),
     frozenset({"downloads", "metrics", "pipelines", "project_settings", "views"}),

@@ -6,7 +6,6 @@ A stopped embedded server runs meanwhile; a crawl that starts takes it over.
 from __future__ import annotations
 
 import asyncio
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from scrapy.utils.reactor import install_reactor
@@ -30,7 +29,7 @@ def dashboard(config: Config, words: Sequence[str], opts: argparse.Namespace) ->
     """Serve the dashboard until Ctrl-C or SIGTERM; the first line has its address."""
     with server_of(config) as server:
         asyncio.run(_look(config, server))
-        served = replace(config, crawl=replace(config.crawl, redis_url=server))
+        served = config.replace(crawl=config.crawl.replace(redis_url=server))
         _serve(served)
     return Result({"served": True}, "the dashboard has ended; the crawl continues")
 

@@ -16,13 +16,12 @@ from __future__ import annotations
 import base64
 import importlib
 import json
-import os
 from contextlib import contextmanager
 from typing import IO, TYPE_CHECKING, Any, Final
 
 from bigcrawl.exceptions import ConfigError
 from bigcrawl.json_text import read_json
-from bigcrawl.private_files import name_part, opener
+from bigcrawl.private_files import whole_file
 from bigcrawl.scheduler.partition.fold.imported_rows import RowsFormatError, TableRows, pack_rows, unpack_rows
 from bigcrawl.scheduler.records.body import address_or_none, look_at_body
 from bigcrawl.scheduler.records.queued_url import (
@@ -71,19 +70,12 @@ def new_file(path: Path) -> Iterator[LineWriter]:
     """Open a new file for its owner alone. It gets its name when it is complete; an error leaves no file."""
     if path.exists():
         raise ConfigError(f"{path} is there: choose another name, or delete it")
-    part = path.with_name(f"{path.name}.{name_part()}.part")
     try:
-        with open(part, "wb", opener=opener) as plain:
-            with _compressed(path, plain) as file:
-                yield LineWriter(file)
-            plain.flush()
-            os.fsync(plain.fileno())
-        part.rename(path)
+        with whole_file(path) as plain, _compressed(path, plain) as file:
+            yield LineWriter(file)
     except OSError as error:
         remedy = "name a file in a directory that exists and has room"
         raise ConfigError(f"cannot write {path}: {error.strerror or error}; {remedy}") from error
-    finally:
-        part.unlink(missing_ok=True)
 
 
 def read_lines(path: Path) -> Iterator[Line]:

@@ -14,7 +14,7 @@ from bigcrawl.page_index.cdxj import REVISIT, decoded, digest_of, stamp_of
 from bigcrawl.page_index.index_files import CDXJ, unindexed
 from bigcrawl.page_index.lookup import captures
 from bigcrawl.page_index.search_key import search_key
-from bigcrawl.private_files import name_part
+from bigcrawl.private_files import whole_file
 from bigcrawl.url.canonical import UrlError, canonicalize
 from bigcrawl.url.header import text_of
 from bigcrawl.warc.extraction import Extracted, extract
@@ -26,7 +26,6 @@ if TYPE_CHECKING:
     from bigcrawl.config import Config
     from bigcrawl.page_index.cdxj import Capture
 
-_NEW_SUFFIX: Final = ".new"
 _NOT_MODIFIED: Final = 304
 
 
@@ -126,18 +125,10 @@ def _in_place_of(to: Path | None) -> Iterator[BinaryIO]:
             yield file
         return
     target = to.resolve()  # replaces the target of a link, not the link
-    new = target.with_name(f"{target.name}.{name_part()}{_NEW_SUFFIX}")
-    try:
-        with new.open("wb") as file:
-            yield file
-            file.flush()
-            os.fsync(file.fileno())
+    with whole_file(target, 0o666) as file:
+        yield file
         if target.exists():
-            new.chmod(target.stat().st_mode)
-        new.replace(target)
-    except BaseException:
-        new.unlink(missing_ok=True)
-        raise
+            os.fchmod(file.fileno(), target.stat().st_mode)
 
 
 def _path_of(directory: Path, capture: Capture) -> Path:

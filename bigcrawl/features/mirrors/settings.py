@@ -2,47 +2,35 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, Self
 
-from bigcrawl.table_rows import Setting
+from bigcrawl.setting_group import Group, setting
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-SETTINGS: Final[tuple[Setting | str, ...]] = (
-    "Mirrors",
-    Setting(
+
+class MirrorConfig(Group):
+    """When a PLD is a mirror, and the divisor of its budget; `share` is 0 if mirrors are off."""
+
+    share: float = setting(
         "BIGCRAWL_TRAP_MIRROR_SHARE",
         0.8,
-        float,
         "A domain is taken for a mirror when at least this share of its contents is also on a domain with more "
         "in-links. 0: mirrors are not looked for. Needs `BIGCRAWL_CONTENT_SEEN`.",
-        "of 1",
-        0,
-        1,
-    ),
-    Setting(
+        (0, 1, "of 1"),
+        title="Mirrors",
+    )
+    divisor: int = setting(
         "BIGCRAWL_TRAP_MIRROR_DIVISOR",
         20,
-        int,
         "Divides the budget of a mirror, which stays at least 1.",
-        "times",
-        1,
-        1_000_000,
-    ),
-)
-
-
-@dataclass(frozen=True, slots=True)
-class MirrorConfig:
-    share: float
-    divisor: int
-
-
-def read(value: Mapping[str, Any]) -> MirrorConfig:
-    are_wanted = value.get("BIGCRAWL_TRAPS", True) and value.get("BIGCRAWL_CONTENT_SEEN", "exact") != "off"
-    return MirrorConfig(
-        share=value["BIGCRAWL_TRAP_MIRROR_SHARE"] if are_wanted else 0.0,
-        divisor=value["BIGCRAWL_TRAP_MIRROR_DIVISOR"],
+        (1, 1_000_000, "times"),
     )
+
+    def derive(self, given: Mapping[str, Any]) -> Self:
+        are_wanted = given.get("BIGCRAWL_TRAPS", True) and given.get("BIGCRAWL_CONTENT_SEEN", "exact") != "off"
+        return self if are_wanted else self.replace(share=0.0)
+
+
+CONFIG: Final = MirrorConfig

@@ -2,38 +2,33 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, Self
 
-from bigcrawl.table_rows import Setting
+from bigcrawl.setting_group import Group, derived, setting
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
-
-SETTINGS: Final[tuple[Setting | str, ...]] = (
-    "Votes",
-    Setting(
-        "BIGCRAWL_LINK_VOTES",
-        False,
-        bool,
-        "Whether a URL that waits on disk is raised when it is found again on a page that gives it a higher priority. "
-        "Costs 16 bytes in Redis for a link that was not sent lately, and as many on disk for a URL.",
-        alike=True,
-    ),
-)
 
 BY_RANKS: Final = "opic"
 """The prioritizer that needs pages' ranks."""
 
 
-@dataclass(frozen=True, slots=True)
-class VoteConfig:
+class VoteConfig(Group):
     """Whether votes are counted, and whether pages distribute their ranks. If not, votes only carry priorities."""
 
-    are_counted: bool
-    have_ranks: bool
+    are_counted: bool = setting(
+        "BIGCRAWL_LINK_VOTES",
+        False,
+        "Whether a URL that waits on disk is raised when it is found again on a page that gives it a higher priority. "
+        "Costs 16 bytes in Redis for a link that was not sent lately, and as many on disk for a URL.",
+        alike=True,
+        title="Votes",
+    )
+    have_ranks: bool = derived(False)
+
+    def derive(self, given: Mapping[str, Any]) -> Self:
+        have_ranks = given["BIGCRAWL_PRIORITIZER"] == BY_RANKS
+        return self.replace(are_counted=self.are_counted or have_ranks, have_ranks=have_ranks)
 
 
-def read(value: Mapping[str, Any]) -> VoteConfig:
-    have_ranks = value["BIGCRAWL_PRIORITIZER"] == BY_RANKS
-    return VoteConfig(have_ranks or value["BIGCRAWL_LINK_VOTES"], have_ranks)
+CONFIG: Final = VoteConfig

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from bigcrawl.default_settings import BY_NAME
+from bigcrawl.config import BY_NAME
 from bigcrawl.exceptions import ConfigError
 
 if TYPE_CHECKING:

@@ -22,7 +22,7 @@ from isal import isal_zlib
 
 from bigcrawl.exceptions import ConfigError, CorruptionError
 from bigcrawl.json_text import read_json
-from bigcrawl.private_files import disk_error, gone, make_private_directory, name_part, opener
+from bigcrawl.private_files import disk_error, gone, make_private_directory, whole_file
 from bigcrawl.redisdb.keys import CrawlKeys, partition_keys
 from bigcrawl.scheduler.crawl.crawls_spider import require_spider
 from bigcrawl.scheduler.crawl.stored_record import UnknownToRedisError, find_stored, keep_in_store
@@ -256,17 +256,11 @@ def _make_file(path: Path, record: dict[str, str]) -> dict[str, str]:
     """Write the record and return it, or return the record of a faster node."""
     try:
         make_private_directory(path.parent)
-        temporary = path.with_suffix(f".{name_part()}.tmp")
         try:
-            with open(temporary, "w", opener=opener) as file:
-                json.dump(record, file)
-                file.flush()
-                os.fsync(file.fileno())
-            os.link(temporary, path)
+            with whole_file(path, place=os.link) as file:
+                file.write(json.dumps(record).encode())
         except FileExistsError:
             record = _read_file(path) or record
-        finally:
-            temporary.unlink(missing_ok=True)
     except OSError as error:
         raise disk_error(f"cannot write the state directory {path.parent}", error, "BIGCRAWL_STATE_DIR") from error
     return record

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import logging
 import zlib
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -209,7 +208,7 @@ class CrawlBudgets:
     def _new_budgets(self) -> EffectiveBudgets | None:
         rules = merge_rules(self._rules, self._live)
         self._book = RuleBook(rules, self.pld_of, self.pld_key)
-        deciding = replace(self._config.budget, rules={}), sorted(rules.items())
+        deciding = self._config.budget.replace(rules={}), sorted(rules.items())
         self._budgets_mark = zlib.crc32(repr(deciding).encode())
         self.limited.clear()
         self.limited.update(*rules.values())

@@ -8,7 +8,6 @@ Source: Nexplorer §2.2 (HEAD before files of some kinds).
 from __future__ import annotations
 
 import re
-from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from bigcrawl.exceptions import ConfigError
@@ -36,7 +35,7 @@ class HeadRules:
 
     def __init__(self, config: Config) -> None:
         self._sought = Matcher(_lines(config.filters.head_first)) if config.filters.head_first else None
-        self._types = PageRules(replace(config.filters, strings=(), languages=()))
+        self._types = PageRules(config.filters.replace(strings=(), languages=()))
         self._bytes_max = 0 if config.limits.truncates else config.limits.answer_bytes_max
 
     def __bool__(self) -> bool:

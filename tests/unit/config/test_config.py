@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ast
 from dataclasses import FrozenInstanceError
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -11,11 +10,10 @@ import pytest
 from redis.asyncio.connection import parse_url
 from scrapy.settings import Settings
 
-from bigcrawl import config, features, setting_values
 from bigcrawl.config import pages, read_config
+from bigcrawl.config.values import PREFIX
 from bigcrawl.default_settings import BY_NAME, SETTINGS
 from bigcrawl.exceptions import ConfigError
-from tests.support.imports import parsed
 from tests.support.running.tables import each
 
 if TYPE_CHECKING:
@@ -252,22 +250,11 @@ def test_what_was_read_cannot_be_changed() -> None:
         read_config({}).crawl.name = "other"  # type: ignore[misc]
 
 
-def test_every_setting_is_read_in_one_place() -> None:
-    """Each row of the tables is used by the package or its feature, and they use no name that is not in a table."""
-    read = [
-        node.slice.value
-        for path in [*Path(config.__file__).parent.glob("*.py"), *Path(features.__file__).parent.glob("*/settings.py")]
-        for node in ast.walk(parsed(path.read_text("utf-8")))
-        if isinstance(node, ast.Subscript) and isinstance(node.slice, ast.Constant)
-    ]
-    assert {name for name in read if isinstance(name, str)} == set(BY_NAME)
-
-
 def test_the_table_is_in_order() -> None:
     """Names are unique and ours, numbers have bounds and units, choices hold the default."""
     assert len(BY_NAME) == len(SETTINGS)
     for setting in SETTINGS:
-        assert setting.name.startswith(setting_values.PREFIX)
+        assert setting.name.startswith(PREFIX)
         assert setting.meaning.endswith((".", "-")), setting.name
         assert setting.low is not None or setting.type not in (int, float), setting.name
         has_no_unit = setting.name in ("BIGCRAWL_PARTITIONS", "BIGCRAWL_CAPACITY")

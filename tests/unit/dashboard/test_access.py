@@ -14,7 +14,7 @@ HERE = "127.0.0.1:9430"
 
 
 def config(address: str = "127.0.0.1", token: str | None = TOKEN, origin: str | None = None) -> DashboardConfig:
-    return DashboardConfig(True, address, (9430, 9430), token, origin)
+    return DashboardConfig(True, address, (9430, 9430), token, origin=origin)
 
 
 def look(host: str = HERE, **more: Any) -> Asked:

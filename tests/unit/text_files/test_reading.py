@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from bigcrawl.commands.steering.add import _given
-from bigcrawl.setting_values import read_values
+from bigcrawl.config import read_config
 from bigcrawl.spiders.seeds import Seeds
 from bigcrawl.text_files.reading import lines_of
 from bigcrawl_foreign.url_lists import _lines_of
@@ -55,7 +55,7 @@ def test_each_reader_finds_the_lines(tmp_path: Path, data: bytes) -> None:
     assert [url for batch in Seeds(path).batches() for url in batch] == canonical
     assert [getattr(given, "url", "") for given in _given([str(path)])] == URLS
     assert [line for line in _lines_of(path) if line] == URLS
-    assert [line for line in read_values({"BIGCRAWL_BLACKLIST": str(path)})["BIGCRAWL_BLACKLIST"] if line] == URLS
+    assert list(read_config({"BIGCRAWL_BLACKLIST": str(path)}).pace.blacklist) == URLS
 
 
 class Pieces(io.BytesIO):

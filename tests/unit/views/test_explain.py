@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 import asyncio
 import shutil
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -75,7 +74,7 @@ def test_scope_and_filters_of_the_settings_are_told(tmp_path: Path, crawl_name: 
             assert "  filter " not in text
             listed = {"scope": "list", "scope_list": ("b.example",), "characters": "1"}
             for filters, said in ((listed, "out of BIGCRAWL_SCOPE_LIST"), ({"scope": "host"}, "host: only links from")):
-                w.config = replace(w.config, filters=replace(w.config.filters, **filters))
+                w.config = w.config.replace(filters=w.config.filters.replace(**filters))
                 assert f"  scope     {said}" in explanation_text(await asked(w))
             assert "  filter    characters drops it" in explanation_text(await asked(w))
 

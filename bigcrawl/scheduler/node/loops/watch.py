@@ -53,7 +53,7 @@ class Watch(Loop):
         self._on_fatal = parts.engine.on_fatal
         self._speed = parts.handout.speed
         self._membership = parts.crawl.membership
-        self._close_rate = CloseRate(parts.crawl.config.crawl.close_rate)
+        self._close_rate = CloseRate(parts.crawl.config.close_rate)
         self._activity = parts.progress.activity
         self._activity_then: dict[tuple[str, str], int] = {}
         self._looked_ms = -STALE_MS

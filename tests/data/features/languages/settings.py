@@ -2,26 +2,20 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final
+from typing import Final
 
-from bigcrawl.table_rows import Setting
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-SETTINGS: Final = (
-    "Languages",
-    Setting("BIGCRAWL_LANGUAGES", [], list, "Languages that the crawl is about, such as `en`. Empty: all of them."),
-)
+from bigcrawl.setting_group import Group, setting
 
 
-@dataclass(frozen=True, slots=True)
-class LanguageConfig:
+class LanguageConfig(Group):
     """The languages that are asked for; empty for all."""
 
-    wanted: tuple[str, ...]
+    wanted: tuple[str, ...] = setting(
+        "BIGCRAWL_LANGUAGES",
+        [],
+        "Languages that the crawl is about, such as `en`. Empty: all of them.",
+        title="Languages",
+    )
 
 
-def read(value: Mapping[str, Any]) -> LanguageConfig:
-    return LanguageConfig(tuple(value["BIGCRAWL_LANGUAGES"]))
+CONFIG: Final = LanguageConfig

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
 
 from bigcrawl.config import read_config
@@ -102,7 +100,7 @@ def test_the_query_is_no_part_of_the_path_and_the_path_none_of_the_query() -> No
 
 def test_thresholds_are_the_settings() -> None:
     """Each bound is the first value that is marked, or the last that is not, as its text says."""
-    loose = Shapes(replace(CONFIG, url_bytes=1000, repeats=4, segments=40, hops=99, parameters=5))
+    loose = Shapes(CONFIG.replace(url_bytes=1000, repeats=4, segments=40, hops=99, parameters=5))
     for path in ("/" + "x" * 400, "/a/b/a/b/a/b", "/" + "/".join(map(str, range(14))), "/shoes?a=1&b=2&c=3&d=4"):
         assert loose.traits(SITE + path, 60) == 0
 

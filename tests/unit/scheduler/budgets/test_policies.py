@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -135,33 +134,33 @@ def test_in_degrees_newer_than_the_counts_get_a_budget() -> None:
 
 
 def test_fixed_is_the_same_for_all() -> None:
-    assert budgets(replace(DEFAULTS, policy="fixed", base=7, maximum=1), web(20_000), 0, 1, 20_000) == [7, 7, 7]
+    assert budgets(DEFAULTS.replace(policy="fixed", base=7, maximum=1), web(20_000), 0, 1, 20_000) == [7, 7, 7]
 
 
 def test_proportional_and_inverse_lie_between_base_and_maximum() -> None:
     """Each PLD that points to one is worth the base; or divides the maximum."""
     asked = (0, 1, 3, 500, 999, 1_001, (1 << 32) - 1)
-    assert budgets(replace(DEFAULTS, policy="proportional"), EMPTY_COUNTS, *asked) == [
+    assert budgets(DEFAULTS.replace(policy="proportional"), EMPTY_COUNTS, *asked) == [
         10, 10, 30, 5_000, 9_990, 10_000, 10_000,
     ]  # fmt: skip
-    assert budgets(replace(DEFAULTS, policy="inverse"), EMPTY_COUNTS, *asked) == [
+    assert budgets(DEFAULTS.replace(policy="inverse"), EMPTY_COUNTS, *asked) == [
         10_000, 10_000, 3_333, 20, 10, 10, 10,
     ]  # fmt: skip
 
 
 def test_popular_only_holds_the_rest() -> None:
     """Of those before the top's last rank all that STAR gives, of the rest nothing."""
-    config = replace(DEFAULTS, policy="popular-only", top=1_000)
+    config = DEFAULTS.replace(policy="popular-only", top=1_000)
     crawl = web(200_000)
     asked = [200_000 // rank for rank in (1, 100, 900, 1_500, 200_000)]
-    star = budgets(replace(config, policy="star"), crawl, *asked)
+    star = budgets(config.replace(policy="star"), crawl, *asked)
     assert budgets(config, crawl, *asked) == [*star[:3], 0, 0]
     assert budgets(config, crawl, 0) == [0]
 
 
 def test_popular_only_begins_with_everybody() -> None:
     """While fewer PLDs are known than the top has places, all are popular: a crawl gets off the ground."""
-    config = replace(DEFAULTS, policy="popular-only")
+    config = DEFAULTS.replace(policy="popular-only")
     assert budgets(config, EMPTY_COUNTS, 0) == [10]
     assert budgets(config, counts(*[1] * 9_999), 0, 1) == [10, 10]
     assert budgets(config, counts(*[1] * 10_001), 0, 1) == [0, 0]
@@ -169,18 +168,18 @@ def test_popular_only_begins_with_everybody() -> None:
 
 def test_none_is_no_policy() -> None:
     """Without budgets there is nothing to ask."""
-    assert make_policy(replace(DEFAULTS, policy="none"), EMPTY_COUNTS) is None
+    assert make_policy(DEFAULTS.replace(policy="none"), EMPTY_COUNTS) is None
 
 
 @pytest.mark.parametrize("name", POLICIES)
 def test_a_policy_answers_an_empty_batch(name: str) -> None:
     """Steps without URLs ask for none."""
-    assert budgets(replace(DEFAULTS, policy=name), web(20_000)) == []
+    assert budgets(DEFAULTS.replace(policy=name), web(20_000)) == []
 
 
 def test_a_policy_of_ones_own_is_found_by_its_path() -> None:
     """It is made of settings and counts; what it gives beyond the largest budget counts as that."""
-    assert budgets(replace(DEFAULTS, policy=f"{HERE}.Halves"), EMPTY_COUNTS, 5, 5, 5) == [10, BUDGET_LARGEST, 10]
+    assert budgets(DEFAULTS.replace(policy=f"{HERE}.Halves"), EMPTY_COUNTS, 5, 5, 5) == [10, BUDGET_LARGEST, 10]
 
 
 @pytest.mark.parametrize(
@@ -202,7 +201,7 @@ def test_a_policy_of_ones_own_is_found_by_its_path() -> None:
 def test_a_wrong_policy_is_said_with_the_remedy(policy: str, parts: Sequence[str]) -> None:
     """An unknown name, a path that leads nowhere, and answers that are no budgets end the start."""
     with pytest.raises(ConfigError) as caught:
-        make_policy(replace(DEFAULTS, policy=policy), EMPTY_COUNTS)
+        make_policy(DEFAULTS.replace(policy=policy), EMPTY_COUNTS)
     assert str(caught.value).startswith("BIGCRAWL_BUDGET_POLICY ")
     for part in parts:
         assert part in str(caught.value)
@@ -212,8 +211,8 @@ def test_a_wrong_policy_is_said_with_the_remedy(policy: str, parts: Sequence[str
 def test_a_maximum_below_the_base_is_refused(policy: str) -> None:
     """Where both matter, they may not contradict each other; equal is allowed."""
     with pytest.raises(ConfigError, match="BIGCRAWL_BUDGET_MAX is 9; must be at least BIGCRAWL_BUDGET, which is 10"):
-        make_policy(replace(DEFAULTS, policy=policy, maximum=9), EMPTY_COUNTS)
-    assert budgets(replace(DEFAULTS, policy=policy, maximum=10), EMPTY_COUNTS, 1) == [10]
+        make_policy(DEFAULTS.replace(policy=policy, maximum=9), EMPTY_COUNTS)
+    assert budgets(DEFAULTS.replace(policy=policy, maximum=10), EMPTY_COUNTS, 1) == [10]
 
 
 def test_settings_become_a_policy() -> None:

@@ -7,7 +7,6 @@ import json
 import os
 import threading
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -134,12 +133,12 @@ def test_another_spider_is_refused_by_its_name_before_any_setting(
     async def opened_by(spider: str) -> CrawlRecord:
         async with connected(redis_url) as client:
             config = make_config(tmp_path, crawl_name, partitions=2).crawl
-            return await open_record(client, replace(config, spider=spider))
+            return await open_record(client, config.replace(spider=spider))
 
     async def scenario() -> None:
         await opened(tmp_path, crawl_name, redis_url)
         async with connected(redis_url) as client:
-            await take_for_spider(client, replace(make_config(tmp_path, crawl_name).crawl, spider="one"))
+            await take_for_spider(client, make_config(tmp_path, crawl_name).crawl.replace(spider="one"))
             with pytest.raises(
                 ConfigError, match=r"is that of spider 'one'.*give this one a BIGCRAWL_CRAWL of its own"
             ):

@@ -6,7 +6,6 @@ import asyncio
 import os
 import shutil
 from collections import Counter
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pytest
@@ -29,7 +28,7 @@ STORE_S = 60
 def on_machine(w: World, name: str) -> None:
     """Nodes made from here on have a state directory of their own."""
     place = w.config.crawl.state_dir.parent / name
-    w.config = replace(w.config, crawl=replace(w.config.crawl, state_dir=place))
+    w.config = w.config.replace(crawl=w.config.crawl.replace(state_dir=place))
 
 
 async def fold(w: World, node: Node, pages: list[str]) -> None:
@@ -263,10 +262,10 @@ def test_store_redis_and_settings_must_belong_together(tmp_path: Path, crawl_nam
             await fold(w, first, PAGES)
             await leave_dead(w, first)
             config = w.config
-            w.config = replace(config, store=replace(config.store, url=None))
+            w.config = config.replace(store=config.store.replace(url=None))
             with pytest.raises(ConfigError, match="set BIGCRAWL_STORE_URL"):
                 await w.joined()
-            w.config = replace(config, store=replace(config.store, url=f"file://{tmp_path}/other"))
+            w.config = config.replace(store=config.store.replace(url=f"file://{tmp_path}/other"))
             with pytest.raises(ConfigError, match="check BIGCRAWL_STORE_URL"):
                 await w.joined()
             w.config = config

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import itertools
 from contextlib import asynccontextmanager
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -44,8 +43,8 @@ if TYPE_CHECKING:
 HOT = 64
 DEFAULTS = read_config({})
 LOSS_MS = 60_000
-CONFIG = replace(
-    DEFAULTS, frontier=replace(DEFAULTS.frontier, hot_urls=HOT * DEFAULTS.crawl.partitions, redis_loss_ms=LOSS_MS)
+CONFIG = DEFAULTS.replace(
+    frontier=DEFAULTS.frontier.replace(hot_urls=HOT * DEFAULTS.crawl.partitions, redis_loss_ms=LOSS_MS)
 )
 _generations = itertools.count(1)
 

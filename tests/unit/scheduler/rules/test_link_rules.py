@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import logging
 from typing import Any
 
@@ -16,8 +15,7 @@ SITE = "http://a.example"
 
 
 def rules_of(**settings: Any) -> LinkRules:
-    filters = read_config({}).filters
-    return LinkRules(dataclasses.replace(filters, **settings))
+    return LinkRules(read_config({}).filters.replace(**settings))
 
 
 def against(rules: LinkRules, *targets: str) -> list[str]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import sys
 from typing import Any
 
@@ -18,7 +17,7 @@ GERMAN = "<p>Bienen leben in Stöcken und sammeln Honig von den Blumen auf den W
 
 
 def rules_of(**settings: Any) -> PageRules:
-    return PageRules(dataclasses.replace(read_config({}).filters, **settings))
+    return PageRules(read_config({}).filters.replace(**settings))
 
 
 def against(rules: PageRules, page: str) -> str:

@@ -1,4 +1,4 @@
-"""Converts a project's settings to the types of their table, and checks their bounds."""
+"""Converts a project's settings to the types of their rows, and checks their bounds."""
 
 from __future__ import annotations
 
@@ -9,12 +9,13 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from bigcrawl.default_settings import BY_NAME
 from bigcrawl.exceptions import ConfigError
 from bigcrawl.json_text import read_json
 from bigcrawl.text_files.reading import BLANKS, lines, read_text
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from bigcrawl.table_rows import Setting
 
 PREFIX = "BIGCRAWL_"
@@ -22,22 +23,17 @@ PREFIX = "BIGCRAWL_"
 _WORDS = {"1": True, "true": True, "yes": True, "on": True, "0": False, "false": False, "no": False, "off": False}
 
 
-def read_values(settings: Mapping[str, Any], prefix: str = PREFIX) -> dict[str, Any]:
-    """Return all settings whose name begins with the prefix, or raise ConfigError for a wrong type or value."""
-    rows = [setting for name, setting in BY_NAME.items() if name.startswith(prefix)]
-    return {setting.name: _read(setting, settings.get(setting.name)) for setting in rows}
-
-
-def refuse_unknown(settings: Mapping[str, Any]) -> None:
+def refuse_unknown(names: Iterable[object], known: Iterable[str]) -> None:
     """Raise ConfigError for a name that begins with BIGCRAWL_ but is not a setting."""
-    for name in settings:
-        if isinstance(name, str) and name.startswith(PREFIX) and name not in BY_NAME:
-            close = difflib.get_close_matches(name, BY_NAME, n=1, cutoff=0.5)
+    for name in names:
+        if isinstance(name, str) and name.startswith(PREFIX) and name not in known:
+            close = difflib.get_close_matches(name, known, n=1, cutoff=0.5)
             hint = f"did you mean {close[0]}?" if close else "docs/settings.md lists those that exist"
             raise ConfigError(f"unknown setting {name}; {hint}")
 
 
-def _read(setting: Setting, raw: object) -> Any:
+def read_value(setting: Setting, raw: object) -> Any:
+    """Return the value of a setting, the default for None. Raises ConfigError for a wrong type or value."""
     if raw is None:
         return setting.default
     try:
