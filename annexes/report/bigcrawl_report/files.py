@@ -6,7 +6,8 @@ import json
 from typing import TYPE_CHECKING, Final
 
 from bigcrawl.exceptions import ConfigError
-from bigcrawl.private_files import make_private_directory, whole_file
+from bigcrawl.private_files import make_private_directory
+from bigcrawl.store.local_files import write_whole
 from bigcrawl.views.figures import gather
 from bigcrawl_report.document import document_of
 from bigcrawl_report.html import html_of
@@ -35,9 +36,10 @@ def write_files(document: Document, directory: Path) -> None:
     """Write both files, or raise ConfigError; earlier ones are replaced."""
     try:
         make_private_directory(directory)
-        as_json = json.dumps(document.to_json(), indent=1, ensure_ascii=False) + "\n"
-        for name, text in ((JSON, as_json), (HTML, html_of(document))):
-            with whole_file(directory / name) as file:
-                file.write(text.encode("utf-8", "replace"))
+        for name, text in (
+            (JSON, json.dumps(document.to_json(), indent=1, ensure_ascii=False) + "\n"),
+            (HTML, html_of(document)),
+        ):
+            write_whole(directory / name, [text.encode("utf-8", "replace")])
     except OSError as error:
         raise ConfigError(f"the report cannot be written to {directory}: {error}; name another directory") from error
