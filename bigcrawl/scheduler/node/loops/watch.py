@@ -22,8 +22,8 @@ logger = logging.getLogger(__name__)
 
 WATCH_S = 1.0
 WATCH_IDLE_S = 0.2  # while only another node or a continued start may keep a small crawl from its end
-WATCH_FINISHED_MS = 10_000  # between surveys of a crawl that is finished
-WATCH_WAITING_MS = 60_000  # between looks at one that waits without events
+WATCH_FINISHED_MS = 10_000  # between surveys of a crawl that is finished, or waits without events
+WATCH_FOREVER_MS = 60_000  # the same, if its end closes no node
 STUCK_LOOKS = 50  # half a minute; another node may be checking a repaired partition
 _number = attrgetter("keys.partition")
 
@@ -94,7 +94,11 @@ class Watch(Loop):
         if self._progress.is_finished:
             if now_ms < self._looked_ms + (STALE_MS if is_same else WATCH_FINISHED_MS):
                 return False
-        elif is_same and self._finish.has_found_work and now_ms < self._looked_ms + WATCH_WAITING_MS:
+        elif (
+            is_same
+            and self._finish.has_found_work
+            and now_ms < self._looked_ms + (WATCH_FINISHED_MS if self._closes_when_empty else WATCH_FOREVER_MS)
+        ):
             return False
         self._looked_ms, self._activity_then = now_ms, mark
         return True
