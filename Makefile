@@ -250,4 +250,4 @@ bench-%: $(STAMP)
 	@$(PY) -m benchmarks.$* $(ARGS)
 
 clean:
-	@rm -rf $(VENV) .venvs build dist bigcrawl.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	@rm -rf $(VENV) .venvs build dist mutants bigcrawl.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis
