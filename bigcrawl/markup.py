@@ -19,6 +19,7 @@ import re
 from functools import partial
 from html import unescape
 from html.entities import html5
+from string import ascii_lowercase
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
@@ -49,8 +50,7 @@ def _in_any_case(expression: str) -> str:
     return re.sub("[a-z]", lambda letter: f"[{letter[0]}{letter[0].upper()}]", expression)
 
 
-# Grouped by first letter, so that one lookup decides most tags.
-_LINKING: Final = "a(?:rea)?+|base|frame|link|meta|template"
+_LINKING: Final = "a|area|base|frame|link|meta|template"
 _EMBEDDING: Final = (
     "img|image|source|embed|object|applet|form|button|input|use|feimage|tref|textpath|mpath|pattern|filter|cursor"
     "|lineargradient|radialgradient|mrow|mi|mn|mo|mtext|maction"
@@ -71,13 +71,30 @@ _LINK: Final = (
 )
 
 
+_COMMON_FIRST: Final = "plstibanmfx"  # the first letters of those names, in the order in which they are looked at
+
+
+def _other_than(names: str) -> str:
+    """Return an expression for the first letter of all names but these. It decides most tags by itself."""
+    rests: dict[str, list[str]] = {}
+    for name in names.split("|"):
+        rests.setdefault(name[0], []).append(name[1:])
+    free = "".join(letter for letter in ascii_lowercase if letter not in rests)
+    others = [
+        rf"{_in_any_case(letter)}(?!(?:{_in_any_case('|'.join(rests[letter]))}){_NAME_ENDS})"
+        for letter in sorted(rests, key=_COMMON_FIRST.find)
+    ]
+    return "|".join((f"[{free}{free.upper()}]", *others))
+
+
 def _finder(names: str) -> Callable[[str, int], Iterator[re.Match[str]]]:
     """Return a function that finds tags of these names, and skips elements whose text contains none."""
     read = _in_any_case(names)
+    others = _other_than("|".join((names, *_RAW, "plaintext")))
     skipped = "|".join(
         (
             r"/[a-su-zA-SU-Z][^>\"'=]*+>",
-            rf"(?!(?:{read}|{_RAW_STARTS}|{_PLAINTEXT}){_NAME_ENDS})[a-zA-Z]{_PLAIN}>",
+            rf"(?:{others}){_PLAIN}>",
             rf"(?!(?:/?+(?:{read})|{_RAW_STARTS}|{_PLAINTEXT}){_NAME_ENDS})/?+[a-zA-Z][^{_BLANK}/>]*+{_ATTRIBUTES}>?+",
             r"!--(?:-?+>|(?:[^-]++|-(?!-!?>))*+(?:--!?>)?+)",
             r"(?:[!?]|/(?![a-zA-Z]))[^>]*+>?+",

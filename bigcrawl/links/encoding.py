@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import codecs
 import re
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Protocol
 
 from w3lib.encoding import html_body_declared_encoding, http_content_type_encoding, read_bom
@@ -109,8 +110,14 @@ class Encoding:
 
     def _in_header(self) -> str | None:
         headers = getattr(self._page, "headers", None)
-        value = headers.get("Content-Type") if headers else None
-        return http_content_type_encoding(value.decode("latin-1") if isinstance(value, bytes) else value)
+        return _declared_in(headers.get("Content-Type")) if headers else None
+
+
+@lru_cache(256)
+def _declared_in(content_type: bytes | str | None) -> str | None:
+    return http_content_type_encoding(
+        content_type.decode("latin-1") if isinstance(content_type, bytes) else content_type
+    )
 
 
 def joiner_of(page_url: str, base_href: str | None) -> Joiner | None:

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 def simplify_output(crawler: Crawler) -> None:
     """Do so, before the crawler has its first page. Without an engine there is nothing to do."""
     try:
-        scraper: Scraper = crawler.engine.scraper  # type: ignore[union-attr]
+        scraper: Scraper = crawler.engine.scraper
     except (RuntimeError, AttributeError):
         return
     handle = scraper.handle_spider_output_async
@@ -57,7 +57,7 @@ async def _first(
         except StopAsyncIteration:
             return None
         except Exception:  # noqa: BLE001 - a callback's
-            scraper.handle_spider_error(Failure(), request, response)
+            scraper.handle_spider_error(Failure(), request, response)  # type: ignore[no-untyped-call]
 
 
 class _Resumed:

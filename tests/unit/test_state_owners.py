@@ -33,6 +33,7 @@ EXCEPTIONS: dict[tuple[str, str], str] = {
     ("extensions/feed_files.py", "slot.store_empty"): "Scrapy's feed slot, likewise",
     ("extensions/feed_files.py", "storage.overwrite"): "Scrapy's feed storage, likewise",
     ("extensions/feed_files.py", "storage.write_mode"): "Scrapy's feed storage, likewise",
+    ("middlewares/spider_output.py", "scraper.handle_spider_output_async"): "Scrapy has no setting for its scraper",
     ("pipelines/engine_pause.py", "engine.paused"): "Scrapy's engine does not tell who has paused it",
     ("scheduler/adapter/values/records.py", "record"): "a stored record is filled in without running code of its class",
     ("scheduler/budgets/in_degrees.py", "self._counts.flags.writeable"): "numpy's way to make an array immutable",

@@ -16,8 +16,10 @@ from bigcrawl.commands.result import Result
 from bigcrawl.commands.steering.awaken import awaken_hosts
 from bigcrawl.links import Links
 from bigcrawl.redisdb import scripts
+from bigcrawl.redisdb.keys import CrawlKeys
 from bigcrawl.scheduler.adapter.request_codec import links_encoder
 from bigcrawl.scheduler.crawl.fingerprints import forget_urls
+from bigcrawl.scheduler.node.control import FORGOTTEN as NODES_FORGET
 from bigcrawl.scheduler.records.inbox_entry import FORGOTTEN, OUTCOMES
 from bigcrawl.scheduler.records.outcomes import AGAIN, pack_keys, pack_outcomes
 from bigcrawl.scheduler.records.queued_url import UNCHECKED, encode_batch
@@ -48,6 +50,8 @@ async def _forget(crawl: OpenedCrawl, words: Sequence[str]) -> list[str]:
         keys = pack_keys([place.key for place in there])
         await crawl.tell_owner(partition, FORGOTTEN, keys)
         await unbury(crawl, {partition: [place.key for place in there]})
+    # Last: a node that sends links again then sends them behind what was said to the owners.
+    await crawl.client.command("HINCRBY", CrawlKeys(crawl.config.crawl.name).control, NODES_FORGET, "1")
     await crawl.unmark_finished()
     return [place.url for place in places]
 

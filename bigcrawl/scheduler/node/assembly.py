@@ -82,7 +82,7 @@ class Parts:
         self.gates = gates = Gates(crawl, dns, fetch, handout, ownership, observers, engine)
         self.exchange = UrlExchange(crawl, ownership, handout, outbox, gates.aside, callbacks, observers)
         self.trials = Trials(client, ownership, handout)
-        self.control = Control(crawl, handout, gates, ownership.crawl_budgets)
+        self.control = Control(crawl, handout, gates, ownership.crawl_budgets, outbox.forget_recent)
         self.progress = CrawlProgress(crawl, ownership, handout, outbox, self.exchange)
         self.heartbeat = Heartbeat(crawl, ownership, handout, gates.shared_hosts, self._report)
         self.starts = StartRequests(crawl, self.heartbeat.send)

@@ -12,6 +12,8 @@ from bigcrawl.scheduler.rules.blacklist import Blacklist, in_force, parse_entrie
 from bigcrawl.scheduler.rules.delay_rules import DelayBook, delays_in_force, parse_delays
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from bigcrawl.redisdb.client import RedisClient
     from bigcrawl.scheduler.crawl.arrivals import Arrivals
     from bigcrawl.scheduler.crawl.joined_crawl import JoinedCrawl
@@ -40,6 +42,9 @@ CHECKPOINT = "checkpoint"
 
 DISCOVERY = "discovery"
 """Whether links are queued, see `Discovery`."""
+
+FORGOTTEN = "forgotten"
+"""The number of the last order to forget URLs: nodes send links again that they have sent."""
 
 CLOSED = "closed"
 """When the crawl was last found too slow, see `node.close_rate`."""
@@ -101,6 +106,7 @@ class Control:
         handout: Handout,
         gates: Gates,
         budgets: CrawlBudgets,
+        send_again: Callable[[], None],
     ) -> None:
         config, client, node_id = crawl.config, crawl.client, crawl.node_id
         self._blacklist = parse_entries(config.pace.blacklist)
@@ -122,6 +128,8 @@ class Control:
         self._blacklist_change: bytes | None = b"never"
         self._delays_change: bytes | None = b"never"
         self._budgets_change: bytes | None = b"never"
+        self._forgotten: bytes | None = b"never"
+        self._send_again = send_again
         self._due_ms = 0
         self._paused = {PAUSED, f"{PAUSED}:{node_id}"}
         self._drained = DRAINED + node_id
@@ -153,6 +161,9 @@ class Control:
         if self._hash.fields.get(BUDGETED) != self._budgets_change:
             self._budgets_change = self._hash.fields.get(BUDGETED)
             self._budgets.note_change()
+        if self._hash.fields.get(FORGOTTEN) != self._forgotten:
+            self._forgotten = self._hash.fields.get(FORGOTTEN)
+            self._send_again()
         if self._hash.fields.get(DELAYED) != self._delays_change:
             await self._read_delays()
         return self._hash.fields.get(BLACKLISTED) != self._blacklist_change and await self._read_blacklist()

@@ -163,6 +163,10 @@ class Outbox:
         self.dropped_recent += not is_new
         return is_new
 
+    def forget_recent(self) -> None:
+        """Let URLs that were offered recently be offered again."""
+        self._recent.clear()
+
     def tell_sent_to(self, tell: Callable[[int, int], None]) -> None:
         """Have `tell` called with the partition and URL count of each accepted batch."""
         self._tell_sent = tell
@@ -201,7 +205,7 @@ class Outbox:
         self._unsent_bytes = sum(batch.size for batch in self._unsent)
         self._sent.clear()
         self._sent_bytes = 0
-        self._recent.clear()
+        self.forget_recent()
         if self.link_graph is not None:
             self.link_graph.send_again()
         self.unfolded.forget()

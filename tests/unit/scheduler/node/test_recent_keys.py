@@ -2,10 +2,19 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import numpy as np
 import pytest
 
+from bigcrawl.redisdb.keys import CrawlKeys
+from bigcrawl.scheduler.node.control import FORGOTTEN
 from bigcrawl.scheduler.node.recent_keys import RecentKeys
+from tests.unit.scheduler.gates.test_speed import awaited
+from tests.unit.scheduler.world import world
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 KEYS = np.random.default_rng(7).integers(1 << 64, size=1 << 12, dtype=np.uint64)
 
@@ -31,8 +40,9 @@ def test_what_is_remembered_outlives_a_doubling_and_nothing_else_is_there(grown:
         before = recent._keys.copy()
         recent.remember(key)
         if len(recent._keys) > len(before):
-            own = [int(old) for place, old in enumerate(before) if int(old) & (len(before) - 1) == place]
-            kept = [old for old in own if (old ^ key) & (len(before) - 1)]  # the key has taken one's place
+            mask = len(before) // 2 - 1
+            own = [int(old) for place, old in enumerate(before) if int(old) & mask == place // 2]
+            kept = [old for old in own if (old ^ key) & mask]  # the key may have taken one's place
             assert kept
             assert not any(map(recent.remember, kept))
     assert kept
@@ -48,3 +58,22 @@ def test_small_numbers_of_old_keys_never_grow_it() -> None:
     for _ in range(1_000):
         recent.remember_each(np.arange(8, dtype=np.uint64))
     assert len(recent._keys) == 1 << 8
+
+
+@awaited
+async def test_urls_are_sent_again_after_an_order_to_forget_some(
+    tmp_path: Path, crawl_name: str, redis_url: str
+) -> None:
+    """Of `scrapy frontier forget`; once for each order."""
+    async with world(tmp_path, crawl_name, redis_url) as made:
+        node = await made.joined()
+        control, outbox = node.parts.control, node.parts.outbox
+        await control.read()
+        assert outbox.remember(7)
+        for _ in range(2):
+            await made.client.commands([("HINCRBY", CrawlKeys(made.config.crawl.name).control, FORGOTTEN, "1")])
+            assert not outbox.remember(7)
+            await control.read()
+            assert outbox.remember(7)
+            await control.read()
+            assert not outbox.remember(7)
