@@ -8,10 +8,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final
 
 from bigcrawl.clock import length_text
+from bigcrawl.commands.looking.sizes import page_bytes, redis_bytes
 from bigcrawl.commands.result import Result
 from bigcrawl.views.feature import all_views
 from bigcrawl.views.opened_crawl import in_crawl
-from bigcrawl.views.sizes import page_bytes, redis_bytes
 from bigcrawl.views.status import read_nodes, status_of
 
 if TYPE_CHECKING:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from bigcrawl.commands.looking.sizes import page_bytes, redis_bytes
 from bigcrawl.redisdb.keys import partition_keys
 from bigcrawl.scheduler.crawl.survey import survey
 from bigcrawl.views.opened_crawl import opened
-from bigcrawl.views.sizes import page_bytes, redis_bytes
 from bigcrawl.views.status import _awaited_host, _tail, status_of
 from tests.support.redis_servers.redis_server import PrivateRedis
 from tests.unit.scheduler.gates.test_speed import awaited
