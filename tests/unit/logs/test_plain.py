@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from bigcrawl.logs.plain import PlainLines, make_plain, plain, plain_lines
-from tests.support.imports import package_sources, parsed
+from tests.support.imports import annex_sources, package_sources, parsed
 from tests.support.planted import ESCAPES, FORGED, PLANTED, TURN, assert_is_plain
 
 if TYPE_CHECKING:
@@ -117,7 +117,7 @@ PRINTERS = {
     "main_job.py": "an error, made plain, and sentences of its own",
     "page_index/__main__.py": "JSON",
     "page_store/__main__.py": "JSON",
-    "sampling/__main__.py": "URLs and errors, made plain, and numbers",
+    "bigcrawl_sampling/__main__.py": "URLs and errors, made plain, and numbers",
 }
 """All code that prints, and why no text from outside acts there."""
 
@@ -126,7 +126,8 @@ def test_every_printer_is_listed() -> None:
     """One more is asked what it prints. The simulated web shows no texts but its own."""
     calls = {
         path
-        for path, source in package_sources().items()
+        for path, source in (package_sources() | annex_sources()).items()
+        if not path.startswith("bigcrawl_simweb/")
         for node in ast.walk(parsed(source))
         if isinstance(node, ast.Call) and ast.unparse(node.func) in ("print", "console.print", "sys.stderr.write")
     }

@@ -5,12 +5,11 @@ from __future__ import annotations
 import struct
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
 
-import bigcrawl
 from bigcrawl.url.key import HASH_SEED, PUBLIC_KEYS, SECRET_BYTES, Keys
+from tests.support.imports import annex_sources, package_sources
 from tests.support.keys import KEYS, partition_of, pld_key, request_key, url_key
 
 URL = "http://example.com/"
@@ -94,13 +93,11 @@ def test_only_the_crawl_record_makes_keys_without_a_secret() -> None:
         "scheduler/rules/blacklist.py",
         "scheduler/partition/fold/pld_records.py",
         "scheduler/dupefilter.py",
-        "sampling/steps.py",
-        "sampling/walking.py",
+        "bigcrawl_sampling/steps.py",
+        "bigcrawl_sampling/walking.py",
     }
-    package = Path(bigcrawl.__file__).parent
-    found = {
-        str(path.relative_to(package)) for path in package.rglob("*.py") if "PUBLIC_KEYS" in path.read_text("utf-8")
-    }
+    sources = package_sources() | annex_sources()
+    found = {path for path, source in sources.items() if "PUBLIC_KEYS" in source}
     assert found == allowed
 
 
