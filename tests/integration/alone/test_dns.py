@@ -43,7 +43,7 @@ def test_guard_refuses_what_is_inside(tmp_path: Path) -> None:
             urls = [site.url("127.0.0.1", "/a", "localhost"), site.url("127.0.0.2", "/b"), "http://169.254.169.254/c"]
             log = project.run(*urls, LOG_LEVEL="INFO")
             assert project.items == dict.fromkeys(urls, "CannotResolveHostError")
-            assert log.count("is refused: loopback; BIGCRAWL_ALLOW_PRIVATE_ADDRESSES opens it") == 1
+            assert log.count("is refused: loopback; BIGCRAWL_ALLOW_PRIVATE_ADDRESSES allows it") == 1
             assert "Traceback" not in log
         with PlainProject(tmp_path / "robots", **settings) as project:
             project.run(*urls)
