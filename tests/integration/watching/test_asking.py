@@ -52,7 +52,7 @@ def test_no_project_is_needed(ended: tuple[Crawl, dict[str, int]], tmp_path: Pat
     found, expected = json.loads(asked("status", "--json").stdout), crawl.status()
     assert (
         found["sizes"].pop("redis") > 0 < expected["sizes"].pop("redis")
-    )  # what a server uses is never twice the same
+    )  # it differs each time
     assert found == expected
     wrong = asked("statsu")
     assert wrong.returncode == 2
