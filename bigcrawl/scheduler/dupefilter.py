@@ -1,4 +1,4 @@
-"""Scrapy's duplicate filter on runs: for the stock scheduler, without Redis and the frontier.
+"""A duplicate filter on disk for Scrapy's own scheduler. It needs neither Redis nor the frontier.
 
 DUPEFILTER_CLASS = "bigcrawl.scheduler.dupefilter.DrumDupeFilter"
 """

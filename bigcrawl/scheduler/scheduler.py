@@ -1,4 +1,4 @@
-"""The frontier's interface to Scrapy: `SCHEDULER = "bigcrawl.scheduler.scheduler.Scheduler"`; no I/O in its calls.
+"""The frontier's interface to Scrapy: `SCHEDULER = "bigcrawl.scheduler.scheduler.Scheduler"`; no I/O.
 
 Differences from Scrapy's scheduler:
 
@@ -7,7 +7,7 @@ node, decides that when the URL's batch is merged.
 - `next_request` never waits for Redis or disk: it pops a deque. None means "not now".
 - Politeness comes from the ready heap, not from the downloader's slots.
 
-No exception leaves these calls: it could hang the engine so that even SIGTERM would not end it.
+No exception escapes from these methods: one could hang the engine so that even SIGTERM would not end it.
 """
 
 from __future__ import annotations
@@ -195,7 +195,7 @@ class Scheduler(BaseScheduler):
             return unqueued
         try:
             if node.handout.suspects:
-                self.engine.poll_ended()  # URLs may wait only for their end
+                self.engine.poll_ended()  # other URLs may be waiting just until these have ended
             while self.engine.may_take() and (held := node.handout.buffer.pop()) is not None:
                 request = self._build(node, held)
                 if request is not None:

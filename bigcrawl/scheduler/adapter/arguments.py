@@ -17,19 +17,19 @@ if TYPE_CHECKING:
     from scrapy.crawler import Crawler
 
 MAY_DIFFER: Final = "changeable_arguments"
-"""Attribute of a spider's class: names of arguments that only add seeds or move limits."""
+"""The attribute in which a spider's class lists arguments that may change, as they only add seeds or move limits."""
 
 _ALWAYS: Final = frozenset({"start_urls", "allowed_domains"})
 _STARTS: Final = ("crawl", "crawl_async")
 _SHOWN: Final = 60  # characters of a value; of a longer one, a digest is kept
 _SECRET: Final = re.compile("passw|passphrase|secret|token|api_?key|credential", re.IGNORECASE)
-"""In names of arguments that may always differ, and are stored nowhere."""
+"""Matches names of arguments that may be secrets: these may always differ, and are stored nowhere."""
 
 _noted: WeakKeyDictionary[Crawler, Mapping[str, str]] = WeakKeyDictionary()
 
 
 def note_arguments(crawler: Crawler) -> None:
-    """Keep the arguments of the spider: `crawler.crawl(...)` must be under way, because nothing else has them.
+    """Take the spider's arguments from the call of `crawler.crawl(...)` under way, because nothing else has them.
 
     The spider's attributes prove nothing: a random id or the date may be among them.
     """

@@ -39,7 +39,7 @@ def code_digest(spider: Spider) -> str:
 
 
 async def warn_if_edited(client: RedisClient, crawl: str, spider: Spider) -> None:
-    """Warn if the spider was edited since the crawl began: fetched pages do not pass through it again."""
+    """Warn if the spider's code was edited since the crawl began: fetched pages do not pass through the new code."""
     digest = code_digest(spider)
     try:
         is_edited = bool(digest) and await has_other_code(client, crawl, spider.name, digest)

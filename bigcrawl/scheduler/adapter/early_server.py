@@ -1,4 +1,4 @@
-"""The crawl's embedded server: started while Scrapy makes its components, and left at exit.
+"""Starts the crawl's embedded server while Scrapy makes its components, and releases it at exit.
 
 A process may end by an error or a second signal without closing its crawl. Before Scrapy has set its SIGTERM handler no
 server is started, because after a SIGTERM nothing would end it.
@@ -61,7 +61,7 @@ def begin_server(crawler: Crawler) -> None:
 
 
 def begun_server(crawler: Crawler) -> CrawlServer | None:
-    """Transfer the server begun for the crawler, if any, to the caller, who leaves it."""
+    """Hand over the server begun for the crawler, if any; the caller must call its `leave`."""
     return _begun.pop(crawler, None)
 
 

@@ -41,14 +41,14 @@ class EngineProbe:
     def wake(self) -> None:
         engine = self._engine()
         if engine is None or engine.scraper.slot is None:
-            return  # a spider that opens: the engine asks by itself afterwards, and fails if it does before
+            return  # the spider is opening: the engine asks by itself afterwards, and fails if it asks before
         slot = getattr(engine, "_slot", None)
         nextcall = getattr(slot, "nextcall", None)
         if nextcall is not None and getattr(slot, "closing", None) is None:
             nextcall.schedule()
 
     async def until_opened(self) -> None:
-        """Wait while the spider opens: the engine fails if one of its downloads ends before."""
+        """Wait until the spider is open: Scrapy's engine fails if a download ends before that."""
         while self._is_opening():  # noqa: ASYNC110 - Scrapy announces nothing
             await asyncio.sleep(LOOK_S)
 
@@ -74,7 +74,7 @@ class EngineProbe:
         return getattr(slot, "closing", None) is not None
 
     def is_stopped(self) -> bool:
-        """Whether the crawl was stopped, maybe before the spider is open. An engine made by hand was not started."""
+        """Whether the crawl was stopped, even before the spider is open. False if the crawler was never started."""
         return not self._crawler.crawling and getattr(self._crawler, "_started", True)
 
     def is_over(self) -> bool:

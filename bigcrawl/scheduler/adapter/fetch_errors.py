@@ -9,11 +9,11 @@ from scrapy import exceptions as scrapy_errors
 from bigcrawl.scheduler.records.outcomes import ABORTED, OWN_ERROR
 
 UNDER_LEASE = "under_lease"
-"""The meta key of requests that were not handed out but need the lease to be sent."""
+"""The meta key of requests, such as those for robots.txt, that are not handed out but are sent only under the lease."""
 
 
 UNPACKING = "the body is not packed by its Content-Encoding"
-"""The note of an error from a body that could not be unpacked."""
+"""The note added to the error of a body that cannot be unpacked."""
 
 
 class FetchAbortedError(scrapy_errors.IgnoreRequest):
@@ -75,12 +75,12 @@ def refusal_error(url: str, reason: str) -> Exception:
 
 
 def refusal_outcome(reason: str) -> str:
-    """Return the counter for a URL that is not fetched. A host's failure counts as in a fetch."""
+    """Return the outcome to count for a URL that is not fetched. A failure of its host counts as in a fetch."""
     return reason if reason.startswith("error:") else f"dropped:{reason}"
 
 
 def error_outcome(error: BaseException) -> str:
-    """Return the counter for an error.
+    """Return the outcome to count for an error.
 
     It is `error:<kind>`, `aborted` for a fetch given up, or `dropped:<reason>` for one never made.
     """

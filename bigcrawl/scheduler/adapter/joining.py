@@ -1,4 +1,4 @@
-"""How this process joins its crawl, and the connection and the server for that."""
+"""Joins this process to its crawl: connects to Redis, starts the embedded server if there is one, and a node."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ class Joining:
         return f"<Joining of {self._config.crawl.name} by {self._client!r}>"
 
     async def join(self, engine: EngineSide, values: Values = PLAIN) -> Node | None:
-        """Start a node; the crawl begins again if the settings say so.
+        """Start a node; first delete the crawl if BIGCRAWL_FRESH is set.
 
         Temporary failures are waited for: a Redis that restarts or cannot write, a full disk. An embedded server that
         dies meanwhile is started again. A start that is called off by a signal ends with None, or with a node that has
@@ -140,7 +140,7 @@ class Joining:
         return None
 
     def revive_server(self) -> None:
-        """Start the embedded server again if it died. Any other is its operator's."""
+        """Start the embedded server again if it died. Any other server is for its operator to restart."""
         if self._embedded is not None:
             self._embedded.ensure_running()
 

@@ -1,8 +1,8 @@
 """Requests that this process keeps in memory because some of their values cannot be stored.
 
 The URL's body has the rest of the request and a mark. Only the process that made the mark hands out the whole request.
-Elsewhere the rest suffices if middlewares or handlers, which run again, added the missing values. If the spider set
-one, it is *needed*, and the request is lost.
+In another process, the rest suffices if middlewares or handlers added the missing values, because they run again. If
+the spider set one of them, the kept request is *needed*: without it, the request is lost.
 """
 
 from __future__ import annotations
@@ -36,13 +36,13 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 REQUESTS_MAX: Final = 100_000
-"""The oldest makes room, because URLs already seen never come back for theirs."""
+"""Beyond this, the oldest request is dropped: one whose URL was already seen is never asked for."""
 LARGE_MAX: Final = 16
-VALUE_BYTES: Final = 4_096  # of a value that may be left out of a request that is too large
+VALUE_BYTES: Final = 4_096  # larger values are left out of a request that is too large
 
 
 class LiveRequests:
-    """The requests that a crawler keeps; `keeps` allows unstorable values from the spider."""
+    """The requests that a crawler keeps in memory; `keeps` says whether the spider may set unstorable values."""
 
     def __init__(
         self,
@@ -72,7 +72,7 @@ class LiveRequests:
     def encode(self, request: Request, before: bytes | None = None, **how: Any) -> tuple[QueuedUrl, str]:
         """Encode a request, and keep it if it cannot be stored whole.
 
-        `before` is the body of the URL in process that it retries or is redirected from.
+        `before` is the body of the URL in process that the request retries, or was redirected from.
 
         Raises:
             RequestNotStorableError: a value from the spider is too large or not allowed by `keeps`.
@@ -127,7 +127,7 @@ class LiveRequests:
         """Decode a body; if its request is kept here, return a copy of that.
 
         Raises:
-            LostRequestError: another process had it, or this one had no room left.
+            LostRequestError: another process kept the request, or this one dropped it for lack of room.
         """
         try:
             return decode_request(body, self.spider, self._instead_of, values=self.values, kept=self._give)

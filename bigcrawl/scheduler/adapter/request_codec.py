@@ -1,4 +1,4 @@
-"""Turns requests and Links into bytes and back (steps 1 to 3 and 9): msgpack only, never pickle.
+"""Turns requests and Links into bytes and back (steps 1 to 3 and 9 of a URL's life): msgpack only, never pickle.
 
 A `QueuedUrl.body` is msgpack [url, depth, payload], with a fourth field if its page was fetched before
 (`bigcrawl.scheduler.records.body`). The payload of a plain link is nil, its priority if that is not 0, or [priority,
@@ -45,12 +45,12 @@ _TRANSIENT_META = ("download_latency", CHANGE)
 ENTRY = "bigcrawl_entry"
 """The key of meta that names the entry of a list, or of another crawl's queue, behind a request."""
 ONCE = "bigcrawl_once"
-"""The key of meta that has a request fetched once for each of its values, even if its URL was seen."""
+"""The key of meta whose values make a URL's requests distinct: each is fetched once, even if the URL was seen."""
 
 PARENT = "bigcrawl_parent"
 """The key of meta that names the page on which a link of a batch was found, if recorded."""
 PARENT_BYTES_MAX = 1_024
-"""A longer one is not recorded: it would be stored with each link of its page."""
+"""The URL of a longer parent is not recorded, because it would be stored with each link of the page."""
 
 WHOLE = "the whole"
 _LIVE = "live"
@@ -72,7 +72,7 @@ class Mark(NamedTuple):
 
 
 class LostRequestError(ValueError):
-    """A stored request lacks values that only its process had; `request` is the rest."""
+    """A stored request lacks values that only the process that stored it had; `request` is the rest."""
 
     def __init__(self, request: Request) -> None:
         super().__init__(f"{request.url} held values from the memory of a process that has ended or is another")
@@ -94,7 +94,7 @@ def encode_request(
     """Return the request as a queued URL, and its canonical URL; `key_of` is the crawl's `Keys.of_request`.
 
     `jar` distinguishes the request from others to the same URL: a start request's cookie jar, its entry, or its value
-    of `ONCE`. `live` names the request that this process keeps, if the body is only the rest of it.
+    of `ONCE`. `live` marks the request that this process keeps whole, if the body holds only the rest of it.
 
     Raises:
         UrlError: it has no http(s) URL, or one that is too long, or has a user or password.
@@ -116,14 +116,14 @@ def encode_request(
 def encode_stored(
     fields: dict[str, Any], *, key_of: KeyOf, url_bytes_max: int, traits: Traits | None = None, entry: str = ""
 ) -> tuple[QueuedUrl, str]:
-    """Return another crawler's stored request as a queued URL that is checked, and its canonical URL.
+    """Return another crawler's stored request as a queued URL, subject to the seen check, and its canonical URL.
 
-    `fields` are the result of `Request.to_dict` there, not validated. `entry` identifies the request if it has
-    `dont_filter`, so that it is queued once even if its URL was seen.
+    `fields` are the result of `Request.to_dict` in that crawler, not validated. `entry` identifies the request if it
+    has `dont_filter`, so that it is queued once even if its URL was seen.
 
     Raises:
         UrlError: it has no http(s) URL, or one that is too long.
-        RequestNotStorableError: a field is missing, or has a type unknown to Scrapy; names it.
+        RequestNotStorableError: a field is missing, or has a type unknown to Scrapy; names the field.
     """
     url = fields.get("url")
     for name, kinds in _STORED.items():
@@ -171,7 +171,7 @@ def jar_bytes(jar: object) -> bytes:
 def links_encoder(
     links: Links, depth: int, traits: Traits | None = None, values: Values = PLAIN, parent: str = ""
 ) -> Callable[[UrlKey, str], QueuedUrl]:
-    """Return a function that turns keys and canonical URLs of a batch into queued URLs, found on the page `parent`.
+    """Return a function that turns a key and canonical URL of the batch into a queued URL, found on the page `parent`.
 
     Raises:
         RequestNotStorableError: a value of the batch cannot be stored. Raised before any of its URLs is encoded.

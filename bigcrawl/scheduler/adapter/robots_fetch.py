@@ -1,4 +1,4 @@
-"""Fetches robots.txt files and heads of URLs through Scrapy's downloader, without the scheduler (step 10)."""
+"""Fetches robots.txt files and heads of URLs through Scrapy's downloader, without the scheduler."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ _ANY: Final = Connection({}, {})
 
 
 def connection_of(request: Request, keys: Iterable[str]) -> Connection:
-    """Return how a request connects by these meta keys. A proxy's credentials go to no other proxy."""
+    """Return how a request connects, according to these meta keys. A proxy's credentials go to no other proxy."""
     return _connection(request.meta, request.headers.getlist(_CREDENTIALS), keys)
 
 
@@ -84,7 +84,7 @@ def _connection(meta: Mapping[str, Any], credentials: list[bytes], keys: Iterabl
 
 
 class RobotsFetch:
-    """A `Fetch` by a crawler's engine; `connection_keys` of meta decide how it connects."""
+    """A `Fetch` through a crawler's engine; the meta keys `connection_keys` decide how it connects."""
 
     def __init__(self, crawler: Crawler, connection_keys: Iterable[str] = (), values: Values = PLAIN) -> None:
         self._crawler = crawler
@@ -96,7 +96,7 @@ class RobotsFetch:
         """Fetch a URL once, keeping gaps, and connect like the request in the body `like`.
 
         Raises:
-            Closed: this node gave up the fetch, or failed itself.
+            Closed: this node gave up the fetch, or the failure was its own.
         """
         return await self.fetch(url, method, {UNDER_LEASE: gaps}, self._like(like))
 
@@ -109,7 +109,7 @@ class RobotsFetch:
     ) -> Fetched:
         meta = {**connection.meta, **_META, **(more_meta or {})}
         if method == HEAD:
-            meta["download_maxsize"] = 0  # its length is of a body that does not come
+            meta["download_maxsize"] = 0  # the Content-Length is that of a body that is not sent
         headers = connection.headers
         request = Request(url, method=method, callback=NO_CALLBACK, headers=headers, meta=meta, priority=1000)
         await self._probe.until_opened()

@@ -1,4 +1,4 @@
-"""Scrapy's engine as its node sees it, and the outputs of pages and items."""
+"""Scrapy's engine as the node sees it, and the outputs of pages and items."""
 
 from __future__ import annotations
 
@@ -21,19 +21,19 @@ if TYPE_CHECKING:
 
 
 class Outputs(NamedTuple):
-    """The storage of pages and the feeds of items; None if the crawler has none of them."""
+    """The storage of pages and the feeds of items; None for one that the crawler lacks."""
 
     storage: PageStorage | None = None
     feeds: Feeds | None = None
 
     def take_more(self) -> bool:
-        """Whether both accept more. Otherwise nothing is taken."""
+        """Whether both accept more. If not, the node takes no more URLs."""
         if self.feeds is not None and self.feeds.is_stuck:
             return False
         return self.storage is None or self.storage.is_flushed()
 
     def make_safe(self) -> bool:
-        """Flush the items so far. False if they must not be acknowledged yet.
+        """Flush the items so far. Return False if no URL may be acknowledged yet.
 
         Pages become safe by themselves; `storage.safe_pages` says which are.
         """

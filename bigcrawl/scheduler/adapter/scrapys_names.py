@@ -1,4 +1,4 @@
-"""Scrapy's own stats and signal of robots.txt files and duplicates, for monitors that know these."""
+"""Sets Scrapy's own stats of duplicates and robots.txt, and sends `robots_parsed`, for monitors that use these."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How a crawl ends in this process: by a signal, by its limit, or by an error that waiting does not solve."""
+"""How a crawl ends in this process: by a signal, by the limit on pages, or by an error that waiting does not solve."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ SERVER_MS = 1_000  # of CLOSE_MS, for the embedded server
 
 
 class Shutdown:
-    """Notices that the spider closes, and hurries.
+    """Notices that the spider closes, and makes the node end in time.
 
     `note_failure` is called when an error ends the crawl.
     """
@@ -63,12 +63,12 @@ class Shutdown:
         loop, is_idle = asyncio.get_running_loop(), self._node is not None and not len(self._node.handout.held)
         wait_s = together(loop.time(), LOOK_OUT_IDLE_S) if is_idle else LOOK_OUT_S
         loop.call_later(wait_s, self.look_out)
-        self.left_ms()  # from the signal on
+        self.left_ms()  # the time counts from the signal on
         if self.is_closing():
             self._hurry()
 
     def look(self, node: Node) -> None:
-        """Check whether the spider closes, has fetched its maximum of pages, is drained, or the crawl is closed."""
+        """Check whether the spider closes, enough pages are fetched, the node is drained, or the crawl is closed."""
         if self.is_closing():
             self._hurry()
         elif node.progress.has_reached_max and not node.workload.is_stopping and self._is_open():
@@ -132,7 +132,7 @@ class Shutdown:
             )
 
     def left_ms(self) -> int:
-        """Return the time until a stopped crawl must be gone; all of it while it is not stopped."""
+        """Return how long this process may still take to close after a stop signal; `CLOSE_MS` if there was none."""
         now = asyncio.get_running_loop().time()
         if self._hurried_at is None and (self.has_failed or self._is_stopped()):
             self._hurried_at = now
@@ -140,5 +140,5 @@ class Shutdown:
         return max(CLOSE_MS_MIN, CLOSE_MS - waited_ms)
 
     def has_time(self) -> bool:
-        """Whether the node has time for more calls. Afterwards the embedded server ends."""
+        """Whether the node has time for more calls, apart from the time that the embedded server needs to end."""
         return self.left_ms() > SERVER_MS

@@ -1,4 +1,4 @@
-"""Makes a spider wait until the outbox has room for its links, or Redis has them (step 3)."""
+"""Makes a spider wait until the outbox has room for its links, or Redis has them."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class SpiderFlow:
         return self._node.outbox.offered if self._node is not None else 0
 
     def are_sent(self, offered: int) -> bool:
-        """Return whether the first `offered` URLs are in Redis. If not, they are sent soon."""
+        """Return whether the first `offered` URLs are in Redis. If not, wake the pump to send them."""
         node = self._node
         if node is None or node.outbox.flushed >= offered:
             return node is not None

@@ -1,4 +1,4 @@
-"""Takes links and requests from a spider to the outbox (steps 1 to 3)."""
+"""Takes links and requests from a spider to the outbox."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ class SpiderIntake:
     def __init__(
         self, config: Config, started: StartedRequests, drops: Drops, apart: Callable[[Request], bytes] | None = None
     ) -> None:
-        """`apart` returns what distinguishes a request from others to its URL; see `tries.Apart`."""
+        """`apart` returns what distinguishes a request from other requests for its URL; see `tries.Apart`."""
         self._apart = apart
         self._url_bytes_max = config.frontier.url_bytes_max
         self._traits = traits_of(config)
@@ -88,7 +88,7 @@ class SpiderIntake:
         starts: bool = False,
         noted_by: Iterable[PageLinks] = (),
     ) -> int:
-        """Take a batch of canonical URLs found on `page`. Return how many were not sent recently.
+        """Offer a batch of canonical URLs found on `page` to the outbox. Return how many were not sent recently.
 
         `noted_by` is what `links_of` returned for the page. While discovery is off, URLs are taken only if the spider
         `starts` with them.
@@ -139,9 +139,9 @@ class SpiderIntake:
                 self._started.refuse(request, error)
 
     def note_modified(self, modified: Mapping[str, int], found_at: str) -> None:
-        """Record when pages changed, by canonical URL, according to the page at `found_at`.
+        """Record when pages, by canonical URL, changed according to the page at `found_at`.
 
-        Other sites' pages are ignored.
+        Pages of other sites are ignored.
         """
         node = self._node
         if node is None or not node.ownership.wants_modified or not found_at:
@@ -230,7 +230,8 @@ class SpiderIntake:
     def _is_handled(self, request: Request, meta: dict[str, Any], *, is_start: bool) -> bool:
         """Whether a request goes to the project's download handler of its scheme.
 
-        A page may name any local file: links do only if a setting names their scheme, or as retries of a start request.
+        A page may link to any local file, so a link does only if a setting names its scheme, or if it retries a start
+        request.
         """
         scheme = request.url.partition(":")[0].lower()
         if scheme == "data" or scheme in self._schemes:
@@ -240,7 +241,7 @@ class SpiderIntake:
         return bool(meta.get("retry_times")) and _digest(request.url) in self._passed_on
 
     def _pass_on(self, request: Request, *, is_start: bool, discovers: bool) -> bool:
-        """Give the engine a request of another scheme: it has no host, queue or rules."""
+        """Pass a request of another scheme straight to the engine: it has no host, queue or rules."""
         if not (is_start or discovers):
             self._drops.count_undiscovered(1)
             return False
@@ -256,7 +257,7 @@ class SpiderIntake:
         """Return the value that distinguishes a request from others to the same URL, for instance its value of `ONCE`.
 
         For a start request, or its redirect, it may be its entry or its cookie jar. An entry whose request has
-        `dont_filter` is fetched even if its URL was seen, but once even if the entry is taken twice.
+        `dont_filter` is fetched even if its URL was seen, but only once, even if the entry is read twice.
         """
         if (once := meta.get(ONCE)) is not None:
             return once
@@ -269,7 +270,7 @@ class SpiderIntake:
         self._start_requests.add(request)
 
     def note_found(self, request: Request, page: str, noted_by: Collection[PageLinks] = ()) -> None:
-        """Mark this request as found by a callback on a page: when it is enqueued next, it is a link from there."""
+        """Mark a request as found by a callback on `page`: when it is enqueued, it counts as a link of that page."""
         if request._meta:
             request._meta.pop(PARENT, None)  # copied from the page's own
         if self._node is not None and self._node.link_graph is not None:

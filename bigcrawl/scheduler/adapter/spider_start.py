@@ -1,4 +1,4 @@
-"""A spider's start: which node runs its start requests, and when they and sitemaps are safe (steps 1 to 3)."""
+"""A spider's start: which node runs its start requests, and when they and sitemaps are safe in Redis."""
 
 from __future__ import annotations
 
@@ -42,10 +42,10 @@ class SpiderStart:
         self._node, self._spider = node, spider
 
     def tell_sitemaps(self, tell: Telling) -> None:
-        """Have `tell` called with each robots.txt that names sitemaps, and with their URLs.
+        """Set `tell` to be called with each robots.txt that names sitemaps, and with the sitemaps' URLs.
 
-        The URLs it queues reach Redis before the rules are kept, so after a crash the file is fetched and reported
-        again.
+        The URLs that `tell` queues reach Redis before the rules are stored, so after a crash the file is fetched and
+        reported again.
         """
         if self._node is None:
             return

@@ -1,4 +1,4 @@
-"""The requests in the engine, and the downloader's reports about them (steps 11 to 13)."""
+"""The requests in the engine, and the downloader's reports about them."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ class StartedRequests:
         self._unqueued.append(request if self._probe.has_ended(request) else request.copy())
 
     def refuse(self, request: Request, why: Exception) -> None:
-        """Refuse a request. If it has an errback, the engine gets it, with the error as the only answer."""
+        """Refuse a request. If it has an errback, the engine gets the request, with the error as its only answer."""
         if request.errback is None or request in self._refusals:
             return  # an errback that asks for the same request again would be called for ever
         if self.is_handed_out(request):
@@ -118,10 +118,10 @@ class StartedRequests:
         return request in self._held
 
     def try_send(self, request: Request) -> int:
-        """Send a request now if it is due and keeps its gaps to others. Return 0, or the us to wait.
+        """Return 0 if a request may be sent now: it is due and keeps its gaps to others. Else return the us to wait.
 
-        An event loop rounds its timers up to milliseconds. So the last half millisecond is spent in turns of the loop,
-        if this node counts the turns of the host in microseconds.
+        An event loop rounds its timers up to milliseconds. So if this node paces the host in microseconds, the wait
+        ends half a millisecond early, and the caller tries again in each turn of the loop.
         """
         held = self._held.get(request)
         if self._node is None or (held is None and not _is_under_lease(request)):
@@ -183,7 +183,7 @@ class StartedRequests:
         return held.download_ms if held is not None else None
 
     def note_connected(self, request: Request, took_ms: int) -> None:
-        """Record a new connection for a request, which may be one of a robots.txt."""
+        """Record that a new connection was opened for a request, maybe one for robots.txt."""
         if self._node is not None and (request in self._held or _is_under_lease(request)):
             self._node.handout.crowd.note_connected(urlparse_cached(request).netloc, took_ms)
 

@@ -85,7 +85,7 @@ class Tries:
         return dict.fromkeys((*apart, *map(jar_bytes, jars)))
 
     def try_again(self, held: HeldUrl, request: Request, live: LiveRequests, handout: Handout) -> None:
-        """Return a URL to its host's queue as this request, its retry or its redirect to itself."""
+        """Return a URL to its host's queue for its next try, with this request: its retry, or redirect to itself."""
         is_redirect = held.outcome in REDIRECTED
         attempts = held.fields.attempts + (not is_redirect)
         goes_behind = not is_redirect and (is_failure(held.outcome) or "retry_times" in (request._meta or {}))
@@ -113,7 +113,7 @@ class Tries:
 
 
 class Apart:
-    """Returns a request's fingerprint if it differs from that of its URL, method and body, else nothing."""
+    """Returns a request's fingerprint unless a plain request with its URL, method and body has the same."""
 
     def __init__(self, fingerprint: Callable[[Request], bytes]) -> None:
         self._fingerprint = fingerprint

@@ -1,6 +1,6 @@
-"""Finds the budget of each URL in a batch, by policy and by rules set by hand (step 5).
+"""Finds the budget of each URL in a batch, by policy and by rules set by hand.
 
-A budget belongs to an *account*, 64 bits: the key of the URL's PLD, or a separate one for a host or pattern with a
+A budget belongs to an *account*, a 64-bit key: that of the URL's PLD, or a separate one for a host or pattern with a
 budget set by hand. URLs beyond a limit get the account `WITHHELD`, so that they do not hold up the rest of their PLD.
 """
 
@@ -84,7 +84,7 @@ class EffectiveBudgets:
     def allow(
         self, urls: Sequence[QueuedUrl], plds: KeyArray, in_degrees: InDegreeArray, limiting: Sequence[Limiting] = ()
     ) -> Allowances:
-        """Decide about new, withheld or over-budget URLs; `limiting` are features' limits, in order."""
+        """Find account and budget of new, withheld or over-budget URLs; `limiting` are features' limits, in order."""
         budgets = self.budgets(plds, in_degrees)
         if not len(self._book):
             return Allowances(plds, budgets, urls)

@@ -1,4 +1,4 @@
-"""The distribution of in-degrees over all PLDs, from which every node computes the same ranks (step 5).
+"""The distribution of in-degrees over all PLDs, from which every node computes the same ranks.
 
 Each owner counts the PLDs of its partition in bins and publishes the counts; nodes add them up (docs/budgets.md). There
 is a bin for each in-degree below 64, and eight for each octave above. The published form is the byte 1 (the format
@@ -92,7 +92,7 @@ class InDegreeCounts:
         return self._counts
 
     def moved(self, before: InDegreeArray, after: InDegreeArray) -> InDegreeCounts:
-        """Return the counts after a change; 0 stands for a PLD that is not counted. A PLD may occur several times."""
+        """Return the counts after these in-degrees have changed; 0: not counted. A PLD may occur several times."""
         counts = self._counts + _binned(after) - _binned(before)
         if counts.min() < 0:
             at = int(counts.argmin())

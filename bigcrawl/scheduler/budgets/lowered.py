@@ -1,4 +1,4 @@
-"""Lowers budgets of PLDs by features' divisors (step 5)."""
+"""Lowers budgets of PLDs by features' divisors."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Charges a PLD's budget for the robots.txt of new hosts (step 5, docs/budgets.md).
+"""Charges a PLD's budget for the robots.txt of new hosts (docs/budgets.md).
 
 A new host's first URL takes two places in the turns, one of them for robots.txt. A host is known once its robots.txt
 has a place, so an over-budget URL is charged when it passes.

@@ -1,4 +1,4 @@
-"""Places URLs in turns: BEAST's arithmetic (step 5).
+"""Places URLs in turns: BEAST's arithmetic (step 5 of a URL's life).
 
 In each turn a PLD has a quota: its budget B times the partition's quantum m. A URL goes into the turn of the previous
 URL of its PLD while quota is left there, otherwise into the next. The first B URLs of a turn are ordinary. The others
@@ -43,7 +43,7 @@ RECORD = np.dtype([("in_degree", "<u4"), ("turn", "<u4"), ("used", "<u4"), ("mar
 OVER_BUDGET = -1
 
 TIER_STARTS = (1, 8)
-"""Budgets of a turn before each tier after the first."""
+"""Each tier after the first begins after this many budgets of a turn."""
 
 TIERS = len(TIER_STARTS) + 1
 

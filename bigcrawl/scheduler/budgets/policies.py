@@ -1,4 +1,4 @@
-"""Budget policies: how many URLs of a PLD pass in a turn, by its in-degree (step 5, docs/budgets.md).
+"""Budget policies: how many URLs of a PLD pass in a turn, by its in-degree (docs/budgets.md).
 
 Sources: IRLbot §5.2 (policies), §6.1 (delays), §7.2 (star's numbers). Differs: the size of the top in a young crawl,
 docs/decisions/0016.

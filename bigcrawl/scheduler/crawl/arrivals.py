@@ -1,7 +1,7 @@
-"""Notifies owners of entries that other nodes put into their partitions.
+"""Notifies owners of entries that other nodes put into the inboxes of their partitions.
 
-Owners read a short stream of notices with the orders, or with a beat that comes sooner. An owner's slow look finds
-entries whose notice was lost.
+The notices are a short stream in Redis. Owners read it together with the operator's orders, or in a beat that comes
+sooner. Entries whose notice was lost are found when the owner next looks into all inboxes, which it does seldom.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ KEPT = 200  # twenty nodes make a hundred in two seconds
 
 
 class Arrivals:
-    """`came` is set by notices that `take` has not returned."""
+    """The event `came` is set while there are notices that `take` has not returned."""
 
     def __init__(self, client: RedisClient, crawl: str) -> None:
         self._client = client
@@ -75,7 +75,7 @@ class Arrivals:
         return "XRANGE", self._key, self._heard or "-", "+"
 
     def note_read(self, command: tuple[Value, ...], rows: Sequence[Any]) -> None:
-        """Take in the reply to a command."""
+        """Record the rows that Redis replied to `command`."""
         heard, self._heard, self._is_read = str(command[2]), rows[-1][0].decode() if rows else "", True
         if rows and rows[0][0].decode() == heard:
             rows = rows[1:]

@@ -124,7 +124,7 @@ async def _open(
 
 
 async def has_other_code(client: RedisClient, name: str, spider: str, digest: str) -> bool:
-    """Return whether a spider's code differs from its first run in this crawl, which records the code."""
+    """Return whether a spider's code differs from that of its first run in this crawl, which is recorded here."""
     key, field = CrawlKeys(name).crawl, f"code:{spider}"
     _, noted = await client.commands([("HSETNX", key, field, digest), ("HGET", key, field)])
     return bool(noted != digest.encode())
@@ -213,7 +213,7 @@ async def _is_committed(client: RedisClient, config: CrawlConfig) -> bool:
 
 
 async def _file_of_another_node(path: Path, config: CrawlConfig) -> dict[str, str]:
-    """Wait for the file, so that a crawl never opens an empty directory."""
+    """Wait for the record that another node wrote, so that a begun crawl is never opened in an empty directory."""
     wait_until = time.monotonic() + FILE_WAIT_S
     while (found := _read_file(path)) is None:
         if time.monotonic() >= wait_until:

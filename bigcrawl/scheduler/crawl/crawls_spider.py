@@ -21,7 +21,7 @@ _ARGUMENTS = "arguments"
 async def take_for_spider(client: RedisClient, config: CrawlConfig) -> None:
     """Record this spider and its arguments as the crawl's, or check them.
 
-    A finished crawl may change hands. No node of another spider may be alive: `Membership.wait_for_alike`.
+    A finished crawl may pass to another spider. No node of another spider may be alive: `Membership.wait_for_alike`.
     """
     key = CrawlKeys(config.name).crawl
     ours = {_SPIDER: config.spider}

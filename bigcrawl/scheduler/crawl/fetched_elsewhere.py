@@ -1,7 +1,7 @@
-"""Whether the crawler from which this crawl was imported has fetched a URL (step 10).
+"""Whether the crawler from which this crawl was imported has fetched a URL.
 
-Its fingerprints cannot be turned into keys. So each URL counts as unseen, and is looked up once when it is taken,
-unless its request has `dont_filter`.
+That crawler's fingerprints cannot be turned into keys. So each URL counts as unseen, and is looked up among the
+fingerprints once, when it is taken, unless its request has `dont_filter`.
 """
 
 from __future__ import annotations

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from bigcrawl.redisdb.client import RedisClient
 
 FINGERPRINTS: Final = "fingerprints"
-"""The field of the control hash that names their scheme, see `bigcrawl.url.scrapy_fingerprint`."""
+"""The field of the control hash that names the fingerprints' scheme, see `bigcrawl.url.scrapy_fingerprint`."""
 
 _BUCKET_BITS: Final = 17  # 8 of a million fingerprints in a bucket, or 6 KB of a hundred million
 _SHIFT: Final = np.uint64(64 - _BUCKET_BITS)
@@ -44,9 +44,9 @@ class Fingerprints:
         return [_holds(row, one) for row, one in zip(rows, asked, strict=True)]
 
     async def change(self, added: npt.NDArray[np.uint64], removed: npt.NDArray[np.uint64]) -> int:
-        """Add fingerprints, then remove others. Return the changed buckets' new total.
+        """Add fingerprints, then remove others. Return how many the changed buckets hold now.
 
-        It may stop anywhere and be repeated, because each bucket is written whole.
+        The call may fail anywhere and be repeated, because each bucket is written whole.
         """
         added, removed = np.unique(added), np.unique(removed)
         buckets = np.unique(np.concatenate([added, removed]) >> _SHIFT)

@@ -1,4 +1,4 @@
-"""A node's record of its URLs in process, in a file that survives the node's death (steps 11 to 14).
+"""A node's record of its URLs in process, in a file that survives the node's death.
 
 A URL is in process while Scrapy's engine has its request, including parsing and item pipelines. The record is the
 node's lock file, mapped into memory. After a death, another node reads there which URLs had been started, and on which
@@ -34,7 +34,7 @@ MAGIC = b"bigcrawl in process 1\n"
 UNKNOWN = "*"
 
 UNRECORDED = -1
-"""The slot of a URL that found no free one."""
+"""The slot of a URL for which none was free."""
 
 _HEADER_BYTES, _SLOT_BYTES = 32, 8
 _FIRST = _HEADER_BYTES // _SLOT_BYTES
@@ -97,7 +97,7 @@ class InProcess:
             self._view[slot] &= ~_AT_WORK
 
     def end(self, held: HeldUrl) -> bool:
-        """Return False if the URL was never in process."""
+        """Free the URL's slot. Return False if the URL was never in process."""
         slot = self._slot_of.pop(held, 0)
         if not slot:
             return False

@@ -1,4 +1,4 @@
-"""The crawl that a node has joined, as all rooms of the node need it."""
+"""The crawl that a node has joined, for all parts of the node."""
 
 from __future__ import annotations
 

@@ -18,10 +18,10 @@ BEHIND_MS: Final = 2_000
 
 KEEPS_UP_MS: Final = BEHIND_MS // 2
 LOWER_MS: Final = 60_000
-"""Long enough for the last change to take effect."""
+"""How long a node must be behind before it lowers its capacity: long enough for the last change to take effect."""
 
 RAISE_MS: Final = 600_000
-"""Longer, because each rise may put the node behind again."""
+"""How long it must keep up before it raises its capacity: longer, because each rise may put it behind again."""
 
 STEP: Final = 0.9
 LEAST: Final = 0.25
@@ -41,7 +41,8 @@ class MeasuredCapacity:
     def note(self, late_ms: float, others_late_ms: Collection[float], now_ms: int) -> None:
         """Compare how long hosts wait here and on the other live nodes, and adapt the capacity.
 
-        If no other node keeps up, no partition would be better elsewhere.
+        The capacity is lowered only if another node keeps up, because otherwise no partition would be better off
+        elsewhere.
         """
         is_behind = late_ms >= BEHIND_MS and any(other < KEEPS_UP_MS for other in others_late_ms)
         if self._since_ms is None or is_behind != self._is_behind:

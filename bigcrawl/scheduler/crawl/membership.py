@@ -52,7 +52,7 @@ LOOK_S = 0.5
 class Membership:
     """This node among the nodes of its crawl.
 
-    `gone` counts the heartbeats with which others had left or died.
+    `gone` counts the heartbeats of this node that found other nodes gone since the one before.
     """
 
     def __init__(self, config: Config, node: str, in_process: InProcess | None = None) -> None:
@@ -116,9 +116,10 @@ class Membership:
             raise disk_error(what, error, "BIGCRAWL_STATE_DIR") from error
 
     def require_place(self) -> None:
-        """Require that the state directory is the one that has this node's files, or raise TransientStoreError.
+        """Raise TransientStoreError unless the state directory still has this node's files.
 
-        A missing lock proves nothing: without common locks, a node of another machine removes it as a dead node's.
+        A missing lock file proves nothing: where machines do not share locks, a node of another machine removes it,
+        because it takes this node for dead.
         """
         if self._lock_fd is not None and not (self._path(self.node).exists() or self._has_slot()):
             raise gone(self._directory.parent)
@@ -147,7 +148,7 @@ class Membership:
     def unlock(self, *, left: bool = True) -> None:
         """Release the lock file, because the node ends.
 
-        Unless all traces in Redis have `left`, the file stays, unlocked, and proves the death to the next node.
+        If the node has not `left` Redis completely, the file stays, unlocked, and proves the death to the next node.
         """
         if self._lock_fd is not None:
             if left:
@@ -174,8 +175,8 @@ class Membership:
         """Send this node's heartbeat, and learn which other nodes live, except provably dead ones.
 
         `report` is for people who look at the crawl. `late_ms` is how long this node's hosts wait after they are due;
-        partitions move by this, if the settings say so. `beside` are further calls, in the same round trip; return
-        their replies or errors.
+        with BIGCRAWL_CAPACITY_MEASURED, partitions move by it. `beside` are further calls, in the same round trip;
+        return their replies or errors.
 
         Raises:
             ConfigError: a node that joined earlier has different settings, or is of another release.
@@ -215,7 +216,8 @@ class Membership:
     async def wait_for_alike(self, client: RedisClient) -> None:
         """Before joining, check that live nodes have the same settings and are of the same release.
 
-        A node that differs may be dead. The check waits until it sends another heartbeat or its lease ends.
+        A node that differs may be dead. So the error is raised only if it sends another heartbeat before its lease
+        ends.
         """
         seen: dict[str, int] = {}
         while refusals := self._refusals(reports := await self._others(client)):
@@ -266,7 +268,7 @@ class Membership:
         await self._count(client, self._in_process_max)
 
     async def note_taken_last(self, client: RedisClient, held: int) -> None:
-        """Record that it takes no more URLs, and that `held` of its URLs remain to be fetched again."""
+        """Record that this node takes no more URLs, and that `held` of its URLs remain to be fetched again."""
         await self._count(client, min(0, held - self._in_process_max))
 
     async def _count(self, client: RedisClient, urls: int) -> None:
@@ -347,7 +349,7 @@ class LastOwner(NamedTuple):
     Attributes:
         is_dead: whether its death is certain.
         is_here: whether its process lives on this machine. If its lease is over, it hangs or is stopped.
-        in_process: by partition; None if unknown.
+        in_process: the URLs that it had in process, by partition; None if unknown.
     """
 
     token: str

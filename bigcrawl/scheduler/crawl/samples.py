@@ -1,4 +1,4 @@
-"""Samples of the crawl's figures, taken by the live node with the first id.
+"""Samples of the crawl's figures, taken by the live node with the lowest id.
 
 Two nodes that do not yet know each other write the same row, because a sample is numbered by its time. A lost or
 refused sample is not repeated, and a late one is an ordinary row.

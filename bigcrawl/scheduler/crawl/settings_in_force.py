@@ -44,7 +44,7 @@ async def read_settings(client: RedisClient, crawl: str) -> dict[str, dict[str, 
 
 
 async def as_its_nodes(config: Config, client: RedisClient) -> Config:
-    """Return the settings of the node that joined last, or this process's if it cannot read them."""
+    """Return the settings of the node that joined last, or this process's own if those cannot be read."""
     latest = list((await read_settings(client, config.crawl.name)).values())[-1:]
     try:
         return with_settings(config, latest[0]) if latest else config

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 class StartRequests:
-    """This node's part; `is_done` once all are in the inboxes, sent by any node."""
+    """The start requests as one node sees them; `is_done` once a node, this or another, has sent all to the inboxes."""
 
     def __init__(self, crawl: JoinedCrawl, heartbeat: Callable[[], Awaitable[None]]) -> None:
         self._client = crawl.client

@@ -1,11 +1,11 @@
 """The crawl record in the store shows that store, Redis and directory belong to the same crawl.
 
-The object `<crawl>/crawl.json` is written before any point and deleted after all of them. Redis's field `store` keeps a
-node without a store from starting with an old copy on its disk.
+The object `<crawl>/crawl.json` is written before the first stored state of a partition (a point) and deleted after the
+last. The field `store` in Redis keeps a node without a store from starting with an old copy on its disk.
 
-One URL may name several stores: `file:///data` is local where nothing is mounted. So the first node puts an object
-`<crawl>/store-<id>` and then names it in Redis. Other nodes start only if their store has it. An unnamed one comes from
-a node killed in between.
+The same URL may mean different stores on different nodes: `file:///data` is local where nothing is mounted. So the
+first node puts an object `<crawl>/store-<id>` and then names it in Redis. Other nodes start only if their store has
+that object. One that Redis does not name was left by a node killed between the two steps.
 """
 
 from __future__ import annotations

@@ -1,1 +1,1 @@
-"""Whether a taken URL may be fetched, and when (step 10); `gatekeeper` asks the other modules in turn."""
+"""Whether and when a taken URL may be fetched (step 10 of a URL's life); `gatekeeper` asks the other modules."""

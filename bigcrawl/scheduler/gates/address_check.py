@@ -1,7 +1,7 @@
-"""Finds the address of a host and checks it (step 10), for pages and robots.txt alike.
+"""Finds the address of a host and checks it, for pages and robots.txt alike.
 
-Closed ranges are refused. The address is empty if a proxy resolves names. A crawl without a contact asks no public
-address.
+Closed ranges are refused. The address is empty if a proxy resolves names. A crawl without a contact sends no request to
+a public address.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ class AddressCheck:
         resolves_here: Callable[[str], bool],
         on_unidentified: Callable[[ConfigError], None],
     ) -> None:
-        """`on_unidentified` is called when a crawl without a contact was about to ask a public address."""
+        """`on_unidentified` is called when a crawl without a contact was about to contact a public address."""
         self._guard = AddressGuard(policy.allow_private_addresses, policy.allow_addresses)
         self._has_contact = bool(policy.contact)
         self._dns = dns
@@ -79,7 +79,7 @@ class AddressCheck:
         """Look up and check the host's addresses. Return the one to connect to; empty if a proxy finds it.
 
         Raises:
-            Closed: the address is refused, blacklisted or missing, or the host's turn is later.
+            Closed: the address is refused, blacklisted or missing, or the host may be looked up only later.
         """
         if self._aside.blacklist.of_host(host):
             raise Closed(is_aside=True)
@@ -103,9 +103,9 @@ class AddressCheck:
             raise Closed(retry_ms=min(wait_ms, LOOKUP_WAIT_MS_MAX))
 
     async def _looked_up(self, host: str) -> list[str]:
-        """Return the host's addresses. The wait is short, and the look-up continues without the URL.
+        """Return the host's addresses. After a short wait the URL is sent back, and the look-up continues without it.
 
-        Otherwise hosts with silent name servers would fill the node.
+        Otherwise URLs of hosts with silent name servers would fill the node.
         """
         if (self._dns.asking_ms(host) or 0) >= WAIT_MS_MAX:
             raise Closed(retry_ms=LOOKUP_RETRY_MS)
@@ -116,7 +116,7 @@ class AddressCheck:
             raise Closed(retry_ms=LOOKUP_RETRY_MS) from None
 
     def _after_failed_lookup(self, host: str, error: DnsError) -> Closed:
-        """End the URL if DNS denies the name. A silent DNS counts as one failure of the host."""
+        """Return why the URL cannot pass; never, if DNS denies the name. A silent DNS is one failure of the host."""
         if error.reason in NO_SUCH_NAME:
             return Closed(reason="unresolved")
         is_news = self._failed_lookups.get(host, 0) != error.failures

@@ -1,6 +1,6 @@
-"""Batches the questions of many tasks: thirty cost as much as one.
+"""Answers the questions of many tasks in batches, because thirty questions together cost as much as one.
 
-Questions during a batch form the next one.
+Questions asked while a batch is under way form the next one.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ TOGETHER_MAX: Final = 512
 
 class Batcher(Generic[Question, Answer]):
     def __init__(self, ask_all: Callable[[list[Question]], Awaitable[Sequence[Answer | Exception]]]) -> None:
-        """`ask_all` answers questions in order. An answer that is an exception is raised by its `ask`."""
+        """`ask_all` answers questions in order. If an answer is an exception, the call of `ask` raises it."""
         self._ask_all = ask_all
         self._waiting: list[tuple[Question, asyncio.Future[Answer]]] = []
         self._asker: asyncio.Task[None] | None = None

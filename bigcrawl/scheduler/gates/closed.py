@@ -1,4 +1,4 @@
-"""The answer of a gate to a URL that cannot pass now (step 10)."""
+"""The answer of a gate to a URL that cannot pass now."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ WAIT_MS_MAX = 1_000
 class Closed(Exception):  # noqa: N818 - an answer, not an error
     """The URL cannot pass: never (`reason`, `error`), for `retry_ms`, or while the blacklist covers it (`is_aside`).
 
-    With both a reason and `is_aside`, a seed waits for other settings, and any other URL ends. `failure` is the part of
-    its host that failed. `error` says nothing of the host; the URL fails with it.
+    With both a reason and `is_aside`, a seed waits for other settings, and any other URL ends. `failure` is what
+    failed at its host, for instance DNS. `error` is not the host's fault; the URL fails with it.
     """
 
     def __init__(

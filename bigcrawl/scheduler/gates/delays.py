@@ -1,4 +1,4 @@
-"""Delays of hosts and servers that shrink as budgets grow (steps 10 and 12).
+"""Delays of hosts and servers that shrink as budgets grow.
 
 With one delay for all, URLs of hosts with large budgets would enter memory faster than they leave. So delays shrink
 down to a floor, a server's by the mean budget of the PLDs met on it. By default floors are unset, and nothing is
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from bigcrawl.config import Config
 
 HOSTS_KEPT = 100_000
-"""Some 10 MB. A forgotten host rests for the whole delay."""
+"""About 10 MB. A host beyond these rests for the whole delay."""
 
 SERVERS_KEPT = 10_000
 PLDS_OF_A_SERVER = 64  # the last ones met give a good enough mean

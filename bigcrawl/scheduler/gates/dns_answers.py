@@ -1,4 +1,4 @@
-"""DNS answers that the nodes of a crawl share through Redis (step 10).
+"""DNS answers that the nodes of a crawl share through Redis.
 
 The hash of a name selects one of a fixed number of cells, where an answer replaces the previous one until its TTL ends.
 Questions and new answers share round trips.
@@ -53,7 +53,7 @@ class SharedAnswers:
         return None
 
     def put(self, host: str, answer: DnsAnswer) -> None:
-        """Share an answer with the next round trip; no I/O here."""
+        """Put an answer into the next round trip, to share it; no I/O here."""
         if answer.ttl_ms and len(self._unsent) < UNSENT_MAX:
             self._unsent[host] = answer
             self._begin()

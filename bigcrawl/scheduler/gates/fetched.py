@@ -29,7 +29,7 @@ class Fetch(Protocol):
     """Fetches one URL through Scrapy's downloader, keeping `gaps`, without redirects or retries.
 
     It connects like the request in the body `like`. It raises only `Closed`: this node must not fetch, gave up, or
-    failed itself.
+    the failure was its own.
     """
 
     async def __call__(

@@ -1,6 +1,6 @@
-"""Decides whether and when a taken URL may be fetched (step 10), by these checks.
+"""Decides whether and when a taken URL may be fetched (step 10 of a URL's life), by these checks.
 
-    0 blacklist  covered: the URL goes back to disk for as long as it is; at 3 the same for a covered address
+    0 blacklist  covered: the URL goes back to disk while it is covered; at 3 the same for a covered address
       elsewhere  fetched by the crawler from which the crawl was imported: the URL ends
     1 rules      unknown: robots.txt is fetched in the URL's place, and the URL returns to its queue
     2 allowed?   forbidden: the URL ends, is counted, and its host's URLs in Redis are swept
@@ -9,7 +9,7 @@
                  another crawl has the host: the URL returns
     4 gates      its spaces and its server grant a start; if that is far ahead, the URL returns until then
     5 due        it waits here, at most a second, so that a host that must wait holds no fetch slot; if no gate has
-                 granted its start, the last `EARLY_MS` in the downloader, so that the way there costs its host nothing
+                 granted its start, the last `EARLY_MS` in the downloader, so that the hand-out does not delay it
 
 Most URLs wait for none of these.
 """
@@ -77,7 +77,7 @@ class Gatekeeper:
         return len(self._tasks)
 
     def offer(self, held: HeldUrl) -> None:
-        """Decide about a newly taken URL; raise nothing."""
+        """Check a newly taken URL: admit it, turn it away, or start a task if a check must wait. Never raises."""
         try:
             self._offer(held)
         except Exception:
@@ -223,7 +223,7 @@ class Gatekeeper:
             self._note_failure(held)
 
     def _note_failure(self, held: HeldUrl) -> None:
-        """Give back a URL after an unexpected error; after some, set it aside."""
+        """Give back a URL after an unexpected error; after `FAILURES_MAX` of them, set it aside on disk."""
         failures = self._failures.pop(held.fields.key, 0) + 1
         if failures >= FAILURES_MAX and held.stage is Stage.WAITING:
             self._aside.put_unrunnable(held, f"deciding about it failed {failures} times")

@@ -1,4 +1,4 @@
-"""Shares the node's DNS look-ups among PLDs by their budgets (step 10). Source: IRLbot §1.2 b.
+"""Shares the node's DNS look-ups among PLDs by their budgets. Source: IRLbot §1.2 b.
 
 A budget is on disk, so it is read only when a PLD has used up the share that every PLD has.
 """

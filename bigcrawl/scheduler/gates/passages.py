@@ -1,7 +1,7 @@
-"""When a fetch may pass its gates (step 10), for pages and robots.txt alike.
+"""When a fetch may pass its gates, for pages and robots.txt alike.
 
-First come the gates of its host's spaces, then its server's (`start_gates`), unless a proxy resolves the name. A fetch
-sent away until its turn keeps the starts that other gates granted.
+A fetch first passes the gates of its host's spaces, then that of its server (`start_gates`), unless a proxy resolves
+the name. A fetch sent away until its turn keeps the starts that other gates have granted it.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""Finds the names that a proxy resolves: all by a setting, or some by the environment.
+"""Decides which host names a proxy resolves: all by a setting, or some by the environment.
 
-Scrapy's HttpProxyMiddleware obeys `http_proxy`, `https_proxy` and `no_proxy`. A name is a proxy's only if both schemes
-use one; otherwise its address must be known here.
+Scrapy's HttpProxyMiddleware obeys `http_proxy`, `https_proxy` and `no_proxy`. A name is left to the proxy only if both
+schemes use one; otherwise this node must resolve it.
 """
 
 from __future__ import annotations

@@ -1,11 +1,11 @@
-"""Robots rules of authorities: fetched before a host's first page, and kept for all nodes (step 10).
+"""Robots rules of authorities: fetched before a host's first page, and kept for all nodes.
 
 A robots.txt is fetched in place of a taken URL, which returns to its queue for the host's delay. So this fetch is as
 polite as a page's, and no other node asks for the same file meanwhile.
 
     known, not expired   -> used
     in the host record   -> used: another node or an earlier run has fetched it
-    on the shelf         -> used: the host record had no room for it, or has expired
+    in `robots_store`    -> used: the host record had no room for it, or has expired
     otherwise            -> fetched
         2xx, 4xx               kept for a day, or as long as Cache-Control says
         no answer, 5xx, 429    the last good copy stays in force, at most for `STALE_MS` beyond its time in the host
@@ -107,7 +107,7 @@ class Robots:
         return self._redirects.times
 
     def tell_sitemaps_to(self, tell: Callable[[str, list[str]], Awaitable[None]]) -> None:
-        """Have `tell` called with a robots.txt URL and its sitemaps' URLs, before the rules are kept."""
+        """Set `tell` to be called with a robots.txt URL and the URLs of its sitemaps, before the rules are kept."""
         self._tell_sitemaps = tell
 
     def tell_read_to(self, tell: Callable[[HeldUrl, bytes], Awaitable[None]]) -> None:
@@ -119,7 +119,7 @@ class Robots:
         return self._rules.unexpired(authority)
 
     async def stored(self, held: HeldUrl) -> KnownRules | None:
-        """Return rules from the host record or the shelf. Expired ones are kept as a last copy."""
+        """Return rules from the host record or from disk. Expired rules are remembered as the last good copy."""
         if held.authority in self._rules:
             return None  # the host record has nothing newer
         key = partition_keys(self._crawl, held.partition).host + held.host
@@ -130,7 +130,7 @@ class Robots:
             return None
         left_ms = expires_ms - self._client.now_ms()
         if left_ms < -STALE_MS:
-            return None  # from the shelf: Redis would have dropped it by now
+            return None  # it is from the disk: Redis would have dropped it by now
         known = self._rules.keep(held.authority, Verdict(rules, left_ms, "rules"))
         return known if left_ms > 0 else None
 
@@ -181,7 +181,7 @@ class Robots:
         return self._rest_ms(verdict.rules)
 
     async def _tell_of_sitemaps(self, robots: str, verdict: Verdict) -> None:
-        """Report sitemaps first: if the node dies before the rules are kept, the next one does both."""
+        """Report sitemaps before the rules are kept: if the node dies in between, the next node does both."""
         if verdict.sitemaps:
             urls = (join(robots, sitemap) for sitemap in verdict.sitemaps)
             await self._tell_sitemaps(robots, list(dict.fromkeys(url for url in urls if url is not None)))

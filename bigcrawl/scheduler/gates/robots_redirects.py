@@ -1,4 +1,4 @@
-"""Fetches robots.txt files and their redirects (step 10).
+"""Fetches robots.txt files and their redirects.
 
 A redirect to another host borrows that host in Redis, which keeps its delay and its single connection.
 """

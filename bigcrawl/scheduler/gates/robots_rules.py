@@ -1,4 +1,4 @@
-"""Robots rules in memory (step 10), bounded; the least recently used go first.
+"""Robots rules in memory, bounded; the least recently used go first.
 
 Many sites use the robots.txt of their software, so equal rules share one object.
 """
@@ -26,9 +26,9 @@ class KnownRules:
     """Rules of an authority until they expire (monotonic); then they are its last good copy.
 
     Attributes:
-        reason: those for "unreachable" are no copy of a file.
+        reason: rules whose reason is "unreachable" are not a copy of a file.
         attempts: fetches in a row without an answer.
-        alone: the last of these during which the host did not fail.
+        alone: the number of the last of these during which the host itself did not fail.
     """
 
     rules: RobotsRules

@@ -1,4 +1,4 @@
-"""Robots rules for which Redis has no room (step 10): an SQLite file in each partition's directory.
+"""Robots rules for which Redis has no room: an SQLite file in each partition's directory.
 
 Nothing depends on this second copy: lost rules are fetched again, a damaged file is deleted, and a failed disk leaves
 the crawl without it. Unwritten rules wait for the next write.
@@ -26,10 +26,10 @@ logger = logging.getLogger(__name__)
 
 FILE: Final = "robots.sqlite"
 WAITING_MAX: Final = 1_024
-"""Rules written together, some 300 KB. A kill -9 loses them if Redis has lost them too."""
+"""How many rules are written together, about 300 KB. A kill -9 loses them if Redis has lost them too."""
 
 KEPT_MAX: Final = 4 * WAITING_MAX
-"""Rules kept after failed writes; older ones are lost."""
+"""How many rules are kept in memory after failed writes; older ones are lost."""
 
 CLOSING_TRIES: Final = 2
 
@@ -43,7 +43,7 @@ _OPENING: Final = (
 
 
 class RulesShelf:
-    """The shelves of the partitions that a node fetches from. They raise nothing; a thread does the file work."""
+    """The files of all partitions that a node fetches from. The methods raise nothing; a thread does the file work."""
 
     def __init__(self, crawl_dir: Path) -> None:
         self._crawl_dir = crawl_dir

@@ -1,4 +1,4 @@
-"""Hosts that other crawls on the same Redis may fetch too (step 10): one crawl holds a host for each fetch.
+"""Hosts that other crawls on the same Redis may fetch too: one crawl holds a host for each fetch.
 
 Ready heaps are per crawl. So each node reads a list of all crawls' nodes once a second. While there are other crawls,
 each fetch holds its host, which then rests for the longer delay of the crawl that had it and the one that wants it. The
@@ -36,14 +36,14 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 START_MS: Final = 30_000
-"""Then a fetch that has not begun must hold its host again."""
+"""After this time, a fetch that has not begun must hold its host again."""
 
 TRIES_MAX: Final = 4
 
 
 @dataclass(slots=True)
 class _Hold:
-    """A held host, with times by the crawl's clock; the ticket is its last request."""
+    """A held host, with times by the crawl's clock; the ticket is when it was last asked for."""
 
     users: int = 0
     ticket: int = 0
@@ -127,7 +127,7 @@ class SharedHosts:
         """Hold the host of a URL for its fetch, if there are other crawls.
 
         Raises:
-            Closed: another crawl has it for longer than this node waits.
+            Closed: another crawl has the host for longer than this node waits.
         """
         before = held.passage.of_host
         if not self.are_kept or (before.granted_ms and self._clock.monotonic_ms() <= before.until_ms):
@@ -164,7 +164,7 @@ class SharedHosts:
         self._end_use(host, self._client.now_ms(), rest_ms)
 
     def note_end(self, held: HeldUrl, rest_ms: int | None) -> None:
-        """Record that a URL is about to leave. With `rest_ms` None, its host rests until any fetch must have ended."""
+        """Record that a URL is about to leave. If `rest_ms` is None, its host rests for as long as a fetch may take."""
         was_asked = not held.refusal or bool(held.robots_failure) or held.rest_after_head_ms >= 0
         was_fetched = held.stage in (Stage.ROBOTS, Stage.STARTED) and was_asked
         if rest_ms is None:
@@ -172,7 +172,7 @@ class SharedHosts:
         self._end_use(held.host, self._crawls_ms(held.ended_ms) if was_fetched else 0, rest_ms)
 
     async def tell(self) -> None:
-        """Report the hosts no longer held. After a failure the next call repeats it."""
+        """Report the hosts no longer held to Redis. After a failure the next call repeats the report."""
         left, self._left = self._left, []
         if not left:
             return

@@ -1,4 +1,4 @@
-"""Spaces that several hosts share (step 10): pay-level domains and user-defined groups.
+"""Spaces that several hosts share: pay-level domains and user-defined groups.
 
 Starts in one space keep a gap over all nodes, besides the delays of host and server. Each space has a gate
 (`gates.start_gates`). By default there are none.

@@ -1,4 +1,4 @@
-"""Keeps a node to its share of the crawl's speed (between steps 10 and 11).
+"""Keeps a node to its share of the crawl's speed.
 
 A page that waits for its permit holds no fetch slot. A robots.txt waits before its host is asked for anything. Redis
 grants permits a few times a second (`bigcrawl.politeness.start_permits`, `grant_starts.lua`).
@@ -72,7 +72,7 @@ class SpeedControl:
         self._ahead_ms = now_ms - self._clock.monotonic_ms()
 
     def adopt_plan(self, text: bytes | None) -> None:
-        """Adopt the plan in Redis, or the settings' if it is None. An unreadable one is ignored."""
+        """Adopt the speed plan in Redis, or that of the settings if it is None. An unreadable plan is ignored."""
         if text != self._stored:
             self._stored = text
             try:
@@ -128,7 +128,7 @@ class SpeedControl:
         self._paid += 1
 
     def paced(self, fetch: Fetch) -> Fetch:
-        """Have fetches of robots.txt and heads use permits: after a `turn` its own, for a redirect the next."""
+        """Make fetches of robots.txt and heads use permits: the one `turn` waited for, or for a redirect the next."""
 
         async def paced_fetch(
             url: str, method: str = "GET", gaps: tuple[Space, ...] = (), like: bytes = b""

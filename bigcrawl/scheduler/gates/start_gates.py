@@ -1,4 +1,4 @@
-"""Gates in Redis that grant the starts of fetches (step 10). Servers' gates are shared by all crawls.
+"""Gates in Redis that grant the starts of fetches. Servers' gates are shared by all crawls.
 
 A server has a gate, and so has each space: a pay-level domain, or a user's group (`gates.spaces`).
 
@@ -49,7 +49,7 @@ class Line(NamedTuple):
 
 
 class Lines(NamedTuple):
-    """In two calls, because their keys may be on two servers of a cluster."""
+    """All gates of a fetch. They are asked in two calls, because their keys may be on two servers of a cluster."""
 
     of_spaces: Line
     of_server: Line
@@ -77,7 +77,7 @@ class Gates:
     async def ask(self, line: Line, due_ms: int, *, before: Start = ANY_TIME, had_turn: bool = False) -> Start | int:
         """Return when a fetch may start, or, as an int, when it may ask again (monotonic).
 
-        `before` is the start that this fetch missed or gives up. `had_turn`: it was sent away until now.
+        `before` is the start that this fetch missed or gives up. `had_turn`: whether it was sent away until now.
         """
         now_ms = self._clock.monotonic_ms()
         misses = before.misses + (before.granted_ms > 0 and now_ms > before.until_ms)

@@ -1,4 +1,4 @@
-"""When a fetch may start, and at which address (step 10): for pages, robots.txt and heads."""
+"""When a fetch may start, and at which address: for pages, robots.txt and heads."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ class Starts:
         await asyncio.sleep(max(0, held.due_ms - self.clock.monotonic_ms()) / 1000)
 
     async def begin_instead(self, held: HeldUrl) -> bool:
-        """Begin another fetch in place of a URL's. Return False if the URL was given back meanwhile."""
+        """Begin a fetch of robots.txt or a HEAD in place of the URL's. False if the URL was given back meanwhile."""
         await self._turn()
         if self.shared_hosts.are_kept:
             await self._hold(held)
@@ -85,7 +85,7 @@ class Starts:
         await self.shared_hosts.hold(held)
 
     async def wait(self, host: str, due_ms: int, url: str) -> tuple[Space, ...]:
-        """Wait until a URL of the host may be fetched, not before `due_ms`. Return its gaps; raise as `grant`."""
+        """Wait until a URL of the host may be fetched, at least until `due_ms`. Return its gaps; raises as `grant`."""
         address = await self._addresses.find(host)
         lines = self._passages.lines(address, host, url)
         passage, wait_ms = UNASKED, MISSED
@@ -127,7 +127,7 @@ class HeadFirst:
         return request.method == "GET" and not request.body
 
     async def ask(self, held: HeldUrl) -> str:
-        """Ask a URL of a held host. Return the rule that drops it; empty if it is to be fetched."""
+        """Send a HEAD for a held URL. Return the rule that drops the URL; empty if it is to be fetched."""
         gaps = await self._starts.wait(held.host, held.due_ms, held.url)
         if held.stage is Stage.ENDED:
             raise Closed(retry_ms=0)  # another node has its host by now

@@ -1,4 +1,4 @@
-"""The destinations of a taken URL after the gates (step 10)."""
+"""The destinations of a taken URL after the gates."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ class Outlet(Protocol):
         """End the URL unfetched; `rule` is the forbidding line of robots.txt."""
 
     def fail(self, held: HeldUrl, outcome: str, error: Exception | None = None) -> None:
-        """Fail the URL before its fetch, by its host (error:<kind>) or this error; it counts as a try."""
+        """Fail the URL before its fetch, because of its host (error:<kind>) or of `error`. It counts as a try."""
 
 
 class NotesFetches(Protocol):
     def fetching(self, host: str) -> AbstractContextManager[None]:
-        """Fetch a robots.txt or a head in this block. Then the host rests in any case."""
+        """Return the context for fetching a robots.txt or head. The host rests after it, even after a failure."""
 
 
 class SetsAside(Protocol):

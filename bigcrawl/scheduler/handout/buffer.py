@@ -1,4 +1,4 @@
-"""The URLs that may be fetched now, and their order (step 11). `pop` neither waits nor raises."""
+"""The URLs that may be fetched now, and their order (step 11 of a URL's life). `pop` neither waits nor raises."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Limits a node's concurrent fetches to what its link and CPU can take (step 11); `politeness.fetch_limit` decides."""
+"""Limits a node's concurrent fetches to what its link and CPU can take; `politeness.fetch_limit` decides."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How URLs leave a node: fetched, given back or given up, each with a report to Redis (step 12).
+"""How URLs leave a node: fetched, given back or given up, each with a report to Redis.
 
 An end says where the URL goes, how long its host rests, and how healthy the host is. The pump sends it to Redis as soon
 as the links that were offered before it are there.
@@ -41,7 +41,7 @@ class CountsOffers(Protocol):
 
 
 class Ends:
-    """Ends the URLs of a node. `held` has all held URLs, the ended ones until Redis knows."""
+    """Ends the URLs of a node. `held` has all held URLs, ended ones until Redis has recorded the end."""
 
     def __init__(
         self,
@@ -75,7 +75,7 @@ class Ends:
 
     @property
     def late_ms(self) -> float:
-        """How long due hosts wait for this node, by the last URLs it took; 0 if it took none recently."""
+        """How long due hosts wait for this node, judging by the last URLs that it took; 0 if it took none recently."""
         return self._failing_share.late_ms(self._clock.monotonic_ms())
 
     def free_host(self, held: HeldUrl) -> int:
@@ -106,7 +106,7 @@ class Ends:
         self.held.end(held, end, self._outbox.offered)
 
     def give_back(self, held: HeldUrl, delay_ms: int, counter: str = "", *, is_behind: bool = False) -> None:
-        """Return the URL to its place, or behind its host's others. Its host rests at least for `delay_ms`."""
+        """Return the URL to its place in its host's queue, or behind all others. The rest is at least `delay_ms`."""
         if held.stage is Stage.ROBOTS and self._paces.differ:
             delay_ms = max(delay_ms, self._paces.host_delay_ms(held.host))
         was_asked = held.rest_after_head_ms >= 0

@@ -1,4 +1,4 @@
-r"""From taken to ended inside one node (steps 9 to 14): memory only, used by Scrapy's engine. Nothing here waits.
+r"""From taken to ended inside one node: memory only, used by Scrapy's engine. Nothing here waits.
 
 held.add -> gatekeeper -> admit -> buffer.pop -> fetches.start ... fetches.end -> acknowledged by the pump
                        \-> give_back, give_up -----------------------------^
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
 
 UNTOLD = frozenset({"elsewhere"})
-"""Reasons to end a URL as duplicates do: without a call of its errback."""
+"""Reasons for which a URL ends as a duplicate does, without a call of its errback."""
 SILENT_MS = 2_000  # a slower fetch may take minutes; near BIGCRAWL_MAX_PAGES others are taken instead
 
 
@@ -64,7 +64,7 @@ class Handout:
         dice: Callable[[], float] = random.random,
         call_later: Callable[[float, Callable[[HeldUrl], None], HeldUrl], object] | None = None,
     ) -> None:
-        """Hold nothing yet.
+        """Make the parts; no URL is held yet.
 
         `dice` returns random numbers from 0 to below 1; `call_later` is the event loop's, with one argument.
         """
@@ -107,7 +107,7 @@ class Handout:
 
     @property
     def soon_ended(self) -> int:
-        """Count the held URLs that will end soon: their hosts have not been silent for a while. O(URLs held)."""
+        """Count the held URLs that will end soon, because their hosts are not silent. O(URLs held)."""
         since_ms = self._clock.monotonic_ms() - SILENT_MS
         return sum(not 0 <= held.fetching_since_ms <= since_ms for held in self.held)
 
@@ -118,7 +118,7 @@ class Handout:
             self.wake_engine()
 
     def try_send(self, gaps: tuple[Space, ...], held: HeldUrl | None = None) -> int:
-        """Send a fetch that is due if it keeps these gaps; without `held`, one of no URL. Return 0, or us to wait."""
+        """Return 0 if a fetch that keeps these gaps may be sent, else the us to wait. `held` is its URL, if any."""
         wait_us = self.start_gaps.try_send(gaps) if gaps else 0
         if held is not None and not wait_us:
             self.host_gaps.note_start(held.host, self._clock.monotonic_ms())
@@ -130,13 +130,13 @@ class Handout:
         self._call_later(delay_s, self.admit, held)
 
     def give_back(self, held: HeldUrl, delay_ms: int, counter: str = "", *, is_behind: bool = False) -> None:
-        """Return the URL to its place, or behind its host's others. Its host rests at least for `delay_ms`."""
+        """Return the URL to its place in its host's queue, or behind all others. The rest is at least `delay_ms`."""
         self.ends.give_back(held, delay_ms, counter, is_behind=is_behind)
         self.lanes.note_left(held, is_back=True)
         self._wake_for_missed(held)
 
     def give_up(self, held: HeldUrl, reason: str, rule: str = "") -> None:
-        """End the URL unfetched, and count it. With an errback it goes to the engine first, unless it is `UNTOLD`."""
+        """End the URL unfetched, and count it. With an errback it first goes to the engine, unless it ends `UNTOLD`."""
         self.fetches.leave(held)
         held.note_detail(rule_hash(rule) if rule else 0)
         if held.has_errback and reason not in UNTOLD and held.stage in (Stage.WAITING, Stage.ROBOTS):

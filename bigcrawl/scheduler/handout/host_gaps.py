@@ -1,4 +1,4 @@
-"""Gaps as kept at hosts, from the end of a fetch to the start of the next (steps 11 and 12).
+"""Measures the gaps kept at hosts, from the end of a fetch to the start of the next.
 
 A node knows only its own fetches, robots.txt included. If another node has asked a host in between, the gap looks
 longer than it was. With several connections a host, fetches overlap, and nothing is measured.
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from bigcrawl.scheduler.handout.start_gaps import NoteGap
 
 HOSTS_REMEMBERED: Final = 20_000
-"""Some 4 MB. If more hosts rest at a time, the longest gaps are not measured."""
+"""About 4 MB. If more hosts rest at a time, the longest gaps are not measured."""
 
 
 class HostGaps:
@@ -45,9 +45,10 @@ class HostGaps:
 
     @contextmanager
     def fetching(self, host: str) -> Iterator[None]:
-        """Fetch a robots.txt of the host, or ask for a URL by HEAD, in this block. Its end counts even if it fails.
+        """Return the context in which a robots.txt of the host is fetched, or a HEAD sent.
 
-        If the answer asks for a longer rest, that is not counted here.
+        The gap counts from the end of the block, even if the fetch fails. A longer rest that the answer asks for is
+        not noted.
         """
         self.note_start(host, self._clock.monotonic_ms())
         try:

@@ -1,4 +1,4 @@
-"""Decides whether a page has failed, or its host (step 12); memory only, no clock.
+"""Decides whether a page has failed, or its host; memory only, no clock.
 
 A bad page's next try goes behind the host's other URLs. The host fails at the next failure after `PAGES_MAX` different
 pages have failed in a row without an answer (a 500 is one). It fails at once if it says so itself (429, Retry-After,
@@ -66,7 +66,7 @@ class HostHealth:
         return host in self._failing and self._failing[host][0] != key
 
     def bad_pages(self, host: str) -> int:
-        """At most `PAGES_REMEMBERED`."""
+        """Return how many bad pages the host had in a row, at most `PAGES_REMEMBERED`."""
         return len(self._bad.get(host, NONE_BAD).pages) if self._bad else 0
 
     def note_answer(self, host: str) -> None:

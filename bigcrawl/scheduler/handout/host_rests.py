@@ -1,4 +1,4 @@
-"""How long a host rests after a fetch (step 12): by the settings, its robots.txt, and how the fetch went."""
+"""How long a host rests after a fetch: by the settings, its robots.txt, and how the fetch went."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ OVERLOADED_FACTOR: Final = 2  # the host rests twice as long, whether the page o
 
 
 class RestsAfterFetches:
-    """The rests of hosts, without those for failures and bad pages, which `host_health` has."""
+    """The rests of hosts, without those for failures and bad pages, which `host_health` decides."""
 
     def __init__(self, policy: PolitenessConfig, paces: Paces) -> None:
         self._policy = DelayPolicy(

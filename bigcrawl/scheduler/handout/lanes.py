@@ -1,7 +1,7 @@
-r"""Hosts with short delays, whose URLs are taken ahead of their turns and paced by this node (steps 9 to 12).
+r"""Hosts with short delays, whose URLs are taken ahead of their turns and paced by this node.
 
-With a short delay, a host would wait longer for Redis and for its page's way to disk. So after a fetch that ends well
-and soon, it gets a lane. Its next URLs, about `AHEAD_MS` worth, are taken ahead and wait here:
+A host with a short delay would wait longer for Redis, and until its page is on disk, than for its delay. So after a
+fetch that ends well and soon, it gets a lane. Its next URLs, about `AHEAD_MS` worth, are taken ahead and wait here:
 
     taken ahead -> line -> (fewer than `connections` use the host, and its rest is over) -> gates -> fetched -> ended
                      \__ given back: the host fails, or its URL comes back, or they wait too long ___________/
@@ -31,19 +31,19 @@ AHEAD_MS: Final = 500
 """A host that needs longer for one URL has no lane."""
 
 WAIT_MS_MAX: Final = 2_000
-"""After this wait, the host or this node has become slow."""
+"""URLs that wait longer are given back, because the host or this node has become slow."""
 
 HOSTS_SHARE: Final = 4
-"""If hosts can fill the node with this many URLs each, there is always one to fetch."""
+"""No lane opens if the hosts can fill the node with this many URLs each: then there is always a URL to fetch."""
 
 LOOK_MS: Final = 250
 
 LINES_SHARE: Final = 2
-"""All lines together have at most 1/LINES_SHARE of the URLs."""
+"""All lines together have at most 1/LINES_SHARE of the URLs that the node may hold."""
 
 
 class Ahead(NamedTuple):
-    """The `urls` that a lane lacks. Its host uses one up in `each_ms`, and `held` includes ended URLs."""
+    """How many `urls` a lane lacks. Its host uses up one in `each_ms`; this node holds `held`, ended ones included."""
 
     partition: int
     host: str
@@ -136,7 +136,7 @@ class Lanes:
     def put(self, held: HeldUrl) -> None:
         lane = self._lanes.get(held.host)
         if lane is None:
-            if self._connections == 1 and not self._may_open:  # the only cost in a broad crawl
+            if self._connections == 1 and not self._may_open:  # all that lanes cost in a broad crawl
                 self._offer(held)
                 return
             lane = self._lanes[held.host] = _Lane(held)
@@ -149,7 +149,7 @@ class Lanes:
         if self._connections == 1:
             self._offer(held)
         elif (left_ms := self._left_ms(lane)) <= AHEAD_MS:
-            # A delay after the last start, which Redis may not know yet.
+            # It starts a delay after the last start, which Redis may not know yet.
             self._begin(held, lane, max(lane.next_us, held.turn_us))
         else:
             lane.using.discard(held)
@@ -226,7 +226,7 @@ class Lanes:
         while lane.line and len(lane.using) < self._connections:
             held = lane.line[0]
             due_us = max(1_000 * held.due_ms, lane.next_us, self._clock.monotonic_us())
-            # Also the wait for a claim, which would take the fetch for one that is over.
+            # A claim relies on this limit: after it, and the longest fetch, it takes the URL's fetch for ended.
             if due_us - 1_000 * held.due_ms > 1_000 * WAIT_MS_MAX:
                 self._shut(host, lane)
                 break
@@ -243,7 +243,7 @@ class Lanes:
             self._wake()
 
     def _begin(self, held: HeldUrl, lane: _Lane, due_us: int) -> None:
-        """Offer a URL that starts at `due_us`. On another connection the next one starts a delay later."""
+        """Offer the gates a URL to start at `due_us`. With several connections, the next URL starts a delay later."""
         held.await_turn(due_us)
         lane.turn_us = held.turn_us + self._gap_us(held.host)
         self._offer(held)
@@ -260,7 +260,7 @@ class Lanes:
         return 1_000 * self._paces.host_delay_ms(host) if self._connections > 1 else 0
 
     def note_sent(self, held: HeldUrl) -> None:
-        """Record a start on one of several connections. A late one delays those after it."""
+        """Record that a URL was sent on one of several connections. If it was late, the turns after it are delayed."""
         lane = self._lanes.get(held.host)
         if lane is not None and held in lane.using:
             later = sum(each.turn_us > held.turn_us and each.stage is not Stage.ENDED for each in lane.using)

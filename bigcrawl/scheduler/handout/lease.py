@@ -1,4 +1,4 @@
-"""The time until which a node may send requests and hand out URLs (steps 9 to 11)."""
+"""The time until which a node may send requests and hand out URLs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""URLs that have missed their starts (step 11). A late fetch would be too close to the next start."""
+"""URLs that have missed their starts. A late fetch would be too close to the next start."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ ASKING_MAX: Final = 16
 
 
 class MissedStarts:
-    """Buffered URLs that are late, oldest first, and URLs that ask for another start."""
+    """Buffered URLs that are late, oldest first, and URLs sent back to the gates for another start."""
 
     def __init__(self, ask_again: Callable[[HeldUrl], None]) -> None:
         self._ask_again = ask_again
@@ -39,7 +39,7 @@ class MissedStarts:
         self._asking.discard(held)
 
     def ask(self, now_ms: int, room: int) -> None:
-        """Have late URLs ask again, at most as many as may start now: more would miss those starts too."""
+        """Send late URLs back to the gates for another start, at most as many as can start now: more would miss it."""
         self._asking = {each for each in self._asking if each.stage is Stage.WAITING}
         room = min(ASKING_MAX, room) - len(self._asking)
         while self.late and room > 0:

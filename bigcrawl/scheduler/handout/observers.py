@@ -1,11 +1,12 @@
-"""Features' observations of a node's pages, on the way to partitions (steps 9 to 14). Only `send` waits.
+"""Features' observations of a node's pages, on the way to partitions. Only `send` waits.
 
     answer, look-up -> marks: they go with the outcome of the URL, to the partition of its PLD
     page given to its spider -> rows at its held URL -> [page safe] -> outbox -> inboxes
                              -> hints -> outbox -> inboxes, whether or not the page is stored
 
 Rows leave the node only once their page is stored, so they describe only pages that the crawl has. The page is
-acknowledged after its rows, at no extra round trip. If the node dies before that, both come again.
+acknowledged after its rows, at no extra round trip. If the node dies before that, the page is fetched
+and its rows are sent again.
 """
 
 from __future__ import annotations
@@ -75,14 +76,14 @@ class NodeSide:
     """The node as features see it: the base class of `node.assembly.FeatureSide`.
 
     Attributes:
-        carry: sends rows that may be lost along with batches.
+        carry: sends rows along with batches; they may be lost without harm.
         key_of: returns the key of any bytes, once the node has joined its crawl.
         look_up: returns the addresses of a name, or raises DnsError.
         was_fetched: whether a held URL's page was fetched before.
         limited: the names of limits that some rule sets by hand now.
         limit_of: returns a limit of a host's URL, by its name; None if no rule sets it.
         reports: returns the last report of each live node, by node id.
-        repeated: returns how many links were not sent again.
+        repeated: returns how many links were dropped because they had been sent recently.
     """
 
     config: Config
@@ -143,7 +144,7 @@ class Observer:
         """Observe that a URL is about to end for good; `HeldUrl.note_again` lets it come again."""
 
     def was_fetched(self, held: HeldUrl) -> bool:
-        """Whether the feature knows what the page of this URL was before."""
+        """Whether the feature knows that the page of this URL was fetched before."""
         return False
 
     def note_end(self, held: HeldUrl) -> None:
@@ -277,7 +278,7 @@ class Observers:
         return tuple([links_of(held) for links_of in self._links_of])
 
     def send_safe(self) -> None:
-        """Offer the outbox the rows of ended URLs whose pages are safe."""
+        """Offer to the outbox the rows of ended URLs whose pages are safe."""
         if not self._rows_of:
             return
         outbox = self._outbox

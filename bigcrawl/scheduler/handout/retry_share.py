@@ -1,8 +1,8 @@
-"""Limits tries of failing hosts while a node is behind (step 9); no I/O, no clock.
+"""Limits tries of failing hosts while a node is behind; no I/O, no clock.
 
 A failing try costs as much as a page. When due hosts wait for minutes, back-off alone would let failing hosts be tried
 as often as healthy ones are crawled. So they, and URLs and pages that keep failing, get a share of the taken URLs. A
-URL beyond it rests twice as long as hosts wait.
+URL beyond this share rests twice as long as due hosts wait.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ class FailingShare:
         return self._late_ms if now_ms - self._counted_ms < NEWS_MS else 0.0
 
     def count_taken(self, late_ms: int, now_ms: int, *, fails: bool) -> int:
-        """Count a taken URL. Return its rest in ms; 0 if it may be tried now. `fails`: the share applies."""
+        """Count a taken URL. Return its rest in ms; 0 if it may be tried now. `fails`: whether the share limits it."""
         # A host that was due a day ago, as after a pause, must not make the node late for all others.
         self._late_ms += (min(late_ms, REST_MS_MAX) - self._late_ms) * _WEIGHT
         self._credit = min(CREDIT_MAX, self._credit + TRIES_A_SECOND * (now_ms - self._counted_ms) / 1000)

@@ -1,4 +1,4 @@
-"""The share of a node's fetches for slow hosts (step 11), so that they do not stop the others."""
+"""The share of a node's fetches for slow hosts, so that they do not stop the others."""
 
 from __future__ import annotations
 

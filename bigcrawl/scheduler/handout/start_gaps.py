@@ -1,8 +1,8 @@
-"""The gaps between a node's own starts (step 11): a late start must not come too close to the next one.
+"""The gaps between a node's own starts: a late start must not come too close to the next one.
 
-A fetch starts when the engine gets it, and is sent when its download handler does. Middlewares and a busy loop may
+A fetch starts when the engine gets it, and is sent when its download handler gets it. Middlewares and a busy loop may
 delay one fetch longer than the next. So its gaps are kept in both places, to the millisecond and to the microsecond.
-The delay of a host with several connections is such a gap where fetches are sent.
+The delay of a host with several connections is also such a gap, kept where fetches are sent.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _HOST: Final = "host "
 
 
 class StartGaps:
-    """When a fetch last started, and was sent, at each gate, for pages and robots.txt alike. Measures the gaps kept."""
+    """Remembers when a fetch last started, and was last sent, at each gate. Measures the gaps kept."""
 
     def __init__(
         self, clock: Clock, paces: Paces | None = None, connections: int = 1, note_gap: NoteGap | None = None
@@ -43,7 +43,7 @@ class StartGaps:
         return f"<StartGaps {len(self._started_ms)}>"
 
     def try_start(self, gaps: tuple[Space, ...], now_ms: int) -> int:
-        """Start a fetch now if that keeps all its gaps. Return 0 if it has started, else how many ms it must wait."""
+        """Return 0 and record the start if a fetch that starts now keeps all its gaps, else return the ms to wait."""
         wait_ms = _wait(self._started_ms, gaps, now_ms, 1)
         if not wait_ms:
             for name, _ in gaps:
@@ -51,7 +51,7 @@ class StartGaps:
         return wait_ms
 
     def try_send(self, gaps: tuple[Space, ...]) -> int:
-        """Send a started fetch now if that keeps all its gaps. Return 0 if it was sent, else the us to wait."""
+        """Return 0 and record the time if a fetch that is sent now keeps all its gaps, else return the us to wait."""
         now_us, sent_us, note_gap = self._clock.monotonic_us(), self._sent_us, self._note_gap
         wait_us = _wait(sent_us, gaps, now_us, 1_000)
         if wait_us:

@@ -1,4 +1,4 @@
-r"""URLs that were in process when a node died, and their further tries (steps 9 to 11); memory only.
+r"""URLs that were in process when a node died, and their further tries; memory only.
 
 Few of them caused the death. So they are tried a few together, or alone if another death would make them dead letters.
 A suspect that ends is cleared.
@@ -120,7 +120,7 @@ class Suspects:
         return [*self._few, *self._alone, *self._announced]
 
     def outlasting(self, patience_ms: int) -> list[HeldUrl]:
-        """Return those in process for `patience_ms` for each of their deaths."""
+        """Return the suspects that have been in process for `patience_ms` times the number of their deaths."""
         if not self._tried:
             return []
         since_ms = self._clock.monotonic_ms() - patience_ms

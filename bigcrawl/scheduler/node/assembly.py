@@ -45,8 +45,8 @@ class Parts:
 
     Attributes:
         troubles: which loops fail.
-        gates: may a taken URL be fetched, and when?
-        trials: of URLs that may have killed a node.
+        gates: decide whether and when a taken URL may be fetched.
+        trials: repeated tries of URLs that may have killed a node.
         heartbeat: the node's report to others.
         starts: the start requests.
     """

@@ -35,16 +35,16 @@ PAUSED = "paused"
 """Stops all fetching; `paused:<node>` stops one node."""
 
 DRAINED = "drained:"
-"""Ends a node; its unique id follows."""
+"""The beginning of an order that ends one node, whose unique id follows."""
 
 CHECKPOINT = "checkpoint"
-"""The number of the last order for a durable point of every partition."""
+"""The number of the operator's last order to make the state of every partition durable."""
 
 DISCOVERY = "discovery"
 """Whether links are queued, see `Discovery`."""
 
 FORGOTTEN = "forgotten"
-"""The number of the last order to forget URLs: nodes send links again that they have sent."""
+"""The number of the last order to forget URLs. After it, nodes send links again that they have sent before."""
 
 CLOSED = "closed"
 """When the crawl was last found too slow, see `node.close_rate`."""
@@ -88,7 +88,7 @@ class ControlHash:
         return f"<ControlHash {sorted(self.fields)}>"
 
     async def read(self, arrivals: Arrivals | None = None) -> None:
-        """Read the orders, and what has arrived in the same round trip."""
+        """Read the orders, and in the same round trip the notices for `arrivals`."""
         beside = [arrivals.command] if arrivals is not None else []
         fields, *noticed = await self._client.commands([("HGETALL", self._key), *beside])
         if arrivals is not None:
@@ -192,7 +192,7 @@ class Control:
         self._paces.set_by_hand(DelayBook(rules, self._pld_of))
 
     async def _read_blacklist(self) -> bool:
-        """Apply the current blacklist: to held URLs at once, to the queues with their next look."""
+        """Apply the current blacklist: to held URLs at once, to queued ones from the next refresh of budgets on."""
         change = self._hash.fields.get(BLACKLISTED)
         live = dict(pairs_of(await self._client.command("HGETALL", self._keys.blacklist)))
         entries, faults = in_force(self._blacklist, live)

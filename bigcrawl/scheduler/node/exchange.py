@@ -1,4 +1,4 @@
-"""Acknowledges safe URLs and takes due ones, in one round trip (steps 9, 12 and 14)."""
+"""Acknowledges safe URLs and takes due ones, in one round trip (steps 9, 12 and 14 of a URL's life)."""
 
 from __future__ import annotations
 
@@ -133,7 +133,7 @@ class UrlExchange:
         return self._ownership.due_heap.next_ms - HORIZON_MS
 
     def _ends(self, now_ms: int) -> dict[OwnedPartition, list[HeldUrl]]:
-        """Return the URLs that may be acknowledged, by partition. Their hosts are due after their rests."""
+        """Return the URLs that may be acknowledged, by partition, and note when their hosts are due again."""
         by_number = self._ownership.owned
         by_partition: dict[OwnedPartition, list[HeldUrl]] = {}
         for held in self._handout.held.acknowledgeable(self._outbox.flushed):
@@ -148,9 +148,9 @@ class UrlExchange:
     def _ahead(
         self, room: int, places: int, free: dict[OwnedPartition, int]
     ) -> tuple[dict[OwnedPartition, list[tuple[str, int]]], int]:
-        """Return how many URLs to take ahead of their hosts' turns, and how much of `room` they need.
+        """Return how many URLs of which hosts to take ahead of their turns, and how much of `room` they need.
 
-        Up to `places` of them need no room: the `free` ones of a partition, whose URLs end in the same call.
+        Up to `places` URLs need no room: as many of a partition as end in the same call (`free`).
         """
         by_number, lanes, room_before = self._ownership.owned, self._handout.lanes, room
         found: dict[OwnedPartition, list[tuple[str, int]]] = {}
@@ -302,7 +302,7 @@ def _end_row(held: HeldUrl, now_ms: int) -> Ended:
 def _held(owned: OwnedPartition, url: TakenUrl, due_ms: int) -> tuple[HeldUrl, tuple[str, ...]]:
     """Return a taken URL and the methods that its request names.
 
-    An unreadable one has an empty `url` and the method `DAMAGED`.
+    If it is unreadable, its `url` is empty, and the method is `DAMAGED`.
     """
     fields = Member(seq_of(url.member), 0, 0, 0, 0, b"")
     try:

@@ -1,10 +1,10 @@
-"""Ends URLs that cannot be fetched in bulk (step 10).
+"""Ends, in bulk, queued URLs that cannot be fetched.
 
 When a taken URL is forbidden, out of reach, without an address or at a closed one, the host's other URLs in Redis that
 share the reason are ended in one call. The next step admits more, and the first one taken starts the next sweep.
 
-A page fetched before stays in its queue: an end after taking may schedule it again, a sweep cannot. After a sweep that
-ended fewer than half, the host is not swept for `REST_MS`.
+The URL of a page fetched before stays in its queue: once taken, it may get a next visit when it ends, but not in a
+sweep. After a sweep that ended fewer than half of the URLs, the host is not swept for `REST_MS`.
 """
 
 from __future__ import annotations

@@ -74,11 +74,11 @@ class Leases:
         return f"<Leases of {self._ownership!r}>"
 
     def begin(self) -> None:
-        """Begin before the first claim, so no lease ends earlier than this one."""
+        """Begin the node's lease before the first claim, so that no partition's lease ends earlier."""
         self._note_renewal(self._clock.monotonic_ms())
 
     def tell_views_to(self, tell: Callable[[Sequence[PartitionView]], None] | None) -> None:
-        """Have `tell` called with every view of the owned partitions; with None, reads are brief."""
+        """Set `tell` to be called with full views of all owned partitions. With None, only those with news are read."""
         self._tell_views = tell
 
     async def renew(self) -> None:

@@ -1,4 +1,4 @@
-"""Retires failing hosts sooner when nothing else is left (step 12), so that a crawl does not wait a day for them.
+"""Retires failing hosts sooner when nothing else is left, so that a crawl does not wait a day for them.
 
 Once all nodes have reported for `SURE_MS` that they have only URLs of failing hosts, `BIGCRAWL_LAST_FAILURES_MAX`
 failures in a row retire a host, including past ones. URLs from a host that answers end this state.
@@ -38,7 +38,7 @@ class LastHosts:
         return f"<LastHosts is_all={self.is_all} since={self._since_ms}>"
 
     async def look(self, *, is_quiet: bool) -> None:
-        """Retire hosts if nothing else is left. No step may run meanwhile.
+        """Retire failing hosts if only their URLs are left. No step may run meanwhile.
 
         `is_quiet`: neither links nor start requests are under way here.
         """

@@ -1,8 +1,8 @@
-"""Links between pay-level domains (before step 3), which travel with the URLs.
+"""Links between pay-level domains, which travel with the URLs.
 
-A PLD's links raise another's in-degree once, whether their URLs are new or not. So edges skip the seen check: a node
-sends each recently unsent pair with the next batch for the target's partition, and the owner counts distinct pairs. An
-edge that dies with its node is found again on another page.
+The links of one PLD raise the in-degree of another by one, whether their URLs are new or not. So these links (edges)
+skip the seen check: a node sends each pair of PLDs that it has not sent recently with the next batch for the target's
+partition, and the owner counts distinct pairs. An edge that dies with its node is found again on another page.
 Source: IRLbot §5.2 (crawling threads aggregate PLD-PLD link information).
 """
 

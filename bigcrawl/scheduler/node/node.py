@@ -1,4 +1,4 @@
-"""One node of a crawl: the loops that carry URLs between Scrapy, Redis and the partitions (steps 3 to 14).
+"""One node of a crawl: the loops that carry URLs between Scrapy, Redis and the partitions.
 
     pump   when a batch is worth it: flush the outbox; acknowledge what ended and take what is due, in one call
     fold   when something happens to owned partitions: steps that are due, their files in a worker thread

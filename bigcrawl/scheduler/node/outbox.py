@@ -1,7 +1,7 @@
-"""Links leave a node (step 3): discovered URLs wait here, and go to inboxes in numbered batches.
+"""Links leave a node (step 3 of a URL's life): discovered URLs wait here, and go to inboxes in numbered batches.
 
-So do the rows that nodes observe. Hints, which may be lost, wait longest: a step reads many of them at little more cost
-than one.
+So do rows with features' observations. Hints, which are rows that may be lost, wait longest: a partition's step reads
+many of them at little more cost than one.
 
 A batch keeps its number until Redis accepts it, so a repeat after a lost reply is recognised. An inbox accepts number n
 only after n-1, so after a refused command later ones wait. Batches are kept for some seconds of Redis's running time,
@@ -39,9 +39,9 @@ BATCH_URLS_MAX = 2_000
 BATCH_BYTES_MAX = 1 << 18  # for large requests, before compression; a larger request goes alone
 # Requests with large bodies would fill memory before BIGCRAWL_OUTBOX_URLS_MAX is reached.
 OUTBOX_BYTES_MAX = 64 << 20
-# Of Redis's running time; longer than it may forget. A full outbox applies `FORGETTABLE_MS`.
+# In Redis's running time, and longer than Redis may forget. A full outbox uses `FORGETTABLE_MS`.
 KEEP_SENT_MS = 10_000
-# This amount goes alone: hints of a node that only folds other nodes' results.
+# So many hints go alone, such as those of a node that only folds other nodes' results.
 HINTS_ALONE_BYTES = 1 << 16
 # At first half a MB, at last 32: most links lead where recent ones of their site led, and between two pages of a site
 # come those of all others.
@@ -51,7 +51,7 @@ RECENT_KEYS, RECENT_KEYS_MAX = 1 << 16, 1 << 22
 class _Batch(NamedTuple):
     """One message to an inbox; `offered_before` is the outbox's `offered` count before it.
 
-    Made faster than a dataclass.
+    A tuple, because it is made faster than a dataclass.
     """
 
     partition: int
@@ -69,7 +69,7 @@ class _Batch(NamedTuple):
 
     @property
     def weight(self) -> int:
-        """The URLs that it counts as until its owner has merged it. A row takes about as much room as a URL."""
+        """As how many URLs it counts until the owner has merged it. A row takes about as much room as a URL."""
         return self.urls + weight_of(self.observed)
 
 
@@ -150,9 +150,9 @@ class Outbox:
         self._carried.append(rows)
 
     def remember_each(self, keys: KeyArray) -> list[int]:
-        """Return the positions of keys that were not offered recently; they must be distinct.
+        """Return the positions of the keys, all distinct, that were not offered recently.
 
-        The others' URLs are dropped: acknowledgements already wait for their first sighting.
+        The URLs of other keys are dropped: acknowledgements already wait for these URLs.
         """
         fresh: list[int] = self._recent.remember_each(keys).tolist()
         self.dropped_recent += len(keys) - len(fresh)
@@ -168,11 +168,11 @@ class Outbox:
         self._recent.clear()
 
     def tell_sent_to(self, tell: Callable[[int, int], None]) -> None:
-        """Have `tell` called with the partition and URL count of each accepted batch."""
+        """Set `tell` to be called with the partition and URL count of each accepted batch."""
         self._tell_sent = tell
 
     async def flush(self, client: RedisClient) -> int:
-        """Send everything that waits and return the number of URLs sent. A failed rest is sent next time, in order."""
+        """Send everything that waits and return the number of URLs sent. What fails is sent next time, in order."""
         before = self.flushed
         self._seal()
         while batches := self._next_batches():
@@ -199,7 +199,7 @@ class Outbox:
     def send_again(self) -> None:
         """Queue the batches of the last seconds again, because Redis may have forgotten them.
 
-        Older losses come from pages whose end Redis forgot as well, and which are fetched again.
+        If Redis has forgotten older ones, it has also forgotten that their pages ended, so these are fetched again.
         """
         self._unsent.extendleft(batch for _, batch in reversed(self._sent))
         self._unsent_bytes = sum(batch.size for batch in self._unsent)
@@ -235,8 +235,8 @@ class Outbox:
     def _mind_hints(self) -> None:
         """Add hints to the outgoing batches, if they have waited long enough.
 
-        A few never go alone: those of the last pages would arrive after the crawl's end, and a restart would have to
-        fold them.
+        A few hints never go alone: those of the last pages would arrive after the crawl's end, and a restart would
+        have to fold them.
         """
         now_ms = self._clock.monotonic_ms()
         if not self._hints or now_ms - self._hinted_ms < self._hints_ms:
@@ -263,7 +263,7 @@ class Outbox:
         self._unsent_bytes += batch.size
 
     def _next_batches(self) -> list[_Batch]:
-        """Return one session's batches per inbox, because a later session would shut out the rest."""
+        """Return the unsent batches of one session for each inbox: those of a later one would shut out the rest."""
         if not self._sessions:
             return list(self._unsent)
         sessions: dict[int, int] = {}

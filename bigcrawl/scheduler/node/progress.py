@@ -26,7 +26,7 @@ READS_AN_EVENT = 32  # partitions; a survey is taken again when as much has happ
 
 
 class Activity:
-    """Marks of all activity, compared before an expensive survey of the crawl."""
+    """Shows whether anything has happened since a mark, so that expensive surveys of the crawl can be left out."""
 
     def __init__(
         self, news: News, held: HeldUrls, outbox: Outbox, exchange: UrlExchange, membership: Membership
@@ -42,7 +42,7 @@ class Activity:
 
     @property
     def mark(self) -> dict[tuple[str, str], int]:
-        """Differs if anything has happened since, here or by other nodes' reports."""
+        """Figures that change with everything that happens here, or at other nodes according to their reports."""
         figures = self._news.noted, len(self._held), self._outbox.offered, self._exchange.pages
         here = {("", str(number)): figure for number, figure in enumerate(figures)}
         reports = self._membership.reports.items()

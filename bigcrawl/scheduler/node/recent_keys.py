@@ -17,10 +17,10 @@ _PORTION = 1 << 15  # fits into a cache
 
 
 class RecentKeys:
-    """Pairs of places of 8 bytes. A key's low bits name its pair, which holds the last two keys that were met there.
+    """A table of pairs of places, 8 bytes each. A key's low bits name its pair, which holds the last two keys it met.
 
-    So what recurs stays, however much comes once. Until there are as many places as are allowed, they are doubled for
-    every sixteenth as many new keys: a small crawl needs little memory, and forgets few keys for others of their pair.
+    So a key that recurs stays, however many others come once. The table is doubled, up to `places_max` places, each
+    time that a sixteenth as many new keys have come: a small crawl needs little memory, and few keys are displaced.
     """
 
     def __init__(self, places: int, places_max: int = 0) -> None:
@@ -71,7 +71,7 @@ class RecentKeys:
             self._empty_others()
 
     def _empty_others(self) -> None:
-        """Empty the places whose keys belong in other pairs: an empty one has such a key. Cost: 7 ms a million."""
+        """Empty the places whose keys belong to other pairs, by a key that cannot be there. Cost: 7 ms a million."""
         for start in range(0, len(self._keys), _PORTION):
             held = self._keys[start : start + _PORTION]
             pairs = np.arange(start, start + len(held), dtype=np.uint64) >> np.uint64(1)

@@ -1,6 +1,7 @@
-"""Moves taken URLs back to disk that the blacklist covers, or whose request the spider cannot run (step 10).
+"""Moves taken URLs back to disk if the blacklist covers them, or the spider cannot run their requests.
 
-One call ends such a URL and puts it into its partition's inbox; the next step withholds it on disk. No host waits.
+One call ends such a URL and puts it into its partition's inbox; the partition's next step withholds it on disk. Its
+host need not rest.
 """
 
 from __future__ import annotations
@@ -83,7 +84,7 @@ class Aside:
                 self.put(held)
 
     async def flush(self) -> bool:
-        """Move the URLs in Redis. Return whether there were any.
+        """Move the URLs that were set aside, in Redis. Return whether there were any.
 
         After a failure, unmoved URLs return to their queues at the next reconciliation.
         """

@@ -92,7 +92,7 @@ class Trials:
         self._suspects.let_others_go_on(held)
 
     async def _bury(self) -> None:
-        """Make dead letters of URLs proven to kill: first the letter, then the end."""
+        """Make dead letters of URLs proven to kill: record the letter first, then end the URL."""
         for held in list(self._suspects.proven):
             if held.stage is not Stage.ENDED and held.partition in self._ownership.owned:
                 assert held.suspicion is not None, "a suspect has a suspicion"

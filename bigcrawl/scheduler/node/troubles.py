@@ -27,7 +27,7 @@ class Troubles:
         self.is_restarted = False
 
     def note_failure(self, loop: str, error: BigcrawlError) -> None:
-        """Only the first failed round is logged until all loops succeed again."""
+        """Record a failed round of a loop. Only the first is logged, until all loops succeed again."""
         if not self._failing:
             logger.warning("waiting: %(error)s", {"error": error})
             self.text = str(error)

@@ -1,7 +1,7 @@
 """URLs sent to inboxes and not yet merged: flow control for other nodes' partitions.
 
-The owner of a stuck partition does not notice that its inbox grows; senders do. Each keeps the ids of its inbox entries
-until the owner publishes that it merged them. A shared count would be wrong after Redis forgets.
+The owner of a stuck partition does not notice that its inbox grows; senders do. Each sender keeps the ids of its inbox
+entries until the owner publishes that it merged them. A shared count would be wrong after Redis forgets.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ NAMED_MAX = 5
 
 
 class Unfolded:
-    """The sent URLs by partition, oldest first: portions, each with the id of its last entry."""
+    """The sent URLs of each partition in portions, oldest first; a portion has the id of its last inbox entry."""
 
     def __init__(self, crawl: str, partitions: int, urls_max: int) -> None:
         self._crawl = crawl

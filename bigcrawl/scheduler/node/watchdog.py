@@ -83,7 +83,7 @@ class Watchdog:
         self._timer = self._loop.call_later(self._tick_s / 2, self._beat)
 
     def _set_alarm(self) -> None:
-        """Have the kernel end the process if even the watchdog's thread does not run, unless the signal is in use."""
+        """Make the kernel end the process if even the watchdog's thread cannot run, unless the signal is in use."""
         if signal.getsignal(signal.SIGVTALRM) is not signal.SIG_DFL or sys.__stderr__ is None:
             return
         with contextlib.suppress(OSError, ValueError, RuntimeError):

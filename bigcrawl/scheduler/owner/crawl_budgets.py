@@ -1,4 +1,4 @@
-"""The budgets of all PLDs: their ranks over all partitions (STAR), and the operator's rules (step 5).
+"""The budgets of all PLDs: their ranks over all partitions (STAR), and the operator's rules.
 
 Each owner publishes the distribution of its in-degrees (`in_degrees`), and every half minute each node computes budgets
 from the sum, because ranks change slowly. A changed rule takes effect at once.
@@ -131,7 +131,7 @@ class CrawlBudgets:
 
     @property
     def withholds(self) -> Callable[[QueuedUrl], bool] | None:
-        """The predicate for URLs that stay on disk, if any. Each new blacklist has another one."""
+        """The predicate for URLs that stay on disk, or None. Each new blacklist has its own predicate."""
         return self._withholds
 
     async def refresh(self, owned: Iterable[OwnedPartition]) -> bool:

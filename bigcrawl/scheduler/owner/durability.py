@@ -1,8 +1,8 @@
-"""When a partition's files are forced to disk, and what Redis and the disk may then drop (step 6).
+"""When a partition's files are forced to disk, and what Redis and the disk may then drop.
 
 A restart of Redis loses its last second, and a failover the unreplicated writes. So that URLs admitted then are not
 lost, admit batches stay on disk: their text for `BIGCRAWL_REDIS_LOSS_SECONDS` of Redis's running time, their keys ten
-times as long. A URL whose text is gone at least does not count as seen.
+times as long. If a URL's text is gone, the URL at least does not count as seen.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from bigcrawl.scheduler.partition.stored_points import StoredPoints
 
 FOLDED_URLS_MAX = 500  # since the last durable manifest, about 50 KB of the inbox in Redis
-PERSISTED_MS = 2_000  # then Redis with AOF everysec has persisted its writes
+PERSISTED_MS = 2_000  # after this time, Redis with AOF everysec has persisted its writes
 KEYS_TIMES = 10
 MARKS_PER_LOSS = 4
 
@@ -51,9 +51,10 @@ class Retention:
 
 
 class Durability:
-    """The durable points of one partition.
+    """Decides when the files of one partition are made durable, and what may be dropped then.
 
-    `points` are the store's copies, `forced_ms` is monotonic, and `checkpoint` is the last obeyed order of an operator.
+    `points` are the copies in the store, `forced_ms` is when files were last forced to disk (monotonic), and
+    `checkpoint` is the operator's last order that was obeyed.
     """
 
     def __init__(
@@ -77,7 +78,7 @@ class Durability:
         return self._trim if self.points is None else self.points.trim
 
     def due_ms(self, durable_ms: int, checkpoint: int = 0) -> int:
-        """Return when to force the files or make the last trim; `NEVER_MS` for never.
+        """Return when to force the files to disk or to make the last trim of Redis; `NEVER_MS` for never.
 
         Much folding makes it due sooner, to trim the inbox in Redis. A higher `checkpoint` makes it due once Redis has
         persisted the admissions before the last point.
@@ -91,9 +92,9 @@ class Durability:
         return self.forced_ms + durable_ms
 
     def force(self, now_ms: int, running_ms: int, checkpoint: int = 0) -> None:
-        """Force the partition's files to disk, and trim up to the point before. Runs in a worker thread.
+        """Force the partition's files to disk, and allow a trim up to what was durable before. Runs in a worker thread.
 
-        Redis has had time to persist everything admitted before that point.
+        Redis has had time to persist everything admitted before then.
         """
         committed = self._committed
         before = (committed.durable_inbox_id, committed.durable_batch_number)

@@ -1,4 +1,4 @@
-"""Rounds of steps (steps 4 to 8).
+"""Runs rounds of partitions' steps.
 
     due partitions -> read inboxes, one round trip -> [worker thread] fold each -> admit and publish, one round trip
 

@@ -1,4 +1,4 @@
-"""A partition's inbox as its owner sees it (step 4): how to read it, its state, and the URLs that the owner put there.
+"""A partition's inbox as its owner sees it: how to read it, its state, and the URLs that the owner put there.
 
 The owner itself moves URLs from Redis back to the inbox when they are to wait on disk, unfetched. A Redis that forgets
 its last seconds has these URLs in their back queues again. If a step has folded them meanwhile, they are on disk too,
@@ -105,7 +105,7 @@ class InboxReader:
 
 
 class MovedUrls:
-    """URLs that were moved back to the inbox, as long as Redis may forget it: in which entry, and 8 bytes a place."""
+    """The URLs last moved back to the inbox, 8 bytes each, with their entries; kept while Redis may forget the move."""
 
     def __init__(self) -> None:
         self._moves: deque[tuple[int, str, str, array[int]]] = deque()

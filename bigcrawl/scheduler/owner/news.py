@@ -11,10 +11,10 @@ class News:
     """For each reader, the owned partitions with events that it has not handled.
 
     Attributes:
-        to_step: the fold.
-        to_keep: durable rounds.
-        to_look: the beat.
-        to_tend: the watch.
+        to_step: read by the fold.
+        to_keep: read by durable rounds.
+        to_look: read by the beat.
+        to_tend: read by the watch.
     """
 
     def __init__(self) -> None:

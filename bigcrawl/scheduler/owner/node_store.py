@@ -1,4 +1,4 @@
-"""Durable points of this node's partitions in the store, if there is one (steps 4 and 6).
+"""Durable points of this node's partitions in the store, if there is one.
 
     claimed -> newest point fetched, if the local copy is older -> opened -> first point of the epoch -> admits, folds
     every BIGCRAWL_STORE_SECONDS:
@@ -136,7 +136,7 @@ class NodeStore:
         return points
 
     def begin_due(self, checkpoint: int = 0) -> None:
-        """Begin the points that are due, longest waiting first. Waits for nothing.
+        """Begin to write the points that are due, longest waiting first. Waits for nothing.
 
         `checkpoint` is the operators' last order for a durable point of every partition.
         """
@@ -177,7 +177,7 @@ class NodeStore:
             del self._storing[owned]
 
     async def put_last(self, partitions: Sequence[OwnedPartition]) -> None:
-        """Store news of partitions about to be released, if that takes a short time.
+        """Write the last points of partitions about to be released, if that does not take long.
 
         The next owner then has the text of the last admit batches, in case Redis forgets them.
         """

@@ -55,7 +55,7 @@ class OwedRows:
     def note_sent(self, rows: bytes, running_ms: int, refused: Callable[[bytes], bytes]) -> None:
         """Record that all unsent rows were sent, unless all became unsent again meanwhile.
 
-        `refused` filters the refused ones.
+        `refused` returns those of given rows that were refused.
         """
         if not self.unsent.startswith(rows):
             return

@@ -47,7 +47,7 @@ class OwedSender:
                 self._offer_hint(row)
 
     async def send(self, stepped: Iterable[OwnedPartition] = ()) -> RedisRefusedError | None:
-        """Send unsent rows of partitions that have just `stepped` and of earlier ones.
+        """Send the unsent rows of partitions that have just `stepped`, and of those that kept some before.
 
         A refusal by Redis, for instance out of memory, is returned. Unaccepted rows are sent again.
         """

@@ -1,4 +1,4 @@
-"""The budgets of a node's partitions, and their counts for the budgets of all nodes (step 5)."""
+"""The budgets of a node's partitions, and their counts for the budgets of all nodes."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ class OwnedBudgets:
         return found
 
     async def of_host(self, partition: int, host: str) -> int:
-        """Return the budget of a host's PLD in URLs a turn; the least one if another node owns the partition."""
+        """Return the budget of a host's PLD in URLs a turn; the least budget if another node owns the partition."""
         owned = self._table.by_number.get(partition)
         if owned is None:
             return self._least

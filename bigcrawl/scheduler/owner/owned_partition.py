@@ -1,4 +1,4 @@
-"""One partition as its owner drives it (steps 4 to 8): inbox in, numbered admit batches out.
+"""One partition as its owner drives it (steps 4 to 8 of a URL's life): inbox in, numbered admit batches out.
 
 The fold itself, `Partition`, does not use Redis. This class carries bytes between it and the scripts. One step:
 
@@ -49,7 +49,7 @@ class OwnedPartition(Taking):
         admissions: its admit batches, until Redis has confirmed them.
         suspects: URLs that may have killed a node, by sequence number.
         moved: URLs recently moved back to the inbox.
-        found: near copies to report to other partitions.
+        owed: rows to send to other partitions.
         draining: whether to release it as soon as the node holds none of its URLs.
         longest: the host with the most waiting URLs some steps ago, and their number; ("", 0) without any.
     """
@@ -99,7 +99,7 @@ class OwnedPartition(Taking):
         self.moved = before.moved
 
     def tell_news_to(self, tell: Callable[[OwnedPartition], None]) -> None:
-        """Have `tell` called whenever a step may become due."""
+        """Set `tell` to be called whenever a step may become due."""
         self._tell_news = tell
 
     def end_news(self) -> None:
@@ -161,7 +161,7 @@ class OwnedPartition(Taking):
         self.inbox.note_urls()
 
     def note_budgets(self) -> None:
-        """Make a step due if URLs lacked budget, because budgets have changed. If others wait, one is due anyway."""
+        """Make a step due if URLs lacked budget, as budgets have changed. If other URLs wait, one is due anyway."""
         if self.schedule.withheld > 0:
             self.inbox.note_urls()
 

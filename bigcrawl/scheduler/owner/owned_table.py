@@ -112,7 +112,7 @@ class OwnedTable:
         self.news.forget(owned)
 
     async def run(self, asked: Sequence[tuple[OwnedPartition, scripts.Call[Any]]]) -> None:
-        """Run calls of owned partitions, and remove the lost ones. The first failure is raised at the end."""
+        """Run calls of owned partitions, and remove lost partitions. The first failure is raised at the end."""
         for owned, call in asked:
             if is_publish(call):
                 self.note_owed(owned)

@@ -1,4 +1,4 @@
-r"""The partitions this node owns: claimed, stepped, kept durable, released (steps 4 to 8).
+r"""The partitions this node owns: claimed, stepped, kept durable, released.
 
 not ours -> claimed -> opened -> brought up -> stepped ... -> draining -> released
                ^                                  |
@@ -50,7 +50,7 @@ class Ownership:
     """The partitions of this node. Makes all parts that work on them, claims those it should own, and releases others.
 
     Attributes:
-        looks: views them in Redis, and renews their leases.
+        looks: reads their state in Redis, and renews their leases.
         lock: its holder may step, claim and release partitions.
         hot_share: how many URLs of a host may be hot.
         damaged: partitions that must not be opened.
@@ -183,7 +183,7 @@ class Ownership:
         return min(self.folding.next_ms, self._durable_rounds.next_ms)
 
     async def make_durable_due(self, checkpoint: int = 0) -> None:
-        """Force partitions that are due to the disk, and begin their points in the store. See `DurableRounds`."""
+        """Force partitions that are due to disk, and begin to write their points to the store. See `DurableRounds`."""
         await self._durable_rounds.run_due(checkpoint)
         self.store.begin_due(checkpoint)
 

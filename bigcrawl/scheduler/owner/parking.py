@@ -1,4 +1,4 @@
-"""Moves URLs of snoozed and retired hosts from Redis back to disk (step 8). Such a host is *away*.
+"""Moves URLs of snoozed and retired hosts from Redis back to disk. Such a host is *away*.
 
     back queue -> [one script] -> the partition's own inbox -> a step, which parks it behind its host
 
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 HOSTS_AT_ONCE = 128  # per round, once a second: about 25,000 URLs, 0.1 s of the node
 URLS_AT_ONCE = 1_000  # in one call, which blocks Redis about 2 us a URL
 SNOOZED_HOT_MAX, GIVEN_UP_HOT_MAX = 1, 0
-STALE_MS = 600_000  # then a due host has no URL left to try, and no longer counts as snoozed
+STALE_MS = 600_000  # after this time, a due host has no URL left to try, and no longer counts as snoozed
 
 
 async def tend_snoozed(
@@ -105,7 +105,7 @@ def _surplus_command(owned: OwnedPartition, host: str) -> tuple[Value, ...]:
 
 
 def _movable(owned: OwnedPartition, members: Sequence[bytes]) -> Sequence[bytes]:
-    """Return the URLs that may be moved. Suspects stay, because the disk does not record suspicion."""
+    """Return the URLs that may be moved. Those suspected of killing a node stay: the disk does not record it."""
     if not owned.suspects:
         return members
     return [member for member in members if int(member.partition(b":")[0]) not in owned.suspects]

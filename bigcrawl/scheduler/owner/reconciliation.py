@@ -1,4 +1,4 @@
-"""Reconciles Redis and this node after a lost reply: taken URLs, ended URLs, and counts of hot URLs (steps 7 to 14).
+"""Reconciles Redis and this node after a lost reply: taken URLs, ended URLs, and counts of hot URLs.
 
 A partition is in doubt when the reply to a call of its owner is lost. The call may have been carried out, may not have
 been, or may still be. The client records the partition. Before the node takes any further URL, it compares each of
@@ -97,7 +97,7 @@ class Reconciliation:
         await self._settle_all(self._client.in_doubt, has_forgotten=False)
 
     async def settle_forgotten(self) -> None:
-        """Do the same for all partitions, after Redis has lost its last seconds."""
+        """Bring all partitions in line, after Redis has lost its last seconds."""
         await self._settle_all(set(self._table.by_number), has_forgotten=True)
 
     async def _settle_all(self, partitions: set[int], *, has_forgotten: bool) -> None:
@@ -200,7 +200,7 @@ class _Work:
 
 
 def _in_portions(whole: _Portion) -> list[_Portion]:
-    """Divide by size. Held URLs come first, because a URL must never be nowhere."""
+    """Divide the rows of a comparison by size. Held URLs come first, because a URL must never be nowhere."""
     rows = len(whole.held) + len(whole.sent_ends) + len(whole.lately) + len(whole.places) + len(whole.rests)
     more_bytes = sum(len(row[3]) for row in whole.held) + sum(map(_told_bytes, whole.lately))
     if ROW_BYTES * rows + more_bytes <= PORTION_BYTES:

@@ -78,7 +78,7 @@ class StepSchedule:
         return waited_ms >= step_ms
 
     def _may_admit(self, hot: int) -> bool:
-        """If only hosts with full shares wait, one of their URLs must end first."""
+        """Whether a step may admit URLs. If only hosts with full shares wait, one of their URLs must end first."""
         return self.waiting > 0 and (self._stalled_at is None or hot < self._stalled_at)
 
     def wants_outcomes(self, now_ms: int, step_ms: int, *, idle: bool = False) -> bool:

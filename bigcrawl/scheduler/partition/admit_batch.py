@@ -1,4 +1,4 @@
-"""A numbered batch of URLs to admit into Redis, and its bytes on disk (step 7)."""
+"""A numbered batch of URLs to admit into Redis, and its bytes on disk."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The committed state of one owner: the manifest, its log, and the files that it names (steps 4 to 7)."""
+"""The committed state of one owner: the manifest, its log, and the files that it names."""
 
 from __future__ import annotations
 

@@ -50,7 +50,7 @@ class FileWork:
             self._sign_ms = None
 
     def run_part(self, work: Callable[[], T]) -> T:
-        """Do a part of the current work in this thread, whose progress counts."""
+        """Do a part of the current work in this thread. Its progress counts as that of the work."""
         thread = threading.get_ident()
         self._threads.add(thread)
         try:
@@ -102,7 +102,7 @@ class FileThread:
         return await self.run(lambda: [_result_of(work) for work in works])
 
     async def run_together(self, works: Iterable[Callable[[], T]]) -> list[T | BigcrawlError]:
-        """Run work that mostly waits for the disk, each on its own files, several pieces at a time."""
+        """Run pieces of work that mostly wait for the disk, each on its own files, several at a time."""
         parts = [partial(self.work.run_part, partial(_result_of, work)) for work in works]
 
         def run_all() -> list[T | BigcrawlError]:

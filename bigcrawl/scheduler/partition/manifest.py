@@ -40,7 +40,7 @@ class BatchPlace(NamedTuple):
 
 
 class Sizes(NamedTuple):
-    """Bytes of URLSeen, of the other tables, and of the queues, parked URLs among them."""
+    """Sizes in bytes of URLSeen, of the other tables, and of the queues (including parked URLs)."""
 
     seen: int
     tables: int
@@ -100,7 +100,7 @@ class Manifest:
         return needed | {f"{PARK_NAME}-{s.number}": s.length for s in self.parked.segments}
 
 
-# Fields with special differences, and `retained`, which follows from the records.
+# Fields whose differences have a form of their own, and `retained`, which follows from the records.
 _APART = frozenset({"tables", "queues", "parked", "retained", "counts"})
 _PLAIN = tuple(name for name in Manifest.__slots__ if name not in _APART)
 

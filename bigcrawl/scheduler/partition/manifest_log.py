@@ -139,7 +139,7 @@ class ManifestLog:
         self._files.sync_file(self._path)
 
     def _check_size(self) -> None:
-        """Detect an older copy or another file before it gets a hole or counts as durable."""
+        """Raise CorruptionError for an older copy or another file, before it gets a hole or counts as durable."""
         if (size := self._files.size(self._path)) != self._size:
             raise CorruptionError(self._path, min(size, self._size), f"a log of {self._size} bytes", f"{size} bytes")
 

@@ -1,4 +1,4 @@
-"""Opens a partition in a new epoch (step 4).
+"""Opens a partition in a new epoch.
 
 A partition without files starts in memory, and its first step makes them (`CommittedFiles.begin`): most partitions of a
 small crawl stay empty.

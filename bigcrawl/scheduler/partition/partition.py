@@ -1,4 +1,4 @@
-"""One partition's state on disk: a fold over its inbox (steps 4 to 7). The manifest is the commit.
+"""One partition's state on disk: a fold over its inbox. The manifest is the commit.
 
 No Redis, no clock, no asyncio, and only one thread at once. A step works on a fork of the state. It writes files that
 no manifest names yet, and then appends a record to the manifest that names them. A failure before that leaves disk and
@@ -167,7 +167,7 @@ class Partition:
         return self.manifest.folded_urls + self._folded_rows
 
     def fold_admitted(self, batches: Mapping[int, Sequence[int]], upto: int = 0) -> None:
-        """Commit that Redis has admitted batches beyond this manifest, so that admission skips each of their keys once.
+        """Commit the fact that Redis has admitted batches beyond this manifest: each of their keys is skipped once.
 
         URLs of a missing batch up to `upto` are admitted again, with new sequence numbers.
         """

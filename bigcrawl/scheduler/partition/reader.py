@@ -110,7 +110,7 @@ def find_waiting(
     *,
     prefix: str = "",
 ) -> Waiting | None:
-    """Return the URL with a key that waits on disk, unless its host is away.
+    """Return the URL with this key if it waits on disk and its host is not away.
 
     All queues whose names begin with `prefix` may be read: a second for half a million URLs.
     """

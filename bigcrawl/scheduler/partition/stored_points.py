@@ -1,4 +1,4 @@
-"""The points of a partition in the store, and how far Redis may be trimmed.
+"""The points of a partition (its states in the store), and how far they allow Redis to be trimmed.
 
 With a store, only a point in the store is durable. The inbox is trimmed to the point before the last one, so that a
 node can start from either of the two.

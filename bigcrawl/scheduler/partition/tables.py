@@ -1,4 +1,4 @@
-"""A partition's tables, each a bucket of DRUM (steps 4 and 5, docs/file-formats.md)."""
+"""A partition's tables, each a bucket of DRUM (docs/file-formats.md)."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ class Tables:
         return {name: bucket.state for name, bucket in self._all.items()}
 
     def commit(self, bucket: Bucket, result: CheckResult | ApplyResult) -> None:
-        """Adopt a result in one of these tables. Files that it wrote will be synced, or deleted if unreferenced."""
+        """Adopt the result of updating one of these tables. Files written for it are synced later, or deleted."""
         for run in result.written:
             self._epoch.note_written(run.name)
         bucket.commit(result)

@@ -50,7 +50,7 @@ def new_epoch(directory: Path, epoch: int, files: Files) -> Iterator[EpochDirect
 
 
 def begin_epoch(directory: Path, epoch: int, files: Files) -> EpochDirectory:
-    """Create the directory of an epoch; an OwnershipLostError has changed nothing."""
+    """Create the directory of an epoch. If OwnershipLostError is raised, nothing has changed."""
     files.make_directory(directory)
     last = next(iter(list_epochs(directory, files)), 0)
     if last > epoch:

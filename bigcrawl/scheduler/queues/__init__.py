@@ -1,1 +1,1 @@
-"""URLs that wait on disk (step 6): the front queues of each turn, the over-budget queue, parked queues, their files."""
+"""URLs that wait on disk (step 6 of a URL's life): front queues, the over-budget queue, parked queues, their files."""

@@ -33,7 +33,7 @@ class EpochDirectory:
         self._present: set[str] = set()
         self._unsynced: set[str] = set()
         self._base = str(path)
-        # Whether the directory's entries are on the medium; and its own and its parent's name.
+        # Whether the names in the directory are on the medium; and whether its own and its parent's name are.
         self._lists_all = False
         self._is_named = False
 
@@ -57,7 +57,7 @@ class EpochDirectory:
         self._unsynced.add(name)
 
     def link(self, source: Path, name: str) -> None:
-        """Inherit a file under its old name. It may never have been synced."""
+        """Inherit a file under its old name. The file may never have been synced."""
         self.note_written(name)
         self.files.link(source, self.path / name)
 

@@ -1,4 +1,4 @@
-"""The front queues: one queue on disk for each priority level, with the biased selector over them (step 6).
+"""The front queues (step 6 of a URL's life): one on disk for each priority level, and the biased selector over them.
 
 Levels 0 to 4 hold ordinary URLs by priority. Each further group of five levels does the same for a tier of extra URLs,
 and is read when all levels below it are empty.

@@ -65,7 +65,7 @@ class OverBudget:
         return ()
 
     def next_urls(self, limit: int) -> list[QueuedUrl]:
-        """Remove and return URLs to re-read: whole blocks until `limit` is reached; none at the end of the re-read."""
+        """Remove and return at least `limit` URLs to re-read, in whole blocks; fewer or none at the re-read's end."""
         urls: list[QueuedUrl] = []
         while len(urls) < limit:
             block = self.pop_block()

@@ -88,7 +88,7 @@ class ParkedQueues:
         return on_disk + sum(map(len, self._pending.get(host, {}).values()))
 
     def longest(self, others: Mapping[str, int], without: Container[str] = ()) -> tuple[str, int]:
-        """Return the host with the most URLs, `others` included, and their number. The queues must be flushed."""
+        """Return the host with the most URLs, counting `others` too, and their number. The queues must be flushed."""
         best, most = "", 0
         for host, urls in others.items():
             if urls > most and host not in self._chains and host not in without:

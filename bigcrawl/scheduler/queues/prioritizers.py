@@ -1,4 +1,4 @@
-"""Prioritizers: the priority of a URL when its partition's owner queues it (step 6, docs/guide/priorities.md).
+"""Prioritizers: the priority of a URL when its partition's owner queues it (docs/guide/priorities.md).
 
 The owner knows facts that no page shows: how many domains link to the URL's PLD, and whether the PLD looks like a trap.
 Features add prioritizers in a module `prioritizers`. Scoring starts from the spider's priority, which the URL's body
@@ -87,7 +87,7 @@ class FoundUrls:
 
     @property
     def given(self) -> NumberArray:
-        """int64, shape (n,): the spider's priority; 0 is ordinary. If votes are counted, the highest over all pages."""
+        """int64, shape (n,): the spider's priority; 0 is ordinary. With votes, the highest of all linking pages."""
         given = np.array([link[2] for link in self._links], dtype=np.int64)
         highest: NumberArray = np.maximum(given, self._known.get("given", given))
         return highest

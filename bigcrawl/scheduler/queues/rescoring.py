@@ -1,4 +1,4 @@
-"""Finds URLs in turns that must be scored again, because scores have changed (step 6).
+"""Finds URLs in turns that must be scored again, because scores have changed.
 
 URLs of the current turn are scored in batches, one per step; those of a later turn when it starts. The progress is kept
 in memory only.

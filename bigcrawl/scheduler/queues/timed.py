@@ -1,4 +1,4 @@
-"""URLs that wait on disk for a due time (step 6).
+"""URLs that wait on disk for a due time.
 
 They are in queues `due-<level>-<n>`. A URL that waits at least 2^l and less than 2^(l + 1) seconds goes to level l - 3.
 The n-th queue of level k covers 2^k seconds from n * 2^k on, and is due in the middle of them. So a URL is early or
@@ -75,7 +75,7 @@ class TimedUrls:
         self._queues[KEPT].append(url)
 
     def release(self, now_s: int, urls_max: int) -> list[QueuedUrl]:
-        """Remove and return due URLs, earliest first: whole blocks, until there are `urls_max`."""
+        """Remove and return due URLs, earliest first: whole blocks until there are `urls_max` or more."""
         released: list[QueuedUrl] = []
         for name, due_s in self._queues_until(now_s):
             if len(released) >= urls_max:

@@ -1,4 +1,4 @@
-"""The state of the turns, and when the over-budget queue is re-read (step 5).
+"""The state of the turns, and when the over-budget queue is re-read.
 
 The queue is re-read when turn c has reached `next_reread`, when no turn has URLs, or when two URLs have arrived for
 each that failed the last re-read. In the last case each arrival pays for reading itself and half of a failed URL. So a
@@ -48,7 +48,7 @@ class TurnState(NamedTuple):
         reread: URLs taken from the queue by the current or last re-read.
         passed: those of them that were placed in turns.
         is_resting: the last re-read placed nothing, so another waits for new budgets, URLs or `next_reread`.
-        released_s: timed URLs are released up to then.
+        released_s: the time up to which timed URLs were released.
     """
 
     turn: int = 0

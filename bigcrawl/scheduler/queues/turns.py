@@ -1,4 +1,4 @@
-"""All waiting URLs except parked ones: the queues of each turn, the over-budget queue, and timed URLs (steps 5 and 6).
+"""All waiting URLs except parked ones (steps 5 and 6 of a URL's life): in turns, over budget, or timed.
 
 A turn has one queue for each level, `queue-<turn>-<level>`. The queues of the current turn, c, are the front queues.
 When they are empty, the next turn with URLs becomes current; nothing is rewritten. Without budgets, all URLs stay in

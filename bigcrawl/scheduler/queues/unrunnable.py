@@ -1,4 +1,4 @@
-"""URLs that wait on disk because the owner's spider cannot run their requests (steps 4 and 9).
+"""URLs that wait on disk because the owner's spider cannot run their requests.
 
 Each missing method has a queue `unrunnable-<name in hexadecimal>`. The queue of `callbacks.DAMAGED` has URLs whose
 request cannot be decoded, and those of further methods than `NAMES_MAX`; it is released once after the owner has opened
@@ -65,7 +65,7 @@ class Unrunnable:
         return {method: count for method, count in {**found, DAMAGED: self._untried}.items() if count}
 
     def release(self, callbacks: Callbacks, urls_max: int) -> list[QueuedUrl]:
-        """Remove and return URLs that may be tried: whole blocks, until there are `urls_max`."""
+        """Remove and return URLs that may be tried: whole blocks until there are `urls_max` or more."""
         released: list[QueuedUrl] = []
         for method, count in self.releasable(callbacks).items():
             queue, left = self._queues[queue_of(method)], count

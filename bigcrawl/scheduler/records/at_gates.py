@@ -1,4 +1,4 @@
-"""A URL that a node has taken, while it waits at the gates (steps 9 to 11)."""
+"""A URL that a node has taken, while it waits at the gates."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ class AtGates:
     rest_after_head_ms: int = -1  # rest of its host after a HEAD; -1 if none was sent
     retry_after_ms: int = 0
     refusal: str = ""  # why only its errback still runs: a reason, or error:<kind>
-    refusal_error: Exception | None = None  # for the errback, if the refusal has another one
+    refusal_error: Exception | None = None  # the error for the errback, if it is not the usual one of the refusal
 
     @property
     def seq(self) -> int:

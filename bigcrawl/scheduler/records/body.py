@@ -87,7 +87,7 @@ def is_seed(body: bytes) -> bool:
 
 
 def look_at_origin(body: bytes) -> tuple[int, str | None]:
-    """Return the depth of a body, and the page it was found on, or its request's Referer header; None without both."""
+    """Return a body's depth, and the page where it was found, or its Referer header; None if there is neither."""
     _, depth, payload, _ = _unpacked(body)
     if isinstance(payload, list):
         return depth, payload[1]

@@ -1,4 +1,4 @@
-"""A URL that a node has taken and not yet acknowledged (steps 9 to 14).
+"""A URL that a node has taken and not yet acknowledged (steps 9 to 14 of a URL's life).
 
 Its phases are `at_gates`, `in_engine` and `held`.
 """
@@ -42,7 +42,7 @@ class HeldUrl(InEngine):
         return self.again is not None and self.again.due_s != NO_MORE_S
 
     def note_detail(self, detail: int) -> None:
-        """Record the line of robots.txt, or the filter's rule, that ends it; 0 for none."""
+        """Record the line of robots.txt, or the filter's rule, that ends the URL; 0 for none."""
         self.detail = detail
 
     def note_again(self, again: TimedUrl | None) -> None:

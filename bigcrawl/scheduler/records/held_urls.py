@@ -1,4 +1,4 @@
-"""A node's held URLs: taken and not yet acknowledged (steps 9 to 14).
+"""A node's held URLs: taken and not yet acknowledged.
 
 An ended URL is acknowledged once the links offered before its end are in Redis and its page is on disk.
 """
@@ -34,7 +34,7 @@ class _Confirmed(NamedTuple):
 
 @dataclass(slots=True)
 class HeldUrls:
-    """The held URLs, by (partition, seq). Pages must be safe in the storage, if there is one, before a URL ends."""
+    """The held URLs, by (partition, seq). With a storage, a page must be safe before its URL is acknowledged."""
 
     storage: PageStorage | None = None
     _held: dict[tuple[int, int], HeldUrl] = field(default_factory=dict)

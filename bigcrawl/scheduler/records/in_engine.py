@@ -1,4 +1,4 @@
-"""A held URL, while the engine has it (steps 11 to 13)."""
+"""A held URL, while the engine has it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""An entry of a partition's inbox (step 3): one message of a node to the partition's owner."""
+"""An entry of a partition's inbox: one message of a node to the partition's owner."""
 
 from __future__ import annotations
 

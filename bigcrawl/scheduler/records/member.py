@@ -1,4 +1,4 @@
-"""A member: an admitted URL as Redis holds it (steps 7 to 14).
+"""A member: an admitted URL as Redis holds it.
 
 Its bytes are b"<seq>:" + msgpack [key, priority, flags, attempts, body].
 """

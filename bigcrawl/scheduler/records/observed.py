@@ -1,4 +1,4 @@
-"""Features' observations as rows for partitions: a field of inbox entries (steps 14, 3, docs/redis-keys.md).
+"""Features' observations as rows for partitions: a field of inbox entries (docs/redis-keys.md).
 
 A feature declares the kinds of its rows in its module `rows`: KINDS, and perhaps OWED, the kind that an owner keeps
 until it has arrived; SOUND, a check of rows; ALONE, the kind that earlier versions sent in a separate field. A row's

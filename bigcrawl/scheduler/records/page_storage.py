@@ -17,7 +17,7 @@ class PageStorage(Protocol):
         """How many of `pages`, counted from the first, are safe."""
 
     def hurry(self) -> None:
-        """Make pages safe now that wait for others to become safe with them."""
+        """Make the stored pages safe now, rather than later together with others."""
 
 
 class Feeds(Protocol):

@@ -1,4 +1,4 @@
-"""When a fetch may start, by its gates (step 10)."""
+"""When a fetch may start, by its gates."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ if TYPE_CHECKING:
 class Start(NamedTuple):
     """The time span in which a fetch may start, on the monotonic clock.
 
-    `granted_ms` is on the crawls' clock; 0 if no gate was asked. Each missed start doubles the slack, so that a slow
-    node still makes progress.
+    `granted_ms` is on the crawls' clock; 0 if no gate was asked. Each missed start doubles the time span of the
+    next one, so that a slow node still makes progress.
     """
 
     at_ms: int

@@ -1,4 +1,4 @@
-"""A URL as it travels from a node's outbox through inbox, disk and admission (steps 3 to 7).
+"""A URL as it travels from a node's outbox through inbox, disk and admission.
 
 A batch on the wire or on disk is u8 format version | zlib(msgpack [[key, host, priority, flags, body], ...]). An
 unknown version is refused. Pickle is never used.

@@ -1,4 +1,4 @@
-"""The evidence against a URL that was in flight when a node died (steps 9 to 11)."""
+"""The evidence against a URL that was in flight when a node died."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""URLs that have ended and come again later, as nodes send them to partitions (steps 14 and 3).
+"""URLs that have ended and come again later, as nodes send them to partitions.
 
 On the wire they are u8 format version | zlib(msgpack [[due_s, number, key, host, priority, flags, body], ...]).
 """
@@ -32,7 +32,7 @@ class TimedFormatError(BigcrawlError):
 class TimedUrl(NamedTuple):
     """A URL that comes again, due in seconds since 1970.
 
-    `number` says how often it has ended. Of two copies with the same number, one counts.
+    `number` says how often it has ended. Of two copies with the same number, only one counts.
     """
 
     due_s: int

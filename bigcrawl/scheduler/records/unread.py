@@ -13,7 +13,7 @@ REASONS: Final = (
     *("listing-packing", "listing-growth", "listing-bytes", "listing-tags", "listing-references", "listing-entries"),
 )
 _FIRST: Final = 64
-"""Above the numbers of the rules by which filters drop pages, which share the place of the detail."""
+"""The detail of the first reason; those below are the numbers of rules by which filters drop pages."""
 
 
 def detail_of(reason: str) -> int:

@@ -1,4 +1,4 @@
-"""Traits of URLs that features find at discovery (step 2), as bits of the flags.
+"""Traits of URLs that features find at discovery, as bits of the flags.
 
 Only one feature may have a module `url` that returns a function from `traits_of`: there are 17 bits.
 """

@@ -1,4 +1,4 @@
-"""The blacklist: where the crawl must not go (steps 5, 7, 10).
+"""The blacklist: where the crawl must not go.
 
 A covered URL stays on disk until its entry is removed. The frontier does not store which hosts lie in a range of
 addresses; instead, a URL withheld for its address carries a *mark* that identifies all ranges and opened private

@@ -1,4 +1,4 @@
-"""Limits set by hand for hosts, PLDs and patterns (step 5, docs/budgets.md).
+"""Limits set by hand for hosts, PLDs and patterns (docs/budgets.md).
 
 Rules come from the settings and from a Redis hash (name -> JSON), which may change during the crawl. A name in the hash
 replaces the settings' rule of that name; `{}` removes it.

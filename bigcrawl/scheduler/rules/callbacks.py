@@ -1,4 +1,4 @@
-"""Which requests the spider can run, by its methods and BIGCRAWL_CALLBACKS (steps 9 and 11).
+"""Which requests the spider can run, by its methods and BIGCRAWL_CALLBACKS.
 
 Other requests for methods that the spider lacks wait on disk (`queues.unrunnable`).
 """

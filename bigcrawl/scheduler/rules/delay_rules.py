@@ -1,4 +1,4 @@
-"""Delays set by hand for hosts and pay-level domains (step 12, docs/settings.md).
+"""Delays set by hand for hosts and pay-level domains (docs/settings.md).
 
 Rules come from the settings and from a Redis hash (name -> JSON), which may change during the crawl; `{}` there removes
 a rule.

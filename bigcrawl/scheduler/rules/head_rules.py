@@ -1,4 +1,4 @@
-"""Which URLs are asked by HEAD before they are fetched (step 10), and which answers drop them.
+"""Which URLs are asked by HEAD before they are fetched, and which answers drop them.
 
 Only an answer with status 200 drops a URL. After any other result of a HEAD, the URL is fetched in its next turn.
 

@@ -1,4 +1,4 @@
-"""Detects the language of a page from its first text, with py3langid (extra `languages`).
+"""Detects the language of a page from the beginning of its text, with py3langid (extra `languages`).
 
 Pages often declare a wrong language or none, so only the text counts. The model takes a second of CPU to load.
 """

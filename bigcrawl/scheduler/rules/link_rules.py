@@ -1,4 +1,4 @@
-"""Rules that drop links by their URL, before they are queued (step 1, docs/guide/filters.md).
+"""Rules that drop links by their URL, before they are queued (docs/guide/filters.md).
 
 Paths use the patterns of robots.txt rather than regular expressions, which a hostile URL can make slow.
 

@@ -1,6 +1,6 @@
-"""Rules that drop pages by their servers' answers (steps 11 and 13, docs/guide/filters.md).
+"""Rules that drop pages by their servers' answers (docs/guide/filters.md).
 
-Without a declared media type, the first bytes of the body decide. Answers with a Location are taken. A new rule goes to
+Without a declared media type, the first bytes of the body decide. Answers with a Location pass. A new rule goes to
 the end of `RULES`, because its number is stored with outcomes.
 
 Source: Nexplorer §2.2 (content type, reserved strings).

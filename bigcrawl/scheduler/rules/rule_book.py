@@ -1,4 +1,4 @@
-"""Finds the limits for a host or a URL among the rules set by hand (step 5)."""
+"""Finds the limits for a host or a URL among the rules set by hand."""
 
 from __future__ import annotations
 

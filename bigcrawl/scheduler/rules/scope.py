@@ -1,4 +1,4 @@
-"""The scope: where a link must lead to be followed (step 1, docs/guide/filters.md).
+"""The scope: where a link must lead to be followed (docs/guide/filters.md).
 
 `host` and `pld` also accept links to the host or PLD of their page, so they include the host that a seed redirects to,
 and work without known seeds.

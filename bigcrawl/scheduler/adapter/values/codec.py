@@ -2,8 +2,8 @@
 
 Tuples, sets, dates and times, decimals, paths, enumeration members and records (`records`) are extension types: each
 holds a list, a text, [module, class, member] or [module, class, fields]. A Request is what `Request.to_dict` returns.
-Classes and functions of certain packages are stored by name. Other classes need a project's functions (`taught_types`),
-and other subclasses of plain types come back as these.
+Classes and functions of certain packages are stored by name. Objects of other classes need functions of the project
+(`taught_types`). An object of any other subclass of a plain type comes back as the plain type.
 
 Reading imports nothing that a message names, and runs no code of its classes except Requests'. A class must be an
 enumeration or a record in an already imported module of certain packages. Records are filled in without their
@@ -50,7 +50,8 @@ class Values:
 
     Args:
         spider: has the callbacks of requests among the values; None for none.
-        packages: whose classes and functions may be named. None allows all classes, but neither as values.
+        packages: those whose classes and functions may be named. None allows objects of all classes, but no class or
+            function as a value.
         types: the types that the project teaches.
     """
 

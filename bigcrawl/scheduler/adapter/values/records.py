@@ -1,6 +1,7 @@
 """Objects stored by their fields: Scrapy's Items, dataclasses, attrs, pydantic's models, and named tuples.
 
-Reading sets the fields of a blank object and runs no code of its class. A field added since gets its default.
+Reading sets the fields of a blank object and runs no code of its class. A field that the class got since then has its
+default.
 """
 
 from __future__ import annotations

@@ -58,7 +58,7 @@ class Beat(Loop):
         await rest_until(self._came, 0 if self._workload.is_empty else rest_s, rest_s)
 
     async def go_on_during(self, work: Coroutine[Any, Any, None]) -> None:
-        """Keep the leases during long work, such as opening many partitions on a slow disk."""
+        """Do long work, such as opening many partitions on a slow disk, and keep the leases meanwhile."""
         beating = asyncio.create_task(self._keep_saying_alive())
         try:
             await work
@@ -74,9 +74,10 @@ class Beat(Loop):
                     await self._say_alive()
 
     async def _say_alive(self) -> None:
-        """Read the partitions, and report if that is due.
+        """Send a heartbeat if one is due, and renew the leases.
 
-        Changes that other nodes act on are reported at once: owned partitions, only failing hosts left, and held hosts.
+        A heartbeat is due at once after changes that other nodes act on: other partitions owned, only failing hosts
+        left, or hosts held against other crawls.
         """
         table, now_ms = self._ownership.table, self._clock.monotonic_ms()
         report = table.claims, len(table.by_number), self._last_hosts.is_all, self._shared_hosts.company

@@ -1,4 +1,4 @@
-"""The fold: steps of the owned partitions that are due (steps 4 to 8)."""
+"""The fold: runs the steps of owned partitions that are due."""
 
 from __future__ import annotations
 

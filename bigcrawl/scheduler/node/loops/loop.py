@@ -40,7 +40,7 @@ class Loop:
         await asyncio.sleep(together(asyncio.get_running_loop().time(), rest_s))
 
     async def after_failure(self) -> None:
-        """Try to remove the cause after a round failed without Redis or lost a partition."""
+        """Try to remove the cause of a failed round: Redis was away, or a partition was lost."""
 
 
 class Haste:
@@ -120,7 +120,7 @@ class LoopRunner:
 
 
 def together(now_s: float, rest_s: float) -> float:
-    """Return a rest that ends with a whole second, if that makes a long one at most half as short."""
+    """Return `rest_s`; if it is long, shortened to end at a whole second, unless less than half of it would remain."""
     left_s = math.floor(now_s + rest_s) - now_s if rest_s >= TOGETHER_S else rest_s
     return left_s if left_s > rest_s / 2 else rest_s
 

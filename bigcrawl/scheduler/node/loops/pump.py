@@ -1,4 +1,4 @@
-"""The pump: sends and takes URLs in few round trips (steps 3, 9 and 12 to 14)."""
+"""The pump: sends and takes URLs in few round trips."""
 
 from __future__ import annotations
 
@@ -90,7 +90,7 @@ class Pump(Loop):
         return PUMP_BUSY_S if moved else self._until_it_may_pay_s(is_done=True)
 
     def _until_it_may_pay_s(self, *, is_done: bool = False) -> float:
-        """Return how long to rest. With `is_done`, all that could be sent has been."""
+        """Return how long to rest until a round trip may pay. With `is_done`, all that could be sent was sent."""
         if len(self._handout.in_process) or self._held.unacknowledged:
             return PUMP_BUSY_S
         if len(self._held):
@@ -105,14 +105,14 @@ class Pump(Loop):
         await rest_until(self._wake, PUMP_BUSY_S, rest_s)  # an engine that asks often is answered in batches
 
     async def after_failure(self) -> None:
-        """Restart the embedded server if it died. Any other server is its operator's."""
+        """Restart the embedded server if it died. Any other server is for its operator to restart."""
         try:
             await asyncio.to_thread(self._engine.revive_server)
         except (BigcrawlError, OSError) as error:
             logger.warning("the embedded server does not start: %(error)s", {"error": error})
 
     def _pays(self) -> bool:
-        """Return whether a round trip is worth its CPU now: a larger batch costs less per page."""
+        """Return whether to make a round trip now, or to wait for a larger batch, which costs less CPU per page."""
         if self._is_hungry or self._held.has_safe(self._batch_urls):
             return True
         if self._handout.is_idle and self._held.has_safe(1):
@@ -120,7 +120,7 @@ class Pump(Loop):
         return self._clock.monotonic_ms() - self._pumped_ms >= PUMP_PATIENCE_MS
 
     async def flush(self) -> None:
-        """Send the outbox. First retract a premature end, or a restart would find the crawl finished."""
+        """Send the outbox. First retract a premature end, or a restart would take the crawl for finished."""
         await self._progress.take_back_end()
         self._observers.send_safe()
         try:

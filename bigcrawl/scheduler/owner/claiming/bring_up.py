@@ -1,4 +1,4 @@
-"""Brings Redis and the disk of a newly claimed partition into agreement (steps 6 to 8).
+"""Brings Redis and the disk of a newly claimed partition into agreement.
 
 The disk is ahead of Redis if a crash happened between commit and admission, or if Redis has forgotten its last
 admissions (`durability`). Then the batches kept on disk are offered again; Redis accepts each number once. The disk is
@@ -41,7 +41,7 @@ FORGET_AT_ONCE = 10_000  # keys; 80 KB in one call
 
 
 def inbox_looks(client: RedisClient) -> Batcher[tuple[PartitionKeys, str], Ready]:
-    """Views partitions, many in two round trips: which hosts are ready, once the inbox is past the entry named."""
+    """Return a batcher that advances a partition's inbox to an entry and then reads which of its hosts are ready."""
 
     async def ask_all(asked: list[tuple[PartitionKeys, str]]) -> list[Ready]:
         await client.run([scripts.advance_inbox(keys, inbox_id) for keys, inbox_id in asked])
@@ -63,7 +63,7 @@ async def bring_up(
     """Bring Redis and disk of a newly claimed partition into agreement. Return its state in Redis.
 
     Raises:
-        OwnershipLostError: another node has claimed it since.
+        OwnershipLostError: another node has claimed the partition since.
         TransientStoreError: Redis or the disk failed. Claim the partition again to repeat the call.
         CorruptionError: a batch that must be offered again is damaged.
     """
@@ -112,8 +112,8 @@ async def _offer_again(
 ) -> None:
     """Offer again the batches that Redis has not admitted yet, or has forgotten.
 
-    URLs that have ended since are left out. An old batch has no text left, so its URLs cannot be offered. They are
-    removed from URLSeen, so that they count as new when a page links to them.
+    URLs that have ended since are left out. An old batch has only keys left, so its URLs cannot be offered. They
+    are removed from URLSeen, so that they count as new when a page links to them.
     """
     batches = await asyncio.to_thread(lambda: list(disk.committed.batches(admitted)))
     ended = await asyncio.to_thread(_ended_of, disk, batches)

@@ -1,7 +1,7 @@
-"""Claims partitions: Redis leases each to one node, which renews the lease (step 4).
+"""Claims partitions: Redis leases each to one node, which renews the lease.
 
-A partition is free if it has no owner, its lease has run out, or its owner is known to be dead. After an owner, a claim
-takes two calls: the second carries the URLs that the owner had in process.
+A partition is free if it has no owner, its lease has run out, or its owner is known to be dead. If it had an owner, a
+claim takes two calls: the second carries the URLs that the owner had in process.
 """
 
 from __future__ import annotations
@@ -75,7 +75,7 @@ class Claims:
 
     @property
     def opening(self) -> Mapping[int, Identity]:
-        """Claimed but not yet open; their leases must be renewed meanwhile."""
+        """The partitions that are claimed but not open yet; their leases must be renewed meanwhile."""
         return self._opening
 
     async def reclaim_all(self) -> None:

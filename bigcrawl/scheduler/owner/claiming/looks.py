@@ -1,7 +1,8 @@
 """Reads the state of owned partitions from Redis and renews their leases.
 
-A partition is read after events and arrivals. In case a notice was lost, all are read after a node has gone, which may
-have died before it gave one, and every `SLOW_LOOK_MS`. Renewing a lease alone costs Redis a sixth of a read.
+A partition is read after events and arrivals. In case a notice was lost, all are read every
+`SLOW_LOOK_MS`, and after a node has gone, which may have died before it gave notice. Renewing a lease alone costs Redis
+a sixth of a read.
 """
 
 from __future__ import annotations
@@ -133,7 +134,7 @@ class Times:
         for each in partitions:
             self._times.pop(each, None)
             self._times[each] = now_ms
-        if now_ms < self._last_ms:  # a later call was sooner answered
+        if now_ms < self._last_ms:  # a later call was answered sooner
             self._times = dict(sorted(self._times.items(), key=itemgetter(1)))
         self._last_ms = max(now_ms, self._last_ms)
 

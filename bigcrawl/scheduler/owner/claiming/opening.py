@@ -84,7 +84,7 @@ class Opener:
         return there
 
     async def trimmed(self, partitions: Sequence[int]) -> dict[int, str]:
-        """Return up to which entry and batch Redis may have dropped each partition's data; empty for none."""
+        """Return, by partition, the entry and batch up to which Redis may have dropped data; empty for none."""
         keys = [partition_keys(self._crawl.name, partition).state for partition in partitions]
         texts = await self._client.commands([("HGET", key, "trimmed") for key in keys])
         return {p: (text or b"").decode() for p, text in zip(partitions, texts, strict=True)}
@@ -92,11 +92,11 @@ class Opener:
     async def open(
         self, partition: int, claim: Claim, identity: Identity, before: OwnedPartition | None, trimmed: str
     ) -> OwnedPartition:
-        """Open a won partition's directory in its new epoch and bring Redis in line.
+        """Open the directory of a claimed partition in its new epoch and bring Redis in line.
 
         Raises:
-            OwnershipLostError: another node has claimed it since.
-            LostFilesError: its files are missing or an older copy.
+            OwnershipLostError: another node has claimed the partition since.
+            LostFilesError: the partition's files are missing or an older copy.
         """
         series = await self._store.fetch_newer(partition, self.directory(partition))
         manifest, lack, disk = await self._disks.ask((partition, claim, trimmed))

@@ -36,7 +36,7 @@ class Releases:
         return f"<Releases of {self._table!r}>"
 
     async def release(self, leaving: Iterable[OwnedPartition]) -> None:
-        """Release those of the partitions of which the node holds no URL.
+        """Release the partitions, except those of which the node holds URLs.
 
         Raises:
             TransientStoreError: Redis, the store or the disk failed. Unreleased partitions stay owned.
@@ -58,7 +58,7 @@ class Releases:
         await self._let_go(free, [owned.publish() for owned in free])
 
     async def _let_go(self, free: list[OwnedPartition], last_counts: list[scripts.Call[Any]]) -> None:
-        """Release partitions in Redis. One with taken URLs there stays, because a take may be under way."""
+        """Release partitions in Redis. One with taken URLs in Redis stays, because a take may be under way."""
         for owned in free:
             owned.drain()
         calls = [scripts.release_partition(owned.keys, owned.identity) for owned in free]

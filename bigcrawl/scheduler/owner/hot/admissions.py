@@ -1,4 +1,4 @@
-"""The numbered admit batches of an owned partition (step 7).
+"""The numbered admit batches of an owned partition.
 
 A batch is committed on disk before it is sent. Redis accepts number n once, after n - 1, so unconfirmed batches are
 sent again.

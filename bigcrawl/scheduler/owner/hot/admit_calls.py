@@ -1,4 +1,4 @@
-"""Makes the call that admits a batch into Redis (step 7)."""
+"""Makes the call that admits a batch into Redis."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def admit_call(
 ) -> scripts.Call[bool]:
     """Return the call that admits a batch, without the URLs numbered in `ended`.
 
-    A batch without text only uses up its number.
+    A batch that has only keys left just uses up its number.
     """
     rows = [
         (url.host, order_of(url.priority, batch.first_seq + i), pack_member(batch.first_seq + i, url))

@@ -1,4 +1,4 @@
-"""A partition's share of the hot set (step 7): its URLs in Redis, including taken ones, as its owner counts them.
+"""A partition's share of the hot set: its URLs in Redis, including taken ones, as its owner counts them.
 
 The owner adds admitted URLs and subtracts ended ones. Each comparison with Redis starts a new count. A host is away
 when it is snoozed for a minute or more, or retired. It keeps at most one URL in Redis (`parking`).
@@ -45,7 +45,7 @@ class AwayHosts:
     """
 
     def __init__(self, *, may_be_some: bool = True) -> None:
-        """`may_be_some`: whether the first look finds any, even if Redis has counted no change."""
+        """`may_be_some`: whether to read the hosts at the first look, even if Redis has counted no change."""
         self.hot_max: Mapping[str, int] = {}
         self.given_up: frozenset[str] = frozenset()
         self._changes = 0
@@ -57,7 +57,7 @@ class AwayHosts:
 
     @property
     def are_awaited(self) -> bool:
-        """Whether the crawl waits for any of them."""
+        """Whether the crawl waits for any of these hosts."""
         return len(self.hot_max) > len(self.given_up)
 
     def note_changes(self, changes: int) -> None:
@@ -141,7 +141,7 @@ class HotSet:
         return all(host in away or fails(host) for host in self.by_host)
 
     def count_next_tries(self) -> None:
-        """Count next tries again, after a step or when other hosts are away. May run in a worker thread."""
+        """Count the hot URLs of hosts that are away, after a step or when these hosts change. May run in a thread."""
         self._next_tries = sum(host in self.by_host for host in self._away.hot_max)
 
     def limit_extra(self, divisor: int) -> None:

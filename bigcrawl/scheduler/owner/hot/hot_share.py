@@ -1,4 +1,4 @@
-"""Limits the URLs of one host, and the extra URLs, in the hot set (step 7).
+"""Limits the URLs of one host, and the extra URLs, in the hot set.
 
 A host gets as many hot URLs as are fetched from it in 25 seconds. So the longer hosts rest, the more hosts fit: about
 BIGCRAWL_HOT_URLS / share. Together they allow BIGCRAWL_HOT_URLS / 25 pages a second, or fewer if hosts rest longer than
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 HOT_MS: Final = 25_000
-"""Several steps of a partition, each of which refills the share."""
+"""How long a host's share lasts: several steps of its partition, each of which refills the share."""
 
 PAGES: Final = 256
 EXTRA_DIVISOR_MAX = 8  # at least 1/8 of the hot set may be extra

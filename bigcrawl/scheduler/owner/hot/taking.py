@@ -1,4 +1,4 @@
-"""When URLs of a partition may next be taken, and how many to ask for (step 9)."""
+"""When URLs of a partition may next be taken, and how many to ask for."""
 
 from __future__ import annotations
 

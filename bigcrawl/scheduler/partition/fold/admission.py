@@ -1,4 +1,4 @@
-"""Chooses the waiting URLs that become hot in a step (steps 6 and 7).
+"""Chooses the waiting URLs that become hot in a step (steps 6 and 7 of a URL's life).
 
 Three sources are read until `room` is used up, 2 and 3 again while they admit any:
 
@@ -44,8 +44,8 @@ class PartitionLimits:
 
     Attributes:
         host_hot_max: URLs of one host that may be hot, including taken ones.
-        host_hot_low: a parked host with fewer is refilled first; 0 means an eighth of the maximum.
-        parked_hosts_max: each costs about 100 bytes of memory and of manifest.
+        host_hot_low: a parked host with fewer hot URLs is refilled first; 0 means an eighth of the maximum.
+        parked_hosts_max: how many hosts may be parked; each costs about 100 bytes of memory and of manifest.
     """
 
     host_hot_max: int = 64
@@ -68,7 +68,7 @@ class PartitionLimits:
 
 
 class Admission:
-    """The choice of one step, which takes URLs from the queues of a fork of the state."""
+    """Chooses the URLs of one step, from the queues of a fork of the state."""
 
     def __init__(
         self,
@@ -176,7 +176,7 @@ class Admission:
         self._chosen_of[url.host] = self._chosen_of.get(url.host, 0) + 1
 
     def _skip_if_admitted(self, url: QueuedUrl) -> bool:
-        """Whether to skip a URL that Redis has admitted beyond the manifest; each key is skipped once."""
+        """Whether to skip a URL that Redis admitted without this manifest's knowledge; each key is skipped once."""
         if url.key not in self._already:
             return False
         self._already[url.key] -= 1

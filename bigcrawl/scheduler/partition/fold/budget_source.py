@@ -1,4 +1,4 @@
-"""The source of URLs' budgets and priorities for a step; set from outside, and replaced between steps."""
+"""Where a step gets the budgets and priorities of URLs. The node sets this, and replaces it between steps."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The budget of each new URL, and its place in the turns (step 5): STAR's look-up, then BEAST.
+"""The budget of each new URL, and its place in the turns (step 5 of a URL's life): STAR's look-up, then BEAST.
 
 All new URLs of a step need one look-up and one update in the table of PLDs, which also counts new edges.
 """

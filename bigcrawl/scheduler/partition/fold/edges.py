@@ -1,4 +1,4 @@
-"""The PLD graph of a partition: which PLDs link to the partition's PLDs (step 5).
+"""The PLD graph of a partition: which PLDs link to the partition's PLDs.
 
 Source: IRLbot §5 (STAR's PLDindegree). Differs: edges are a set of hashes of pairs, not lists of neighbours.
 """

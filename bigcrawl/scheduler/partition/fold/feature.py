@@ -1,4 +1,4 @@
-"""The seam of optional features in a partition: tables, and a part of each step (steps 4 to 7).
+"""How optional features take part in a partition: with tables, and a part of each step.
 
 The tables of registered features exist whether a crawl uses them or not.
 """

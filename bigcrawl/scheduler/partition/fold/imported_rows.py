@@ -1,4 +1,4 @@
-"""Rows of tables that `scrapy frontier import` brings from another crawl into a partition (step 5).
+"""Rows of tables that `scrapy frontier import` brings from another crawl into a partition.
 
 New keys are added; of known ones only the fields in `LARGER_COUNTS` change, to the larger number, unless the table's
 feature decides otherwise. So merging rows twice is harmless.

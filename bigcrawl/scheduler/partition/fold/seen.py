@@ -1,4 +1,4 @@
-"""The seen check of a step: decodes inbox entries, and finds their new URLs (step 4)."""
+"""The seen check of a step: decodes inbox entries, and finds their new URLs (step 4 of a URL's life)."""
 
 from __future__ import annotations
 

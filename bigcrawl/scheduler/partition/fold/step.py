@@ -1,4 +1,4 @@
-"""One step of a partition's fold, on copies of its state, up to its commit (steps 4 to 7).
+"""One step of a partition's fold, on copies of its state, up to its commit.
 
     inbox entries -> forgotten URLs -> outcomes -> timed URLs -> edges -> in-degrees -> seen check
                   -> imported rows -> observed rows -> budgets (STAR) -> placement (BEAST) -> choice
@@ -94,7 +94,7 @@ class StepFold:
             self._read_edges(entries)
         self._check_urls(entries, source.callbacks)
         self._merge_rows(entries)
-        self._fold_rows(entries)  # tables of an import may be older than these observations
+        self._fold_rows(entries)  # last, because an import's tables may be older than these observations
 
     def _forget(self, entries: Sequence[InboxEntry]) -> None:
         if not entries or not entries[0].forgotten:
@@ -203,7 +203,7 @@ class StepFold:
             self.new = [url for url in self.new if not url.flags & UNRUNNABLE]
 
     def _merge_rows(self, entries: Sequence[InboxEntry]) -> None:
-        """Merge rows from another crawl after the URLs: that crawl's waiting URLs are among its seen keys, too."""
+        """Merge another crawl's rows after its waiting URLs, which are new here, but also among its seen keys."""
         for entry in entries:
             if not entry.rows:
                 continue

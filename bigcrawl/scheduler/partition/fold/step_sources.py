@@ -1,4 +1,7 @@
-"""The sources of a partition's steps, set from outside, and which queued URLs must be checked again after a change."""
+"""Where a partition's steps get budgets, priorities and limits, as set by the node.
+
+If these change, queued URLs are checked or scored again.
+"""
 
 from __future__ import annotations
 
@@ -63,7 +66,7 @@ class StepSources:
         return sum(turns.unrunnable.releasable(self._source.callbacks).values())
 
     def begin(self, turns: Turns, admitted: int) -> BudgetSource:
-        """Return the source of a step; if it differs from the last, mark queued URLs to be checked or scored again."""
+        """Return the source for a step. If it differs from the last step's, queued URLs are checked or scored again."""
         source, last = self._source, self._committed
         if not source.answers_as(self._asked):
             turns.wake()
