@@ -50,9 +50,7 @@ def test_no_project_is_needed(ended: tuple[Crawl, dict[str, int]], tmp_path: Pat
         return warm.run(["bigcrawl", *words, *crawl.options()], cwd=tmp_path, env=env)
 
     found, expected = json.loads(asked("status", "--json").stdout), crawl.status()
-    assert (
-        found["sizes"].pop("redis") > 0 < expected["sizes"].pop("redis")
-    )  # it differs each time
+    assert found["sizes"].pop("redis") > 0 < expected["sizes"].pop("redis")  # it differs each time
     assert found == expected
     wrong = asked("statsu")
     assert wrong.returncode == 2
