@@ -24,12 +24,9 @@ async def redis_bytes(crawl: OpenedCrawl) -> int:
 
 
 def page_bytes(directory: Path | None) -> dict[str, int | None]:
-    """Return the bytes of WARC files and of all that is beside them; None if the directory cannot be read here."""
-    sizes: dict[str, int | None] = {"pages": None, "indexes": None}
-    if directory is None:
-        return sizes
+    """Return the bytes of WARC files and of all other files beside them; None if no WARC file is here."""
     pages = others = 0
-    with suppress(OSError), os.scandir(directory) as entries:
+    with suppress(OSError), os.scandir(directory or "") as entries:
         for entry in entries:
             size = 0
             with suppress(FileNotFoundError):  # renamed or moved meanwhile
@@ -38,5 +35,4 @@ def page_bytes(directory: Path | None) -> dict[str, int | None]:
                 pages += size
             else:
                 others += size
-        sizes = {"pages": pages, "indexes": others}
-    return sizes
+    return {"pages": pages or None, "indexes": others if pages else None}
