@@ -1,6 +1,6 @@
 """The actions of `scrapy frontier`, and of `python -m bigcrawl`.
 
-To add one, add a row to `ACTIONS`, a module in a folder here or in an annex, and a section in docs/operations.md.
+To add an action, add a row to `ACTIONS`, a module in a folder here or in an annex, and a section in docs/operations.md.
 `make docs` describes it by the first line of its function's docstring.
 """
 
@@ -14,16 +14,18 @@ URLS_MAX = 10_000  # per call; a command line has no room for more
 
 
 class Action(NamedTuple):
-    """One action.
+    """One action of the command line.
 
     Attributes:
-        run: the function that runs it, given configuration, arguments and options, below `bigcrawl.commands` unless it
-            is in an annex. The function `add_options` of its module, if any, adds options to a parser.
-        about: its effect, in a line.
-        examples: arguments of example calls.
-        words: its arguments, for the usage line; `least` to `most` of them.
-        names_crawl: whether its first argument is the crawl's name.
-        begins_crawl: a function that returns the name of the crawl that it may begin, given the options; empty: none.
+        run: path of the function that is called with configuration, arguments and options; relative to
+            `bigcrawl.commands` unless it is in an annex. If its module has a function `add_options`, that adds options
+            to a parser.
+        about: what the action does, in one line.
+        examples: the arguments of example calls.
+        words: the action's arguments, `least` to `most` of them, for the usage line.
+        names_crawl: whether the first argument is the crawl's name.
+        begins_crawl: path of a function that is called with the options and returns the name of the crawl that the
+            action may begin; empty if it begins none.
     """
 
     run: str
@@ -37,7 +39,7 @@ class Action(NamedTuple):
     needs_crawl: bool = True
 
     def load(self, name: str = "") -> Any:
-        """Return its function, or an attribute of its module, or None; raise ConfigError if its annex is missing."""
+        """Return the action's function, or `name` in its module, or None; raise ConfigError if its annex is missing."""
         module, _, function = self.run.rpartition(".")
         inside = "" if module.startswith("bigcrawl_") else "bigcrawl.commands."
         return getattr(load_module(f"{inside}{module}"), name or function, None)

@@ -1,7 +1,7 @@
 """The Scrapy command `frontier`.
 
-An action that fails prints one line with problem and remedy to standard error and exits with status 1; a wrong command
-line exits with status 2. Scrapy's parser reads the common options, an action's own parser the rest.
+If an action fails, one line with problem and remedy goes to standard error, and the exit status is 1; for a wrong
+command line it is 2. Scrapy's parser reads the common options, the action's own parser the rest.
 
 Every `scrapy` command imports this module to list it, and nothing else of bigcrawl.
 """
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 class Command(ScrapyCommand):
-    """Inspects and changes a crawl from outside; `settings` replace those of Scrapy's command line."""
+    """Inspects and changes a crawl from outside. Any `settings` given replace those of Scrapy's command line."""
 
     requires_project = True
     requires_crawler_process = False  # it would create an event loop that is never run or closed
@@ -42,7 +42,7 @@ class Command(ScrapyCommand):
         parser.add_argument("-h", "--help", action="store_true", help="show the effect and the call of an action")
 
     def run(self, args: list[str], opts: argparse.Namespace) -> None:
-        """Print the result; on failure print one line, and exit with status 1, or 2 for a wrong command line."""
+        """Run an action and print its result, or one line on failure; see the module for the exit status."""
         from bigcrawl.commands.running import run
 
         assert self.settings is not None

@@ -1,6 +1,6 @@
 """Sends URLs and other data from a command to the inboxes of their partitions.
 
-Redis holds unread entries until owners run, so the sender waits while owners are far behind.
+Redis holds entries until their owners have read them, so the sender waits while owners are far behind.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 BATCH_URLS_MAX: Final = 1_000
 BATCH_BYTES_MAX: Final = 1 << 20
-UNREAD_BYTES_MAX: Final = 64 << 20  # sent and not merged by an owner; the inboxes hold at most twice that
+UNREAD_BYTES_MAX: Final = 64 << 20  # bytes sent before it waits for owners; inboxes hold at most twice that
 _LOOK_S: Final = 0.5
 _SAY_AFTER_S: Final = 10.0
 
@@ -36,10 +36,10 @@ class _Batch:
 
 
 class InboxSender:
-    """The sender of one command. All its methods raise TransientStoreError if Redis does not answer."""
+    """Sends the data of one command. All methods raise TransientStoreError if Redis does not answer."""
 
     def __init__(self, crawl: OpenedCrawl, name: str) -> None:
-        """`name` is a prefix of the sender's id in the inboxes."""
+        """Begin the sender's id in the inboxes with `name`."""
         self._crawl = crawl
         self._node = f"{name}-{uuid.uuid4().hex[:8]}"
         self._batches: defaultdict[int, _Batch] = defaultdict(_Batch)
@@ -58,7 +58,7 @@ class InboxSender:
             await self._flush(partition)
 
     async def tell(self, partition: int, wire: bytes, data: bytes) -> None:
-        """Send one field, see `records.inbox_entry`, after all URLs of the partition so far."""
+        """Send one field (see `records.inbox_entry`) to a partition, after all URLs added for it so far."""
         await self._flush(partition)
         entry = await self._crawl.client.command("XADD", self._crawl.keys(partition).inbox, "*", wire, data)
         await self._crawl.note_arrivals([partition])

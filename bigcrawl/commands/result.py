@@ -1,4 +1,4 @@
-"""The result of a `scrapy frontier` action, and the layout of its text."""
+"""The result of a `scrapy frontier` action, and helpers that lay out its text."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ if TYPE_CHECKING:
 
 
 class Result(NamedTuple):
-    """The result of an action: `data` is JSON-serialisable, `text` the same for a person, `status` the exit status."""
+    """The result of an action: `data` for JSON, `text` with the same for people, and the exit `status`."""
 
     data: dict[str, Any]
     text: str
@@ -17,7 +17,7 @@ class Result(NamedTuple):
 
 
 def table(widths: Mapping[str, int], rows: Iterable[Iterable[str]]) -> list[str]:
-    """Return the lines of a table with its head. `widths`, by column, are negative for left-aligned text."""
+    """Return the lines of a table, the head first. `widths` has each column's width, negative to align left."""
 
     def line(cells: Iterable[str]) -> str:
         columns = zip(cells, widths.values(), strict=False)  # a row may end early

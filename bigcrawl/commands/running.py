@@ -36,7 +36,7 @@ class _Parser(argparse.ArgumentParser):
 
 
 def run(program: str, settings: Settings, args: list[str], opts: argparse.Namespace) -> int:
-    """Print the result of an action, or one line on its failure. Return the exit status: 2 for a wrong command line."""
+    """Print an action's result, or one line if it fails. Return the exit status: 2 for a wrong command line."""
     if settings.get("LOG_FORMAT") == JSON:
         settings.set("LOG_FORMAT", None, "cmdline")  # a command writes no log
     configure_logging(settings)
@@ -76,7 +76,7 @@ def parse_action(
 
 
 def run_action(config: Config, name: str, opts: argparse.Namespace) -> Result:
-    """Run an action with words and options of `parse_action`; it may wait for Redis, disks and nodes."""
+    """Run an action with what `parse_action` returned. It may wait for Redis, disks and nodes."""
     result: Result = ACTIONS[name].load()(config, opts.words, opts)
     return result
 
@@ -128,7 +128,7 @@ def overview(program: str = PROGRAM) -> str:
 
 
 def only_crawl(config: Config) -> str:
-    """Return the name of the only local crawl, or the configured name if Redis may know it."""
+    """Return the name of the only crawl here, or if there is none, the configured name, which Redis may know."""
     from bigcrawl.views.opened_crawl import crawls_here
 
     names = crawls_here(config)

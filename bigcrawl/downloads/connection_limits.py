@@ -1,7 +1,7 @@
-"""Limits on the number of requests and the age of a connection.
+"""Limits how many requests a connection serves, and how old it gets.
 
-libcurl limits the age, but counts no requests. They are counted by host and port, so the connections of a server share
-a count.
+libcurl limits the age, but does not count requests. They are counted by host and port, so all connections to a server
+share one count.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 SERVERS_MAX: Final = 4_096
-"""With more, the one used longest ago is dropped, and starts a new count."""
+"""How many servers to count for. With more, the one used longest ago is dropped, and later counted from 0 again."""
 
 
 class ConnectionLimits:

@@ -1,7 +1,7 @@
 """Scrapy's downloader with two promises added and most of its cost removed. Scrapy's setting `DOWNLOADER` installs it.
 
-A fetch ends after BIGCRAWL_FETCH_DEADLINE whatever the server does, because a host never rests longer for a lost node.
-It can also be aborted, because SIGTERM must not wait for a slow server.
+A fetch ends after BIGCRAWL_FETCH_DEADLINE whatever the server does, because that is how long a host rests if a node is
+lost during a fetch. A fetch can also be aborted, because SIGTERM must not wait for a slow server.
 
 A request from the frontier already has its host's turn, so it bypasses Scrapy's slots and queues. It is fetched in one
 task, through the middlewares (middleware.py) to the project's download handlers. All other requests (media pipelines, a
@@ -68,7 +68,7 @@ class Downloader(ScrapyDownloader):
         started = self._frontier.started
         if not (started.is_handed_out(request) or started.is_refused(request)):
             return super().fetch(request)
-        self.active.add(request)  # now, not when the task starts: the engine may hand out more in this turn
+        self.active.add(request)  # now, not when the task starts: the engine may start more before that
         task = asyncio.ensure_future(self._fetch_now(self._frontier, request))
         task.add_done_callback(lambda _: self.active.discard(request))
         return Deferred.fromFuture(task)
@@ -77,7 +77,7 @@ class Downloader(ScrapyDownloader):
         return self.handlers.abort()  # type: ignore[no-any-return]
 
     def break_off(self) -> int:
-        """Abort the frontier's running fetches, and go on; return how many there were."""
+        """Abort the frontier's running fetches, but permit new ones; return how many were aborted."""
         return self.handlers.break_off()  # type: ignore[no-any-return]
 
     async def _fetch_now(self, frontier: Frontier, request: Request) -> Response | Request:

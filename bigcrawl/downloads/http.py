@@ -83,7 +83,7 @@ _BROKEN_CHUNK: Final = "chunk"  # in libcurl's message about a badly framed body
 _LONG_SIZE: Final = "longer than"  # and about a size with zeros in front
 CERTIFICATES_MAX: Final = 4_096
 SERVERS_REMEMBERED: Final = 4_096
-# libcurl cannot parse the head: no HTTP/1, a wrong length or line, an unexpected coding.
+# libcurl's errors for a head that it cannot parse: not HTTP/1, a wrong length or line, an unexpected coding.
 _ODD: Final = frozenset({pycurl.E_UNSUPPORTED_PROTOCOL, 8, pycurl.E_BAD_CONTENT_ENCODING})
 
 
@@ -115,7 +115,7 @@ class HttpDownloadHandler:
         self._scrapys: HTTP11DownloadHandler | None = None
         self._idle: list[pycurl.Curl] = []
         self._kept = KeptConnections()
-        self._lost: OrderedDict[str, None] = OrderedDict()  # servers whose next request needs a new connection
+        self._lost: OrderedDict[str, None] = OrderedDict()  # servers to which the next request needs a new connection
         self._odd: OrderedDict[str, None] = OrderedDict()  # servers, and single URLs, that libcurl cannot read
         self._certificates: OrderedDict[str, Certificate] = OrderedDict()
         self._transfers: Transfers | None = None  # made with the first request: a plug-in may make this before the loop
@@ -143,7 +143,7 @@ class HttpDownloadHandler:
         return not request.meta.get("proxy") and self._is_readable(request)
 
     def _is_readable(self, request: Request) -> bool:
-        """Whether our own readers can fetch it, perhaps through a proxy."""
+        """Return whether libcurl or our own reader can fetch the request's URL, perhaps through a proxy."""
         meta, url = request.meta, request.url
         return (
             request.method == "GET"
@@ -155,7 +155,7 @@ class HttpDownloadHandler:
         )
 
     def _can_return(self, request: Request) -> bool:
-        """Whether the frontier silently takes the request back for its host's next turn."""
+        """Return whether the frontier would silently take the request back, to try it again at its host's next turn."""
         frontier = frontier_of(self._crawler)
         if frontier is None or UNDER_LEASE in request.meta:
             return frontier is not None
@@ -166,7 +166,7 @@ class HttpDownloadHandler:
         return frontier.started.address_of(request) if frontier is not None else ""
 
     def _truncates(self, request: Request) -> bool:
-        """Whether a truncated answer is acceptable: not for media pipelines, which ignore flags."""
+        """Return whether a truncated answer is acceptable. For media pipelines it is not, because they ignore flags."""
         wanted = request.meta.get("download_truncate")
         if wanted is not None:
             return bool(wanted)
@@ -187,7 +187,7 @@ class HttpDownloadHandler:
         return response
 
     async def _through_proxy(self, request: Request, lines: list[bytes], proxy: Proxy) -> Response:
-        """Fetch through a proxy, by Scrapy's handler; once that fails, by our own reader from the next request on."""
+        """Fetch through a proxy with Scrapy's handler. Once that has failed, later requests use our own reader."""
         from scrapy.core.downloader.handlers.http11 import TunnelError  # with the handler, see `_through_scrapy`
 
         name = f"{urlparse_cached(request).netloc} by {proxy.host}:{proxy.port}"
@@ -318,12 +318,12 @@ class HttpDownloadHandler:
         return response
 
     def _judge(self, error: pycurl.error, system_error: int, builder: ResponseBuilder, is_new: bool) -> None:
-        """Raise Scrapy's exception for a failed transfer; return if the answer counts anyway.
+        """Raise Scrapy's exception for a failed transfer, or return if the answer counts all the same.
 
         Args:
-            error: libcurl's.
-            system_error: the system's error number; 0: none.
-            builder: has the start of the answer, if any.
+            error: libcurl's error.
+            system_error: the operating system's error number; 0 for none.
+            builder: has what came of the answer, if anything.
             is_new: whether the connection was made for this transfer.
         """
         code, message = error.args
@@ -337,7 +337,7 @@ class HttpDownloadHandler:
         if code in _ODD or (is_misread and _LONG_SIZE in message):
             # Over a new connection, it is the server's own answer, and later requests to it are read by `odd_servers`.
             # Over an old one, it may be the rest of the previous answer.
-            has_room = len(self._odd) < SERVERS_REMEMBERED  # else the URL might come back for ever
+            has_room = len(self._odd) < SERVERS_REMEMBERED  # without room, the URL might be taken back for ever
             _remember(self._odd if is_new else self._lost, urlparse_cached(request).netloc)
             if has_room and self._can_return(request):
                 raise FetchAbortedError(f"{request.url}: {message}; its answer is read at its host's next turn")
@@ -354,7 +354,7 @@ class HttpDownloadHandler:
         raise DownloadFailedError(f"{message} (libcurl's error {code})") from error
 
     def _raise_own_error(self, builder: ResponseBuilder) -> None:
-        """Raise the error of the builder, or of the frontier."""
+        """Raise the builder's own error, or the error for a request that the frontier no longer permits, if any."""
         if builder.error is not None:
             raise builder.error
         url = builder.request.url
@@ -364,13 +364,13 @@ class HttpDownloadHandler:
             raise FetchAbortedError(f"{url}: its connection was lost, and its host's turn is over")
 
     def _run_out_of_time(self, builder: ResponseBuilder, error: Exception) -> None:
-        """Cut the answer off, unless it seems whole. Raises DownloadTimeoutError if it must not be cut."""
+        """Truncate an answer whose time is up, unless it seems complete; raise DownloadTimeoutError if forbidden."""
         self._raise_own_error(builder)
         if not builder.is_unpackable() and not builder.has_fallen_silent() and not builder.cut_off():
             raise DownloadTimeoutError(f"Getting {builder.request.url} took too long: {error}") from error
 
     def _lose(self, builder: ResponseBuilder, error: ResponseDataLossError) -> None:
-        """Flag an incomplete response, unless its packing has ended; raise the error if it counts as failed."""
+        """Flag a response as incomplete, or raise the error; do nothing if its compressed stream is complete."""
         if builder.is_unpackable():
             return
         request = builder.request
@@ -424,7 +424,7 @@ def _remember(servers: OrderedDict[str, None], netloc: str) -> None:
 
 
 def _forget(curl: Any) -> None:
-    """Release the last answer: an idle handle must not keep a page in memory."""
+    """Make a handle forget its last answer: an idle handle must not keep a page in memory."""
     for callback in (pycurl.HEADERFUNCTION, pycurl.WRITEFUNCTION, pycurl.PREREQFUNCTION):
         curl.setopt(callback, _nothing)
 
@@ -434,7 +434,7 @@ def _nothing(*_what: object) -> None:
 
 
 def _aim(curl: Any, url: str, address: str, lines: list[bytes]) -> None:
-    """Set a request's own options; the checked address is the one connected to."""
+    """Set the options of one request. The connection goes to `address`, which was checked."""
     curl.setopt(pycurl.URL, url)
     # The exact bytes of the request line: libcurl would change escapes.
     curl.setopt(pycurl.REQUEST_TARGET, _target(url))

@@ -1,7 +1,7 @@
-"""Finds kept connections over which bytes have come since their last answer, or the connection's end.
+"""Finds kept connections that have received bytes, or were closed by the server, since their last answer.
 
-Bytes beyond an answer would be read as the answer to the next request, and all later ones would be one behind. libcurl
-checks for them once a second; here they are checked for before each request.
+Bytes beyond an answer would be read as the answer to the next request, and then every request would get the answer to
+the one before. libcurl checks for such bytes once a second; this module checks before each request.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ class KeptConnections:
         return f"<KeptConnections {len(self._sockets)}>"
 
     def note(self, peer: str, port: int, socket: int) -> None:
-        """Record an answer over a connection. The socket is -1 if it is closed."""
+        """Record the socket of a connection after an answer; -1 if the connection is closed."""
         if socket < 0:
             return
         self._sockets[peer, port] = socket
@@ -30,9 +30,9 @@ class KeptConnections:
             del self._sockets[next(iter(self._sockets))]
 
     def is_stale(self, peer: str, port: int) -> bool | None:
-        """Whether a connection that is about to be used has something to read; None: it is new.
+        """Return whether a connection about to be used already has something to read; None if it is new.
 
-        Its socket may be another one's by now, which then costs a connection.
+        The recorded socket may belong to another connection by now. A wrong result then costs one connection.
         """
         socket = self._sockets.pop((peer, port), -1)
         if socket < 0:

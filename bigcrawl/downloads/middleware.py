@@ -1,7 +1,7 @@
-"""Calls a project's downloader middlewares at less cost than Scrapy.
+"""Calls a project's downloader middlewares at less cost than Scrapy does.
 
-Scrapy awaits every method, 40 times per page with its defaults. Here only an awaitable result is awaited. All else is
-as in Scrapy (docs: Downloader Middleware).
+Scrapy awaits every method, 40 times per page with its defaults. Here only awaitable results are awaited. Everything
+else is as in Scrapy (docs: Downloader Middleware).
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ class MiddlewareChain:
         return result if isinstance(result, Request) else await self._up(result, request)
 
     async def raised(self, error: Exception, request: Request) -> Response | Request:
-        """Send an error up the chain, even if no request was sent down; raise it if no middleware handles it."""
+        """Pass an error to the middlewares, even if none has seen the request; raise it if none handles it."""
         # As in Scrapy: events on other connections that came with the error are handled first.
         await asyncio.sleep(0)
         await asyncio.sleep(0)
@@ -94,7 +94,7 @@ class MiddlewareChain:
 
 
 def without_look(method: Callable[..., Any]) -> Callable[..., Any]:
-    """Return the method behind the look of one of Scrapy's methods for a `spider` argument; else the method itself."""
+    """Return the method that Scrapy's decorator for `spider` arguments wraps; return any other method unchanged."""
     function = getattr(method, "__func__", None)
     behind = getattr(function, "__wrapped__", None)
     if function is None or behind is None or "check_args" not in function.__code__.co_freevars:

@@ -35,7 +35,7 @@ _parse_chunk_size = re.compile(rb"[ \t]*+(?=[0-9A-Fa-f])0*+([0-9A-Fa-f]{0,15})[ 
 
 
 def find_status(head: bytes) -> int | None:
-    """Return the status of a head, 200 without one; None if it is no head."""
+    """Return the status in a head, 200 if it names none; None if the bytes are not a head."""
     start = _find_start(head, 0, _SLOP + _START_BYTES)
     found = _parse_status_line(head, start.start()) if start is not None and start.start() <= _SLOP else None
     return int(found[3] or b"200") if found is not None else None
@@ -194,7 +194,7 @@ class OddAnswer:
         return False
 
     def _line(self) -> bytes | None:
-        """Return the next line without its end, NUL and CR as blanks; None if it has not arrived."""
+        """Return the next line without its end, with NUL and CR as blanks; None if it has not arrived completely."""
         end = self._data.find(b"\n", self._looked)
         self._looked = len(self._data)
         if end < 0 and len(self._data) <= _LINE_BYTES_MAX:

@@ -1,7 +1,7 @@
 """Fetches by GET from servers whose answers libcurl or Twisted refuses: one request a connection, read by `OddAnswer`.
 
-A request may go through an HTTP proxy: with the whole URL, or for https through a tunnel. A proxy's answer to CONNECT
-is read as leniently as any answer.
+A request may go through an HTTP proxy: for http it then names the whole URL, for https it uses a tunnel. A proxy's
+answer to CONNECT is read as leniently as any other answer.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ class Proxy(NamedTuple):
 
 
 def refuses_tunnel(message: str) -> bool:
-    """Whether an error of Scrapy's tunnels names a status with which the proxy refused one."""
+    """Return whether the message of Scrapy's tunnel error names a status with which the proxy refused the tunnel."""
     return _names_refusal(message) is not None
 
 
@@ -68,12 +68,12 @@ async def ask(
     builder: ResponseBuilder,
     proxy: Proxy | None = None,
 ) -> tuple[str, Certificate | None]:
-    """Send a request and pass the answer to the builder; return the defect of its body, if any, and the certificate.
+    """Send a request and pass the answer to the builder; return the body's defect, if any, and the certificate.
 
-    As in libcurl, the line `Name;` sends an empty value, and `Name:` no header. `target` is the path with the query.
-    Raises Scrapy's errors if there is no answer.
+    As in libcurl, the line `Name;` sends a header with an empty value, and `Name:` none. `target` is the
+    path with the query. Raises Scrapy's errors if there is no answer.
     """
-    is_whole = proxy is not None and url.scheme == "http"  # the URL that the proxy is asked for
+    is_whole = proxy is not None and url.scheme == "http"  # whether the request names the whole URL
     written = f"http://{url.netloc.rpartition('@')[2]}{target}" if is_whole else target
     sent = [b"GET %b HTTP/1.1" % written.encode(), *_sent(lines), *(proxy.lines if proxy and is_whole else ())]
     if not any(line.lower().startswith(b"host:") for line in sent):
@@ -97,7 +97,7 @@ async def ask(
 
 
 async def _read(reader: asyncio.StreamReader, builder: ResponseBuilder) -> bytes:
-    """Read; a broken connection counts as ended once the head is complete."""
+    """Read the next bytes. Once the head is complete, a broken connection counts as the end of the answer."""
     try:
         return await reader.read(_READ_BYTES)
     except OSError:
@@ -152,7 +152,7 @@ async def _open_tunnel(reader: asyncio.StreamReader, writer: asyncio.StreamWrite
 
 
 async def _head(reader: asyncio.StreamReader) -> bytes:
-    """Return the next head, without empty lines before it. Raises DownloadFailedError if there is none."""
+    """Return the next head, without the empty lines before it. Raises DownloadFailedError if none comes."""
     head = bytearray()
     while len(head) < _HEAD_BYTES_MAX:
         line = await reader.readline()
@@ -166,7 +166,7 @@ async def _head(reader: asyncio.StreamReader) -> bytes:
 
 
 class _Unverified(ssl.SSLContext):
-    """Like libcurl's connections, this does not verify certificates."""
+    """A TLS context that does not verify certificates, as on libcurl's connections."""
 
     def __init__(self, _protocol: int) -> None:
         super().__init__()

@@ -1,4 +1,4 @@
-"""Reports download errors that are not the host's fault, such as a handler that cannot be loaded."""
+"""Reports download errors that are not the host's fault, such as that of a handler that cannot be loaded."""
 
 from __future__ import annotations
 

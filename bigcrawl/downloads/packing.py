@@ -1,7 +1,7 @@
-"""Unpacks gzip, and finds whether a packed body is whole, by its own end: lengths and chunks around it may be wrong.
+"""Unpacks gzip, and finds out from a compressed body itself whether it is complete: its length and chunks may be wrong.
 
-Servers pack a page and declare its unpacked length. Chromium accepts that. The stream itself has an end and, in gzip
-and zlib, a checksum.
+Some servers compress a page and declare its uncompressed length. Chromium accepts that. A compressed stream marks its
+own end and, in gzip and zlib, has a checksum.
 """
 
 from __future__ import annotations
@@ -38,13 +38,13 @@ _ZSTD: Final = b"\x28\xb5\x2f\xfd"
 
 
 def gunzip(body: bytes, max_size: int = 0) -> tuple[bytes, bool]:
-    """Unpack as much of a gzip file as can be, whatever its checksums, as Scrapy does; return whether it is whole too.
+    """Unpack as much of a gzip file as possible, whatever its checksums, as Scrapy does; return also if it is whole.
 
-    Python's own reader takes a call for each byte of a member's name.
+    Python's own reader is not used, because it makes a call for each byte of a member's name.
 
     Raises:
-        ValueError: it has too many members, or more than `max_size` bytes, if that is not 0.
-        EOFError, zlib.error: there is nothing in it.
+        ValueError: it has too many members, or unpacks to more than `max_size` bytes, if that is not 0.
+            EOFError, zlib.error: nothing could be unpacked.
     """
     unpacked, at, parts = BytesIO(), 0, PARTS_MAX
     try:
@@ -86,7 +86,7 @@ def _behind_head(body: bytes, at: int) -> int:
 
 
 def is_whole(encodings: Iterable[bytes], body: bytes) -> bool:
-    """Return whether a body ends with the end of its packing, by the last Content-Encoding."""
+    """Return whether a body contains the end of its compressed stream, for the last Content-Encoding."""
     names = [word for header in encodings for part in header.split(b",") if (word := part.strip().lower())]
     if not names or not body:
         return False
@@ -110,14 +110,14 @@ def _ends(name: bytes, body: bytes) -> bool:
 
 
 def _parts_end(body: bytes, magic: bytes, begin: Callable[[], Any]) -> bool:
-    """Whether the last of the members or frames is whole; later bytes belong to none."""
+    """Return whether the last of a body's members or frames is complete. Bytes after it belong to none."""
     at, left, parts = 0, UNPACKED_BYTES_MAX, PARTS_MAX
     while body.startswith(magic, at):
         part = begin()
         while not part.eof and left > 0:
             data = getattr(part, "unconsumed_tail", b"")
             if not data and getattr(part, "needs_input", True):
-                # In small pieces, because what is left of one is copied for each part.
+                # In small pieces, because each part copies what it leaves of its piece.
                 data = body[at : at + _PIECE_BYTES]
                 at += len(data)
                 if not data:

@@ -1,4 +1,4 @@
-"""The address to connect to, resolved and checked by the frontier."""
+"""Finds the address to connect to, in the DNS cache that the frontier fills."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from bigcrawl.scheduler.adapter.registry import is_proxy, refusal
 
 
 async def address_of(host: str) -> str:
-    """Return a host's address, unchecked for a proxy; raise CannotResolveHostError if none is permitted."""
+    """Return a host's address, unchecked for a proxy; raise CannotResolveHostError if it has no permitted one."""
     name = host.rstrip(".").lower()
     try:
         found = shared_dns().peek(name, GRACE_MS) or await shared_dns().lookup(name)

@@ -1,7 +1,7 @@
 """Receives one answer and builds Scrapy's response: limits, signals, data loss.
 
-libcurl calls `header` with each header line and `body` with each piece of the body. Neither may raise through C code:
-an error is stored in `error`, and the transfer is aborted.
+libcurl calls `header` with each header line and `body` with each piece of the body. An exception must not pass through
+C code, so both store it in `error` and abort the transfer.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _HOP_BY_HOP: Final = frozenset(
     {b"Connection", b"Keep-Alive", b"Proxy-Connection", b"Te", b"Trailers", b"Transfer-Encoding", b"Upgrade"}
 )
 _BODYLESS: Final = frozenset({204, 304})
-PIECE_BYTES: Final = 64  # a body in smaller pieces costs more than its bytes: each takes up to 4 us
+PIECE_BYTES: Final = 64  # smaller pieces cost more than their bytes do: each takes up to 4 us
 SMALL_PIECES_MAX: Final = 1 << 16
 BREAK_OFF: Final = 0  # a callback that consumes 0 bytes aborts its transfer
 _SWITCHING = 101
@@ -50,7 +50,7 @@ class HeadRefusedError(DownloadCancelledError, IgnoreRequest):
 
 
 class Bounds(NamedTuple):
-    """Limits of one answer, in bytes, and of its header lines. Bodies are limited after unpacking; 0: not limited."""
+    """Limits on one answer: bytes of body (0: none) and of headers, and the number of header lines."""
 
     body_max: int
     body_warns: int
@@ -65,7 +65,7 @@ class Watch(Protocol):
         pass
 
     def note_connected(self, request: Request, took_ms: int) -> None:
-        """Record that a new connection for a request is open, and the request is sent."""
+        """Record that a new connection for a request has opened, after `took_ms`."""
 
     def note_head(self, request: Request) -> None:
         """Record that the head of the answer has come."""
@@ -112,11 +112,15 @@ class ResponseBuilder:
         self._piece_bytes_left = SMALL_PIECES_MAX * PIECE_BYTES
 
     def sending(self, peer: str = "", _own: str = "", _port: int = 0, own_port: int = 0) -> int:
-        """Decide, once the connection is open, whether the request may be sent: not if that took too long.
+        """Decide, once the connection is open, whether the request may be sent.
 
-        Nor if something has come over a kept connection, which would count as the answer. Nor a second time, after a
-        reused connection turned out to be dead: the server may have received the first request, and the host's delay
-        would be broken.
+        It may not if
+
+        - opening the connection took so long that the frontier no longer permits the request;
+        - something has already come over a kept connection: it would be taken for the answer;
+        - it was sent before, over a reused connection that turned out to be dead: the server may have received it, and
+        the
+          host's delay would be broken.
         """
         self.peer = peer
         is_stale = self._is_stale(peer, own_port) if self._is_stale is not None else False
@@ -154,7 +158,7 @@ class ResponseBuilder:
             return BREAK_OFF
 
     def cut_off(self) -> bool:
-        """Truncate the answer because time is up; return whether that is allowed and leaves a response."""
+        """Truncate the answer because its time is up; return whether truncating is allowed and leaves a body."""
         self._meet_limit("time")
         if not (self._truncates and self._size):
             return False
@@ -162,7 +166,7 @@ class ResponseBuilder:
         return True
 
     def lose(self) -> None:
-        """Keep the start of a body that has broken off."""
+        """Flag the response as incomplete, and keep what came of its body."""
         self._meet_limit("dataloss")
         self.flags.append("dataloss")
 
@@ -173,9 +177,10 @@ class ResponseBuilder:
         return self.is_head_whole and is_whole(self.headers.get(b"Content-Encoding", ()), self._received.getvalue())
 
     def has_fallen_silent(self) -> bool:
-        """Whether a body without a length has come, and then nothing for as long again: its server keeps connections.
+        """Return whether a body without a length has come, and then nothing for as long again.
 
-        Browsers show such a page. While bytes still come, it is not whole.
+        Its server just does not close the connection. Browsers show such a page. While bytes still come, it is
+        incomplete.
         """
         return (
             self.is_head_whole
@@ -214,7 +219,7 @@ class ResponseBuilder:
         return response
 
     def _shown_headers(self) -> Headers:
-        """Return the answer's headers without the connection's, and with at most one, correct, length."""
+        """Return the answer's headers without those about the connection, and with at most one, correct, length."""
         shown = {name: values for name, values in self.headers.items() if name not in _HOP_BY_HOP}
         if b"Transfer-Encoding" in self.headers:
             shown.pop(b"Content-Length", None)
@@ -330,7 +335,7 @@ class ResponseBuilder:
         return False
 
     def _ends_with_connection(self) -> bool:
-        """Whether the body ends with the connection, so that its completeness is unknown."""
+        """Return whether only the end of the connection ends the body, so that nobody knows whether it is complete."""
         codings = self.headers.get(b"Transfer-Encoding")
         framed = self._length is not None
         if codings is not None:

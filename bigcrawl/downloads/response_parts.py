@@ -1,4 +1,4 @@
-"""Parts of a response whose values repeat, and are cached."""
+"""Computes parts of a response, and caches those whose values repeat."""
 
 from __future__ import annotations
 

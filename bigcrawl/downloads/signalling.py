@@ -1,4 +1,4 @@
-"""Scrapy's signals, cheaper without receivers, which is the usual case."""
+"""Sends Scrapy's signals; cheaply if there are no receivers, which is the usual case."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """libcurl transfers on the asyncio loop: many at once, without threads.
 
-With too many open connections libcurl closes the one idle longest. To find it, it scans all of them: a millisecond for
-4,096, at nearly every page of a broad crawl. Therefore hosts are divided among several pools.
+If too many connections are open, libcurl closes the one that has been idle longest. To find that one, it scans all of
+them: a millisecond for 4,096, at nearly every page of a broad crawl. Therefore hosts are divided among several pools.
 """
 
 from __future__ import annotations
@@ -46,8 +46,8 @@ class Transfers:
     async def run(self, curl: pycurl.Curl, server: str = "") -> tuple[int, int]:
         """Carry out a transfer. Cancelling aborts it and closes its connection.
 
-        Return its end in us of the boot clock, and the socket of its connection, -1 if closed; or raise `pycurl.error`.
-        Transfers to the same `server`, a host and port, share connections.
+        Return when it ended, in us of the monotonic clock, and the socket of its connection, -1 if closed; or raise
+        `pycurl.error`. Transfers to the same `server`, a host and port, share connections.
         """
         return await self._pools[hash(server) % POOLS].run(curl)
 

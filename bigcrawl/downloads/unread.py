@@ -19,7 +19,7 @@ logger = logging.getLogger(__name__)
 
 
 class Unread:
-    """The log has the first page of each reason, and the number of pages at the end."""
+    """Counts a crawler's unread pages by reason. Logs the first page of each reason, and the counts at the end."""
 
     def __init__(self, crawler: Crawler) -> None:
         self._crawler = crawler
@@ -31,7 +31,7 @@ class Unread:
         return f"<Unread {self._counts}>"
 
     def note_unread(self, request: Request | None, reason: str) -> None:
-        """Record why an answer is not read, or only in part: a reason of `bigcrawl/limits`."""
+        """Record that an answer is not read, or only in part, for a `reason` in the stat `bigcrawl/limits`."""
         self._stats_buffer.inc_value(f"bigcrawl/limits/{reason}")
         if request is None:
             return
@@ -54,7 +54,7 @@ _of_crawlers: WeakKeyDictionary[Crawler, ref[Unread]] = WeakKeyDictionary()
 
 
 def unread_of(crawler: Crawler) -> Unread:
-    """Return the crawler's, shared by all users that keep it."""
+    """Return the crawler's `Unread`, which exists as long as one of its users keeps it."""
     kept = _of_crawlers.get(crawler)
     found = kept() if kept is not None else None
     if found is None:

@@ -1,4 +1,4 @@
-"""DRUM: a disk repository of 64-bit keys that is checked and updated in bulk (IRLbot §4).
+"""DRUM: a repository of 64-bit keys on disk that is checked and updated in bulk (IRLbot §4).
 
 docs/drum.md is the manual.
 """

@@ -1,4 +1,4 @@
-"""Aux: opaque byte strings, one for each tuple."""
+"""The column `aux` of a batch: an opaque byte string for each tuple."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ def _lengths(items: Sequence[str] | Sequence[bytes]) -> LengthArray:
 
 
 def encode_aux(columns: Sequence[Aux]) -> bytes:
-    """Return a width, u8, 2 or 4; lengths of that width; the strings. Nothing if every string is empty."""
+    """Return the bytes of columns: a width (u8, 2 or 4), lengths of that width, the strings; b"" if all are empty."""
     if not any(column.blob for column in columns):
         return b""
     lengths = np.concatenate([column.lengths for column in columns])
@@ -91,7 +91,7 @@ def encode_aux(columns: Sequence[Aux]) -> bytes:
 
 
 def decode_aux(raw: bytes, count: int) -> Aux | None:
-    """Return the column, or None if it is none."""
+    """Return the column of `count` strings that the bytes hold, or None if they hold none."""
     if not raw:
         return Aux.none(count)
     width = raw[0]

@@ -1,4 +1,4 @@
-"""Applies a mixed batch of checks and updates to a bucket, as if its entries were applied one by one (IRLbot §4.3)."""
+"""Computes the effect of a mixed batch of checks and updates, as if they were applied one by one (IRLbot §4.3)."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class Batch:
         np.not_equal(ordered[1:], ordered[:-1], out=begins[1:])
         starts = np.flatnonzero(begins)
         self.distinct: KeyArray = ordered[starts]
-        # Of each entry: the index of its key, and of that key's first entry.
+        # For each entry: the index of its key, and the index of that key's first entry.
         self._key = np.cumsum(begins) - 1
         self._start = starts[self._key]
         self._writes = writes[self._order]
@@ -36,12 +36,12 @@ class Batch:
         self._is_written = self._write_before >= self._start
 
     def found_before(self, held: KeyMask) -> KeyMask:
-        """Return whether each entry's key was present before it, given the keys `held` before the batch."""
+        """Return whether each entry's key was present before it, given which keys were `held` before the batch."""
         found: KeyMask = self._as_arrived(held[self._key] | self._is_written)
         return found
 
     def replace(self, values: ValueArray, held: ValueArray) -> tuple[ValueArray, ValueArray]:
-        """Return the value before each entry, and each key's final value, if a write replaces values."""
+        """Return each entry's value before it, and each key's final value, for writes that replace values."""
         values = values[self._order]
         before = held[self._key]
         before[self._is_written] = values[self._write_before[self._is_written]]
@@ -50,7 +50,7 @@ class Batch:
         return self._as_arrived(before), after
 
     def add(self, values: ValueArray, held: ValueArray) -> tuple[ValueArray, ValueArray]:
-        """Return the value before each entry, and each key's final value, if a write adds to values."""
+        """Return each entry's value before it, and each key's final value, for writes that add to values."""
         amounts = np.where(self._writes, values[self._order], 0).astype(np.uint64)
         sums = [self._sums(part) for part in (amounts & _LOW_HALF, amounts >> _HALF)]
         added = [sum_with - part for sum_with, part in zip(sums, (amounts & _LOW_HALF, amounts >> _HALF), strict=True)]

@@ -1,10 +1,10 @@
 """One bucket of DRUM: a set of 64-bit keys on disk, or a map from such keys to values of fixed width.
 
-Its records are in immutable runs and, the newest, in a memtable, which the caller's manifest stores. A full memtable
+Its newest records are in a memtable, which the caller's manifest stores, the others in immutable runs. A full memtable
 becomes a run. In a map only the newest record of a key counts; merges of runs drop the others.
 
-Source: IRLbot §4.3. Differs: the cache is several runs, as in LSM trees, so that a small batch does not rewrite a large
-set.
+Source: IRLbot §4.3. Differs: the keys on disk are in several runs, as in LSM trees, so that a small batch does not
+rewrite a large set.
 """
 
 from __future__ import annotations
@@ -45,9 +45,9 @@ class Kind(NamedTuple):
 
     Attributes:
         prefix: runs are named ``<prefix>-<number>``.
-        value: dtype of fixed width, may be structured; None: a set.
-        increment: an update adds to the value, an unsigned integer that saturates, instead of replacing it.
-        fresh_max: a memtable with more records becomes a run.
+        value: dtype of the values, of fixed width and perhaps structured; None for a set.
+        increment: whether an update adds to the value, an unsigned integer that saturates, instead of replacing it.
+        fresh_max: a memtable with more records than this becomes a run.
     """
 
     prefix: str
@@ -57,7 +57,7 @@ class Kind(NamedTuple):
 
 
 class BucketState(NamedTuple):
-    """A bucket as a manifest stores it; runs are oldest first."""
+    """The state of a bucket as a manifest stores it, the oldest run first."""
 
     runs: tuple[RunInfo, ...]
     memtable: Memtable
@@ -70,9 +70,9 @@ class CheckResult(NamedTuple):
     """The result of `check_update`, which takes effect when the caller commits `state_after`.
 
     Attributes:
-        new: True for the first arrival of each key that the set lacked.
+        new: True for the first occurrence of each key that the set lacked.
         added: the new keys, ascending.
-        obsolete: not in `state_after`; delete them only after a durable commit.
+        obsolete: runs that are not in `state_after`; delete them only after a durable commit.
     """
 
     new: KeyMask
@@ -83,7 +83,7 @@ class CheckResult(NamedTuple):
 
 
 class ApplyResult(NamedTuple):
-    """The result of other batches: whether each entry's key was present before it, and its value."""
+    """The result of other batches: whether each entry's key was present before it, and with which value."""
 
     found: KeyMask
     values: ValueArray | None
@@ -101,8 +101,9 @@ class _Change(NamedTuple):
 class Bucket:
     """A set of uint64 keys on disk, or a map from them.
 
-    No existing file is changed or deleted. Each result starts from the committed state, so only one of two can be
-    committed.
+    No method changes or deletes an existing file. Each result starts from the committed state, so of two results only
+    one
+    can be committed.
     """
 
     def __init__(self, directory: Path, kind: Kind, state: BucketState, files: Files) -> None:
@@ -110,7 +111,7 @@ class Bucket:
         self._kind = kind
         self._state = state
         self._files = files
-        # Never decreases: an older manifest may still name a run whose keys are all gone.
+        # Never decreases: an older manifest may still name a run that has left the state.
         self._next_number = 1 + max((_run_number(run) for run in state.runs), default=0)
 
     def __len__(self) -> int:
@@ -133,7 +134,7 @@ class Bucket:
         return other
 
     def check(self, keys: KeyArray) -> KeyMask:
-        """Return which keys are present. They may be in any order and repeat, here and below."""
+        """Return which keys are present. Keys may be in any order and may repeat, here and below."""
         distinct, back = np.unique(keys, return_inverse=True)
         return self._find(distinct)[0][back]
 
@@ -168,9 +169,10 @@ class Bucket:
     def apply(
         self, keys: KeyArray, ops: OpArray, values: ValueArray | None = None, keep: Keep | None = None
     ) -> ApplyResult:
-        """Check and update in one batch, as if its entries were applied one by one.
+        """Check and update keys in one batch, as if its entries were applied one by one.
 
-        `keep` returns which records to keep. Only merges that include the oldest run call it, so rejected records may
+        `keep` returns which records to keep. Only merges that include the oldest run call it, so records that it
+        rejects may
         still be found for some time.
         """
         self._check_batch(keys, ops, values)

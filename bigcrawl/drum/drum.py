@@ -1,6 +1,6 @@
 """DRUM: a disk repository with update management (IRLbot §4.3, Figure 1): buckets, and tuples that wait for them.
 
-A merge tells its answers before it commits. Until then runs and offers are as they were, so a repeated merge finds the
+A merge delivers its answers before it commits. Until then, runs and offers are unchanged, so a repeated merge finds the
 same answers. docs/drum.md has the states of a tuple. One process at a time owns the directory; there is no lock.
 """
 
@@ -37,7 +37,7 @@ MEMORY_BYTES: Final = 96 << 20
 DISK_BYTES: Final = 16 << 30
 BUCKETS: Final = 256
 
-# A merge holds key, sorted key, two indices, masks and a temporary copy.
+# For each tuple, a merge holds a key, a sorted key, two indices, masks and a temporary copy.
 _MERGED_TUPLE_BYTES = 64
 
 _BUCKETS_MAX = 1 << 13
@@ -48,16 +48,16 @@ _OPERATIONS = frozenset({CHECK, UPDATE, CHECK_UPDATE})
 class Drum:
     """A set of 64-bit keys on disk, or a map from them to values of fixed width, queried in batches.
 
-    Answers are as if the tuples were applied one by one in the order offered, and are delivered in that order. The
-    receiver acknowledges an answer by returning; an unacknowledged one is delivered again with the same ordinals.
+    The answers are as if the tuples were applied one by one in the order offered, and are delivered in that order. The
+    receiver acknowledges an answer by returning; an unacknowledged answer is delivered again with the same ordinals.
 
     Args:
-        directory: used by this DRUM alone; created if missing.
-        receiver: called with each `Answer`, during `merge`, `tell` and offers; must not call the DRUM.
+        directory: is used by this DRUM alone, and created if missing.
+        receiver: is called with each `Answer`, during `merge`, `tell` and offers; must not call the DRUM.
         kind: what is stored for a key; fixed when the directory is created.
-        buckets: a power of two up to 8,192; fixed likewise. A merge loads one bucket's tuples into memory.
-        memory_bytes: approximate, without offered batches and delivered answers.
-        disk_bytes: keys and aux of this size start a merge.
+        buckets: a power of two up to 8,192; fixed likewise. A merge loads the tuples of one bucket at a time.
+        memory_bytes: about how much memory to use, besides offered batches and delivered answers.
+        disk_bytes: when the waiting keys and aux take this much disk, a merge starts.
 
     Raises:
         ConfigError: the directory has another kind or number of buckets.
@@ -121,11 +121,11 @@ class Drum:
         return int(self._gathered.counts.sum())
 
     def check(self, keys: KeyArray, aux: Sequence[str] | Sequence[bytes] | Aux | None = None) -> None:
-        """Ask whether keys are present, and for their values; see `offer`."""
+        """Offer tuples that ask whether keys are present, and with which values; see `offer`."""
         self.offer(keys, CHECK, None, aux)
 
     def update(self, keys: KeyArray, values: ValueArray | None = None) -> None:
-        """Add keys or values; see `offer`."""
+        """Offer tuples that add keys or values; see `offer`."""
         self.offer(keys, UPDATE, values)
 
     def check_update(
@@ -134,7 +134,7 @@ class Drum:
         values: ValueArray | None = None,
         aux: Sequence[str] | Sequence[bytes] | Aux | None = None,
     ) -> None:
-        """Check and update; see `offer`."""
+        """Offer tuples that check keys and update them; see `offer`."""
         self.offer(keys, CHECK_UPDATE, values, aux)
 
     def offer(
@@ -144,16 +144,16 @@ class Drum:
         values: ValueArray | None = None,
         aux: Sequence[str] | Sequence[bytes] | Aux | None = None,
     ) -> None:
-        """Add a batch, after a merge if there is no room for it.
+        """Accept a batch of tuples, after a merge if there is no room for it.
 
         Args:
             keys: uint64, shape (n,), any order, may repeat, n <= `batch_max`.
             ops: one operation for all, or uint8 of shape (n,).
-            values: of the kind's dtype, shape (n,); None: zeros, or a set.
-            aux: n strings, delivered with the answers; None: empty ones.
+            values: of the kind's dtype, shape (n,); None in a set, or for zeros.
+            aux: n strings, delivered with the answers; None for empty ones.
 
         Raises:
-            ContractError: the columns do not fit together, the DRUM is closed, or its receiver calls.
+            ContractError: the columns do not fit together, the DRUM is closed, or the caller is its receiver.
             TransientStoreError: the disk failed or is full. The batch was not accepted; offer it again.
             CorruptionError: a merge found damage. The batch was not accepted.
         """
@@ -171,7 +171,7 @@ class Drum:
         )
         if is_full and self.waiting:
             self.merge()
-        # Answers that the receiver refused are found again, with those of these tuples.
+        # Answers that the receiver did not acknowledge are found again, together with those to these tuples.
         self._merged = None
         self._offers.put(tuples, column)
         self._gathered.put(tuples, counts)
@@ -193,7 +193,7 @@ class Drum:
             self._state = self._state._replace(offered=offered)
 
     def merge(self) -> None:
-        """Answer all offered tuples and deliver the answers. May be repeated, as `flush`."""
+        """Answer all offered tuples and deliver the answers. May be repeated, like `flush`."""
         self.flush()
         if not self.waiting:
             return
@@ -207,19 +207,19 @@ class Drum:
             self._commit(self._merged)
 
     def tell(self) -> None:
-        """Merge what an earlier process flushed, or a receiver stopped. Call it once after opening a DRUM."""
+        """Merge what an earlier process flushed, or finish a merge that the receiver stopped. Call after opening."""
         self._require_open()
         if self._has_begun:
             self.merge()
 
     def close(self) -> None:
-        """Flush. Tuples that are not merged yet stay on disk."""
+        """Flush and close. Tuples that are not merged yet stay on disk."""
         if self._is_open:
             self.flush()
             self._is_open = False
 
     def verify(self) -> list[CorruptionError]:
-        """Read every byte that the manifest counts and return the damage."""
+        """Read every byte that the manifest covers, and return the damage found."""
         directory, files = self._repository.directory, self._repository.files
         problems = _damage_to(directory, lambda: read_log(directory, files))
         problems += _damage_to(self._offers.path, self._offers.verify)
@@ -294,7 +294,7 @@ class Drum:
                     self._receiver(answer.from_ordinal(self._state.told))
                 finally:
                     self._is_telling = False
-                # If the disk fails, it counts as acknowledged, unless the process ends now.
+                # Even if the disk fails, the answer counts as acknowledged, as long as the process lives.
                 self._state = self._state._replace(told=end)
                 with store_errors(directory):
                     self._log.append_told(end)

@@ -10,8 +10,8 @@
     offers     of the offers file its number, the ordinal of its first tuple, tuples, bytes
     told       ordinal of the first tuple whose answer is not acknowledged
 
-Numbers are little-endian. To change the layout, raise the version; a log of another version is refused, except that of
-version 1, if no tuple waits in it. The first record has all fields. It is written to `MANIFEST.tmp`, synced and
+Numbers are little-endian. To change the layout, raise the version. A log of another version is refused, except one of
+version 1 in which no tuple waits. The first record has all fields. It is written to `MANIFEST.tmp`, synced and
 renamed, which commits a merge. Later records are appended and have `told` or `offers`.
 """
 
@@ -56,7 +56,7 @@ class DrumState(NamedTuple):
 
 
 class DrumLog:
-    """The manifest's file; a failed method changes nothing that counts."""
+    """The file of the manifest. A method that fails changes nothing committed."""
 
     def __init__(self, directory: Path, files: Files, size: int = 0) -> None:
         self._directory = directory
@@ -64,7 +64,7 @@ class DrumLog:
         self._temporary = directory / MANIFEST_TEMPORARY
         self._files = files
         self._size = size
-        # A failed append or a crash may have left bytes after `size`.
+        # Whether a failed append or a crash may have left bytes after `size`.
         self._has_rest = True
         self._is_named = True
 
@@ -119,7 +119,7 @@ def read_log(directory: Path, files: Files) -> tuple[DrumState, DrumLog]:
         raise ConfigError(f"{path}: {count} tuples wait in format version 1; merge them with the code that wrote them")
     log = DrumLog(directory, files, size)
     if not data.startswith(encode_header(_MAGIC, _VERSION)):
-        # Code of version 1 would pass over what is appended.
+        # Code of version 1 would ignore records that are appended now.
         state = state._replace(offered=Offered(first=state.told))
         log.begin(state)
     return state, log
@@ -155,7 +155,7 @@ def _changed(state: DrumState, fields: dict[str, Any]) -> DrumState:
 
 
 def is_storable(value: np.dtype[Any] | None) -> bool:
-    """Return whether a manifest can describe the dtype: one without padding and objects."""
+    """Return whether a manifest can describe the dtype: only one without padding or objects."""
     if value is None:
         return True
     return not value.hasobject and all(field[0] for field in value.descr if value.names) and value.isnative

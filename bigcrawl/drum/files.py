@@ -1,7 +1,7 @@
-"""The single seam between durable state and the file system.
+"""`Files`, through which all durable state reaches the file system.
 
-Tests replace a `Files` to stop a process or fill a disk at any operation. No method retries, buffers or holds a file
-open. New files are accessible to their owner alone.
+Tests replace it to stop a process or fill a disk at any operation. No method retries, buffers or keeps a file open. New
+files are accessible to their owner alone.
 """
 
 # Making a Path costs as much as the most frequent calls.
@@ -25,10 +25,10 @@ if TYPE_CHECKING:
 
 class Files(Protocol):
     def write_new(self, path: AnyPath, chunks: Iterable[bytes]) -> None:
-        """Write a whole file, replacing an existing one. Not synced."""
+        """Write a whole file, replacing any existing one, without syncing it."""
 
     def write_at(self, path: AnyPath, offset: int, data: bytes, *, create: bool = True) -> None:
-        """Write at an offset; earlier bytes stay. Not synced."""
+        """Write bytes at an offset, without syncing; earlier bytes stay."""
 
     def truncate(self, path: AnyPath, size: int) -> None: ...
 
@@ -52,7 +52,7 @@ class Files(Protocol):
     def make_new_directory(self, path: AnyPath) -> None: ...
 
     def list_directory(self, path: AnyPath) -> list[str]:
-        """Return the names; none if the directory is missing."""
+        """Return the names in a directory; none if it is missing."""
 
     def remove_directory(self, path: AnyPath) -> None: ...
 
@@ -62,7 +62,7 @@ class Files(Protocol):
 
 
 def replace_surely(files: Files, source: AnyPath, target: AnyPath, data: bytes) -> None:
-    """Rename a file that holds `data`, even if a network file system reports an error for a rename that it did."""
+    """Rename a file that holds `data`; ignore a network file system's error if the rename took place all the same."""
     try:
         files.replace(source, target)
     except OSError:

@@ -53,10 +53,10 @@ CRC_BYTES = 4
 
 BLOCK_BYTES = 4096
 
-# Prefixes of a group, whose counts a look-up adds up.
+# How many prefixes form a group; a look-up adds up the counts of one group.
 GROUP_PREFIXES = 32
 
-# Bounds a run's directory: 2 MiB.
+# Limits a run's directory to 2 MiB.
 PREFIXES_MAX = 1 << 18
 
 _TRAILER = struct.Struct("<8sIBBHQQQQI")
@@ -127,7 +127,7 @@ def prefixes_of(extent: int, suffix_bytes: int) -> int:
 
 
 def best_suffix_bytes(keys: int, extent: int) -> int:
-    """Return the suffix length of the shortest run."""
+    """Return the length of suffixes that makes the run shortest."""
 
     def cost(suffix_bytes: int) -> int:
         groups = groups_of(prefixes_of(extent, suffix_bytes))
@@ -166,7 +166,7 @@ def decode_values(data: Buffer, offset: int, count: int, layout: RunLayout, valu
 
 
 def encode_directory(counts: CountArray) -> tuple[bytes, int]:
-    """Return the directory for these counts by prefix, and the bytes of a count."""
+    """Return the directory for these counts of records by prefix, and the number of bytes in a count."""
     highest = int(counts.max())
     count_bytes = next(size for size in (1, 2, 4, 8) if highest < 1 << 8 * size)
     groups = np.zeros(groups_of(len(counts)), dtype=group_type(count_bytes))

@@ -1,8 +1,8 @@
-"""The tuples that wait for a merge, by bucket: in memory, and beyond that in one scratch file for each bucket.
+"""Gathers the tuples that wait for a merge by bucket: in memory, and beyond that in a scratch file for each bucket.
 
-Nothing here is durable: a DRUM that is opened gathers again what its offers file holds.
+Nothing here is durable: when a DRUM is opened, the tuples in its offers file are gathered again.
 
-Source: IRLbot §4.3, Figure 1. Differs: one array is grouped by bucket when it is full, instead of an array for each.
+Source: IRLbot §4.3, Figure 1. Differs: instead of one array per bucket, a single array is grouped by bucket when full.
 """
 
 from __future__ import annotations
@@ -32,12 +32,12 @@ if TYPE_CHECKING:
 
 _KEY_BITS: Final = 64
 
-# While the array is grouped: key, operation, place (i64), both again, bucket. Values are held three times.
+# For a tuple while the array is grouped: key and operation twice, place (i64), bucket. Values are held three times.
 _TUPLE_BYTES: Final = 28
 
 
 def buckets_of(keys: KeyArray, buckets: int) -> IdArray:
-    """Return the bucket of each key: its top bits. For 8 and 16 bits a stable sort is a radix sort."""
+    """Return each key's bucket: its top bits, as 8 or 16 bits, which numpy's stable sort sorts by radix."""
     id_type = np.uint8 if buckets <= 1 << 8 else np.uint16
     if buckets == 1:
         return np.zeros(len(keys), dtype=id_type)
@@ -83,7 +83,7 @@ class Gathered:
         self._crcs, self._count = crcs, 0
 
     def put(self, tuples: Tuples, counts: CountArray) -> None:
-        """Add tuples for which there is room; `counts` has how many are of each bucket."""
+        """Add tuples, for which there must be room; `counts` says how many are of each bucket."""
         start, end = self._count, self._count + len(tuples.keys)
         assert end <= self.tuples_max, "the caller has made room"
         if end > len(self._held):
@@ -111,7 +111,7 @@ class Gathered:
             yield Tuples(np.ascontiguousarray(rows["key"]), np.ascontiguousarray(rows["op"]), values)
 
     def clear(self) -> None:
-        """Forget all. Files that cannot be deleted now go when the directory is opened, or are overwritten."""
+        """Forget all tuples. Files that cannot be deleted now are deleted at the next opening, or overwritten."""
         for bucket in np.flatnonzero(self._in_files).tolist():
             with contextlib.suppress(OSError):
                 self._files.unlink(self._path(bucket))

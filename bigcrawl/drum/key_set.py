@@ -1,10 +1,10 @@
-"""A set of keys on disk that answers at once: one bucket, queried key by key.
+"""A set of keys on disk that can be queried key by key: one bucket, without offers.
 
     MANIFEST       the runs (`bigcrawl.drum.drum_manifest`): a DRUM of one bucket without offers
     b000/run-<n>   runs (`bigcrawl.drum.bucket`)
     new-<n>        keys added after run n was written: records (`bigcrawl.drum.log_records`) of u64 keys
 
-A crash loses fewer than `LOG_KEYS` keys, a power cut at most all since the last run.
+A crash loses fewer than `LOG_KEYS` keys, a power cut at most the keys added since the last run.
 """
 
 from __future__ import annotations
@@ -26,16 +26,16 @@ if TYPE_CHECKING:
     from bigcrawl.drum.files import Files
     from bigcrawl.exceptions import CorruptionError
 
-# 8 MB as a Python set; a run of them takes 60 ms.
+# How many new keys become a run: they take 8 MB as a Python set, and 60 ms to write.
 RUN_KEYS: Final = 1 << 16
 
-# About as many as Scrapy keeps in the file buffer of requests.seen.
+# How many new keys are logged together: about as many as Scrapy keeps in the file buffer of requests.seen.
 LOG_KEYS: Final = 256
 
-# Keys found in runs, so that links on every page cost no look-up.
+# How many keys found in runs to remember, so that links that are on every page cost no look-up.
 _KNOWN_MAX = 1 << 16
 
-# A reader grows with each verified block.
+# After so many look-ups, readers are replaced, because a reader grows with each block that it verifies.
 _LOOKUPS_A_READER = 20_000
 
 

@@ -38,7 +38,7 @@ def encode_header(magic: bytes, version: int) -> bytes:
 
 
 def check_header(path: str | PathLike[str], data: bytes, magic: bytes, version: int, oldest: int | None = None) -> None:
-    """Check a log's magic, and that its version is from `oldest` to this one."""
+    """Check that a log has this magic, and a version from `oldest` to `version`."""
     if len(data) < HEADER_BYTES:
         raise CorruptionError(path, 0, f"a header of {HEADER_BYTES} bytes", f"{len(data)} bytes")
     found_magic, found_version = _HEADER.unpack_from(data)

@@ -19,14 +19,14 @@ if TYPE_CHECKING:
 
     from bigcrawl.drum.format import KeyArray, KeyMask, ValueArray
 
-# 32 KiB of memory per set; spreads the cost of creating a file, 0.1 ms.
+# Takes 32 KiB of memory in a set, and spreads the cost of creating a file, 0.1 ms.
 MEMTABLE_KEYS_MAX = 4096
 
 
 class Memtable:
     """An immutable sequence of keys, each with or without a value, in order of arrival.
 
-    Of two memtables that `with_added` made from the same one, only the later one may be kept: they share an array.
+    If `with_added` makes two memtables from the same one, only the later one may be used: they share an array.
     """
 
     __slots__ = ("_array", "_count", "_record_bytes")
@@ -77,7 +77,7 @@ class Memtable:
         return np.array_equal(self._array[:size], other._array[:size])
 
     def with_added(self, keys: KeyArray, values: ValueArray | None = None, room: int = MEMTABLE_KEYS_MAX) -> Memtable:
-        """Return these records with others appended, whose keys a set must lack."""
+        """Return these records with others appended. A set must lack the keys of the others."""
         if not len(keys):
             return self
         record_bytes = KEY_BYTES + (values.dtype.itemsize if values is not None else 0)
@@ -113,7 +113,7 @@ class Memtable:
         return Records(keys, self._values(value)[places])
 
     def find(self, keys: KeyArray, value: np.dtype[Any] | None = None) -> tuple[KeyMask, ValueArray | None]:
-        """Return which of the ascending keys are present, and their last values, zero if absent."""
+        """Return which of the keys, given in ascending order, are present, and their last values, zero if absent."""
         found = np.zeros(len(keys), dtype=np.bool_)
         values = np.zeros(len(keys), dtype=value) if value is not None else None
         if not self._count:
@@ -150,7 +150,7 @@ class Memtable:
 
 
 def _mapped(size: int) -> npt.NDArray[np.uint8]:
-    """Return zeros whose memory is allocated page by page, when written."""
+    """Return an array of zeros whose memory is allocated page by page, as it is written."""
     private = mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS
     return np.frombuffer(mmap.mmap(-1, size, flags=private), dtype=np.uint8)
 

@@ -1,6 +1,7 @@
-"""A merge: checks all tuples that wait against the runs, bucket by bucket (IRLbot §4.3, steps 1 to 4).
+"""A merge: checks all waiting tuples against the runs, bucket by bucket (steps 1 to 4 of IRLbot §4.3).
 
-Its answers are scratch, in bucket order: `answers`. After a crash, the next merge finds the same ones.
+It writes its answers, in bucket order, into a scratch file, `answers`. After a crash, the next merge finds the same
+answers.
 """
 
 from __future__ import annotations
@@ -39,7 +40,7 @@ class Answer(NamedTuple):
     """The answers to consecutive tuples; entry i of each column belongs to the i-th in arrival order.
 
     Attributes:
-        first: ordinal of the first tuple since the DRUM's beginning; the same if delivered again.
+        first: ordinal of the first tuple, counted from the DRUM's beginning; it stays the same if delivered again.
         keys: uint64, shape (n,), n >= 1.
         ops: uint8: `CHECK`, `UPDATE` or `CHECK_UPDATE`.
         found: whether the key was present after all earlier tuples.
@@ -63,7 +64,7 @@ class Answer(NamedTuple):
 
 
 class Merged(NamedTuple):
-    """The result of a merge, which takes effect when a manifest names its buckets; `sheet` is None if no tuple asks."""
+    """The result of a merge; takes effect when a manifest names its buckets. `sheet` is None if no tuple asks."""
 
     buckets: tuple[BucketState, ...]
     obsolete: list[tuple[int, tuple[RunInfo, ...]]]
@@ -98,7 +99,7 @@ class AnswerSheet:
             self._size, self._crc = self._size + len(data), isal_zlib.crc32(data, self._crc)
 
     def open(self) -> Callable[[npt.NDArray[np.int64]], npt.NDArray[Any]]:
-        """Return a function that returns the rows at places. Between calls no page of the file is resident."""
+        """Return a function that returns the rows at given places. Between calls, no page of the file is in memory."""
         data, crc = self._files.map(self._path), 0
         for at in range(0, len(data), _BUFFER_BYTES):
             crc = isal_zlib.crc32(memoryview(data)[at : at + _BUFFER_BYTES], crc)
@@ -116,7 +117,7 @@ class AnswerSheet:
 
 
 def merge_gathered(repository: Repository, buckets: Sequence[Bucket], gathered: Gathered) -> Merged:
-    """Answer every tuple, and write runs, synced, and answers."""
+    """Find the answer to every tuple; write the answers, and write and sync runs."""
     path = repository.directory / ANSWERS
     sheet = AnswerSheet(repository.files, path, repository.kind.value) if gathered.asks else None
     states: list[BucketState] = []
@@ -138,7 +139,7 @@ def merge_gathered(repository: Repository, buckets: Sequence[Bucket], gathered: 
 
 
 def answers_in_order(offers: OfferLog, counts: npt.NDArray[np.int64], sheet: AnswerSheet) -> Iterator[Answer]:
-    """Yield the answers in order of arrival, one `Answer` for each block that asks; `counts` is of each bucket."""
+    """Yield the answers in order of arrival, an `Answer` for each block that asks; `counts` are tuples by bucket."""
     rows_at, first = sheet.open(), offers.written.first
     nexts = np.cumsum(counts) - counts
     for block in offers.read():
@@ -147,7 +148,7 @@ def answers_in_order(offers: OfferLog, counts: npt.NDArray[np.int64], sheet: Ans
         here = np.bincount(ids, minlength=len(counts))
         if (ops != UPDATE).any():
             places = np.empty(len(ids), dtype=np.int64)
-            # A bucket's tuples have come in the order in which it has answered them.
+            # The tuples of a bucket come in the order in which the bucket has answered them.
             places[ids.argsort(kind="stable")] = np.repeat(nexts - (np.cumsum(here) - here), here) + np.arange(len(ids))
             told = rows_at(places)
             values = told["value"] if "value" in (told.dtype.names or ()) else None

@@ -1,6 +1,6 @@
 """The merge policy: runs grow in tiers, as in LSM trees.
 
-So a key is rewritten once per tier and not, as in IRLbot §4.3, once per batch.
+So a key is rewritten once per tier, and not once per batch as in IRLbot §4.3.
 """
 
 from __future__ import annotations

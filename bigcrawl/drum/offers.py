@@ -10,8 +10,8 @@
     24      ...    n keys, u64; if each has its own, n operations, u8; n values
     ...            zlib of the aux column (`bigcrawl.drum.aux_column`)
 
-Numbers are little-endian. The manifest says how many bytes count. Aux is compressed because it is most of the data that
-DRUM moves.
+Numbers are little-endian. The manifest says how many bytes are committed. The aux column is compressed because it is
+most of the data that a DRUM moves.
 """
 
 from __future__ import annotations
@@ -89,7 +89,7 @@ class Block(NamedTuple):
 
 
 class OfferLog:
-    """The file, and the tuples that it lacks. A failed method may be repeated; it changes no committed byte."""
+    """The offers file, and tuples not written to it yet. A failed method changes nothing committed; repeat it."""
 
     def __init__(
         self, directory: Path, files: Files, value: np.dtype[Any] | None, offered: Offered, block_bytes: int
@@ -121,7 +121,7 @@ class OfferLog:
             self.write()
 
     def write(self) -> None:
-        """Write what is pending, unsynced."""
+        """Write the tuples that are not in the file yet, without syncing it."""
         if not self._pending:
             return
         data, count = self._encode(), sum(len(tuples.keys) for tuples, _ in self._pending)
@@ -130,7 +130,7 @@ class OfferLog:
         self.begin(before._replace(tuples=before.tuples + count, size=before.size + len(data)))
 
     def read(self) -> Iterator[Block]:
-        """Yield the written blocks; every byte is verified."""
+        """Yield the written blocks, and verify every byte."""
         path, at, tuples = self.path, 0, 0
         while at < self.written.size:
             block, size = self._read_block(path, at)

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def merge_ascending(sources: Sequence[Iterator[Records]]) -> Iterator[Records]:
-    """Merge sources of ascending chunks; the last source of a key wins. In a set, no two sources may share a key."""
+    """Merge sources of ascending chunks; of a key's records, the last source's wins. In a set, none may share a key."""
     heads = [(chunk, source) for source in sources if (chunk := _next_filled(source)) is not None]
     while heads:
         bound = min(chunk.keys[-1] for chunk, _ in heads)
@@ -33,7 +33,7 @@ def merge_ascending(sources: Sequence[Iterator[Records]]) -> Iterator[Records]:
 
 
 def newest_of(*parts: Records) -> Records:
-    """Merge ascending parts into one; the last part of a key wins."""
+    """Merge ascending parts into one; of a key's records, the one in the last part wins."""
     keys = np.concatenate([part.keys for part in parts])
     # A stable sort merges the ascending parts.
     if parts[-1].values is None:

@@ -36,9 +36,9 @@ class Repository:
         return f"<Repository {self.directory} buckets={self.buckets}>"
 
     def open(self, keep: Callable[[str], bool] = lambda _: False) -> tuple[DrumState, DrumLog]:
-        """Return the committed state and its log, from a new or existing directory; remove files that a crash left.
+        """Open or create the directory, and return the committed state and its log; remove files that a crash left.
 
-        `keep` returns whether a file that the manifest does not name may stay.
+        `keep` returns whether a file that the manifest does not name may stay all the same.
         """
         if self.files.exists(self.directory / MANIFEST):
             state, log = read_log(self.directory, self.files)

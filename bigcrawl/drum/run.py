@@ -1,7 +1,7 @@
 """Writes runs, and looks up keys in them.
 
-A few keys in a large run are found through its directory; many keys are compared with all records in order. The
-checksum of each block that decided an answer is verified.
+A few keys are looked up in a large run through its directory; many keys are compared with all records in order. The
+checksum of each block that an answer depends on is verified.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ if TYPE_CHECKING:
 
     Keep = Callable[[KeyArray, ValueArray | None], KeyMask]
 
-# A merge holds a span of each run.
+# How many records to read at a time; a merge holds so many of each run.
 SPAN_KEYS = 1 << 16
 
 # Reading up to sixteen blocks is cheaper than mapping them.
@@ -59,7 +59,7 @@ _WHOLE_BYTES_MAX = 16 * BLOCK_BYTES
 _RECORDS_PER_SEARCH = 200
 _RECORDS_PER_PREFIX = 3
 
-# For fewer keys, array operations cost more.
+# Up to so many keys, looking them up one by one costs less than array operations.
 _FEW_KEYS = 64
 
 _GROUPS = {size: struct.Struct(f"<Q{GROUP_PREFIXES}{code}") for size, code in ((1, "B"), (2, "H"), (4, "I"), (8, "Q"))}
@@ -74,7 +74,7 @@ class RunInfo(NamedTuple):
 
 
 class Bounds(NamedTuple):
-    """Upper bound of the number of keys, and bounds of the first and last."""
+    """Bounds on a run to be written: the most keys it may have, the least first key, and the greatest last one."""
 
     keys: int
     first: int
@@ -82,7 +82,7 @@ class Bounds(NamedTuple):
 
 
 def write_run(files: Files, path: Path, chunks: Iterable[Records], bounds: Bounds) -> RunInfo | None:
-    """Write a complete run, or nothing and return None if there are no keys. Tight bounds give the shortest run."""
+    """Write a complete run, or if there are no keys, nothing, and return None. Tight bounds give a short run."""
     filled = (chunk for chunk in chunks if len(chunk.keys))
     first = next(filled, None)
     if first is None:
@@ -106,7 +106,7 @@ class _RunWriter:
         self.layout = RunLayout(self._suffix_bytes, 0, value_bytes, 0, first, bounds.first - 1, bounds.first)
 
     def parts(self, chunks: Iterator[Records]) -> Iterator[bytes]:
-        """Yield the bytes of the run. The layout is complete afterwards."""
+        """Yield the bytes of the run. Afterwards, `layout` is complete."""
         yield self._blocks(self._add(self._head))
         for chunk in chunks:
             yield self._blocks(self._add(chunk))
@@ -173,9 +173,9 @@ class RunReader:
         return f"<RunReader {self._path} keys={self._layout.keys}>"
 
     def find(self, keys: KeyArray) -> tuple[KeyMask, ValueArray | None]:
-        """Return which of the strictly ascending keys the run holds, and their values, zero if absent.
+        """Return which of the keys, given in strictly ascending order, the run holds, and their values, zero if absent.
 
-        Cost: the least of 3 µs for each of a few keys, 1 µs for each of many, and 4 ns per record; at least 40 µs.
+        Cost: for a few keys 3 µs each, for many 1 µs each, or 4 ns for each record if that is less; at least 40 µs.
         """
         found = np.zeros(len(keys), dtype=np.bool_)
         values = np.zeros(len(keys), dtype=self._value) if self._value is not None else None
@@ -327,7 +327,7 @@ class RunReader:
                 self._sound.add(block)
 
     def _verify_blocks(self, first: int, data: memoryview) -> None:
-        """Verify adjacent blocks; the last before the table may be short."""
+        """Verify adjacent blocks. The one before the table of checksums may be short."""
         found = [isal_zlib.crc32(data[at : at + BLOCK_BYTES]) for at in range(0, len(data), BLOCK_BYTES)]
         stored = np.frombuffer(self._table, CRC_TYPE, len(found), first * CRC_BYTES).tolist()
         if found != stored:

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 ELEMENT: Final = "bigcrawl_element"
-"""The key of meta that names the element or attribute that embeds a requested URL."""
+"""The key in `meta` whose value names the element or attribute that embeds the requested URL."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,16 +33,16 @@ class Links:
     """
 
     urls: Sequence[str]
-    """Any collection of strings, absolute or relative to `base`. Invalid URLs are dropped and counted."""
+    """URLs, absolute or relative to `base`, in any collection. Invalid URLs are dropped and counted."""
 
     base: str | None = None
-    """The URL of their page; None if all are absolute."""
+    """The URL of the page that has these links; None if all are absolute."""
 
     priority: int = 0
     """A whole number, as in a Request: higher is sooner."""
 
     callback: str | Callable[..., Any] | None = None
-    """A method of the spider, or its name; None: the spider's `parse`."""
+    """A method of the spider, or the method's name; None for the spider's `parse`."""
 
     errback: str | Callable[..., Any] | None = None
     cb_kwargs: dict[str, Any] | None = None
@@ -57,27 +57,29 @@ class Links:
     BIGCRAWL_NOFOLLOW says otherwise."""
 
     metas: tuple[tuple[str, str], ...] = ()
-    """Name and content of the page's meta elements with directives to robots; see `bigcrawl.links.directives`."""
+    """The names and contents of the page's meta elements with directives to robots; see `bigcrawl.links.directives`."""
 
     page_canonical: str | None = None
-    """The page's canonical URL, according to itself."""
+    """The page's canonical URL, as declared by the page itself."""
 
     left_out: LeftOut = NOTHING_LEFT_OUT
-    """Links dropped because of limits."""
+    """Which links were dropped because of limits."""
 
     anchors: Sequence[str] = ()
-    """The texts of the links to each of `urls`, in its order; empty unless `from_page` was asked for them."""
+    """For each of `urls`, in order, the texts of the links to it; empty unless `from_page` was asked for them."""
 
     kinds: Sequence[str] = ()
-    """The element or attribute of each of `urls`, in its order; empty unless `from_page` was asked for elements that
-    are read on request."""
+    """For each of `urls`, in order, the element or attribute that has it; empty unless `from_page` was asked for
+    elements
+    that are read only on request."""
 
     changefreq: str = ""
-    """How often they change, according to their site: a word of sitemaps, one of `CHANGEFREQS`; empty: unknown. With
-    BIGCRAWL_REVISIT it counts as one visit of each page."""
+    """How often the pages change, according to their site: one of `CHANGEFREQS`, the words of sitemaps; empty if
+    unknown.
+    With BIGCRAWL_REVISIT it counts like one visit to each page."""
 
     modified: Mapping[str, int] | None = None
-    """When pages were changed, according to their site, in seconds since 1970, by canonical URL. With BIGCRAWL_REVISIT,
+    """When pages changed, according to their site: canonical URLs with seconds since 1970. With BIGCRAWL_REVISIT,
     a page changed after its last visit is visited sooner. Claims about other sites' pages are ignored."""
 
     def __post_init__(self) -> None:
@@ -110,12 +112,12 @@ class Links:
         return cls(urls, canonical=True, **fields)
 
     def by_priority(self, priorities: Sequence[int]) -> list[Self]:
-        """Return a batch for each priority, highest first; data of the whole page is with the first.
+        """Return one batch for each priority, highest first. Only the first has the data about the whole page.
 
-        `priorities` has one for each of `urls`, in its order.
+        `priorities` has the priority of each of `urls`, in the same order.
 
         Raises:
-            ContractError: it has more or fewer.
+            ContractError: `priorities` and `urls` differ in length.
         """
         if len(priorities) != len(self.urls):
             raise self._wrong("priorities", f"has {len(priorities)} for {len(self.urls)} URLs: give each one its own")
@@ -134,7 +136,7 @@ class Links:
         return batches
 
     def by_kind(self) -> list[Self]:
-        """Return a batch of links to pages, and one for each kind of embedded element, with `ELEMENT` in meta."""
+        """Return one batch of links to pages, and one for each kind of embedded element, named by `ELEMENT` in meta."""
         if not self.kinds:
             return [self]
         urls_of: dict[str, list[str]] = {}
@@ -186,7 +188,7 @@ class Links:
         """The name of the spider's method that gets the responses; None for `parse`.
 
         Raises:
-            RequestNotStorableError: it is a function that is not a method of a spider.
+            RequestNotStorableError: the callback is a function that is not a method of a spider.
         """
         return self._method_name("callback", self.callback)
 

@@ -1,4 +1,4 @@
-"""Detects undeclared encodings, and decodes pages in several Japanese encodings."""
+"""Detects undeclared encodings, and decodes pages that mix several Japanese encodings."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from w3lib.encoding import resolve_encoding
 from bigcrawl.markup import WEB_ENCODINGS
 
 DETECTED_BYTES_MAX: Final = 64 << 10
-"""The part of a page that is examined, in 7 ms."""
+"""How much of a page is examined, in 7 ms."""
 JAPANESE: Final = frozenset({"iso2022_jp", "euc_jp", "shift_jis", "cp932"})
 RUNS_MAX: Final = 20_000
 _ANY_OTHER: Final = "cp1252"  # the browsers' default for pages without a declaration
 _TRIED: Final = ("utf-8", "euc_jp", "cp932")  # in this order: an earlier one rarely decodes text of a later one
 _is_label = re.compile("[a-z]+").fullmatch
 _find_shifted = re.compile(rb"\x1b\$[@B][\x21-\x7e]{2,4096}?\x1b\([BJ]").search
-# A shifted text of ISO-2022-JP; or bytes up to one outside of multi-byte characters.
+# A run: a text of ISO-2022-JP between escapes; or bytes, up to the first that is no part of a multi-byte character.
 _find_runs = re.compile(
     rb"(?P<shifted>\x1b\$[@B](?:[\x21-\x7e]{0,4096}?\x1b\([BJ])?+)|[\x80-\xff][^\x00-\x3f]*+"
 ).finditer
@@ -43,7 +43,7 @@ def _detected(begin: bytes, domain: str) -> str:
 
 
 def top_level_domain(url: str) -> str:
-    """Return the last label of a URL's host; empty if it has other characters than letters."""
+    """Return the last label of a URL's host; empty if the label has anything but letters."""
     try:
         label = (urlsplit(url).hostname or "").rpartition(".")[2]
     except ValueError:
@@ -52,7 +52,7 @@ def top_level_domain(url: str) -> str:
 
 
 def text_in_japanese(body: bytes, name: str) -> str:
-    """Return a page as text; each run may be in another Japanese encoding (002 §3.3.2)."""
+    """Decode a page of which each run of bytes may be in a different Japanese encoding (002 §3.3.2)."""
     is_shifted = name == "iso2022_jp"
     if is_shifted or b"\x1b$" not in body:
         try:

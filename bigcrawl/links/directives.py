@@ -5,7 +5,8 @@
     <meta name="robots" content="none">          to all robots; `none` means noindex and nofollow
     <meta name="examplebot" content="nofollow">  to the robot with this product token
 
-Directives to all robots and to us add up. Words that allow (`all`) or limit display (`max-snippet:20`) are ignored.
+Directives to all robots and to our own robot add up. Words that allow (`all`) or limit display (`max-snippet:20`) are
+ignored.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
-"""A directory that a server lists under a URL without its final slash: its relative links are below the directory.
+"""Finds the base URL of a directory listing that a server sends under a URL without the directory's final slash.
 
-Browsers join them with the directory above, and find nothing. Nexplorer met such servers (§3.3.1), which send neither a
-redirect nor a base element. A listing's title calls it one, and has the URL's own path.
+The listing's relative links lead below the directory. Browsers join them with the directory above, and find nothing.
+Nexplorer met such servers (§3.3.1), which send neither a redirect nor a base element. A listing is recognised by its
+title, which says so and has the path of the URL.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ if TYPE_CHECKING:
 
 _HEAD_CHARS: Final = 1_024
 _BEGINS: Final = ("<title", "<TITLE", "<Title")
-# Prefixes of the path in titles of common servers' listings; the last is that of IIS, behind its name.
+# What precedes the path in the titles of common servers' listings; the last alternative is that of IIS, after its name.
 _match_title = re.compile(
     r"<title[^>]{0,200}+>\s{0,200}+(?:(?:index of|contents of|directory(?: listing)?(?: for| of|:)?"
     r"|(?:file )?listing(?: for| of| directory)?):?|[^\s/<]{1,253}+ -)\s+([^<]{1,1024}+)",
@@ -28,7 +29,8 @@ _match_path = re.compile(r"\[?(?:https?://[^/\s]+)?([^\]]*+)\]?\s*").fullmatch
 def listing_base(url: str, text: str, references: Iterable[str]) -> str | None:
     """Return the URL of the directory that a page lists, if the page's own URL lacks its slash; else None.
 
-    `references` are its links as written. If one begins with the name of the directory, the server has added it.
+    `references` are the page's links as written. If one begins with the directory's name, the server has already joined
+    them.
     """
     at = next((at for begin in _BEGINS if (at := text.find(begin, 0, _HEAD_CHARS)) >= 0), -1)
     title = _match_title(text, at) if at >= 0 else None

@@ -1,4 +1,4 @@
-"""References that are links only on request: of embedded elements, forms, and links within pictures.
+"""Reads references that count as links only on request: of embedded elements, forms, and links within pictures.
 
 Each kind is named after an element or an attribute. Sources: HTML 4.8 (embedded content), 4.10 (forms), 4.12 (scripts),
 16 (obsolete features); HTML 4.01 13.4 (applet); SVG 1.1 17.1 and MathML 3 6.4 (XLink).
@@ -32,10 +32,10 @@ ATTRIBUTES: Final[Mapping[str, Mapping[str, str]]] = {
         XLINK,
     ),
 }
-"""By kind: the elements that have such a reference, and its attribute."""
+"""For each kind of reference, the elements that have one, and the attribute that holds it."""
 
 CANDIDATES_MAX: Final = 1_000
-"""Limit of pictures in a `srcset`, or archives of an applet."""
+"""Limit on the pictures of a `srcset`, and on the archives of an applet."""
 
 # A URL, and its descriptors up to the comma that ends them, outside of parentheses.
 _match_candidate = re.compile(r"[\t\n\f\r ,]*+([^\t\n\f\r ]++)(?:(?<=,)|((?:[^,(]++|\([^)]*+\)?+)*+)(?:,|$))").match
@@ -49,9 +49,9 @@ _is_density = re.compile(r"(?:\d+(?:\.\d+)?|\.\d+)(?:[eE][+-]?\d+)?x").fullmatch
 def embedded_in(
     element: str, attributes: Mapping[str, str], kinds: Iterable[str], *, is_foreign: bool
 ) -> Iterator[tuple[str, str]]:
-    """Yield kind and reference of each thing that an element embeds, by these `kinds`.
+    """Yield the kind and the reference of everything that an element embeds, if its kind is one of `kinds`.
 
-    `is_foreign`: within SVG or MathML, where `xlink:href` is a link.
+    `is_foreign` says that the element is within SVG or MathML, where `xlink:href` is a link.
     """
     for kind in kinds:
         value = attributes.get(ATTRIBUTES[kind].get(element, ""), "")
@@ -64,7 +64,7 @@ def embedded_in(
 
 
 def candidates_of(srcset: str) -> Iterator[str]:
-    """Yield the URLs of a `srcset`, without those whose descriptors browsers refuse.
+    """Yield the URLs in a `srcset`, except those whose descriptors browsers refuse.
 
     Source: HTML 4.8.4.2.2 (parsing a srcset attribute).
     """
@@ -91,7 +91,7 @@ def _are_valid(descriptors: list[str]) -> bool:
 
 
 def _programs(attributes: Mapping[str, str]) -> Iterator[str]:
-    """Yield the class and the archives of an applet, below its code base."""
+    """Yield the references to an applet's class and archives, joined with its code base."""
     base = attributes.get("codebase", "")[:_BASE_CHARS_MAX].strip()
     archives = attributes.get("archive", "").split(",", CANDIDATES_MAX)[:CANDIDATES_MAX]
     for name in map(str.strip, (attributes.get("code", ""), attributes.get("object", ""), *archives)):

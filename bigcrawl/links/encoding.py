@@ -1,4 +1,4 @@
-"""A page's encoding, and its references in the form that the URL parser needs."""
+"""Finds a page's encoding, and brings its references into the form that the URL parser needs."""
 
 from __future__ import annotations
 
@@ -73,13 +73,13 @@ class Encoding:
         return body.decode(name, "replace")
 
     def name(self) -> str:
-        """Return the codec, in the HTML standard's order of precedence; an undeclared one by content."""
+        """Return the page's codec: as declared, in the HTML standard's order of precedence, or found by content."""
         if self._name is None:
             self._name = self._find()
         return self._name
 
     def respell(self, reference: str) -> str | None:
-        """Prepare a reference for the URL parser; None if it leads to no page."""
+        """Return a reference in the form that the URL parser needs; None if it leads to no page."""
         if "\0" in reference:  # HTML, attribute value states
             reference = reference.replace("\0", "\ufffd")
         if _is_no_page(reference):
@@ -121,7 +121,7 @@ def _declared_in(content_type: bytes | str | None) -> str | None:
 
 
 def joiner_of(page_url: str, base_href: str | None) -> Joiner | None:
-    """Return a function that joins a page's references; None if neither base nor page has a web URL."""
+    """Return a function that joins references with a page's base or else its URL; None if that is not a web URL."""
     try:
         joiner = Joiner(page_url)
     except UrlError:
@@ -150,7 +150,7 @@ _AS_REFERENCE = "bigcrawl.reference"
 
 
 def _references_for(error: UnicodeError) -> tuple[str, int]:
-    """Replace characters missing in the page's encoding by escaped references, &#...;, as browsers do."""
+    """Replace characters that the page's encoding lacks by escaped character references (&#...;), as browsers do."""
     assert isinstance(error, UnicodeEncodeError)
     text = error.object[error.start : error.end]
     return "".join(f"%26%23{ord(character)}%3B" for character in text), error.end

@@ -1,4 +1,4 @@
-"""Registers labels of the web's encodings that Python's codecs lack: WHATWG Encoding, section 4.2."""
+"""Registers with Python's codecs the labels of web encodings that they lack: WHATWG Encoding, section 4.2."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How much of a page is read for its links, and what that leaves out."""
+"""Limits on how much of a page is read for its links, and a record of what they left out."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ class PageLimits:
 
 
 class LeftOut(NamedTuple):
-    """The dropped links of a page: the number of too long URLs, and other limits met.
+    """Which links of a page were dropped: how many were too long, and which other limits were reached.
 
     Attributes:
-        limit: of a sitemap or feed, as named in `bigcrawl.stats`; empty: none was met.
+        limit: the limit that a sitemap or feed reached, as named in `bigcrawl.stats`; empty for none.
     """
 
     too_long: int = 0

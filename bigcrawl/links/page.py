@@ -1,4 +1,4 @@
-"""A page's links, joined and canonical, and its text."""
+"""Reads a page's links, joined and canonical, and its text."""
 
 from __future__ import annotations
 
@@ -23,9 +23,10 @@ if TYPE_CHECKING:
 
 TEXT_CHARS_MAX = 256 << 10
 ANCHORS_MAX = 4
-"""Different texts that are kept of a page's links to one URL."""
-# The parser reads the base again for every oddly spelled link: 20,000 of them on a base of 8 KB took a third of a
-# second. This many bytes for each byte of a page's URLs suffice for a base of 800 bytes.
+"""How many different texts to keep of a page's links to one URL."""
+# The parser reads the base again for every oddly spelled link: 20,000 such links with a base of 8 KB took a third of a
+# second. So the bytes parsed are limited to this many for each byte of a page's URLs; that is enough for a base of 800
+# bytes.
 _PARSED_A_LINK_BYTE = 8
 
 
@@ -49,9 +50,9 @@ def extract_links(page: Page, *, tags: Iterable[str] = tuple(LINK_ATTRIBUTES)) -
 
 
 def page_text(page: Page) -> str:
-    """Return the visible text of an HTML page for scorers, title included, blanks single.
+    """Return the visible text of an HTML page for scorers, with its title, and with runs of white space as one blank.
 
-    Of a long page, only the first `TEXT_CHARS_MAX` characters, tags included, are read: they show its topic.
+    Of a long page, only the first `TEXT_CHARS_MAX` characters, including tags, are read: they show its topic.
     """
     text = Encoding(page, IN_FORCE.limits.page_bytes).text()
     return text_within(text, 0, min(len(text), TEXT_CHARS_MAX))
@@ -105,7 +106,7 @@ def read_page(page: Page, *, tags: Iterable[str] = tuple(LINK_ATTRIBUTES), with_
 
 
 def _joined_each(found: PageTags, at: Iterable[int], joiner: Joiner, encoding: Encoding) -> Iterator[tuple[str, int]]:
-    """Yield the URLs of references and their places, within the limits. Each reference is joined once more."""
+    """Yield the URLs of the references at these places, and the places, within the limits. Each is joined once more."""
     limits = IN_FORCE.limits
     room = LinkRoom(limits.url_bytes, limits.link_bytes, _PARSED_A_LINK_BYTE * limits.link_bytes)
     joined: dict[str, str] = {}
@@ -127,7 +128,7 @@ def _anchors_of(urls: Sequence[str], found: PageTags, joiner: Joiner, encoding: 
 
 
 def _kinds_of(urls: Sequence[str], found: PageTags, joiner: Joiner, encoding: Encoding) -> list[str]:
-    """Return for each URL the element or attribute of the first link to it, or of the first that embeds it."""
+    """Return for each URL the element of the first link to it, or else what embeds it first."""
     kinds: dict[str, str] = {}
     for url, place in _joined_each(found, range(len(found.references)), joiner, encoding):
         kind = (found.kinds or {}).get(place, "a")
@@ -143,7 +144,7 @@ def page_title(page: Page) -> str:
 
 
 def charset_of(page: Page) -> str | None:
-    """Return the encoding of a page, as the name of a codec; None if its bytes are ASCII."""
+    """Return the codec of a page's encoding; None if all of its bytes are ASCII."""
     encoding = Encoding(page, IN_FORCE.limits.page_bytes)
     return None if page.body.isascii() and not is_shifted(page.body) else encoding.name()
 

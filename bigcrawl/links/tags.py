@@ -1,4 +1,4 @@
-"""What the tags of a page say: its references, its base, and its directives to robots."""
+"""Reads the tags of a page: its references, its base, and its directives to robots."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ LINK_ATTRIBUTES = {"a": "href", "area": "href", "frame": "src", "iframe": "src",
 """Elements that link to pages, with the attribute that holds the URL; for `meta`, those that refresh."""
 
 ON_REQUEST = frozenset({"link", *ATTRIBUTES})
-"""Elements that are read only if named: `link`, with a relation of `_RELATIONS`, and embedding ones."""
+"""Elements that are read only if named: `link`, with a relation in `_RELATIONS`, and elements that embed something."""
 _RELATIONS = frozenset({"next", "prev", "previous", "alternate", "canonical"})
 
 # Also read: the base URL, directives to robots, and the page's canonical URL.
 _ASIDE = ("base", "meta", "link")
 
-# Common meta elements, skipped; any other name may be that of a robot.
+# Names of common meta elements, which are skipped; any other name may be that of a robot.
 _NO_ROBOTS = frozenset(("viewport", "description", "keywords", "author", "generator", "theme-color", "referrer"))
 METAS_MAX = 20
 """Limit on the kept meta elements with directives to robots."""
@@ -54,7 +54,7 @@ class PageTags:
         self.references: list[str] = []
         self._tags = frozenset(tags)
         self._embedded = tuple(kind for kind in ATTRIBUTES if kind in self._tags)
-        # The elements or attributes of references except those of `<a>`, by place.
+        # The elements or attributes of references that are not those of `<a>`, by place in `references`.
         self.kinds: dict[int, str] | None = {} if self._tags & ON_REQUEST else None
         self.anchors: dict[int, str] | None = {} if with_anchors else None  # texts of `<a>`, by place
         self.nofollow: list[str] = []

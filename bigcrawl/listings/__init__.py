@@ -1,6 +1,6 @@
-"""Sites' lists of their own pages: `sitemaps` and `feeds`, read by `elements` in slices and without a tree.
+"""Reads sites' lists of their own pages: `sitemaps` and `feeds`, parsed by `elements` in slices and without a tree.
 
-`changefreqs` are the words for how often a page changes; `Reading` iterates over the output of a reader.
+`changefreqs` has the words for how often a page changes.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ T = TypeVar("T")
 
 
 class Reading(Generic[T]):
-    """The lists of entries that a reader yields, and then why it has not read the rest; empty: it has."""
+    """Iterates over the lists of entries that a reader yields. Then `limit` says why the rest was not read, if so."""
 
     def __init__(self, lists: Generator[list[T], None, str]) -> None:
         self.limit = ""

@@ -1,4 +1,4 @@
-"""How often pages change, in the words of sitemaps."""
+"""The words of sitemaps for how often pages change."""
 
 from __future__ import annotations
 
@@ -12,7 +12,10 @@ PERIODS_S: Final = (0, 1, _HOUR_S, _DAY_S, 7 * _DAY_S, 30 * _DAY_S, 365 * _DAY_S
 
 
 def changefreq_of(written: str, age_s: float | None) -> str:
-    """Return a valid changefreq of a sitemap; else the longest one within `age_s`, the seconds since a change."""
+    """Return the word if it is a valid changefreq; else the one for the longest period within `age_s`.
+
+    `age_s` is how many seconds ago the page changed.
+    """
     word = written.strip().lower()
     if word in CHANGEFREQS[1:]:
         return word

@@ -3,15 +3,13 @@
 Namespaces, CDATA, comments, references and internal entities follow XML 1.0 and Namespaces. Errors that a parser would
 refuse are read as far as they make sense:
 
-- a tag without an end ends with an element around it, or where another value or entry begins; an end without a tag is
-  ignored, and so is text before and behind the document;
-
-- `&` and `<` that begin nothing are text, and control characters are nothing; names of HTML, such as `&nbsp;`, need no
+- an element without an end tag ends with the element around it, or where another value or entry begins; an end tag
+  without a start tag is ignored, and so is text before and after the document;
+- `&` and `<` that begin nothing are text; control characters are dropped; names of HTML, such as `&nbsp;`, need no
   declaration;
-
 - an undeclared prefix is a namespace of its own.
 
-Nothing grows: the value of an entity is a short text without markup and references. Nothing is fetched.
+Entities cannot expand without bound: their values are short texts without markup or references. Nothing is fetched.
 
 Rules for editing: no expression reads beyond the next `<`, and a failed search is not repeated.
 """
@@ -31,15 +29,15 @@ if TYPE_CHECKING:
     Match = Callable[[bytes, int, int], re.Match[bytes] | None]
 
 SLICE_BYTES: Final = 32 << 10
-"""Some thousand values."""
+"""How many bytes to read at a time; they hold about a thousand values."""
 VALUE_BYTES_MAX: Final = 64 << 10
-"""The kept part of a value: no setting allows a longer URL."""
+"""How much of a value is kept; no setting allows a longer URL."""
 DEPTH_MAX: Final = 256
 _TAG_BYTES_MAX: Final = 64 << 10
 _PREFIXES_MAX: Final = 64
 _ENTITIES_MAX: Final = 64
 _DOCTYPE_BYTES_MAX: Final = 64 << 10
-_SKIPPED_FOR_A_TAG: Final = 8  # count as one
+_SKIPPED_FOR_A_TAG: Final = 8  # so many skipped tags count as one
 _UNKNOWN_TAGS: Final = 3  # an unknown tag that cannot be skipped, or a lone `<`, counts as this many
 _DECLARATION_TAGS: Final = 5  # a namespace or base counts as this many
 _MISSING_END_NAMES: Final = 2  # a missing end counts as this many entries or values
@@ -54,7 +52,7 @@ _spaces_in = re.compile(rb"\sxmlns(?::([\w.-]{1,64}+))?+\s*+=\s*+[\"']([^\"'<>]*
 _doctype_at = re.compile(
     rb"<!DOCTYPE[^<>\[]*+(?:\[((?:[^\]\"']++|\"[^\"]*+\"|'[^']*+')*+)\]\s*+)?+>", re.IGNORECASE
 ).match
-# Any other value than a short text is empty.
+# An entity whose value is anything but a short text is empty.
 _entities_in = re.compile(rb"<!ENTITY\s++([\w.-]{1,64}+)\s++(?:[\"']([^\"'<&%]{0,1000}+)[\"']\s*+>)?+").findall
 _plain_values_in = re.compile(rb"<([^</>]++)>([^<]*+)").findall
 _find_entity = re.compile(r"&([\w.-]{1,64}+);").sub
@@ -66,7 +64,7 @@ _HTML: Final = b"html"
 
 
 class Value(NamedTuple):
-    """An element of an entry; its text is without inner tags, and cut at `VALUE_BYTES_MAX`."""
+    """An element of an entry. Its text is without inner tags, and cut at `VALUE_BYTES_MAX`."""
 
     space: bytes
     name: bytes
@@ -152,7 +150,7 @@ class ListReader:
 
     @property
     def limit(self) -> str:
-        """The limit that ended the reading; empty: none."""
+        """The limit that ended the reading; empty if none did."""
         if self._at >= len(self._body) or not self._is_enough():
             return ""
         return "tags" if self._references_left > 0 else "references"
@@ -161,7 +159,7 @@ class ListReader:
         return self._tags_left <= 0 or self._named_left <= 0 or self._references_left <= 0
 
     def read(self, *, to_root: bool = False) -> list[Record]:
-        """Read a slice, or only as far as the root. Return the entries that end in it."""
+        """Read the next slice, with `to_root` only up to the root element. Return the entries that end in it."""
         body, end = self._body, min(self._at + SLICE_BYTES, len(self._body))
         while self._at < end and not self._is_enough() and not (to_root and self.root):
             opening = body.find(b"<", self._at)
@@ -214,7 +212,7 @@ class ListReader:
             self._at = opening + 1
 
     def _skip_others(self, opening: int) -> bool:
-        """Skip irrelevant elements, such as images: there may be many. Return whether there are any."""
+        """Skip irrelevant elements, such as images, of which there may be many. Return whether there were any."""
         skipped = self._skip(self._body, opening, opening + SLICE_BYTES)
         assert skipped is not None, "it may be nothing"
         if skipped.end() <= opening:
@@ -224,7 +222,7 @@ class ListReader:
         return True
 
     def _next(self, mark: bytes, at: int) -> int:
-        """Return the position of a mark; the end of the body if there is none."""
+        """Return the position of the next `mark`; the end of the body if there is none."""
         if self._marks.get(mark, -1) < at:
             found = self._body.find(mark, at)
             self._marks[mark] = found if found >= 0 else len(self._body)
@@ -232,7 +230,7 @@ class ListReader:
 
     def _read_declaration(self, opening: int) -> None:
         doctype = None if self._has_doctype else _doctype_at(self._body, opening, opening + _DOCTYPE_BYTES_MAX)
-        self._has_doctype = True  # or something that is none
+        self._has_doctype = True  # or a declaration in its place
         if doctype is None:
             self._at = self._next(_END, opening) + 1
             return
@@ -263,7 +261,7 @@ class ListReader:
             self._stack.append((prefix, name))
 
     def _begin_named(self, prefix: bytes, name: bytes, written: bytes, depth: int) -> int:
-        """Begin a root, an entry or a value, and return its depth after others have ended."""
+        """Begin a root, an entry or a value. Return its depth, once elements without an end tag have been ended."""
         shape = self._shape
         space = self._spaces.get(prefix, prefix + b":")
         if not self.root:
@@ -296,9 +294,11 @@ class ListReader:
         self._room = VALUE_BYTES_MAX
 
     def _take_plain_record(self, plain: re.Match[bytes]) -> bool:
-        """Take an entry of plain values without prefixes and attributes; return whether its first value is there once.
+        """Read an entry whose values have plain text, no prefixes and no attributes.
 
-        Most entries of sitemaps are such, and this reads one in a third of the time.
+        Return False, with nothing read, unless the value that every entry has occurs exactly once. Most entries of
+        sitemaps are
+        that simple, and are read here in a third of the time.
         """
         written = plain[2].translate(None, _CONTROLS)
         found = _plain_values_in(written)
@@ -315,7 +315,7 @@ class ListReader:
         return True
 
     def _take_plain_value(self, plain: re.Match[bytes]) -> None:
-        """Take a value without tags or oddities: most have none."""
+        """Read a value without inner tags or oddities, as most are."""
         self._at = plain.end()
         self._named_left -= 1
         self._tags_left -= 1
@@ -329,7 +329,7 @@ class ListReader:
         self._value_depth, self._pieces, self._room = depth, [], VALUE_BYTES_MAX
 
     def _note_first(self, space: bytes, name: bytes) -> None:
-        """Begin another entry if this one already has its first value."""
+        """Begin another entry if a value is `first` and the current entry already has one."""
         if name != self._shape.first:
             return
         if self._first == space:
@@ -357,7 +357,7 @@ class ListReader:
                 return
 
     def _close(self, depth: int, begun: int = 0) -> int:
-        """End all elements below a depth. Return the depth of a new one, if it was deeper."""
+        """End all elements deeper than `depth`. Return the depth, at most `begun`, of an element that begins now."""
         if self._value is not None and self._value_depth > depth:
             self._end_value()
         if self._record is not None and self._record_depth > depth:
@@ -422,9 +422,9 @@ class ListReader:
 
 @cache
 def _expressions(shape: Shape) -> tuple[Match, Match, Match]:
-    """Return three expressions: for a value without tags in it, for an entry of few such values, for what is skipped.
+    """Return three expressions: for a value without inner tags, for an entry of few such values, and for what to skip.
 
-    The last is any number of elements that are none of the names, empty or with text or with any such elements.
+    The last matches any number of elements with other names that are empty or contain text or such elements.
     """
     ours, kept, entries = (b"|".join(sorted(names)) for names in (shape.names, shape.values, shape.entries))
     attributes = rb"(?:\s(?![^<>]*xml)[^<>]*+)?+(?<!/)"

@@ -21,11 +21,11 @@ _find_encoding = re.compile(rb"<\?xml[^<>]{0,100}?\sencoding\s*+=\s*+[\"']([\w.:
 
 
 class Hints(NamedTuple):
-    """Evidence of an encoding besides the bytes.
+    """Evidence of a body's encoding besides its bytes.
 
     Attributes:
-        content_type: the header; it counts before a declaration.
-        guess: finds an undeclared encoding by the bytes, if they are not UTF-8.
+        content_type: the Content-Type header; it takes precedence over a declaration in the body.
+        guess: returns the encoding of a body that declares none and is not UTF-8.
     """
 
     content_type: bytes = b""
@@ -36,10 +36,9 @@ NO_HINTS: Final = Hints()
 
 
 def codec_of(body: bytes, hints: Hints = NO_HINTS) -> str:
-    """Return the codec of a body that is not UTF-8; empty: it is.
+    """Return the codec of a body; empty for UTF-8.
 
-    A header or declaration of another encoding is not believed if the bytes are UTF-8 and declare it, or if they are
-    not the declared UTF-16.
+    A header is not believed if the body declares UTF-8 and is UTF-8. UTF-16 is never believed without its bytes.
     """
     if marked := _UTF16.get(body[:2]):
         return marked
@@ -56,7 +55,7 @@ def codec_of(body: bytes, hints: Hints = NO_HINTS) -> str:
 
 
 def in_utf8(body: bytes, codec: str) -> Generator[list[Any], None, bytes]:
-    """Return a body in UTF-8; yield nothing after each part, because a wrong encoding takes long."""
+    """Return a body in UTF-8. Yield an empty list after each part, because decoding with a wrong codec takes long."""
     if not codec:
         return body.removeprefix(BOM_UTF8)
     decoder, pieces = getincrementaldecoder(codec)("replace"), []
@@ -73,7 +72,7 @@ def begin_in_utf8(body: bytes, codec: str, bytes_max: int) -> bytes:
 
 
 def _known(label: str) -> str:
-    """Return the codec of a label of an encoding that includes ASCII; empty for any other."""
+    """Return the codec for an encoding's label; empty if it is unknown, or does not include ASCII."""
     codec = resolve_encoding(label) or ""
     return codec if codec in WEB_ENCODINGS and not codec.startswith("utf-16") else ""
 

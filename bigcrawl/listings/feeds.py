@@ -1,4 +1,4 @@
-"""Reads the entries of a feed, RSS or Atom, and finds the feeds that a page names."""
+"""Reads the entries of an RSS or Atom feed, and finds the feeds that a page names."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Generator
 
 FEED_BYTES_MAX: Final = 4 << 20
-"""The part of a feed that is read."""
+"""How much of a feed is read."""
 TAGS_MAX: Final = 200_000
 NAMED_MAX: Final = 100_000  # of them entries and values
 REFERENCES_MAX: Final = 200_000
@@ -42,7 +42,7 @@ _SHAPE: Final = Shape(
     entries=frozenset((b"item", b"entry")),
     values=frozenset(_TEXTS),
 )
-# Namespaces, or undeclared prefixes, of dates that belong to any item.
+# Namespaces, or undeclared prefixes, whose dates count in any item.
 _DATES: Final = re.compile(rb"dc:|http://purl\.org/dc/|a10:|atom:|http://www\.w3\.org/2005/Atom").match
 _ATOM: Final = b"http://www.w3.org/2005/Atom"  # whose titles are HTML only if they say so (RFC 4287, section 3.1.1)
 _HTML: Final = ("html", "text/html")
@@ -53,7 +53,7 @@ class FeedEntry(NamedTuple):
     """An entry of a feed, as written; missing values are empty.
 
     Attributes:
-        bases: the bases of its URL, each relative to the one before, and the first to the feed (XML Base).
+        bases: the XML bases of its URL, each relative to the one before, and the first to the feed's URL.
     """
 
     url: str
@@ -64,7 +64,7 @@ class FeedEntry(NamedTuple):
 
 
 def is_feed(body: bytes, hints: Hints = NO_HINTS) -> bool:
-    """Return whether its root is that of a feed, after junk at most."""
+    """Return whether the body's root element is that of a feed; junk may precede it."""
     reader = ListReader(begin_in_utf8(body, codec_of(body, hints), _ROOT_BYTES), _SHAPE, _ROOT_TAGS, _ROOT_TAGS, 1)
     while not reader.root and not reader.is_at_end:
         reader.read(to_root=True)
@@ -86,7 +86,7 @@ def feeds_of_page(text: str) -> list[str]:
 def entries(body: bytes, most: int, hints: Hints = NO_HINTS) -> Generator[list[FeedEntry], None, str]:
     """Yield the entries of a feed that have a URL, slice by slice, at most `most` in all; a list may be empty.
 
-    Returns why the rest is not read, if so.
+    Return why the rest was not read, or "".
     """
     size = len(body)
     body = yield from in_utf8(body[:FEED_BYTES_MAX], codec_of(body, hints))
@@ -101,7 +101,7 @@ def entries(body: bytes, most: int, hints: Hints = NO_HINTS) -> Generator[list[F
 
 
 def _entry(record: Record) -> FeedEntry | None:
-    """Return an entry; None without a URL. Its media, and other feeds, do not count."""
+    """Return a record as an entry; None if it has no URL. Elements of other namespaces, such as media, do not count."""
     said: dict[str, str] = {}
     bases: dict[str, tuple[str, ...]] = {}
     for value in record.values:

@@ -43,11 +43,11 @@ _find_urls = re.compile(rb"(?<![^\r\n\xbf])[ \t]*+((?i:https?+://)[^\r\n]*+)").f
 
 
 class SitemapEntry(NamedTuple):
-    """A location of a sitemap and its site's claims, unprocessed; empty if there are none.
+    """A location in a sitemap, with what the site says about it, as written; what is missing is empty.
 
     Attributes:
-        is_too_long: whether the location is longer than `LOCATION_BYTES_MAX`; it is empty then.
-        alternates: the same page in other languages, if they are asked for.
+        is_too_long: whether the location is longer than `LOCATION_BYTES_MAX`; then it is left empty.
+        alternates: URLs of the same page in other languages, if they were asked for.
     """
 
     location: str = ""
@@ -59,7 +59,7 @@ class SitemapEntry(NamedTuple):
 
 
 def is_index(body: bytes, hints: Hints = NO_HINTS) -> bool | None:
-    """Return whether it lists sitemaps; None if it is not a sitemap."""
+    """Return whether a sitemap is an index of sitemaps; None if the body is not a sitemap."""
     begin = begin_in_utf8(body, codec_of(body, hints), _ROOT_BYTES)
     reader = ListReader(begin, _SHAPE, _ROOT_TAGS, _ROOT_TAGS, 1)
     while not reader.root and not reader.is_at_end:
@@ -70,7 +70,7 @@ def is_index(body: bytes, hints: Hints = NO_HINTS) -> bool | None:
 def entries(
     body: bytes, most: int, hints: Hints = NO_HINTS, *, with_alternates: bool = False
 ) -> Generator[list[SitemapEntry], None, str]:
-    """Yield the entries of a sitemap, slice by slice; a list may be empty. Return why the rest is not read, if so.
+    """Yield the entries of a sitemap, slice by slice; a list may be empty. Return why the rest was not read, or "".
 
     Cost: linear in the bytes; a list takes some milliseconds, and 50 at worst.
     """
@@ -85,7 +85,7 @@ def entries(
 
 
 def is_list(body: bytes, hints: Hints = NO_HINTS) -> bool:
-    """Return whether it begins as a plain-text sitemap: with a line that is a URL, after comments at most."""
+    """Return whether the body begins like a plain-text sitemap: its first line, after any comments, is a URL."""
     return _is_list(begin_in_utf8(body, codec_of(body, hints), _ROOT_BYTES)) is not None
 
 
@@ -129,7 +129,7 @@ def _entry(record: Record, space: bytes) -> SitemapEntry | None:
 
 
 def _is_own(space: bytes, of_root: bytes) -> bool:
-    """Whether a namespace is that of sitemaps or of the root, or neither declared nor known."""
+    """Return whether a namespace is that of sitemaps or of the root, or an undeclared prefix that is not known."""
     return space in (b"", of_root) or _OWN in space or (space.endswith(b":") and space not in _OTHERS)
 
 

@@ -1,4 +1,4 @@
-"""Scrapy middlewares, and other parts that Scrapy loads by name.
+"""Scrapy middlewares, and other parts that settings of Scrapy name.
 
 `robots`, `throttle`, `polite_queue` and `dns_guarded` are for crawls without the frontier (docs/alone.md).
 """

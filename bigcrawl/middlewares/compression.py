@@ -1,7 +1,7 @@
 """Scrapy's HttpCompressionMiddleware with limits against decompression bombs.
 
-A body beyond a limit is counted, its URL ends as `error:too-large`, and the WARC record has it as received. A body not
-encoded as its header says is read by its first bytes, as Chromium and Firefox do.
+A body that exceeds a limit is counted, its URL ends as `error:too-large`, and the WARC record has the body as received.
+If a body is not encoded as its header says, its first bytes decide, as in Chromium and Firefox.
 
 This overrides private methods of Scrapy. If a release renames them, Scrapy's own limit remains in force, and a test
 fails.
@@ -56,7 +56,7 @@ class CompressionMiddleware(HttpCompressionMiddleware):
         self._crawler = crawler
         self._limits = read_config(crawler.settings).limits
         self._unread = unread_of(crawler)
-        self._is_cut = False  # what was unpacked last, with nothing in between
+        self._is_cut = False  # whether the last unpacked body was incomplete; `process_response` reads it at once
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
@@ -67,7 +67,7 @@ class CompressionMiddleware(HttpCompressionMiddleware):
     def process_response(
         self, request: Request, response: Response, spider: Spider | None = None
     ) -> Request | Response:
-        """Raises IgnoreRequest if the body exceeds a limit. Scrapy's error for damage has the note `UNPACKING`."""
+        """Unpack a body; raise IgnoreRequest beyond a limit. Scrapy's error for damage gets the note `UNPACKING`."""
         if b"Content-Encoding" not in response.headers or _is_cut_at_headers(response):
             return response
         self._is_cut = False
@@ -129,9 +129,9 @@ class CompressionMiddleware(HttpCompressionMiddleware):
 
 
 def unpacked_by(encoding: bytes, body: bytes, max_size: int) -> tuple[bytes, bool]:
-    """Undo one content encoding, or the one that the first bytes show; return also whether the body is whole.
+    """Undo one content encoding, or the one that the first bytes show; return also whether the body is complete.
 
-    Raises Scrapy's error for a body that is encoded otherwise.
+    Raises Scrapy's error for a body in neither encoding.
     """
     if body.startswith(_GZIP):
         return gunzip(body, max_size)
@@ -155,7 +155,7 @@ def unpacked_by(encoding: bytes, body: bytes, max_size: int) -> tuple[bytes, boo
 
 
 def _name_of(coding: bytes) -> bytes:
-    """Return the name of a coding without servers' additions: quotes, parameters, a type; empty if invalid."""
+    """Return the name of a coding without what servers add to it (quotes, parameters, a type); empty if invalid."""
     name = coding.partition(b";")[0].strip(b" \t\"'").lower().removeprefix(b"application/")
     return name if name.isascii() else b""
 

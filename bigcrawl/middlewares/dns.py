@@ -46,7 +46,7 @@ class Resolver:
         return cls(reactor)
 
     def install_on_reactor(self) -> None:
-        """Take over name resolution; raise ConfigError without the asyncio reactor, on which look-ups depend."""
+        """Take over the reactor's name resolution; raise ConfigError if it is not the asyncio reactor."""
         if not is_asyncio_reactor_installed():
             raise ConfigError(
                 "bigcrawl's resolver needs the asyncio reactor; leave TWISTED_REACTOR as it is, or set it to "

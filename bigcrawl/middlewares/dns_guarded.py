@@ -2,7 +2,8 @@
 
     TWISTED_DNS_RESOLVER = "bigcrawl.middlewares.dns_guarded.GuardedResolver"
 
-Requests to a closed address fail as if the name did not exist, and the log says why. This applies to proxies too.
+Requests to an address in a closed range fail as if the name did not exist, and the log says why. This applies to
+proxies too.
 """
 
 from __future__ import annotations

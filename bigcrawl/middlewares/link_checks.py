@@ -1,4 +1,4 @@
-"""Decides which links are queued: those that can be crawled, and pass scope and filters (steps 1 and 2).
+"""Decides which links are queued: those that can be crawled, and pass scope and filters.
 
 Links come in batches (`Links`), as a callback's Requests, and as redirects. Start requests are always in scope, but
 must pass the filters. A Request with `dont_filter` passes, as it does in Scrapy.
@@ -40,7 +40,7 @@ SEEDS_METHOD = "scope_seeds"
 
 
 class LinkChecks:
-    """A crawler's checks.
+    """A crawler's checks of links.
 
     Raises:
         ConfigError: a rule is invalid.
@@ -67,7 +67,7 @@ class LinkChecks:
         self._allowed()
 
     async def prepare(self) -> None:
-        """Make the scope in a thread, because many seeds take seconds; a link that comes before makes it at once.
+        """Make the scope in a thread, because many seeds take seconds. A link that comes earlier makes it on the loop.
 
         Raises:
             ConfigError: the seeds cannot be read.
@@ -79,7 +79,7 @@ class LinkChecks:
     def canonical(self, links: Links, page: str = "", *, starts: bool = False) -> Iterable[str]:
         """Return a batch's URLs in canonical form, without invalid or forbidden ones, which are counted.
 
-        They were found on `page`, in any spelling, or the spider `starts` with them.
+        `page` is the URL, in any spelling, of the page with the links; `starts` says that they are start URLs instead.
         """
         allowed, against = self._allowed(), self._rule_against(page, starts=starts)
         # Most batches need no change, known without reading each URL.
@@ -89,11 +89,11 @@ class LinkChecks:
         return self._crawlable(links, allowed, against)
 
     def drops_request(self, request: Request, page: str = "", *, starts: bool = False) -> bool:
-        """Whether a Request from a callback, or one that `starts`, is dropped by scope or filters, and counted."""
+        """Return whether scope or filters drop a callback's Request or a start request (`starts`); count it if so."""
         return not request.dont_filter and self._drops(request.url, page, starts=starts)
 
     def drops_redirect(self, request: Request, target: str) -> bool:
-        """Whether a redirect is not followed because of scope or filters, and counted.
+        """Return whether scope or filters forbid to follow a redirect; count it if so.
 
         A seed may be redirected anywhere the filters allow, and a Request with `dont_filter` anywhere.
         """
@@ -111,7 +111,7 @@ class LinkChecks:
         return bool(rule)
 
     def share_pld(self, url: str, other: str) -> bool:
-        """Whether two URLs, in any spelling, belong to the same pay-level domain; False if one cannot be crawled."""
+        """Return whether two URLs, in any spelling, have the same pay-level domain; False if one cannot be crawled."""
         one, two = _canonical(url), _canonical(other)
         return one is not None and two is not None and self._pld_of(host_of(one)) == self._pld_of(host_of(two))
 
@@ -119,7 +119,7 @@ class LinkChecks:
         self._stats_buffer.inc_value(f"bigcrawl/dropped/{rule}")
 
     def _rule_against(self, page: str, *, starts: bool) -> Callable[[str], str] | None:
-        """Return the function that names the rule against a canonical URL found on a page; None without rules."""
+        """Return a function that names the rule against a canonical URL found on `page`; None if there are no rules."""
         rules = self._rules.against if self._rules else None
         if starts or self._filters.scope == ANY:
             return rules
@@ -129,7 +129,7 @@ class LinkChecks:
         return lambda url: rules(url) if is_in_scope(url) else "scope"
 
     def _in_scope(self) -> Scope:
-        """Return the scope, made when it is first needed: PLDs are known once the node has joined its crawl."""
+        """Return the scope, made when first needed: PLDs are known only once the node has joined its crawl."""
         if self._scope is None:
             self._scope = self._make_scope()
         return self._scope
@@ -192,7 +192,7 @@ class LinkChecks:
         return False
 
     def _passes(self, url: str, allowed: tuple[str, ...], against: Callable[[str], str] | None) -> bool:
-        """Whether a canonical URL is within the domains and passes the rules; counted if not."""
+        """Return whether a canonical URL is within the domains and passes the rules; count it if not."""
         try:
             if allowed and not _is_within(url[: url.index("/", 8)], allowed):
                 self._count("offsite")
@@ -213,7 +213,7 @@ _checks: WeakKeyDictionary[Crawler, ref[LinkChecks]] = WeakKeyDictionary()
 
 
 def link_checks_of(crawler: Crawler) -> LinkChecks:
-    """Return the crawler's checks, which its components share while one of them keeps them. Raises as `LinkChecks`."""
+    """Return the crawler's checks, which exist while one of its components keeps them. Raises as `LinkChecks`."""
     known = _checks.get(crawler)
     checks = known() if known else None
     if checks is None:
@@ -226,7 +226,7 @@ def check_scope(filters: FilterConfig, spider: Any) -> None:
     """Check that the sources of the scope exist.
 
     Raises:
-        ConfigError: there is no list, or the seeds are not here.
+        ConfigError: the scope is a list that is empty, or the seeds are not on this machine.
     """
     if filters.scope == LIST and not filters.scope_list:
         raise ConfigError("BIGCRAWL_SCOPE is list, and BIGCRAWL_SCOPE_LIST is empty: name the allowed targets of links")
@@ -278,6 +278,6 @@ def _spelt(domains: tuple[object, ...]) -> tuple[str, ...]:
 
 @lru_cache(_HOSTS_REMEMBERED)
 def _is_within(origin: str, domains: tuple[str, ...]) -> bool:
-    """Whether the host of a canonical URL, given up to its path, is one of the domains or below one."""
+    """Return whether the host in `origin`, a canonical URL up to its path, is one of the domains or below one."""
     host = host_of(origin + "/")
     return any(host == domain or host.endswith(f".{domain}") for domain in domains)

@@ -1,4 +1,4 @@
-"""Passes spider output to the frontier (steps 1 and 2): `Links` become queued URLs without a Request each.
+"""Passes spider output to the frontier: `Links` become queued URLs without a Request each.
 
 Spiders wait for the frontier only here, while the outbox is full. Start requests run on one node, once in a crawl.
 """
@@ -147,10 +147,11 @@ class LinksMiddleware:
                 notes.note_page(response.request, directives.fields())
 
     def _is_copy(self, response: Response) -> bool:
-        """Return whether the page has the body of another page of its pay-level domain.
+        """Return whether the page has the same body as another page of its pay-level domain.
 
-        Other domains do not count: a published copy of a page, fetched first, would keep the links of the genuine page
-        from being followed.
+        Pages of other domains do not count: if a copy published elsewhere were fetched first, the links of the genuine
+        page
+        would not be followed.
         """
         notes, request = notes_of(self._crawler), response.request
         original = notes.original_of(request) if notes is not None and request is not None else ""

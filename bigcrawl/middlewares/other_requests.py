@@ -1,4 +1,4 @@
-"""Obeys robots.txt for requests beside the frontier: of media pipelines and `engine.download_async`."""
+"""Obeys robots.txt for requests that bypass the frontier: those of media pipelines and `engine.download_async`."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 class OtherRequests:
-    """A downloader middleware; what robots.txt forbids ends with an IgnoreRequest."""
+    """A downloader middleware that ends a request forbidden by robots.txt with an IgnoreRequest."""
 
     def __init__(self, crawler: Crawler) -> None:
         self._crawler = crawler

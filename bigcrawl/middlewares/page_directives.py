@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from bigcrawl.links import Links, PageLinks
 
 _TAG, _LINK = b"X-Robots-Tag", b"Link"
-# RFC 8288, appendix B: targets may have commas, and so may quoted parameters; the first `rel` counts.
+# RFC 8288, appendix B: targets and quoted parameters may contain commas; the first `rel` counts.
 _links_in = re.compile(rb'<([^<>]*+)>((?:[^,"<]|"[^"]*+"?+)*+)').findall
 _parameters_in = re.compile(rb';[ \t]*+([^=;"\s]*+)[ \t]*+(?:=[ \t]*+(?:"([^"]*+)"?+|([^;]*+)))?+').findall
 

@@ -1,4 +1,4 @@
-"""Drops pages by media type, reserved strings and language (steps 11 and 13), and counts each by its rule.
+"""Drops pages by media type, reserved strings and language, and counts each by the rule against it.
 
 The body of an unwanted media type is not downloaded. Pages dropped for their text are stored, but the spider does not
 get them; an errback does, as for an error status.

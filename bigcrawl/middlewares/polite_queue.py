@@ -2,8 +2,7 @@
 
     SCHEDULER_PRIORITY_QUEUE = "bigcrawl.middlewares.polite_queue.PoliteQueue"
 
-ThrottleMiddleware says which host has been due longest. If none is due, the queue wakes the engine when the first one
-is.
+ThrottleMiddleware says which host has been due longest. If none is due, the queue wakes the engine once one is.
 """
 
 from __future__ import annotations
@@ -31,9 +30,10 @@ if TYPE_CHECKING:
 
 
 class PoliteQueue(DownloaderAwarePriorityQueue):
-    """The queue on disk has Scrapy's format, so a job may switch between the two.
+    """A priority queue that hands out the requests of the host that has been due longest.
 
-    Cost: O(log hosts) per request; Scrapy's own queue inspects every host.
+    On disk it has the format of Scrapy's queue, so a job may switch between the two. Cost: O(log hosts) per request;
+    Scrapy's own queue inspects every host.
     """
 
     def __init__(self, crawler: Crawler, *args: Any, **kwargs: Any) -> None:
@@ -89,7 +89,7 @@ class PoliteQueue(DownloaderAwarePriorityQueue):
 
 
 class OneHostDownloader(DownloaderInterface):
-    """Shows Scrapy's queue only the host whose turn it is."""
+    """Shows to Scrapy's queue only the host whose turn it is."""
 
     def __init__(self, crawler: Crawler, throttle: Throttle, order: DueOrder) -> None:
         super().__init__(crawler)
@@ -98,7 +98,7 @@ class OneHostDownloader(DownloaderInterface):
         self.chosen: str | None = None
 
     def stats(self, possible_slots: Iterable[str]) -> list[tuple[int, str]]:
-        """Return (0, host), as Scrapy's queue expects, for the host that has been due longest; empty if none is."""
+        """Return (0, host), as Scrapy's queue expects, for the host that has been due longest; [] if none is due."""
         # The downloader also holds requests without a turn, such as those waiting for robots.txt.
         active = Counter(map(self.get_slot_key, self.downloader.active))
         connections = self._throttle.connections

@@ -1,11 +1,11 @@
-"""Scrapy's two redirect middlewares, with targets read and spelled like links: `bigcrawl.url.header`.
+"""Scrapy's two redirect middlewares, but with targets read and spelled like links (`bigcrawl.url.header`).
 
-Scrapy spells targets differently, so a page would be fetched under two URLs. Therefore its middlewares get the
-canonical target, and their request gets it again. If scope or filters drop the target, or it is no web address, the
-redirect is counted, and the answer goes to the spider.
+Scrapy spells targets differently, so a page would be fetched under two URLs. Therefore its middlewares are given the
+canonical target, and the request that they make gets it once more. If scope or filters drop the target, or it is not a
+web address, the redirect is counted, and the answer goes to the spider.
 
-A redirect to itself is followed only if it sets a cookie that the request did not carry. Scrapy would follow any,
-`REDIRECT_MAX_TIMES` times.
+A redirect of a URL to itself is followed only if it sets a cookie that the request did not carry. Scrapy would follow
+any such redirect, `REDIRECT_MAX_TIMES` times.
 """
 
 from __future__ import annotations
@@ -63,8 +63,9 @@ class RedirectMiddleware(ScrapyRedirect):
 class MetaRefreshMiddleware(ScrapyMetaRefresh):
     """Follows a page's meta refresh, or its Refresh header.
 
-    It decodes only the beginning of a page. Scrapy's decodes all of it, and guesses its encoding: up to a second for 6
-    MB.
+    Only the beginning of a page is decoded. Scrapy's middleware decodes the whole page, and guesses its encoding: up to
+    a
+    second for 6 MB.
     """
 
     def process_response(
@@ -102,7 +103,7 @@ def _followed(
 
 
 def _is_in_vain(crawler: Crawler, request: Request, response: Response, target: Request | Response) -> bool:
-    """Return, and count, whether the target is the same request again, without a new cookie."""
+    """Return whether the target is the same request again, without a new cookie; count it if so."""
     if not isinstance(target, Request) or (target.method, target.body) != (request.method, request.body):
         return False
     if _canonical(target.url) != _canonical(request.url) or _may_differ(crawler, request, response):

@@ -1,4 +1,4 @@
-"""The import path of features' middlewares and of `PageUnchangedError`, for projects."""
+"""The path from which projects import features' middlewares and `PageUnchangedError`."""
 
 from __future__ import annotations
 

@@ -5,8 +5,8 @@
         "bigcrawl.middlewares.robots.RobotsMiddleware": 100,
     }
 
-It replaces Scrapy's, whatever ROBOTSTXT_OBEY says, and interprets answers and groups as the frontier does. Rules expire
-and are fetched again. If a server errs, its last good copy applies; without one all its pages are forbidden.
+It replaces Scrapy's middleware, whatever ROBOTSTXT_OBEY says, and reads robots.txt files as the frontier does. Rules
+expire and are fetched again. If a server fails, its last good copy applies; without one, all its pages are forbidden.
 ThrottleMiddleware gets the Crawl-delay. If ThrottleMiddleware and PoliteQueue are active, requests wait for two more
 tries when a robots.txt cannot be fetched; otherwise they end at once.
 """
@@ -87,7 +87,7 @@ class RobotsMiddleware:
         return f"<RobotsMiddleware {self._cache!r} asked={len(self._asked)}>"
 
     async def process_request(self, request: Request) -> Request | None:
-        """Pass a request that its authority's rules allow."""
+        """Let a request pass if its authority's rules allow it; otherwise end it, or put it off."""
         if request.meta.get(_MARK) is self._mark:
             return None
         try:
@@ -148,7 +148,7 @@ class RobotsMiddleware:
             raise closed.error or closed from None
 
     def _put_off(self, request: Request, host: str, known: KeptRules) -> Request:
-        """Retry a request later if its robots.txt cannot be fetched, or end it."""
+        """Return a request to be retried once its robots.txt may be reachable again, or raise to end it."""
         throttle = throttle_of(self._crawler)
         can_wait = self._has_queue and known.is_asked_again_soon and request.callback is not NO_CALLBACK
         if throttle is not None and can_wait:
@@ -170,7 +170,7 @@ class RobotsMiddleware:
 
 
 class RobotsBesideFrontier(RobotsMiddleware):
-    """The same beside the frontier, whose rules in memory serve here, too. What it refuses ends as with Scrapy's."""
+    """Checks requests that bypass the frontier, with the frontier's rules in memory. A refusal is an IgnoreRequest."""
 
     refusal = IgnoreRequest
 
@@ -192,7 +192,7 @@ class RobotsBesideFrontier(RobotsMiddleware):
 
 
 def _warn_of_scrapys_own(crawler: Crawler) -> None:
-    """Warn about a second robots middleware: it does no harm, but fetches each robots.txt again."""
+    """Warn if Scrapy's own robots middleware is on too: it does no harm, but fetches each robots.txt once more."""
     if not crawler.settings.getbool("ROBOTSTXT_OBEY"):
         return
     table = crawler.settings.get_component_priority_dict_with_base("DOWNLOADER_MIDDLEWARES")

@@ -1,10 +1,10 @@
-"""What the engine's scraper does for each page, at less cost. It uses Scrapy's public names only.
+"""Does what the engine's scraper does for each page, at less cost. It uses only public names of Scrapy.
 
-Scrapy gives each page two tasks and a queue for its output, also if there is none: links go to the frontier in a
-middleware, and few pages have items. Here a page gets them with its first output.
+Scrapy makes two tasks and a queue for each page's output, even if there is none: a middleware passes links to the
+frontier, and few pages have items. Here they are made only with a page's first output.
 
-Each of Scrapy's spider middlewares looks at every page whether it was given a deprecated argument. It is not, so the
-methods behind these looks are called.
+Each of Scrapy's spider middlewares checks at every page whether it was given a deprecated argument. It never is here,
+so the methods that these checks wrap are called directly.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 
 def simplify_output(crawler: Crawler) -> None:
-    """Do so, before the crawler has its first page. Without an engine there is nothing to do."""
+    """Replace the scraper's method, before the crawler has its first page. Without an engine, do nothing."""
     try:
         scraper: Scraper = crawler.engine.scraper
     except (RuntimeError, AttributeError):
@@ -50,7 +50,7 @@ def simplify_output(crawler: Crawler) -> None:
 async def _first(
     result: AsyncIterator[Any], scraper: Scraper, request: Request, response: Response | Failure
 ) -> _Resumed | None:
-    """Wait for the first output; None if there is none. Scrapy handles errors before it, and more may follow them."""
+    """Wait for the first output; return None if there is none. Scrapy handles any errors that come before it."""
     while True:
         try:
             return _Resumed(await anext(result), result)
@@ -61,7 +61,7 @@ async def _first(
 
 
 class _Resumed:
-    """An iterator from which one output was taken: that one first, then the others."""
+    """Iterates over the output of an iterator from which the first output was already taken."""
 
     def __init__(self, first: Any, others: AsyncIterator[Any]) -> None:
         self._first = [first]

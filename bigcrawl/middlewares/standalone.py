@@ -1,6 +1,6 @@
-"""Shared by the parts that work without the frontier.
+"""Code shared by the parts that work without the frontier.
 
-Without the asyncio reactor their start fails, because a crawl without politeness would be worse than none.
+Without the asyncio reactor these parts fail to start, because a crawl without politeness would be worse than none.
 """
 
 from __future__ import annotations
@@ -40,14 +40,14 @@ class Throttle(Protocol):
     def ask_delay(self, host: str, crawl_delay_ms: int | None) -> None: ...
 
     def rest_until(self, host: str, due_ms: int) -> None:
-        """Make a host rest at least until then, on the boot clock."""
+        """Make a host rest at least until `due_ms`, on the monotonic clock."""
 
 
 def claim_place(crawler: Crawler, part: str, instead: str) -> None:
     """Register a part as the crawler's only one of its kind; `instead` says how the frontier replaces it.
 
     Raises:
-        NotConfigured: the frontier is active, or there is a part of this kind.
+        NotConfigured: the frontier is active, or the crawler has a part of this kind already.
         ConfigError: there is no asyncio reactor.
     """
     if has_frontier(crawler):
@@ -107,7 +107,7 @@ class PutBack:
     def put_back(self, request: Request) -> Request:
         """Return the request in the form that makes Scrapy queue it again.
 
-        Raises FetchAbortedError if it did not come from the scheduler (`engine.download_async`).
+        Raises FetchAbortedError if the request did not come from the scheduler, but from `engine.download_async`.
         """
         if request.callback is NO_CALLBACK or request in self._given:
             raise FetchAbortedError(f"{request.url} is not fetched: the crawl stops")

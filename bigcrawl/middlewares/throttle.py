@@ -1,4 +1,4 @@
-"""Delays per host and server on Scrapy's own scheduler: a downloader middleware, for this process only.
+"""Keeps delays per host and server on Scrapy's own scheduler: a downloader middleware, for this process only.
 
     DOWNLOADER_MIDDLEWARES = {"bigcrawl.middlewares.throttle.ThrottleMiddleware": 950}
     SCHEDULER_PRIORITY_QUEUE = "bigcrawl.middlewares.polite_queue.PoliteQueue"
@@ -133,7 +133,7 @@ class ThrottleMiddleware:
             self._note_failure(host, 0)
 
     def request_left_downloader(self, request: Request) -> None:
-        """End the turn: the fetch is over, whatever other middlewares do with it."""
+        """End the turn of the request's host: the fetch is over, whatever other middlewares do with the answer."""
         if request in self._turns:
             self._end(request)
             self._fetched.add(request)
@@ -167,7 +167,7 @@ class ThrottleMiddleware:
         return self._clock.monotonic_ms()
 
     async def _turn_of(self, request: Request, host: str) -> _Turn | None:
-        """Wait for the host's turn; None if the crawl stops first."""
+        """Wait for the host's turn and return it; None if the crawl stops first."""
         while not self._rests.is_retired(host):
             if self._put_back.is_closing():
                 return None
@@ -193,14 +193,14 @@ class ThrottleMiddleware:
             self._end_forgotten(host)
 
     def _end_forgotten(self, host: str) -> None:
-        """End the turns of requests that a later middleware took before they reached the downloader."""
+        """End the turns of requests that never reached the downloader, because a later middleware took them."""
         active = self._crawler.engine.downloader.active
         forgotten = [request for request, turn in self._turns.items() if turn.host == host and request not in active]
         for request in forgotten:
             self._end(request)
 
     async def _wait_for_server(self, request: Request, host: str) -> bool:
-        # A proxy resolves the address; a look-up here may not even be possible.
+        # A proxy resolves the host's name; here that may not even be possible.
         if self._gaps is None or request.meta.get("proxy"):
             return True
         server = await _server_of(host)
@@ -222,7 +222,7 @@ class ThrottleMiddleware:
             end.set()
 
     def _host_to_judge(self, request: Request) -> str | None:
-        """Return the host of a fetched request; None for answers from a cache and the like."""
+        """Return the host of a request that was fetched; None if it was answered from a cache or the like."""
         if request in self._turns:  # a later middleware handled it
             self._end(request)
         if request not in self._fetched:

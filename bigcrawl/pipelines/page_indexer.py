@@ -26,12 +26,12 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 SMALL_BYTES: Final = 4 << 20
-AGAIN_S: Final = 300.0  # until a retry; a large file is costly
+AGAIN_S: Final = 300.0  # wait before a retry, because a large file is costly
 _REMEDY: Final = "the next start makes it, or `scrapy frontier warc index`"
 
 
 class PageIndexer:
-    """Makes indexes in the background, file after file, and calls `is_made` in its thread after each."""
+    """Indexes files in the background, one by one, and calls `is_made` in its thread after each."""
 
     def __init__(self, kinds: Sequence[str], mode: int, is_made: Callable[[Indexed], object]) -> None:
         self._kinds = kinds
@@ -64,9 +64,9 @@ class PageIndexer:
                 self.add(path)
 
     def end(self, within_s: float) -> None:
-        """Wait for the remaining files, but not longer than this.
+        """Wait for the remaining files, at most `within_s`.
 
-        A running process is left to finish. A file that the thread is indexing is given to a new process.
+        A running process may outlive this. A file that the thread is still indexing is given to a new process.
         """
         self._waiting.put(None)
         if self._thread.ident is None:
@@ -109,7 +109,7 @@ class PageIndexer:
             self._is_made(indexed)
 
     def _next(self) -> Path | None:
-        """Wait for a new file, or else return one that is due for a retry; None at the end."""
+        """Wait for a new file and return it, or a file due for a retry; None at the end."""
         again = self._again_s
         rest_s = max(0.0, min(again.values()) - time.monotonic()) if again else None
         try:

@@ -64,7 +64,7 @@ class PageShipping:
             self._uploader.look()
 
     async def end(self, within_s: float) -> None:
-        """Upload the remaining files, but wait no longer than this. A running process is left to finish."""
+        """Upload the remaining files; wait at most `within_s`. A running process may outlive this."""
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
@@ -89,7 +89,7 @@ class PageShipping:
             self._pause.end(_REASON)
 
     def _count_uploads(self) -> None:
-        """Count files and failures, in the crawl's thread, the only one that may change stats."""
+        """Count files and failures in the stats, which only the crawl's thread may change."""
         stats = self._crawler.stats
         while self._uncounted:
             done = self._uncounted.popleft()

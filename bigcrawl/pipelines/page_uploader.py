@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 REST_S, REST_S_MAX = 10.0, 300.0
-LOOK_S: Final = 600.0  # until another look at files that another process had locked and did not move
+LOOK_S: Final = 600.0  # wait before looking again for files that another process had locked and did not move
 WAIT_AT_END_S: Final = 600.0
 _REMEDY: Final = "the next start uploads them, or `scrapy frontier warc upload`"
 
@@ -147,7 +147,7 @@ class PageUploader:
             logger.error("%(problem)s", {"problem": done.problem})
 
     def _heed_refused(self, refused: set[str], error: str) -> None:
-        """Stop waiting for files that the store refuses while it takes others. They are retried."""
+        """Retry files that the store refuses while it takes others, but no longer wait for them."""
         self._is_away = False
         if new := sorted(refused - self.staying):
             self.staying.update(new)

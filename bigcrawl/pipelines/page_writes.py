@@ -64,7 +64,7 @@ class PageWrites:
         return f"<PageWrites {self._writer!r} unwritten={len(self._unwritten)}>"
 
     def is_flushed(self) -> bool:
-        """Whether the kernel has everything downloaded so far. Until then, hand out no requests."""
+        """Return whether the kernel has everything downloaded so far. Until then, hand out no requests."""
         self._heed_disk()
         return not self._unwritten
 
@@ -85,7 +85,7 @@ class PageWrites:
         return len(self._unwritten)
 
     def end(self) -> None:
-        """Write the waiting exchanges if possible, and nothing later."""
+        """Write the waiting exchanges if possible; write nothing after that."""
         self._try_again()
         # That call may have set the timer again, which would write after closing.
         self._cancel_retry()
@@ -101,7 +101,7 @@ class PageWrites:
         An exception that is not the disk's fault is raised, and the item is not kept.
         """
         self._unwritten.append(item)
-        # Behind others it waits its turn; the timer is running.
+        # If others wait, so does this one; the timer is running.
         if len(self._unwritten) == 1:
             self._write_waiting()
         return None if self._unwritten else self._last
@@ -139,7 +139,7 @@ class PageWrites:
             self._unsafe.popleft()
 
     def _heed_disk(self) -> None:
-        """React to syncs: after a failed one, rewrite everything that it should have covered to a new file."""
+        """Check on syncs: after a failed one, write all that it should have covered into a new file."""
         if (error := self._disk.error) is not None:
             self._forget_safe()
             self._disk.begin_again()

@@ -1,4 +1,4 @@
-"""When a host may be asked: robots rules, DNS answers, delays, back-off, the crawl's speed.
+"""Decides when a request may be sent to a host: robots rules, DNS answers, delays, back-off, the crawl's speed.
 
-Decisions only: the caller provides clock and random numbers, and nothing here depends on Redis or Scrapy.
+The caller provides clock and random numbers, and nothing here depends on Redis or Scrapy.
 """

@@ -2,7 +2,7 @@
 
 A page may link to `http://192.168.0.1/reboot`, and a name may resolve to such an address. So the resolved address is
 checked, and the connection goes to it. The tables are the IANA registries of special-purpose addresses, copied because
-Python versions differ. A carried IPv4 address decides about an IPv6 address.
+Python versions differ. An IPv6 address that carries an IPv4 address is judged by that.
 """
 
 from __future__ import annotations
@@ -101,7 +101,7 @@ class AddressGuard:
         return f"<AddressGuard opens {opened}>"
 
     def refusal(self, found: Iterable[str]) -> str | None:
-        """Return why a host with these addresses must not be connected to, or None. One refused address suffices."""
+        """Return why not to connect to a host with these addresses, or None. One refused address refuses the host."""
         if self._allow_private:
             return None
         for address in found:
@@ -117,9 +117,9 @@ class AddressGuard:
 
 @lru_cache(8_192)
 def server_of(address: str) -> str:
-    """Return the server behind an address: the address itself for IPv4, its /64 for IPv6, which one machine may own.
+    """Return the server behind an address: an IPv4 address itself, or an IPv6 address's /64, which one machine may own.
 
-    A string that is no address is returned unchanged.
+    A string that is not an address is returned unchanged.
     """
     server = _carried(address)
     if isinstance(server, IPv6Address):

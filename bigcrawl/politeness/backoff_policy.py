@@ -13,7 +13,7 @@ from email.utils import parsedate_to_datetime
 from typing import NamedTuple
 
 OVERLOADED = frozenset({429, 503})
-"""Statuses that concern the host, and may carry a Retry-After."""
+"""Statuses that are about the host, not the page, and may carry a Retry-After."""
 
 FAILURES = frozenset(
     {"status:429", "status:503", "error:dns", "error:timeout", "error:refused", "error:connection"},
@@ -25,7 +25,7 @@ NO_WORD = frozenset({"error:other"})
 """Our own errors, which say nothing about the host."""
 
 FREE_TRIES_MAX = 3
-"""For failures after another URL of the host had already failed."""
+"""How many of a URL's failures may be free because another URL of the host had already failed."""
 
 _SECONDS = re.compile(r"[0-9]{1,18}")
 
@@ -39,10 +39,11 @@ class BackoffPolicy:
 
 
 class Backoff(NamedTuple):
-    """One failure's back-off; `exchange_urls` multiplies it by the failures in a row, which Redis counts.
+    """The back-off after one failure; `exchange_urls` lengthens it by the failures in a row, which Redis counts.
 
-    `jitter` is in thousandths, so that hosts that failed together are not asked together. A `failures_max` of 0 retires
-    no host.
+    `jitter`, in thousandths, keeps hosts that failed together from being tried again together. With a `failures_max` of
+    0,
+    no host is retired.
     """
 
     first_ms: int
@@ -58,7 +59,9 @@ def is_failure(outcome: str) -> bool:
 def backoff(policy: BackoffPolicy, jitter: float, retry_after_ms: int = 0) -> Backoff:
     """Return the back-off of a host that has failed.
 
-    `jitter`, from 0 to 1, lengthens it by up to a half. It starts with `retry_after_ms`, if the host sent one.
+    `jitter`, from 0 to 1, lengthens the back-off by up to a half. If the host sent a `retry_after_ms`, that is the
+    first
+    wait.
     """
     first_ms = retry_after_ms or policy.first_ms
     longest_ms = max(policy.longest_ms, retry_after_ms)
@@ -66,9 +69,9 @@ def backoff(policy: BackoffPolicy, jitter: float, retry_after_ms: int = 0) -> Ba
 
 
 def retry_after_ms(value: str, date: str, now_ms: int, longest_ms: int) -> int:
-    """Return the wait of a Retry-After header; 0 for a past date and for an invalid value.
+    """Return the wait that a Retry-After header asks for; 0 if its date is past or its value invalid.
 
-    The response's own `date` stands for the host's clock, or else `now_ms`.
+    A Retry-After date is compared with the response's own `date`, which shows the host's clock, or else with `now_ms`.
     """
     value = value.strip()
     if _SECONDS.fullmatch(value):

@@ -5,7 +5,7 @@
               asked?    -> waits for the question under way
               else      -> asks the resolver; the answer or the failure is cached
 
-"No such name" is an answer and cached like one. Without an answer from DNS, the question is repeated with back-off.
+"No such name" is an answer, and is cached like one. If DNS gives no answer, the question is repeated with back-off.
 Cancelling one waiter does not cancel the question for others.
 """
 
@@ -28,33 +28,33 @@ if TYPE_CHECKING:
     from bigcrawl.clock import Clock
 
 FAILURE_FIRST_MS = 10_000
-"""The first wait after a question without an answer; it doubles each time."""
+"""The wait after the first question without an answer; it doubles with each further one."""
 
 FAILURE_LONGEST_MS = 60_000
 
 GRACE_MS = 60_000
-"""A connection may use an answer that expired this recently."""
+"""A connection may use an answer that expired up to this long ago."""
 
 
 class DnsAnswer(NamedTuple):
-    """The addresses of a host, empty if it has none, and their TTL; None if DNS gave no TTL."""
+    """The addresses of a host (empty if it has none) and their TTL (None if DNS gave none)."""
 
     addresses: tuple[str, ...]
     ttl_ms: int | None
 
 
 Resolve = Callable[[str], Awaitable[DnsAnswer | list[str]]]
-"""Asks for the addresses of a host. Raises OSError, TimeoutError or DnsError. A list is an answer without TTL."""
+"""Asks DNS for the addresses of a host. Raises OSError, TimeoutError or DnsError. A list is an answer without TTL."""
 
 
 class AnswerStore(Protocol):
     """Shares answers with other nodes. Raises nothing."""
 
     async def get(self, host: str) -> DnsAnswer | None:
-        """Return the shared answer for a host, with the rest of its TTL, or None."""
+        """Return the shared answer for a host, with what is left of its TTL; None if there is none."""
 
     def put(self, host: str, answer: DnsAnswer) -> None:
-        """Share an answer soon; without addresses it says that the host has none."""
+        """Share an answer soon. An answer without addresses says that the host has none."""
 
 
 class DnsError(BigcrawlError):
@@ -94,10 +94,9 @@ class DnsCache:
         negative_ttl_ms: int = 60_000,
         entries_max: int = 100_000,
     ) -> None:
-        """Cache answers for their TTL, in ms of `clock`.
+        """Cache answers for their TTL, but at least `ttl_min_ms` and at most `ttl_max_ms`.
 
-        `ttl_ms` is for answers without TTL, between `ttl_min_ms` and `ttl_max_ms`; `negative_ttl_ms` is for hosts
-        without address.
+        Answers without a TTL are cached for `ttl_ms`, and for `negative_ttl_ms` if the host has no address.
         """
         self._resolve = resolve
         self._clock = clock
@@ -134,7 +133,7 @@ class DnsCache:
         if literal is not None:
             return [literal]
         entry = self._kept(host, grace_ms)
-        self.hits += entry is not None and not grace_ms  # a connection asks with grace, and was counted before
+        self.hits += entry is not None and not grace_ms  # a connection asks with grace, for what was counted before
         return list(entry.addresses) if entry is not None and entry.addresses else None
 
     def knows(self, host: str) -> bool:
@@ -146,7 +145,7 @@ class DnsCache:
         return None if since_ms is None else self._clock.monotonic_ms() - since_ms
 
     def use_store(self, store: AnswerStore) -> None:
-        """Ask a store before the resolver, and share the resolver's answers."""
+        """Look for answers in a store before asking the resolver, and share the resolver's answers there."""
         self.store = store
 
     def drop_store(self, store: AnswerStore) -> None:
@@ -161,7 +160,7 @@ class DnsCache:
         """Return the addresses of a host, at least one, in the resolver's order.
 
         Raises:
-            DnsError: there are none at the moment; repeated until `retry_after_ms` has passed.
+            DnsError: there are none at the moment. Until `retry_after_ms` has passed, further calls raise it too.
         """
         literal = literal_address(host)
         if literal is not None:
@@ -191,7 +190,7 @@ class DnsCache:
 
     def _kept(self, host: str, grace_ms: int = 0) -> _Entry | None:
         entry = self._entries.get(host)
-        # An expired entry stays for its count of failures.
+        # An expired entry is kept, because it counts the failures in a row.
         if entry is None or entry.expires_ms + grace_ms <= self._clock.monotonic_ms():
             return None
         self._entries.move_to_end(host)
@@ -248,7 +247,7 @@ class DnsCache:
         return _Entry(answer.addresses, reason, self._clock.monotonic_ms() + kept_ms)
 
     def _failure(self, host: str, reason: str, retry_after_ms: int = 0) -> _Entry:
-        """Return the entry for a failure. Back-offs are spread, so that not all hosts retry at once after an outage."""
+        """Return the entry for a failure. Back-offs differ by host, so that not all hosts are retried at once."""
         last = self._entries.get(host)
         failures = last.failures + 1 if last is not None else 1
         if retry_after_ms:

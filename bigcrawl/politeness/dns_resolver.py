@@ -1,7 +1,8 @@
 """Resolves names without threads, through aiodns: c-ares on the event loop.
 
 The hosts file is read first, and `localhost` is this machine (RFC 6761). resolv.conf's search list is ignored, and of
-nsswitch.conf only files and DNS apply. The second address family is asked for only if the first has no address and the
+nsswitch.conf only files and DNS apply. The second address family is asked for only if the host has no address of the
+first and the
 setting allows it.
 """
 
@@ -25,10 +26,10 @@ if TYPE_CHECKING:
     from bigcrawl.config import DnsConfig
 
 QUESTIONS_AT_A_TIME: Final = 1_000
-"""Limit for a node, so that slow name servers do not get ever more questions."""
+"""Limit on a node's concurrent questions, so that slow name servers do not get ever more of them."""
 
 QUESTIONS_A_CHANNEL: Final = 20_000
-"""c-ares caches every answer for its TTL without a bound, some 1.5 KB each. A new channel starts empty."""
+"""A new channel is opened after this many: c-ares caches any number of answers, about 1.5 KB each, for their TTL."""
 
 _FLAGS: Final = pycares.ARES_FLAG_NOSEARCH | pycares.ARES_FLAG_EDNS
 _NO_SORT: Final = 1 << 7  # ARES_AI_NOSORT, which pycares does not define: sorting opens a socket for each address
@@ -44,7 +45,7 @@ _TEMPORARY: Final = frozenset({errno.ARES_ESERVFAIL, errno.ARES_EREFUSED, errno.
 
 
 class DnsResolver:
-    """A `Resolve` for `DnsCache`. Opens its channel at the first question, and a new one in another event loop."""
+    """A `Resolve` for `DnsCache`. It opens its channel at the first question, and a new one in each event loop."""
 
     def __init__(self, config: DnsConfig) -> None:
         self._config = config

@@ -1,4 +1,4 @@
-"""The process's single DNS cache: the frontier looks names up in it before a fetch, and the reactor connects by it.
+"""The process's single DNS cache: the frontier looks names up in it before a fetch, and so does the reactor to connect.
 
 So a connection goes to the address that was checked. The first user's settings apply to all crawls in the process.
 """
@@ -65,7 +65,7 @@ def choose_dns(config: DnsConfig) -> None:
 
 
 def join_dns(config: DnsConfig) -> DnsCache:
-    """Use the cache until `leave_dns`; with these settings if it is unused so far."""
+    """Use the cache until `leave_dns`. These settings apply only if nobody uses it yet."""
     choose_dns(config)
     _shared.users += 1
     return shared_dns()

@@ -39,7 +39,7 @@ class DueOrder:
 
     @property
     def next_ms(self) -> int | None:
-        """When to check a host again at the earliest; None if all are busy."""
+        """The earliest time at which a host may be due; None if all hosts are busy."""
         return self._ordered[0][0] if self._ordered else None
 
     def add(self, host: str) -> None:
@@ -54,9 +54,9 @@ class DueOrder:
         self._known.discard(host)
 
     def first(self, now_ms: int, is_free: Callable[[str], bool]) -> str | None:
-        """Return the host that has been due the longest, or None. It keeps its place.
+        """Return the host that has been due the longest, or None. The host keeps its place.
 
-        `is_free` says whether a host that is not busy has no request under way either.
+        `is_free` returns whether the host also has no request under way that does not make it busy.
         """
         for host in [aside for aside in self._aside if is_free(aside)]:
             due_ms = self._due_ms(host)

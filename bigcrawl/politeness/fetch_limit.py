@@ -1,6 +1,6 @@
-"""Limits a node's concurrent fetches, so as not to overload its link or CPU: decisions only, no clock.
+"""Limits a node's concurrent fetches, so as not to overload its link or CPU. The caller provides the clock.
 
-If a link (or the CPU) is full, further fetches bring no more pages. All fetches only take longer, until they time out.
+If a link (or the CPU) is full, further fetches bring no more pages: all fetches only take longer, until they time out.
 So the limit depends on how long answers take, compared with how long they take without congestion:
 
     the typical time    median over the hosts that answered recently, each counted once, so that a few slow hosts and
@@ -9,13 +9,13 @@ So the limit depends on how long answers take, compared with how long they take 
     crowded             the typical time exceeds twice the free time plus `QUEUE_MS`, for `WINDOWS_MIN` windows
     room                it is well below that: the limit rises again, at most twofold in a window
 
-    slow                it is above, but new connections open as fast as ever and the loop is on time: the hosts
+    slow                it is above that, but new connections open as fast as ever and the loop is on time: the hosts
                         themselves are slow, and the limit rises as if there were room
     silent              no host has begun to answer, but connections open or robots.txt files come: the limit doubles
 
-A cut is an experiment. If there is congestion, half as many fetches take half the time each, and the rate of pages
-stays. If neither happens, the hosts themselves are slow: the cut is undone, and their time becomes the free time. That
-takes several typical times, so it is used only if no other sign decides.
+A cut of the limit is an experiment. If there is congestion, half as many fetches take half the time each, and the rate
+of pages stays the same. If neither is so, the hosts themselves are slow: the cut is undone, and their typical time
+becomes the free time. That takes several typical times, so it is done only if no other sign decides.
 
 Source: LEDBAT (RFC 6817) keeps a connection's delay above the shortest one seen. PolyBot §4.2 steered the number of
 connections by the rate, which depends on many things, and its authors were not satisfied.
@@ -29,27 +29,27 @@ from statistics import median_high
 from typing import NamedTuple
 
 QUEUE_MS = 250
-"""Shorter delays are ignored: they keep the link busy, and do the CPU no harm."""
+"""Shorter queueing delays are no congestion: they keep the link busy, and do the CPU no harm."""
 
 FREE_FACTOR = 2.0
 
 FORGOTTEN_MS = 600_000
-"""The free time is halved in this time unless seen again: congestion may hide it, and hosts may change."""
+"""The remembered free time halves in this time unless it is seen again: congestion may hide it, hosts may change."""
 
 FIRST = 8
-"""Concurrent fetches at the start, so that the free time is seen once."""
+"""Concurrent fetches at the start: few, so that the free time is seen once."""
 
 WINDOW_MS = 500
-"""Shortest window; a window is never shorter than the typical time."""
+"""The shortest window. A window also lasts at least the typical time."""
 
 HOSTS_MIN = 30
-"""Fewer hosts have no typical time."""
+"""The typical time is known only if at least this many hosts have answered."""
 
 WINDOWS_MIN = 3
-"""Congestion lasts this many windows; large pages, or a pause of the process, fewer."""
+"""After this many crowded windows there is congestion; large pages, or a pause of the process, crowd fewer."""
 
 PATIENCE_MS = 2_000
-"""The wait for answers from enough hosts. Then the limit rises, unless a sign of congestion appears."""
+"""How long to wait for answers from enough hosts. Then the limit rises, unless there is a sign of congestion."""
 
 LONGEST_MS = 30_000
 
@@ -57,32 +57,32 @@ HANGING_MS = 2_000
 """A fetch without an answer for this long hangs, and does not count towards the limit."""
 
 SILENT_MS = 1_000
-"""After this time without a sign of an answer the limit doubles, if hosts are reached."""
+"""If no answer has begun for this time, but hosts are reached, the limit doubles."""
 
 ALIVE_MS = 10_000
-"""Hosts are reached if there were `SIGNS_MIN` signs of it in this time."""
+"""Hosts are reached if this time has brought `SIGNS_MIN` opened connections or answers."""
 
 SIGNS_MIN = 8
 
 CONNECT_MS_MAX = 3_000
-"""Longer connects count as this: the system resends lost packets after one second, then after two."""
+"""Opening a connection counts as at most this long: the system resends lost packets after one second, then two."""
 
 LATE_MS = 400
-"""Mean time between two looks above which the loop, and so the CPU, is too busy for conclusions."""
+"""If the mean time between two calls of `look` is longer, the loop, and so the CPU, is too busy for conclusions."""
 
 _CONNECTING_MS = QUEUE_MS // 2  # congestion delays connects by at least this
 _PROBED = 8  # while hosts seem slow, one of this many requests opens a new connection
-_AIM = 0.75  # share of the crowded time that cuts and rises aim at
-_ROOM = 0.7  # share of the crowded time below which the limit rises
-_CUT_MOST, _CUT_LEAST = 0.5, 0.75  # a cut leaves at least this, as it may be wrong; at most that, to have an effect
-_FAIR_FACTOR = 4  # typical times after a change; by then long fetches begun since have ended too
+_AIM = 0.75  # cuts and rises aim at a typical time of this share of `crowded_ms`
+_ROOM = 0.7  # the limit rises if the typical time is below this share of `crowded_ms`
+_CUT_MOST, _CUT_LEAST = 0.5, 0.75  # a cut leaves half, as it may be wrong, to three quarters, to have an effect
+_FAIR_FACTOR = 4  # typical times to wait after a change; by then, long fetches begun since it have ended too
 _RISE_FACTOR = 2  # typical times after which the limit may rise again
 _TRIAL_FACTOR = 1.5  # typical times that a trial lasts at least
 _SMOOTH = 0.1  # weight of a window in the mean that decides on congestion and free time
 
 
 class _Trial(NamedTuple):
-    """A cut whose effect is awaited: the figures before it, and the share of them that means failure."""
+    """A cut whose effect is awaited: the figures before it. If both stay above `bound` times these, it has failed."""
 
     limit: int
     typical_ms: float
@@ -94,9 +94,9 @@ class FetchLimit:
     """The limit of one node, between `least` and `most`.
 
     Attributes:
-        limit: concurrent fetches now, not counting those that hang.
-        is_crowded: whether it was cut and has not reached `most` since.
-        typical_ms: how long answers took recently, median over hosts; 0 until known.
+        limit: how many fetches may run now, not counting those that hang.
+        is_crowded: whether the limit was cut and has not reached `most` since.
+        typical_ms: how long answers took recently, as the median over hosts; 0 until known.
     """
 
     def __init__(self, least: int, most: int, now_ms: int = 0) -> None:
@@ -124,7 +124,7 @@ class FetchLimit:
 
     @property
     def crowded_ms(self) -> float:
-        """A typical time above this means congestion."""
+        """If `typical_ms` exceeds this, there is congestion, unless the hosts themselves are slow."""
         return FREE_FACTOR * self._free_ms + QUEUE_MS
 
     @property
@@ -142,21 +142,21 @@ class FetchLimit:
         self._signs_ms.append(now_ms)
 
     def note_life(self, now_ms: int) -> None:
-        """Record that any answer has come, perhaps a robots.txt."""
+        """Record that an answer has come, be it only a robots.txt."""
         self._signs_ms.append(now_ms)
 
     def note_head(self) -> None:
         self._heads += 1
 
     def ask_for_connection(self) -> bool:
-        """Return whether the next request should open a new connection: now and then, while hosts seem slow."""
+        """Return whether the next request should open a new connection: now and then, to measure how fast it opens."""
         if self.is_crowded or self.typical_ms <= self.crowded_ms:
             return False
         self._asked += 1
         return self._asked % _PROBED == 0
 
     def look(self, now_ms: int, fetching: int, hanging: int = 0) -> bool:
-        """Adjust the limit; called a few times a second. Return whether it changed.
+        """Adjust the limit, a few times a second. Return whether it changed.
 
         `fetching` counts fetches under way that do not hang, `hanging` the others.
         """
@@ -270,7 +270,7 @@ class FetchLimit:
         return sum(took_ms) / len(took_ms) if len(took_ms) >= SIGNS_MIN else math.inf
 
     def _forget(self, now_ms: int) -> None:
-        """Let the free time fade: a value seen long ago, or in a crowd, must be found again."""
+        """Let the remembered free time fade: a value seen long ago, or during congestion, must be found again."""
         fading = 0.5 ** ((now_ms - self._looked_ms) / FORGOTTEN_MS)
         self._free_ms *= fading
         self._connect_ms *= fading
@@ -285,5 +285,5 @@ class FetchLimit:
 
 
 def _has_failed(trial: _Trial, typical_ms: float, answers_per_ms: float) -> bool:
-    """Whether fewer fetches took as long and brought fewer pages: then the congestion is elsewhere."""
+    """Return whether a cut failed: fewer fetches took as long, and brought fewer pages. The hosts are slow then."""
     return typical_ms > trial.bound * trial.typical_ms and answers_per_ms < trial.bound * trial.answers_per_ms

@@ -1,4 +1,4 @@
-"""When each host may be asked again, for a process without a frontier.
+"""Decides when each host may be asked again, in a process without a frontier.
 
     state     entered when                                 left when
     ready     the host is unknown, or its rest is over     a fetch starts
@@ -6,7 +6,7 @@
     resting   a fetch ended, or a rest was requested       the time has come
     retired   `failures_max` fetches in a row failed       an answer arrives after all
 
-A host's state is dropped only when its rest is over and others need the room.
+A host is forgotten only when its rest is over and other hosts need the room.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from bigcrawl.politeness.throttle_policy import DelayPolicy
 
 HOSTS_KEPT = 100_000
-"""Remembered hosts, some 250 bytes each; more only while more rest."""
+"""How many hosts to remember, about 250 bytes each; more only while more than this rest."""
 
 
 @dataclass(slots=True)
@@ -35,10 +35,10 @@ class _Host:
 
 
 class HostSchedule:
-    """The hosts of one process. All times are milliseconds of one monotonic clock.
+    """The state of each host of one process. All times are milliseconds of one monotonic clock.
 
-    A host's delay lies between the end of a fetch and the start of the next; with more than one connection, between two
-    starts. A rest is never shortened.
+    A host's delay runs from the end of a fetch to the start of the next; with more than one connection, from start to
+    start. A rest is never shortened.
     """
 
     def __init__(
@@ -68,7 +68,7 @@ class HostSchedule:
             assert kept.failures >= 0, host
 
     def due_ms(self, host: str) -> int | None:
-        """Return when the host may be asked, 0 if nothing is known of it; None while it is busy."""
+        """Return when the host may be asked; 0 if it is unknown, None while it is busy."""
         kept = self._hosts.get(host)
         if kept is None:
             return 0
@@ -97,7 +97,7 @@ class HostSchedule:
             self._rest(kept, now_ms + self._delay_ms(kept, download_ms))
 
     def ask_delay(self, host: str, crawl_delay_ms: int | None) -> None:
-        """Record the host's crawl delay from robots.txt, or None. It applies from the last end on."""
+        """Record the crawl delay in the host's robots.txt, or None. It also extends the rest after the last fetch."""
         kept = self._hosts.get(host)
         if (kept.crawl_delay_ms if kept else None) == crawl_delay_ms:
             return
@@ -110,9 +110,9 @@ class HostSchedule:
         self._rest(self._touched(host), due_ms)
 
     def fail(self, host: str, now_ms: int, jitter: float, retry_after_ms: int = 0) -> int:
-        """Record a failure of the host's server, or its request to wait. Return its rest in ms.
+        """Record a failure of the host's server, or its request to wait. Return how long the host rests now, in ms.
 
-        The back-off starts with `retry_after_ms`, capped by the caller, if above 0.
+        If `retry_after_ms`, which the caller caps, is above 0, the back-off starts with it.
         """
         kept = self._touched(host)
         kept.failures += 1

@@ -1,8 +1,8 @@
 """Limits look-ups of new names in a pay-level domain, so that no PLD monopolises the name servers.
 
-A link farm invents names faster than they can be resolved (IRLbot §1.2 b). Each PLD may have a number of look-ups a
-minute, multiplied by its budget's share, also in one burst. A host that must wait gets a turn, so that it returns only
-once.
+A link farm invents names faster than they can be resolved (IRLbot §1.2 b). Each PLD gets some look-ups a minute,
+multiplied by its budget's share, and may use them in one burst. A host that must wait is given the time of its turn, so
+it comes back only once.
 """
 
 from __future__ import annotations
@@ -11,14 +11,14 @@ from collections import OrderedDict
 from typing import Any
 
 PLDS_KEPT = 20_000
-"""A forgotten PLD starts with a full minute's look-ups."""
+"""How many PLDs to remember. A forgotten PLD starts again with a full minute's look-ups."""
 
 TURNS_KEPT = 100_000
 MINUTE_MS = 60_000
 
 
 class LookupPace:
-    """Decides when an unknown host may be looked up. Pure, for one node: a PLD's hosts are on one."""
+    """Decides when an unknown host may be looked up; for one node, because all hosts of a PLD are on one node."""
 
     def __init__(self, names_a_minute: int) -> None:
         self._names = names_a_minute
@@ -30,12 +30,12 @@ class LookupPace:
         return f"LookupPace({len(self._used)} PLDs, {len(self._turns_ms)} hosts wait)"
 
     def free_share(self, pld: str, now_ms: int) -> float | None:
-        """Return the share with which the PLD has a look-up free now; None if its share must be found out."""
+        """Return the PLD's last known share if it allows a look-up now; None if the current one must be found out."""
         end_ms, share = self._used.get(pld, (0.0, 1.0))
         return share if end_ms <= now_ms + MINUTE_MS - MINUTE_MS / (self._names * share) else None
 
     def wait_ms(self, pld: str, host: str, share: float, now_ms: int) -> int:
-        """Count a look-up of the host and return 0, or return the time to its turn, which it keeps.
+        """Count a look-up of the host and return 0; or return how long it must wait for its turn, which it keeps.
 
         `share` is the PLD's budget divided by the least budget, above 0.
         """

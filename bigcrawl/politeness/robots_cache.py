@@ -20,11 +20,11 @@ if TYPE_CHECKING:
 
 RULES_KEPT = 20_000
 RULES_CHARS_KEPT = 16 << 20
-"""A robots.txt may be 500 KiB, and some are."""
+"""Limit on all kept rules together: a robots.txt may be 500 KiB, and some are."""
 
 
 ATTEMPT_FIRST_MS = 10_000
-ATTEMPTS_SOON = 2  # waits for a server's restart, within the usual two retries of a page
+ATTEMPTS_SOON = 2  # so many early attempts wait for a server's restart, within the usual two retries of a page
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,12 +43,12 @@ class KeptRules:
 
     @property
     def is_asked_again_soon(self) -> bool:
-        """Whether robots.txt has been unreachable so briefly that waiting is worthwhile."""
+        """Whether robots.txt has been unreachable so briefly that waiting for it is worthwhile."""
         return 0 < self.attempts <= ATTEMPTS_SOON
 
 
 class RobotsCache:
-    """Rules of at most `entries_max` authorities, `chars_max` in total; drops the least recently used first."""
+    """Keeps the rules of at most `entries_max` authorities, `chars_max` in all; drops the least recently used first."""
 
     def __init__(
         self,
@@ -88,7 +88,7 @@ class RobotsCache:
         jitter: float,
         expires_in_ms: int = KEPT_MS,
     ) -> KeptRules:
-        """Store the verdict on a response for the authority's robots.txt; its status is None without one."""
+        """Store what a response says about the authority's robots.txt. `status` is None if there was no response."""
         earlier = self._kept.get(authority)
         attempts = (earlier.attempts if earlier else 0) + 1
         verdict = decide(status, body, self._agent, attempts=attempts, jitter=jitter, expires_in_ms=expires_in_ms)

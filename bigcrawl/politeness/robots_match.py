@@ -12,8 +12,8 @@ Both sides are first brought into one spelling, so that equivalent ones compare 
 In a pattern, `*` matches any octets and a final `$` matches the end; `$` elsewhere is literal. The longest matching
 pattern decides, Allow on a tie. Without a match, a URL is allowed.
 
-`STEPS_MAX` bounds the cost of a match: beyond it, wildcards that forbid anything forbid the URL. Genuine rules are far
-from this: 1,000 patterns of one star leave room for URLs of 900 octets.
+`STEPS_MAX` bounds the cost of a match. If it would cost more, any wildcard pattern that forbids something forbids the
+URL. Genuine rules are far from this: 1,000 patterns with one star leave room for URLs of 900 octets.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ _ESCAPES = {f"%{high}{low}": int(high + low, 16) for high in _HEX for low in _HE
 
 
 def spelled(path: str, *, is_pattern: bool = False) -> str:
-    """Return a path with its query in that spelling. A pattern keeps its `*`."""
+    """Return a path with its query in the spelling described above. A pattern keeps its `*`."""
     if _is_plain(path):
         return path
     before, mark, query = path.partition("?")
@@ -77,7 +77,7 @@ class _Line(NamedTuple):
     is_anchored: bool
 
     def matches(self, path: str) -> bool:
-        """Return whether it matches a path, in the same spelling, from its start.
+        """Return whether the line's pattern matches a path, in the same spelling, from the start of the path.
 
         Each part is matched where it first occurs, without backtracking, so a hostile pattern costs no extra.
         """
@@ -110,7 +110,7 @@ class Matcher:
         self._sought = sum(len(line.parts) for line in self._with_wildcards)
 
     def deciding_line(self, path: str) -> str:
-        """Return the line that decides about a path with its query; "" if none matches."""
+        """Return the line that decides about a path and its query; "" if none matches."""
         path = spelled(path)
         length = len(path)
         found: _Line | None = None
@@ -128,7 +128,7 @@ class Matcher:
         return found.text if found else ""
 
     def _unsought(self, found: _Line | None) -> str:
-        """Return the deciding line for a path in which wildcards cost too much to search."""
+        """Return the deciding line for a path in which searching for all wildcard patterns would cost too much."""
         if found is not None and not found.allows:
             return found.text
         disallowing = (line.text for line in self._with_wildcards if not line.allows)

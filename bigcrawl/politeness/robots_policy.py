@@ -22,7 +22,7 @@ Where the RFC leaves a choice, or has been read in two ways:
 
 - 429 means "not now", so it counts as unreachable, like 5xx. All other 4xx allow everything (§2.3.1.3: "MAY access").
 
-- Of a longer file, the first 500 KiB count, up to the last whole line.
+- Of a longer file, only the first 500 KiB count, up to the last whole line in them.
 
 - Crawl-delay is not part of the RFC. The longest of several applies.
 
@@ -59,7 +59,7 @@ KEPT_MS = 24 * 3_600_000
 KEPT_MS_MIN = 3_600_000
 
 SITEMAPS_MAX = 200
-"""For one robots.txt; sites with more have a sitemap index."""
+"""Limit on the sitemaps of one robots.txt; sites with more have a sitemap index."""
 
 SITEMAP_BYTES_MAX = 2_048
 """Longer values are not URLs, by the sitemaps protocol."""
@@ -110,7 +110,7 @@ class RobotsRules:
     __slots__ = ("_lines", "_matcher", "crawl_delay_ms")
 
     def __init__(self, lines: tuple[str, ...] = (), crawl_delay_ms: int | None = None) -> None:
-        """Set `Allow: <pattern>` and `Disallow: <pattern>` lines, in ASCII, escaped like URLs."""
+        """Take the rules as lines, `Allow: <pattern>` or `Disallow: <pattern>`, in ASCII and escaped like URLs."""
         self._lines = lines
         self._matcher: Matcher | None = None
         self.crawl_delay_ms = crawl_delay_ms
@@ -155,7 +155,7 @@ class RobotsRules:
         return cls(("Disallow: /",))
 
     def is_allowed(self, url: str) -> bool:
-        """Return whether a URL of this authority may be fetched. robots.txt itself always may."""
+        """Return whether a URL of this authority may be fetched. robots.txt itself may always be fetched."""
         return not self._lines or not self._deciding_line(url).startswith(DISALLOW)
 
     @property
@@ -164,7 +164,7 @@ class RobotsRules:
 
     @property
     def chars(self) -> int:
-        """Nearly the memory that the rules take."""
+        """The length of all lines, which is nearly the memory that the rules take."""
         return sum(map(len, self._lines))
 
     def forbidding_line(self, url: str) -> str:
@@ -338,10 +338,10 @@ class Verdict:
     rules: RobotsRules
     expires_in_ms: int
     reason: str
-    """`rules`, `absent` (4xx), `redirects` (too many, or to nowhere) or `unreachable`."""
+    """What the response was: `rules`, `absent` (4xx), `redirects` (too many, or to nowhere) or `unreachable`."""
 
     sitemaps: tuple[str, ...] = ()
-    """As written; relative ones occur, though they should not."""
+    """The sitemaps' URLs as written. Relative ones occur, though they should not."""
 
 
 def decide(
@@ -355,8 +355,8 @@ def decide(
 ) -> Verdict:
     """Return the verdict on a response to a request for robots.txt (RFC 9309 §2.3.1).
 
-    `status` is None without a response. A 3xx means too many redirects, or nothing to follow. `attempts` counts fetches
-    in a row, including this one, with the file unreachable.
+    `status` is None without a response. A 3xx means too many redirects, or a redirect to nowhere. `attempts` counts the
+    fetches in a row, including this one, in which the file was unreachable.
     """
     if status is not None and 200 <= status < 300:
         records = _records(body)

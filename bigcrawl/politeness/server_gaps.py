@@ -4,7 +4,7 @@ from collections import OrderedDict
 
 
 class ServerGaps:
-    """Grants start times, `gap_ms` apart for each server, in milliseconds of the caller's monotonic clock.
+    """Grants start times to fetches, `gap_ms` apart for each server, in milliseconds of the caller's monotonic clock.
 
     A server is forgotten once its gap is over. A grant adds one server and forgets up to two, which bounds memory.
     """

@@ -3,7 +3,7 @@
     plan    parts separated by ";": the first whose times fit applies; if none fits there is no limit
     part    rates, times of day, weekdays, in any order, separated by blanks or commas
     rate    80/s  0.5/s  30/min     pages of any outcome, and robots.txt files
-            2MB/s  500KB/s  1GiB/s  bytes of bodies, as received from the wire
+            2MB/s  500KB/s  1GiB/s          bytes of bodies, as transferred
             unlimited               no limit, for a part that only names an exception
     time    08:00-18:00             includes the first minute but not the last; 22:00-06:00 goes over midnight
     days    Mon-Fri  Sat  Sun       over midnight: the day on which the time begins
@@ -82,7 +82,7 @@ class Part:
     days: frozenset[int] = EVERY_DAY
 
     def holds_at(self, weekday: int, minute: int) -> bool:
-        """Return whether it applies at a minute of a weekday; Monday is 0."""
+        """Return whether this part applies at a minute of a weekday; Monday is 0."""
         if self.begin < self.end:
             return weekday in self.days and self.begin <= minute < self.end
         return (weekday in self.days and minute >= self.begin) or ((weekday - 1) % 7 in self.days and minute < self.end)

@@ -1,7 +1,7 @@
-"""The unused permits of a node.
+"""A node's unused permits to start a fetch, which keep the crawl to its speed.
 
-Redis keeps the crawl's speed and grants start times in advance (`grant_starts.lua`). A fetch may start at the time of
-the oldest permit. A permit not used in time is returned.
+Redis has the crawl's speed, and grants start times in advance (`grant_starts.lua`). A fetch may start at the time of
+the oldest permit. A permit not used in time is returned to Redis.
 """
 
 from __future__ import annotations
@@ -16,12 +16,12 @@ if TYPE_CHECKING:
     from bigcrawl.politeness.speed_plan import Speed
 
 HORIZON_MS = 500
-"""After a change of the speed, leftover permits are used up within this time."""
+"""How far ahead permits are requested, so that those left over after a change of the speed are soon used up."""
 
 ASK_MS = 200
 KEPT_MS = 500
 BODY_BYTES_FIRST = 20_000
-"""Assumed size of a page before any has arrived."""
+"""The assumed size of a page, until one has arrived."""
 
 _WEIGHT = 0.05  # of the latest page in the mean; it covers about the last twenty
 
@@ -29,7 +29,8 @@ _WEIGHT = 0.05  # of the latest page in the mean; it covers about the last twent
 class StartPermits:
     """A node's permits, which are its share of the crawl's speed.
 
-    `speed` is the whole crawl's. `body_bytes` is the mean size of a fetch, which each start is charged.
+    `speed` is the whole crawl's. `body_bytes` is the mean size of a fetched body; each start is charged this many
+    bytes.
     """
 
     def __init__(self) -> None:
@@ -64,7 +65,7 @@ class StartPermits:
             self._starts.popleft()
 
     def owe(self) -> None:
-        """Record a fetch that starts without waiting for a permit. The next permit pays for it."""
+        """Record a fetch that started without a permit; a permit at hand, or the next one granted, pays for it."""
         if self._starts:
             self._starts.pop()
         else:
@@ -79,12 +80,12 @@ class StartPermits:
         self._starts.extend(first_ms + step_ms * at for at in range(paid, count))
 
     def note_ended(self, body_bytes: int) -> None:
-        """Record the size of a fetch, and charge its difference from the mean."""
+        """Record the size of a fetched body, and charge the difference from the mean that was charged at the start."""
         self._debt_bytes += body_bytes - self.body_bytes
         self.body_bytes = max(1.0, (1 - _WEIGHT) * self.body_bytes + _WEIGHT * body_bytes)
 
     def wanted(self, now_ms: float, ready: int) -> int:
-        """Return how many permits to request for `ready` fetches. Outdated permits are set aside to return."""
+        """Return how many permits to request for `ready` fetches. Outdated permits are set aside for return."""
         while self._starts and self._starts[0] < now_ms - KEPT_MS:
             self._starts.popleft()
             self._given_back += 1
@@ -98,18 +99,18 @@ class StartPermits:
         return given_back
 
     def take_debt_bytes(self) -> float:
-        """Return, once, the bytes to charge besides those of starts; negative if fetches were smaller."""
+        """Return, once, the bytes to charge besides those charged at starts; negative if the bodies were smaller."""
         debt, self._debt_bytes = self._debt_bytes, 0.0
         return debt
 
     @property
     def page_ms(self) -> float:
-        """The crawl's time for a start, by pages a second; 0 without such a limit."""
+        """The time that the limit on pages a second allots to each start in the whole crawl; 0 without such a limit."""
         return 1000 / self.speed.pages
 
     @property
     def bytes_ms(self) -> float:
-        """The same by bytes a second."""
+        """The time that the limit on bytes a second allots to each start; 0 without such a limit."""
         return 1000 * self.body_bytes / self.speed.body_bytes
 
     @property

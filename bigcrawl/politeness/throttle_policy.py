@@ -1,4 +1,4 @@
-"""How long hosts and servers rest between fetches: delays, their scaling by budget, and back-off. Pure."""
+"""Computes how long hosts and servers rest between fetches: delays, scaled by budget, and back-off."""
 
 from __future__ import annotations
 
@@ -16,8 +16,10 @@ if TYPE_CHECKING:
 def scaled_delay_ms(delay_ms: int, delay_min_ms: int, budget: float, base: int) -> int:
     """Return a delay that shrinks as a budget grows, so that every host uses up its budget in the same time.
 
-    A host's `budget` is that of its PLD; a server's the mean of its hosts'. Only the operator's own delay is scaled. At
-    the floor URLs enter memory faster than they leave it, and the surplus waits on disk.
+    A host's `budget` is that of its PLD; a server's is the mean of its hosts' budgets. Only the operator's own delay is
+    scaled. Once a delay has reached `delay_min_ms`, URLs are admitted faster than they are fetched, and the surplus
+    waits
+    on disk.
 
     Source: IRLbot §6.1.
     """
@@ -30,15 +32,15 @@ BACKOFF_FIRST_MS = 60_000
 """The first wait after a failure; long enough for a server's restart."""
 
 BACKOFF_LONGEST_MS = 3_600_000
-"""So that a recovered host is noticed the same day, often the same hour."""
+"""The longest wait; short enough to notice on the same day, often in the same hour, that a host has recovered."""
 
 SLOW_FACTOR = 10
-"""As in Mercator: a slow host holds a fetch slot for less than a ninth of the time."""
+"""The factor for slow hosts, as in Mercator: such a host holds a fetch slot for less than a ninth of the time."""
 
 SLOW_LONGEST_MS = 600_000
-"""One large file over a slow line must not keep a host away for hours."""
+"""The longest rest of a slow host: one large file over a slow line must not make it rest for hours."""
 
-# 34 years, if the first wait is a millisecond. The number of failures is unbounded.
+# Bounds the shift, as the number of failures is unbounded: 34 years, if the first wait is a millisecond.
 _DOUBLINGS_MAX = 40
 
 
@@ -53,7 +55,7 @@ class DelayPolicy:
     """A host rests for this many times its last download's duration; Mercator used 10, 0 disables it."""
 
     slow_after_ms: int = 0
-    """A longer download is slow: its host rests `SLOW_FACTOR` times the excess. 0 disables it."""
+    """A longer download is slow: its host rests for `SLOW_FACTOR` times the excess. 0 disables this."""
 
 
 def host_delay_ms(policy: DelayPolicy, *, crawl_delay_ms: int | None, download_ms: int, backoff_ms: int = 0) -> int:

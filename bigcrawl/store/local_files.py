@@ -1,4 +1,4 @@
-"""Writes files of a store that is a directory, because fsspec would show them half-written."""
+"""Writes files into a store that is a directory; with fsspec, half-written files would be visible."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ TEMPORARY: Final = ".tmp-"
 def write_whole(path: Path, pieces: Iterable[bytes], mode: int = FILE_MODE) -> None:
     """Write a file under a temporary name, sync it, and rename it.
 
-    Each piece is synced, because one sync of a large file may exceed a watchdog's time.
+    Each piece is synced, because a single sync of a large file may take longer than a watchdog permits.
     """
     temporary = path.with_name(f".{path.name}{TEMPORARY}{name_part()}")
     try:

@@ -1,8 +1,9 @@
-"""Whole objects by name below one URL, through fsspec. An object becomes visible at once, or not at all.
+"""Reads and writes whole objects by name below one URL, through fsspec. An object becomes visible whole or not at all.
 
-A URL may come to name another store, such as an unmounted directory. So the store has a mark, without which nothing is
-written or counts as missing. A store may hang without an error, so each call runs in its own thread and its caller
-waits for a bounded time. An abandoned call may still be carried out later: a name must never be used for two contents.
+The URL may come to name another store, such as an unmounted directory. So the store has an object as its mark. If that
+is absent, nothing is written, and nothing counts as missing. A store may hang without an error, so each call runs in a
+thread of its own, and the caller waits for a bounded time. An abandoned call may still be carried out later, so a name
+must never be used for two contents.
 """
 
 from __future__ import annotations
@@ -29,9 +30,9 @@ CALLS_MAX = 64  # in progress, including abandoned ones
 
 
 class Objects:
-    """The objects below a URL. Do not call the methods in an event loop.
+    """The objects below a URL. The methods block, so do not call them in an event loop.
 
-    After a TransientStoreError, a write may have happened, or may happen later.
+    After a TransientStoreError, a write may have taken place, or may do so later.
     """
 
     def __init__(self, url: str, *, call_s: float = CALL_S) -> None:

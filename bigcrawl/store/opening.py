@@ -10,7 +10,7 @@ DRIVERS: Final = {"s3": "s3fs", "s3a": "s3fs", "gs": "gcsfs", "gcs": "gcsfs", "a
 
 
 def open_file_system(url: str, setting: str) -> tuple[Any, str]:
-    """Return the file system of a URL and the path in it, without calling it yet."""
+    """Return the file system of a URL, and the path in it, without making any request."""
     scheme, separator, path = url.partition("://")
     if not separator or not path.strip("/") or (scheme == "file" and not path.startswith(("/", "~"))):
         # fsspec would use it as a relative directory.

@@ -41,7 +41,7 @@ class Piece(NamedTuple):
 
 
 class Point(NamedTuple):
-    """One durable point; the owner's `state` is opaque, and `sizes` are those of the objects that have pieces."""
+    """One durable point. The owner's `state` is opaque here; `sizes` are those of all objects that have its pieces."""
 
     name: str
     state: bytes
@@ -54,7 +54,7 @@ class Point(NamedTuple):
 
 
 def encode_point(point: Point, packed: bytes) -> tuple[Point, bytes]:
-    """Return a point as it will be read back, and the bytes of its object, which has the pieces `packed`."""
+    """Return a point as it will be read back, and the bytes of its object, which includes the small pieces `packed`."""
     others = sorted({piece.object for pieces in point.files.values() for piece in pieces} - {point.name})
     index = {name: number for number, name in enumerate((point.name, *others))}
     objects = [("", 0), *((name, point.sizes[name]) for name in others)]

@@ -3,15 +3,16 @@
     <prefix>/e3/000000000017.1.point              a point, with the small pieces that were new at it
     <prefix>/e3/000000000017.1/run-4@0-2400000    a large piece: bytes 0 to 2,400,000 of the file run-4
 
-An owner writes only below its epoch. Names include the number of the attempt, because a write that timed out may
-complete later, and a name must have one content only. A point is written after all objects that it needs, so a crash
-leaves whole points and unneeded objects.
+An owner writes only below its own epoch. Names include the number of the attempt, because a write that timed out may
+complete later, and a name must never have two contents. A point is written after all objects that it needs, so a crash
+leaves complete points, and at most some objects that no point needs.
 
 A store may go back, as if restored from a backup. So a point counts only if the one before and all its objects are
 still there; otherwise the next point is written whole.
 
-A file only grows, so a point writes only new bytes. A last piece that is not larger than the new bytes is merged with
-them, so a byte of a file of n bytes is written about log n times. Pieces in mostly dead objects are rewritten.
+A file only grows, so a point writes only its new bytes. If its last piece is not larger than the new bytes, they are
+written together, so a byte of a file of n bytes is written about log n times. Pieces in objects of which less than a
+quarter is in use are rewritten.
 """
 
 from __future__ import annotations
@@ -34,7 +35,7 @@ if TYPE_CHECKING:
     ReadFile = Callable[[str, int, int], bytes]
     WriteFile = Callable[[str, int, bytes], None]
 
-PIECE_BYTES_MAX = 32 << 20  # bounds memory, and the time of one call
+PIECE_BYTES_MAX = 32 << 20  # limits memory, and how long one call takes
 SMALL_BYTES = 64 << 10  # smaller pieces are in the point's object: each object costs money
 _DEAD_PARTS = 4  # objects with less than a quarter in use are rewritten
 _POINT_NAME = re.compile(r"e(\d+)/(\d+)\.(\d+)\.point")
@@ -55,7 +56,7 @@ class PointSeries:
         return f"<PointSeries {self._prefix} objects={len(self._names)}>"
 
     def last_epoch(self) -> int:
-        """Return the highest epoch of a point, sound or not; 0 without any."""
+        """Return the highest epoch that has a point, sound or not; 0 if there are no points."""
         return self.last_place()[0]
 
     def last_place(self) -> tuple[int, int]:
@@ -103,9 +104,9 @@ class PointSeries:
         return point.state
 
     def put(self, epoch: int, number: int, state: bytes, lengths: Mapping[str, int], read: ReadFile) -> None:
-        """Write a point: new pieces first. After a TransientStoreError, it may exist.
+        """Write a point, after its new pieces. If this raises a TransientStoreError, the point may exist all the same.
 
-        `number` must not decrease within the epoch. `lengths` are the bytes of each file that belong to the point.
+        `number` must not decrease within an epoch. `lengths` says how many bytes of each file belong to the point.
         """
         self._attempts += 1
         name = f"{self._prefix}/e{epoch}/{number:012d}.{self._attempts}"
@@ -144,7 +145,7 @@ class PointSeries:
             )
 
     def clear(self) -> None:
-        """Delete all objects that neither of the two newest points needs. No process may read an older one."""
+        """Delete all objects that neither of the two newest points needs. No process may be reading an older point."""
         needed = {name for point in (self._before, self._newest) if point is not None for name in point.objects}
         for name in sorted(self._names - needed):
             self._objects.delete([name])

@@ -1,7 +1,8 @@
-"""Whole files by name below one URL, larger than memory. A file becomes visible at once, or not at all.
+"""Writes whole files, perhaps larger than memory, below one URL. A file becomes visible whole or not at all.
 
-A file in the store is compared by S3's ETag, if it is the MD5 of the file or of its parts' MD5s, by Google's MD5, or by
-reading it back. Calls block as long as the store does, so make them in a process that may be killed.
+A file in the store is compared with a local one by S3's ETag, if that is the MD5 of the file or of its parts' MD5s, by
+Google's MD5, or by reading it back. Calls block as long as the store does, so make them in a process that may be
+killed.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
 PART_BYTES: Final = 8 << 20
-"""Of one request; S3 accepts 10,000 of them per file."""
+"""How many bytes of a file to send in one request; S3 accepts 10,000 requests per file."""
 
 _KINDS: Final = ("s3", "gs", "file")  # files become visible at once
 _PUT_OPTIONS: Final[dict[str, dict[str, object]]] = {
@@ -73,7 +74,7 @@ class WholeFiles:
         return self._reads_the_same(name, path, size) if agrees is None else agrees
 
     def is_same(self, name: str, path: Path) -> bool:
-        """Return whether the store's file is the local one, by a link or mount."""
+        """Return whether the store's file is the local file itself, through a link or mount."""
         with self._translated(name):
             return self._kind == "file" and (held := Path(self._root, name)).exists() and held.samefile(path)
 

@@ -24,9 +24,9 @@ _NOT_MODIFIED: Final = 304
 class StoredAnswers:
     """The last answer of each URL to a GET, read from disk when it is asked for.
 
-    Copies have the body of their original. A damaged record is reported once the file is read, and costs itself alone.
-
-    Cost: 45 bytes of memory a stored answer, 16 a host; 0.1 ms a page.
+    Copies have the body of their original. A damaged record makes only its own answer unreadable. Cost: 45 bytes of
+    memory
+    per stored answer, 16 per host; 0.1 ms per page.
     """
 
     def __init__(self, patterns: Sequence[str]) -> None:
@@ -73,12 +73,12 @@ class StoredAnswers:
         return None
 
     def server_of(self, host: str) -> str | None:
-        """Return the address that a host had, "" if it is unknown; None if nothing of the host is stored."""
+        """Return the address that a host had; "" if unknown, None if no answer of the host is stored."""
         place = self._catalogue.place_of_host(host)
         return None if place is None else self._address_at(place)
 
     def servers(self) -> Iterator[tuple[str, str]]:
-        """Yield each host, and its address as above."""
+        """Yield each host with its address, "" if unknown."""
         for place in self._catalogue.hosts():
             with suppress(UnreadablePageError, UrlError):
                 page = self._reader.read(place)

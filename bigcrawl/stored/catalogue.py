@@ -1,7 +1,7 @@
 """An index of stored answers by URL, and the order in which they were fetched.
 
-It is made from the indexes (CDXJ) of WARC files, or from a file itself if it has none. It takes 45 bytes of memory per
-page, because URLs are hashed, and 12 more if there are copies, because a copy may name only the digest of its original.
+It is made from the indexes (CDXJ) of WARC files, or from files without one. It takes 45 bytes of memory per page,
+because URLs are hashed, and 12 more if there are copies, because a copy may name only the digest of its original.
 
 If a URL has several answers, the last one is its page. A 304 does not count, because it confirms the answer before it.
 A ``revisit`` counts, because only its record says which answer it confirms. Pages of one node are in the order in which
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 SKIPS_MAX: Final = 1_000
-"""Skipped records of a file that are kept for `explain`."""
+"""How many skipped records of a file to keep for `explain`."""
 URL_BYTES_MAX: Final = 1 << 20
 ROBOTS_PATH: Final = "/robots.txt"
 _NOT_MODIFIED: Final = 304
@@ -50,7 +50,7 @@ _COPY, _IS_ROBOTS, _UNUSABLE = 1, 2, 4
 
 
 class Place(NamedTuple):
-    """The position of a capture; `offset` and `size` are those of the record's gzip member."""
+    """The place of a stored answer; `offset` and `size` are those of the record's gzip member."""
 
     path: Path
     offset: int
@@ -149,8 +149,7 @@ class Catalogue:
     def answers(self, canonical: str, near: str = "") -> Iterator[Place]:
         """Yield all stored answers of a URL, of any kind and status, the last one first.
 
-        If `near` is given, a time in digits as in an index, the first answer written since then comes first, then its
-        neighbours.
+        Given a time `near`, in digits as in an index, the first answer from then on comes first, then its neighbours.
         """
         url = int(self._urls_of(self.keys.marks_of((canonical,)))[0])
         if url < 0:
@@ -173,11 +172,11 @@ class Catalogue:
         yield from (self._place(int(capture)) for capture in self._by_digest[begin:end])
 
     def hosts(self) -> Iterator[Place]:
-        """Yield one answer of each host."""
+        """Yield the place of one answer of each host."""
         return map(self._place_of, self._host_urls)
 
     def place_of_host(self, host: str) -> Place | None:
-        """Return one answer of a host, always the same; None if none is stored."""
+        """Return the place of a stored answer of a host, always the same one; None if none is stored."""
         mark = self.keys.mark_of(host)
         at = int(np.searchsorted(self._hosts, np.uint64(mark)))
         if at == len(self._hosts) or int(self._hosts[at]) != mark:
@@ -317,6 +316,6 @@ def _packed(path: Path, rows: Iterable[_Row], until: str, keys: Keys, has_hosts:
 
 
 def _hosts(urls: list[str], marks: KeyArray, keys: Keys) -> npt.NDArray[np.uint64]:
-    """Return the mark of each host and that of one of its URLs."""
+    """Return the mark of each host, with the mark of one of the host's URLs."""
     hosts, first = np.unique(keys.marks_of(list(map(host_of, urls))), return_index=True)
     return np.column_stack((hosts, marks[first]))

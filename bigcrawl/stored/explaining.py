@@ -1,4 +1,4 @@
-"""Everything that stored pages say of one URL: each answer, and why one is not read."""
+"""Lists all stored answers of one URL, and says why any of them cannot be read."""
 
 from __future__ import annotations
 

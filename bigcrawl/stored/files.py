@@ -14,7 +14,7 @@ from bigcrawl.warc.members import packing_of
 
 
 def source_files(pattern: str, option: str = "BIGCRAWL_SOURCE") -> list[Path]:
-    """Return the files that match a pattern, by name; of a directory, its WARC files.
+    """Return the files that match a pattern, or the WARC files in a directory, by name.
 
     Raises ConfigError if there are none, they are in a store, or one is unreadable or holds no records.
     """

@@ -1,4 +1,4 @@
-"""The requests in the engine, in a run over stored pages."""
+"""Keeps the requests that the engine has, in a run over stored pages."""
 
 from __future__ import annotations
 

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from scrapy.settings import BaseSettings
 
 MORE_THAN_ENOUGH: Final = 1_000
-"""Scrapy's concurrency. The scheduler limits pages itself; other requests come from callbacks."""
+"""Scrapy's concurrency; the stored pages' scheduler sets its own limit."""
 
 _NETWORK: Final = ("http", "https", "ftp", "s3")
 _INSTEAD: Final = {

@@ -1,4 +1,4 @@
-"""The intake of a spider's links and requests."""
+"""Takes in a spider's links and requests, in a run over stored pages."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from bigcrawl.stored.wanted import WantedPages
 
 SITEMAPS: Final = b"sitemaps"
-"""The template of a robots.txt that is read for its sitemaps; differs from that of any request."""
+"""The template for a robots.txt that is read for its sitemaps; no request has it."""
 
 
 class StoredIntake(SpiderIntake):
@@ -61,7 +61,7 @@ class StoredIntake(SpiderIntake):
         starts: bool = False,
         noted_by: Iterable[PageLinks] = (),
     ) -> int:
-        """Request a batch of canonical URLs. Return the number of stored ones that were not requested before."""
+        """Request a batch of canonical URLs. Return how many are stored and were not requested before."""
         catalogue, wanted, live = self._catalogue, self._wanted, self._live
         if catalogue is None or wanted is None or live is None:
             return 0

@@ -85,16 +85,16 @@ class _Reference(NamedTuple):
 
 @dataclass(slots=True)
 class StoredPage:
-    """An answer, with stored data of its request.
+    """A stored answer, with data of its request.
 
     Attributes:
         headers: by names in Scrapy's case.
-        body: without chunks.
-        flags: those that the download handler set.
-        took_ms: duration of the fetch; 0 if unknown.
-        depth: links from a seed; None if unknown.
-        via: the page that led to it; empty if unknown.
-        original_url: of the page with this body, if the record refers to one; else empty.
+        body: without chunk framing.
+        flags: what the download handler set.
+        took_ms: how long the fetch took; 0 if unknown.
+        depth: the number of links from a seed; None if unknown.
+        via: the page that linked to this one; empty if unknown.
+        original_url: URL of the page with this body, if the record refers to one, else empty.
     """
 
     url: str
@@ -131,7 +131,7 @@ class PageReader:
             os.close(self._files.popitem()[1][0])
 
     def read(self, place: Place) -> StoredPage:
-        """Raises UnreadablePageError if a record is damaged or too large, or refers to a missing one."""
+        """Raise UnreadablePageError if a record is damaged or too large, or refers to a missing one."""
         records = self._records(place)
         fields, block = _divided(next(records), place)
         page = _page(fields, block, place)
@@ -153,8 +153,9 @@ class PageReader:
     def _original(self, page: StoredPage, fields: dict[bytes, bytes], copy: Place, depth: int) -> StoredPage:
         """Find a copy's original by record, digest or time, or else the previous answer of its URL.
 
-        Tools leave out any of these references. Without a URL, the digest is looked up alone. A 304 may have the digest
-        of its own empty body.
+        Some tools omit some of these references. Without a URL, only the digest is looked up. A 304 may have the digest
+        of its
+        own empty body.
         """
         told = text_of(fields.get(b"warc-refers-to-target-uri", b"").strip(b"<>"))
         target = told or page.url
@@ -205,7 +206,7 @@ class PageReader:
         return None
 
     def _records(self, place: Place) -> Iterator[bytes]:
-        """Yield the record at a place and the ones after it; each is bounded in length."""
+        """Yield the record at a place, and those after it, each of bounded length."""
         packing = self._open(place)[1]
         data = self._bytes_at(place, min(place.size, self._bytes_max) + _BEHIND_BYTES, place.offset)
         if not data:

@@ -244,7 +244,7 @@ class StoredScheduler(BaseScheduler):
         return None
 
     def _waits_for_start(self) -> bool:
-        """Whether the spider is making start requests; if so, wake the engine in time."""
+        """Return whether the spider is making start requests; if so, wake the engine in time."""
         left_s = self._asked.asked_at + START_PATIENCE_S - monotonic()
         if not self._start.is_under_way or left_s <= 0:
             return False
@@ -253,7 +253,7 @@ class StoredScheduler(BaseScheduler):
         return True
 
     def _is_stuck(self) -> bool:
-        """Whether the disk is too full for items, which then wait in memory. No page is given meanwhile."""
+        """Return whether items wait in memory because the disk is full. Then no page is given."""
         feeds = feeds_of(self._crawler)
         return feeds is not None and feeds.is_stuck and not feeds.flush()
 

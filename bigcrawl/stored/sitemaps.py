@@ -23,7 +23,7 @@ _REDIRECT: Final = range(300, 400)
 
 
 class SitemapTelling:
-    """Passes sitemaps to a spider, from one robots.txt after the other; calls `wake` after each."""
+    """Passes sitemaps to a spider, one robots.txt after the other, and calls `wake` after each."""
 
     def __init__(self, crawler: Crawler, agent: str, wake: Callable[[], None]) -> None:
         self._fetch = RobotsFetch(crawler)

@@ -15,8 +15,7 @@ if TYPE_CHECKING:
 class StoredStart(SpiderStart):
     """The start of a run over stored pages, which needs no claim.
 
-    `tell` is called with the URL of each stored robots.txt and the sitemaps in it; None if the spider takes no
-    sitemaps.
+    `tell` is called with the URL and the sitemaps of each stored robots.txt; None if the spider takes none.
     """
 
     def __init__(self, flow: SpiderFlow, shutdown: Shutdown, *, has_all: bool) -> None:

@@ -1,12 +1,12 @@
-"""Requests without their URLs, stored once for all requests that are alike."""
+"""Stores requests without their URLs, once for all that are alike."""
 
 from __future__ import annotations
 
 
 class Templates:
-    """Numbers templates, and keeps each while its number is in use.
+    """Numbers templates (requests without URL), and keeps each while its number is in use.
 
-    A crawl has few, such as one for each callback and depth, so a waiting page takes only four bytes.
+    A crawl has few, such as one per callback and depth, so a waiting page takes only four bytes.
     """
 
     def __init__(self) -> None:
@@ -39,7 +39,7 @@ class Templates:
         return self._texts[number]
 
     def take(self, number: int) -> bytes:
-        """Return a template and count one use. Its last use deletes it."""
+        """Return a template for one of its uses; the last use deletes it."""
         text = self._texts[number]
         self._uses[number] -= 1
         if not self._uses[number]:

@@ -35,7 +35,7 @@ _GIVEN: Final = (1 << 32) - 1
 _FIRST_STRETCH: Final = 16  # states in the first scan: the next page is usually close
 _STRETCH: Final = 4_096
 TOGETHER: Final = 128
-"""Pages that a crawl may parse at the same time: twice as many as it fetches by default."""
+"""How many pages a crawl may parse at the same time: twice as many as it fetches by default."""
 OTHERS_MAX: Final = 16
 
 
@@ -48,13 +48,13 @@ class Wanted(NamedTuple):
 
 
 class WantedPages:
-    """See the module; `count` is the number of stored pages."""
+    """The state of each of `count` stored pages; see the module."""
 
     def __init__(self, count: int) -> None:
         self._states = np.zeros(count, np.uint32)
         self._templates = Templates()
         self._default = 0
-        self._at = 0  # all earlier requested pages are in `_late`
+        self._at = 0  # requested pages before this rank are in `_late`
         self._late: list[int] = []
         self._more: list[tuple[int, int, bytes]] = []
         self._asked = 0
@@ -98,7 +98,7 @@ class WantedPages:
         heapq.heappush(self._more, (rank, self._asked, template))
 
     def pop(self) -> Wanted | None:
-        """Return the first requested page; None if there is none. Cost: 1 ns per page skipped."""
+        """Return the first requested page, or None. Cost: 1 ns per page skipped."""
         first = self._first() if self._waiting else None
         if self._more and (first is None or self._more[0][0] < first):
             rank, _, template = heapq.heappop(self._more)

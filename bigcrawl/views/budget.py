@@ -1,4 +1,4 @@
-"""The budget and the other limits of a site, and the rules that set them."""
+"""Reads the budget and the other limits of a site, and the rules that set them."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ async def read_rules(crawl: OpenedCrawl) -> StoredRules:
 
 
 async def read_budget(crawl: OpenedCrawl, name: str) -> dict[str, Any]:
-    """Return the limits of a PLD or a host, or only the rules if `name` is a pattern."""
+    """Return the limits of a PLD or host and the rules for it; only the rules if `name` is a pattern."""
     rules = await read_rules(crawl)
     data: dict[str, Any] = {
         "name": name,

@@ -1,6 +1,6 @@
-"""The files of a partition, read by a process that does not own the partition.
+"""Reads the files of a partition in a process that does not own the partition.
 
-The files are hard-linked first, so the owner can delete its own meanwhile.
+The files are hard-linked first, so it does no harm if the owner deletes its own links meanwhile.
 """
 
 from __future__ import annotations
@@ -39,8 +39,8 @@ class Contents:
     All methods raise CorruptionError if a file is damaged, and TransientStoreError if the disk fails.
 
     Attributes:
-        inbox_id, batch_number: the last inbox entry and admit batch that are in it.
-        untold: rows `OWED` for other partitions, which might not have them yet.
+        inbox_id, batch_number: the last inbox entry and the last admit batch that this state includes.
+        untold: rows `OWED` to other partitions, which might not have received them yet.
     """
 
     def __init__(self, own: EpochDirectory, inherited: Inherited) -> None:
@@ -72,7 +72,7 @@ class Contents:
                 yield from batch.urls if batch.has_text else ()
 
     def waiting(self) -> Iterator[QueuedUrl]:
-        """Yield all URLs on disk; those of one host and level come in the order in which they would leave."""
+        """Yield all URLs on disk; those of one host and priority level in the order in which they would be admitted."""
         already = Counter(dict(self._manifest.already))
         with store_errors(self._own.path):
             for url in self._in_order():
@@ -82,7 +82,7 @@ class Contents:
                     yield url
 
     def kept(self) -> Iterator[QueuedUrl]:
-        """Yield the URLs that come no more and whose pages are known. Raises as `waiting`."""
+        """Yield the visited URLs that will not be visited again. Raises as `waiting`."""
         with store_errors(self._own.path):
             yield from self._of_queue(KEPT) if KEPT in self._manifest.queues else ()
 
@@ -108,7 +108,7 @@ class Contents:
 
 
 def _order(name: str) -> tuple[int, ...]:
-    """Order turns before URLs over budget, tiers within a turn, high levels first, and unrunnable URLs last."""
+    """Return a sort key for queues: turns first, by tier and from high levels to low; unrunnable URLs last."""
     kind, *numbers = name.split("-")
     if name.startswith(PREFIX):
         return (2,)

@@ -1,4 +1,4 @@
-"""The damaged files of a crawl, and its missing partitions."""
+"""Finds the damaged files of a crawl, and its missing partitions."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ if TYPE_CHECKING:
 
 
 def damage_of(config: Config) -> Iterator[str]:
-    """Yield a line for each damaged file (path, byte, expected value) and each rejected entry.
+    """Yield a line for each damaged file (path, byte, expected value) and each rejected inbox entry.
 
-    Reads all committed files and all closed WARC files, but none that are still being written (`.open`).
+    All committed files and all closed WARC files are read, but not those that are still being written (`.open`).
     """
     directory = config.crawl.crawl_dir
     if not directory.is_dir():
@@ -37,7 +37,7 @@ def damage_of(config: Config) -> Iterator[str]:
 
 
 def missing_files(config: Config) -> list[str]:
-    """Return a line for each missing partition; none if Redis is away or does not know the crawl."""
+    """Return a line for each partition without files; no lines if Redis is away or does not know the crawl."""
     url = config.crawl.redis_url or running_url(config.crawl.crawl_dir / "redis")
     try:
         return asyncio.run(_missing(config, url)) if url else []

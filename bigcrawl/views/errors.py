@@ -1,7 +1,7 @@
-"""The most frequent failures, by reason and PLD, with an example each.
+"""Reads the most frequent failures, by reason and PLD, each with an example.
 
-Nodes count failed tries, retried or not, and URLs that ended unfetched. Redis keeps only the `failed_fetches.KEPT_MAX`
-most frequent pairs of reason and PLD.
+Nodes count failed tries, whether retried or not, and URLs that ended unfetched. Redis keeps only the most frequent
+pairs of reason and PLD, `failed_fetches.KEPT_MAX` of them.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ async def read_errors(crawl: OpenedCrawl) -> list[dict[str, Any]]:
 
 
 def by_reason(rows: Sequence[dict[str, Any]], limit: int) -> list[dict[str, Any]]:
-    """Sum rows of `read_errors` by reason, the most frequent first, each with its `limit` worst PLDs."""
+    """Sum the rows of `read_errors` by reason; return the most frequent first, each with its `limit` worst PLDs."""
     reasons: dict[str, dict[str, Any]] = {}
     for row in rows:
         of_reason = reasons.setdefault(row["reason"], {"reason": row["reason"], "fetches": 0, "plds": 0, "worst": []})

@@ -1,7 +1,7 @@
 """Everything that the crawl knows about one URL.
 
-It comes from Redis, and from the partition's committed files or their newest point in the store. Filters are those of
-the caller's settings. The scope is that of the live nodes, because a spider's argument may have set it.
+Its sources are Redis, and the partition's committed files or their newest point in the store. Filters are taken from
+the caller's settings, but the scope from the live nodes, because a spider's argument may have set it.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ class Found(NamedTuple):
 
     @property
     def last_end(self) -> Outcome | None:
-        """The last outcome; None if there is none or an entry after it forgets the URL."""
+        """The URL's last outcome; None if it has none, or if a later inbox entry forgets the URL."""
         ends = [(self.disk.inbox_id, self.disk.end)] if self.disk and self.disk.end is not None else []
         ends += [end for end in self.trace.ends if self._is_unmerged(end[0])]
         if not ends or self._is_forgotten_after(ends[-1][0]):
@@ -74,7 +74,7 @@ class Found(NamedTuple):
 
     @property
     def is_seen(self) -> bool | None:
-        """Whether the key is in URLSeen; None if the files are not here."""
+        """Whether the URL's key is in URLSeen; None if the partition's files are not here."""
         if self.disk is None:
             return None
         return self.disk.is_seen and not self._is_forgotten_after(self.disk.inbox_id)
@@ -146,7 +146,7 @@ def _lacking(directory: Path, key: int, found: Found) -> str:
 
 
 async def addresses_of(crawl: OpenedCrawl, host: str) -> Sequence[str]:
-    """Return the host's addresses if it is a literal, or if nodes share a valid DNS answer for it."""
+    """Return the host's addresses, if the host is an address itself, or nodes share a valid DNS answer for it."""
     literal = host.strip("[]")
     cells = crawl.config.dns.shared_answers
     if not cells or literal.replace(".", "").isdigit() or ":" in literal:
@@ -158,7 +158,7 @@ async def addresses_of(crawl: OpenedCrawl, host: str) -> Sequence[str]:
 
 
 def page_of(config: Config, data: dict[str, Any]) -> dict[str, Any] | None:
-    """Locate the page of an answered URL in the WARC files; None if not found."""
+    """Find the page of an answered URL in the WARC files; return None if it is not there."""
     outcome = data["outcome"]
     if config.crawl.warc_dir is None or outcome is None or not outcome["name"].startswith("status:"):
         return None
@@ -255,7 +255,7 @@ def _deaths(found: Found) -> int:
 def where(found: Found) -> str:
     """Return `taken`, `queued`, `inbox`, `disk`, `withheld`, `ended`, `revisit`, `nowhere` or `unknown`.
 
-    `revisit` (ended, but to be visited again) needs the URL's record; without it the answer is `ended`.
+    `revisit` (ended, but to be visited again) needs the URL's record; without that, `ended` is returned.
     """
     end = found.last_end
     if found.hot is not None:
@@ -303,7 +303,7 @@ async def _filters_data(crawl: OpenedCrawl, url: str) -> dict[str, Any]:
 
 
 async def _scope_of_nodes(crawl: OpenedCrawl) -> str | None:
-    """Return the scope that a node reports; None if it is the default or no node reports."""
+    """Return the scope that a node reports; None if no node reports one, because it is the default."""
     for text in await crawl.client.command("HVALS", crawl.crawl_keys.nodes):
         reported = read_or_nothing(text).get(FIELD, {}).get("BIGCRAWL_SCOPE")
         if isinstance(reported, str):

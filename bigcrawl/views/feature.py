@@ -1,4 +1,4 @@
-"""The text and data that optional features add to views: the VIEW in each feature's module `view`."""
+"""What optional features add to the views, as text and data: the VIEW in each feature's module `view`."""
 
 from __future__ import annotations
 
@@ -30,14 +30,16 @@ class Explained(NamedTuple):
 
 
 class FeatureView:
-    """The additions of one feature, by default none.
+    """What one feature adds to the views; by default nothing.
 
-    `said` is the result of its `Feature.look_up` or `look_up_plds`: None if it knows nothing, or the files are not
-    here.
+    `said` is the result of the feature's `Feature.look_up` or `look_up_plds`; None if it knows nothing, or the files
+    are
+    not here.
 
     Attributes:
-        row: heading of its verdict on a PLD.
-        wants_record: whether explaining a URL needs its record, for which all queues of the partition may be read.
+        row: the heading of the feature's verdict on a PLD; empty if it gives none.
+        wants_record: whether explaining a URL needs its record; to find that, all queues of the partition may
+            be read.
     """
 
     name = ""
@@ -45,7 +47,7 @@ class FeatureView:
     wants_record = False
 
     def reads_queues(self, config: Config) -> bool:
-        """Whether queues must be fetched from the store to find a record."""
+        """Return whether the queues' files must be fetched from the store too, to find records."""
         return False
 
     def status(self, counts: Mapping[str, int], reports: Iterable[Mapping[str, Any]]) -> dict[str, Any]:

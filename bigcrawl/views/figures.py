@@ -1,6 +1,6 @@
-"""The figures of a crawl for a report, from Redis and the partitions' files.
+"""Collects the figures of a crawl for a report, from Redis and the partitions' files.
 
-Files have only keys of PLDs, so the names of PLDs are those that nodes have counted.
+The files have only the keys of PLDs; the names come from the PLDs that nodes have counted pages for.
 """
 
 from __future__ import annotations
@@ -34,18 +34,18 @@ Columns = dict[str, list[float | None]]
 ERRORS_MAX: Final = 50
 TOP: Final = 50
 PARTITIONS_MAX: Final = 4_096
-"""With more, only the files of listed PLDs are read, and there are no sums over all files."""
+"""If a crawl has more partitions, only the files of listed PLDs are read, and nothing is summed over all files."""
 
 
 class PldFigures(NamedTuple):
     """The figures of PLDs.
 
     Attributes:
-        top: the `TOP` PLDs with most pages.
-        sampled: pages and in-degree of each PLD of a fair sample; None for an unknown in-degree.
-        linked: the PLDs of the whole crawl by the bit length of their in-degree, from 1 on.
-        edges: links from one PLD to another; None if files are missing.
-        unread: partitions whose files could not be read.
+        top: the `TOP` PLDs with the most pages.
+        sampled: the pages and the in-degree (None if unknown) of each PLD in a uniform sample.
+        linked: how many PLDs of the whole crawl there are by the bit length of their in-degree, from 1 on.
+        edges: how many pairs of PLDs are linked; None if files are missing.
+        unread: how many partitions' files could not be read.
     """
 
     top: list[TopPld]
@@ -60,12 +60,12 @@ class Figures:
     """The figures of a crawl at `time_s`, Unix seconds.
 
     Attributes:
-        status: as `scrapy frontier status --json`.
-        counts: the counters of all partitions.
-        history: the samples, column by column.
-        counted: the counts of all nodes.
-        unreadable: nodes whose counts could not be read.
-        may_repeat: an upper bound of the URLs fetched twice because nodes died.
+        status: what `scrapy frontier status --json` prints.
+        counts: the sums of all partitions' counters.
+        history: the samples of the crawl's history, column by column.
+        counted: the sum of all nodes' tallies.
+        unreadable: how many nodes' tallies could not be read.
+        may_repeat: an upper bound on the number of URLs fetched twice because nodes died.
     """
 
     config: Config
@@ -84,12 +84,12 @@ class Figures:
 
     @property
     def pages(self) -> int:
-        """URLs that ended with an answer of any status."""
+        """How many URLs ended with an answer, of any status."""
         return self.sum_of("status:")
 
     @property
     def requests(self) -> int:
-        """All requests sent, with those for robots.txt, those by HEAD and repeated tries."""
+        """How many requests were sent, including those for robots.txt, those by HEAD, and repeated tries."""
         heads = sum(self.counts[counter] for counter in HEADS)
         return self.pages + self.sum_of("error:") + self.sum_of("retried:") + self.counts["robots"] + heads
 
@@ -97,10 +97,10 @@ class Figures:
 async def gather(crawl: OpenedCrawl) -> Figures:
     """Gather the figures of a crawl.
 
-    Cost: about ten Redis commands and 300 KB, and 30 us of Redis and one manifest a partition.
+    Cost: about ten Redis commands and 300 KB; for each partition, 30 us of Redis and the reading of one manifest.
 
     Raises:
-        NothingCountedError: no feature counts.
+        NothingCountedError: no feature counts pages.
         TransientStoreError: Redis does not answer.
     """
     if (counts_of := reader()) is None:
@@ -131,7 +131,7 @@ async def gather(crawl: OpenedCrawl) -> Figures:
 
 
 def _read_plds(crawl: OpenedCrawl, counted: Any, counts: InDegreeCounts, begun: Collection[int]) -> PldFigures:
-    """Look up the in-degrees of the counted PLDs; `begun` are the partitions that have files somewhere."""
+    """Look up the in-degrees of the counted PLDs. `begun` are the partitions that have files on some machine."""
     top = counted.pages_by_pld.rows()[:TOP]
     names = {row.name for row in top} | counted.sampled_plds.counts.keys()
     files = read_files(crawl, names, range(crawl.partitions) if crawl.partitions <= PARTITIONS_MAX else ())

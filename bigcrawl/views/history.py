@@ -1,4 +1,4 @@
-"""The course of a crawl since its start, as rates over time."""
+"""Describes the course of a crawl since its start, as rates over time."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def last_of(columns: Mapping[str, Sequence[float | None]], span_s: float) -> dic
 
 
 class HistoryStep(NamedTuple):
-    """From one sample to a later one, by their places in the columns; `is_stopped`: no node ran."""
+    """The time between two samples, given by their indexes in the columns; `is_stopped` if no node ran."""
 
     first: int
     last: int
@@ -39,7 +39,7 @@ class HistoryStep(NamedTuple):
 
 
 def steps_of(columns: Mapping[str, Sequence[float | None]], length_s: float) -> list[HistoryStep]:
-    """Divide the time into steps of about this length; old samples may be farther apart."""
+    """Divide the history into steps of about this length; where samples are old, steps may be longer."""
     times = [time_s or 0.0 for time_s in columns[TIME_S]]
     ends = {ceil((time_s - times[0]) / length_s - 0.001): at for at, time_s in enumerate(times)}  # last of each step
     return [
@@ -50,13 +50,13 @@ def steps_of(columns: Mapping[str, Sequence[float | None]], length_s: float) -> 
 
 
 def growth(values: Sequence[float | None], step: HistoryStep) -> float | None:
-    """Return the growth of a column in a step; None if a sample is missing, or the counter was lost."""
+    """Return by how much a column grew in a step; None if a sample is missing, or the counter was lost."""
     before, after = values[step.first], values[step.last]
     return None if before is None or after is None or after < before else after - before
 
 
 def rates_of(columns: Mapping[str, Sequence[float | None]], rows: int) -> list[dict[str, Any]]:
-    """Divide the time into at most `rows` rows of about the same length.
+    """Divide the history into at most `rows` rows for equal lengths of time, or nearly so.
 
     Returns:
         Rows with `from_s` and `to_s`, Unix seconds; `rates` per second, by the names in `RATES`; `levels` at `to_s`;

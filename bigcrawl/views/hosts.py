@@ -1,8 +1,8 @@
-"""The hosts that Redis knows, by state, in pages.
+"""Lists the hosts that Redis knows, by state, in pages.
 
-In order of due times, only as many hosts are read from each partition as are shown. Any other order or a pattern walks
-through all hosts, up to `WALKED_MAX`, in steps that block Redis for less than a millisecond each. Hosts whose URLs all
-wait on disk are not listed.
+For a list in order of due times, only as many hosts are read from each partition as are shown. Any other order, or a
+pattern, needs a walk through all hosts, up to `WALKED_MAX`, in steps that block Redis for less than a millisecond each.
+Hosts whose URLs all wait on disk are not listed.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ NEVER_MS: Final = 10 * RETIRED_MS
 
 
 class Listed(NamedTuple):
-    """A host as found; `due_ms` is 0 if it is busy, and `RETIRED_MS` or more if it is retired."""
+    """A host that was found in Redis; `due_ms` is 0 if it is busy, and at least `RETIRED_MS` if it is retired."""
 
     due_ms: float
     host: str
@@ -74,7 +74,7 @@ async def list_hosts(crawl: OpenedCrawl, wanted: Wanted, walked_max: int = 0) ->
 
 
 async def _walk(crawl: OpenedCrawl, wanted: Wanted) -> AsyncIterator[list[Listed]]:
-    """Yield hosts in batches; one that changes its state meanwhile may come twice or not at all."""
+    """Yield hosts in batches. A host that changes its state meanwhile may come twice, or not at all."""
     partitions = range(crawl.partitions)
     if wanted.name and not wanted.is_pattern:
         partitions = range(place := crawl.place_of(f"http://{wanted.name}/").partition, place + 1)
@@ -120,7 +120,7 @@ def _spans(state: str, now_ms: int) -> list[tuple[str, int, int]]:
 async def _with_states(
     crawl: OpenedCrawl, heap: str, found: Mapping[int, Sequence[tuple[str, float]]], now_ms: int
 ) -> list[Listed]:
-    """Add states to hosts. A snoozed host is in both sorted sets and is taken from `snoozed`."""
+    """Return hosts of a heap with their states. A snoozed host is in both heaps; only that of `snoozed` gives it."""
     flat = [(due_ms, host, number) for number, hosts_there in found.items() for host, due_ms in hosts_there]
     if heap == "snoozed":
         return [Listed(*each, "retired" if each[0] >= RETIRED_MS else "snoozed") for each in flat]

@@ -1,7 +1,7 @@
-"""Locate a URL and its host in Redis, without changing anything.
+"""Locates a URL and its host in Redis, without changing anything.
 
-A URL moves from inbox to disk to back queue to taken to ended while the search runs. So the search goes through these
-places in reverse, with the inbox last, because a URL that has left the queues has its outcome there.
+While the search runs, a URL may move on: from inbox to disk, to its host's back queue, to taken, to ended. So the
+search goes through these places in reverse. The inbox comes last, because it has the outcome of a URL that has ended.
 """
 
 from __future__ import annotations
@@ -27,13 +27,13 @@ if TYPE_CHECKING:
     from bigcrawl.scheduler.records.queued_url import QueuedUrl
     from bigcrawl.views.opened_crawl import OpenedCrawl, Place
 
-QUEUE_URLS_MAX = 100_000  # bounds the search of a back queue; far above BIGCRAWL_HOST_HOT_URLS
-INBOX_ENTRIES_MAX = 20_000  # bounds the search of an inbox; minutes of input without an owner
+QUEUE_URLS_MAX = 100_000  # URLs of a back queue that are searched; far above BIGCRAWL_HOST_HOT_URLS
+INBOX_ENTRIES_MAX = 20_000  # inbox entries that are searched; without an owner, minutes of input
 _AT_ONCE = 500
 
 
 class Hot(NamedTuple):
-    """A URL in a back queue, or taken; `ahead` counts the URLs of the host in front of it."""
+    """A URL in Redis, in a back queue or taken; `ahead` counts the URLs of its host that come before it."""
 
     is_taken: bool
     ahead: int
@@ -47,9 +47,9 @@ class HostState(NamedTuple):
     """A host's state in Redis.
 
     Attributes:
-        next_ms: its next fetch time, server clock; 0: it was never fetched.
-        rules: stored robots rules of the URL's authority; None: not in Redis.
-        failures: consecutive failures of the host, whatever the URL.
+        next_ms: its next fetch time by Redis's clock; 0 if it was never fetched.
+        rules: the stored robots rules of the URL's authority; None if Redis has none.
+        failures: the host's failures in a row, whatever the URL.
     """
 
     queued: int
@@ -72,7 +72,7 @@ class HostState(NamedTuple):
         return "snoozed" if self.next_ms > now_ms else "failing"
 
     def due_in_s(self, now_ms: int) -> float | None:
-        """Return the time until its next fetch; None if it is unknown, or never."""
+        """Return the time until the host may be fetched from again; None if that is unknown, or never."""
         if not self.next_ms or self.is_retired:
             return None
         return max(0, self.next_ms - now_ms) / 1000
@@ -80,13 +80,13 @@ class HostState(NamedTuple):
 
 @dataclass
 class InboxTrace:
-    """Unmerged inbox entries about one URL.
+    """What inbox entries that are not merged yet say about one URL.
 
     Attributes:
-        offers, forgets: ids of the entries that offer or forget it.
-        ends: (entry id, value in the table `ends`) of its outcomes, in order.
+        offers, forgets: ids of the entries that offer or forget the URL.
+        ends: its outcomes in order, each as (entry id, value in the table `ends`).
         is_whole: whether the whole inbox was searched.
-        again: the URL with its next visit, if an outcome has one.
+        again: the URL as queued for its next visit, if there will be one.
     """
 
     offers: list[str] = field(default_factory=list)

@@ -1,4 +1,4 @@
-"""The newest files of a partition, from the state directory or the store."""
+"""Finds the newest files of a partition, in the state directory or in the store."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ _PREFIX: Final = "export-"
 
 
 class FilesToRead(NamedTuple):
-    """A directory laid out as a partition's, with the URL of the store that its files came from, if any."""
+    """A directory laid out like a partition's, and the URL of the store if its files come from there, else ""."""
 
     directory: Path
     url: str
@@ -55,14 +55,14 @@ def said_of_files(files: FilesToRead, *, has_any: bool) -> dict[str, Any]:
 
 
 def is_looked_at(name: str) -> bool:
-    """Whether a file is of a table that `scheduler.partition.reader` reads, or of unrunnable URLs."""
+    """Return whether a file belongs to a table that `scheduler.partition.reader` reads, or has unrunnable URLs."""
     return name.startswith((*_LOOKED_AT, UNRUNNABLE))
 
 
 async def read_view(crawl: OpenedCrawl, partition: int) -> PartitionView:
-    """Return the state of a partition. Call it before looking for files.
+    """Return the state of a partition. Call this before looking for the partition's files.
 
-    Otherwise a partition whose first step comes in between seems to have lost its files.
+    Otherwise a partition whose first step comes in between would seem to have lost its files.
     """
     view: PartitionView
     [view] = await crawl.client.run([scripts.look_partition(crawl.keys(partition))])
@@ -75,13 +75,13 @@ async def begun_partitions(crawl: OpenedCrawl) -> list[int]:
 
 
 def read_disk(view: PartitionView, directory: Path, key: int, pld_key: int) -> UrlOnDisk | None:
-    """Return a URL's state in a partition's files; `UNTOUCHED` before its first step, None without files."""
+    """Return a URL's state in a partition's files; `UNTOUCHED` before the first step, None without files."""
     found = read_partition(directory, key, pld_key)
     return UNTOUCHED if found is None and not view.is_begun else found
 
 
 async def is_past(crawl: OpenedCrawl, partition: int, inbox_id: str) -> bool:
-    """Whether the inbox may be trimmed beyond these files, which must then be read again. Call after reading it."""
+    """Return whether the inbox may have been trimmed beyond these files; then all must be read again."""
     trimmed = await crawl.client.command("HGET", crawl.keys(partition).state, "trimmed")
     return bool(trimmed) and id_order(trimmed.decode().partition(" ")[0]) > id_order(inbox_id)
 
@@ -90,7 +90,7 @@ async def is_past(crawl: OpenedCrawl, partition: int, inbox_id: str) -> bool:
 def files_to_read(
     crawl: OpenedCrawl, partition: int, is_wanted: Callable[[str], bool] | None = None
 ) -> Iterator[FilesToRead]:
-    """Find the newest files of a partition as `newest_files` does; delete fetched ones after the block.
+    """Find the newest files of a partition as `newest_files` does. After the block, delete those that were fetched.
 
     Read access to the directory is enough, unless the store has newer files.
     """
@@ -103,11 +103,12 @@ def files_to_read(
 def newest_files(
     crawl: OpenedCrawl, partition: int, make_place: Callable[[], Path], is_wanted: Callable[[str], bool] | None = None
 ) -> Path:
-    """Return a directory with the newest files of a partition, laid out as its own.
+    """Return a directory with the newest files of a partition, laid out like the partition's own.
 
-    It is the crawl's own directory, unless the store has a newer point. That point is fetched to `make_place()`, which
-    the caller deletes; the manifest always, other files if `is_wanted` accepts their names. If the owner deletes the
-    point meanwhile, the next one is fetched, `_TRIES` times at most.
+    It is the partition's own directory, unless the store has a newer point. That point is fetched into the directory
+    `make_place()`, which the caller deletes: always the manifest, and other files if `is_wanted` accepts their names.
+    If
+    the owner deletes the point meanwhile, the next one is fetched, at most `_TRIES` times.
     """
     directory, files = crawl.directory(partition), DiskFiles()
     if not crawl.config.store.url:
@@ -135,7 +136,7 @@ def newest_files(
 
 @contextmanager
 def place_for_links(crawl_dir: Path) -> Iterator[Path]:
-    """Make a directory for links on the file system of the crawl's files; delete those of killed exports."""
+    """Make a directory for links on the file system of the crawl's files; delete any that killed exports left."""
     try:
         make_private_directory(crawl_dir)
         for left in crawl_dir.glob(f"{_PREFIX}*"):

@@ -1,4 +1,4 @@
-"""A crawl opened by a process that is not a node: it claims no partition and fetches no URL."""
+"""Opens a crawl in a process that is not a node: it claims no partition and fetches no URL."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class Place(NamedTuple):
 
 
 class OpenedCrawl:
-    """A crawl and a connection to its Redis, from `async with opened(config)`; `config` has its nodes' settings."""
+    """A crawl with a connection to its Redis, made by `opened`. Its `config` has the settings of the crawl's nodes."""
 
     def __init__(
         self, config: Config, client: RedisClient, partitions: int, suffixes: PublicSuffixes, url_keys: Keys
@@ -61,7 +61,7 @@ class OpenedCrawl:
 
     @classmethod
     async def of(cls, config: Config, client: RedisClient) -> Self:
-        """Read the crawl record; raise ConfigError for an unknown crawl, or one of another version."""
+        """Read the crawl record. Raise ConfigError if the crawl is unknown, or was begun by another version."""
         name = config.crawl.name
         values = await client.command("HMGET", CrawlKeys(name).crawl, *_FIELDS)
         if None in values:
@@ -82,7 +82,7 @@ class OpenedCrawl:
         return Place(canonical, makes.of_url(canonical), host, authority_of(canonical), pld, pld_key, partition)
 
     def place_of_site(self, word: str) -> Place:
-        """Return the place of a host or a PLD, given by its name or by any URL of it; raise UrlError for others."""
+        """Return the place of a host or PLD, given its name or any URL in it; raise UrlError for any other word."""
         return self.place_of(word if "://" in word else f"http://{word}/")
 
     def partition_of_host(self, host: str) -> int:
@@ -92,7 +92,7 @@ class OpenedCrawl:
         return partition_keys(self.config.crawl.name, partition)
 
     async def tell_owner(self, partition: int, field: bytes, data: bytes) -> None:
-        """Put one field, see `records.inbox_entry`, into a partition's inbox, whether or not it has an owner."""
+        """Add an entry with one field (see `records.inbox_entry`) to a partition's inbox, with or without an owner."""
         await self.client.command("XADD", self.keys(partition).inbox, "*", field, data)
         await self.note_arrivals([partition])
 
@@ -100,7 +100,7 @@ class OpenedCrawl:
         await Arrivals(self.client, self.config.crawl.name).tell(partitions)
 
     async def unmark_finished(self) -> None:
-        """Let a finished crawl continue at its next start, because it may have URLs to fetch again."""
+        """Let a finished crawl go on at its next start, because it may have URLs to fetch again."""
         await FinishCheck(self.client, self.config.crawl.name, self.partitions).take_back()
 
     async def nodes(self) -> set[str]:
@@ -119,7 +119,7 @@ def _suffixes_of(compressed: bytes, private: bool) -> PublicSuffixes:
 
 
 def ids_of(word: str, nodes: Iterable[str]) -> list[str]:
-    """Return the nodes with this id, or with this BIGCRAWL_NODE."""
+    """Return the nodes whose id, or whose BIGCRAWL_NODE, is this word."""
     return sorted(node for node in nodes if word in (node, node.rpartition("-")[0]))
 
 
@@ -136,9 +136,9 @@ def _known(config: Config) -> str:
 
 @contextlib.contextmanager
 def server_of(config: Config, *, may_begin: bool = False) -> Iterator[str]:
-    """Yield the URL of the crawl's Redis; a stopped embedded server runs for the duration.
+    """Yield the URL of the crawl's Redis. An embedded server that is stopped runs for the duration.
 
-    With `may_begin`, a missing server is made. Raises ConfigError if there is no such crawl here.
+    With `may_begin`, a crawl that does not exist gets a server; without it, ConfigError is raised.
     """
     if config.crawl.redis_url:
         yield config.crawl.redis_url

@@ -1,8 +1,8 @@
-"""The whole content of a partition: files, inbox and Redis.
+"""Reads the whole content of a partition: files, inbox and Redis.
 
 The crawl may run meanwhile. A URL moves from the inbox to the disk, to its host's back queue, and sometimes back to the
-inbox. So the files are linked first, then the back queues are read, then the inbox entries after the files. If the
-owner has trimmed the inbox beyond that, all is read again. A URL that moves meanwhile may appear twice.
+inbox. So the files are linked first, then the back queues are read, then the inbox entries that the files do not
+include. If the owner has trimmed such entries, everything is read again. A URL that moves meanwhile may appear twice.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ WIRE: Final = {
     "votes": ALONE,
     "contents": OBSERVED,
 }
-"""Fields of an inbox besides URLs and ends: the name in an export, and in an inbox entry."""
+"""Fields of inbox entries other than URLs and outcomes: the name in an export, and the name in an inbox entry."""
 
 TRIES_MAX = 5
 _ENTRIES_AT_ONCE = 200
@@ -58,14 +58,14 @@ _HOSTS_AT_ONCE = 100
 
 @dataclass
 class HeldInRedis:
-    """A partition's data in Redis beyond its files.
+    """A partition's data in Redis that its files do not include.
 
     Attributes:
-        admitted: the last admit batch that Redis has.
-        hot: URLs in back queues, in order for each host, after the taken ones.
+        admitted: the number of the last admit batch that Redis has.
+        hot: taken URLs, and then those in back queues, in order for each host.
         arrived: URLs in the inbox, in order.
-        ends: keys and values, see `records.outcomes.VALUE`.
-        others: further fields of inbox entries.
+        ends: keys and outcomes in the inbox, see `records.outcomes.VALUE`.
+        others: other fields of inbox entries, each as (name in an export, data).
     """
 
     admitted: int
@@ -76,10 +76,10 @@ class HeldInRedis:
 
 
 async def read_partition(crawl: OpenedCrawl, partition: int, place: Path) -> tuple[Contents | None, HeldInRedis]:
-    """Link the files below a place, which the caller deletes, and read Redis; repeat if the inbox was trimmed.
+    """Link the files into `place`, which the caller deletes, and read Redis; repeat both if the inbox was trimmed.
 
-    Memory: the partition's URLs in Redis, and some blocks of files. Raises ConfigError if its files are on another
-    machine.
+    Memory: the partition's URLs in Redis, and some blocks of files. Raises ConfigError if the partition's files are on
+    another machine.
     """
     keys = crawl.keys(partition)
     for _ in range(TRIES_MAX):
@@ -109,9 +109,9 @@ def _contents(crawl: OpenedCrawl, partition: int, place: Path) -> Contents | Non
 
 
 async def _hot(crawl: OpenedCrawl, partition: int) -> list[QueuedUrl]:
-    """Return a partition's URLs in Redis, queued or taken, each once.
+    """Return a partition's URLs in Redis, whether queued or taken, each once.
 
-    URLs move between the two meanwhile, so busy hosts and taken URLs are read twice.
+    Meanwhile URLs may become taken, or be queued again, so busy hosts and taken URLs are read twice.
     """
     keys, client = crawl.keys(partition), crawl.client
     taken = await client.command("HGETALL", keys.taken)

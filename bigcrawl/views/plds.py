@@ -1,4 +1,4 @@
-"""The pay-level domains (PLDs) with the most pages.
+"""Lists the pay-level domains (PLDs) with the most pages.
 
 Each node reports its 512 largest PLDs every ten seconds. In-degrees and the verdicts of features come from the
 partitions' files, and only for the PLDs that are listed.
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 ORDERS: Final = ("pages", "bytes")
 LISTED_MAX: Final = 512
-"""The number that a node keeps."""
+"""How many PLDs a node keeps counts of."""
 
 
 class TopPld(NamedTuple):
@@ -55,9 +55,9 @@ class PldsInFiles(NamedTuple):
 
 
 async def list_plds(crawl: OpenedCrawl, order: str, limit: int, *, asks_store: bool = False) -> dict[str, Any]:
-    """Return the PLDs with the most pages or bytes, the counted pages, and the number of nodes without counts.
+    """Return the PLDs with the most pages or bytes, the number of pages, and how many nodes' counts are unreadable.
 
-    The number of pages is None if no feature counts pages. With `asks_store`, partitions without local files are read
+    The number of pages is None if no feature counts them. With `asks_store`, partitions without local files are read
     from their newest point in the store. Reading files blocks, so do not call this on a node's event loop.
     """
     if (counts_of := reader()) is None:
@@ -112,7 +112,7 @@ def _budget(crawl: OpenedCrawl, pld: TopPld, book: RuleBook, files: PldsInFiles)
 def read_files(
     crawl: OpenedCrawl, names: Iterable[str], partitions: Iterable[int] = (), *, asks_store: bool = False
 ) -> PldsInFiles:
-    """Read the files of `partitions` and of the partitions of these PLDs, except missing and damaged ones.
+    """Read the files of `partitions`, and of the partitions of the PLDs `names`, except missing and damaged files.
 
     With `asks_store`, missing files are fetched from the store.
     """

@@ -1,4 +1,4 @@
-"""The state of one host or PLD."""
+"""Reads the state of one host or PLD."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The reasons why a crawl fetches nothing, as sentences. Pure."""
+"""Finds the reasons why a crawl fetches nothing, and says them as sentences."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ class Facts(NamedTuple):
 
     Attributes:
         reports: the last report of each live node.
-        starting: the nodes that run start requests now.
-        paused: nodes that are paused, and "" if the whole crawl is.
+        starting: the nodes that are running start requests.
+        paused: the nodes that are paused; "" stands for the whole crawl.
         pages_max: BIGCRAWL_MAX_PAGES; 0 for no limit.
-        awaited: the host that is due first if none is due now.
+        awaited: if no host is due now, the one that is due first.
     """
 
     seen: Survey
@@ -38,9 +38,9 @@ class Facts(NamedTuple):
 
 
 def standstill(facts: Facts) -> list[str]:
-    """Return why nothing is fetched, the most important reason first.
+    """Return the reasons why nothing is fetched, the most important first.
 
-    While pages arrive, return only the orders that will stop them.
+    While pages arrive, return only the operator's orders that will stop the crawl.
     """
     orders = list(_orders(facts))
     if facts.rate > 0:

@@ -1,4 +1,4 @@
-"""The state of the whole crawl and of each node, from Redis only."""
+"""Reads the state of the whole crawl and of each node, from Redis only."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ IMPORTING: Final = "importing"
 
 
 async def status_of(crawl: OpenedCrawl) -> dict[str, Any]:
-    """Return the crawl's nodes, partitions, hosts and URLs by state, pages and rates, by four Redis commands."""
+    """Return a crawl's nodes, its partitions, hosts and URLs by state, its pages and rates. Four Redis commands."""
     config, client = crawl.config, crawl.client
     [view] = await client.run([scripts.look_crawl(crawl.crawl_keys, config.frontier.lease_ms)])
     seen = await survey(client, config.crawl.name, crawl.partitions)

@@ -1,7 +1,7 @@
-"""Polls a crawl, with as little work for Redis as its state allows.
+"""Polls a crawl while putting little load on Redis.
 
-Each round reads the status. Errors, and the hosts with most URLs, cost more and change slowly. So another task reads
-them, and rests for `ASIDE_SHARE` times the duration of a read.
+Each round reads the status. Reading errors, and the hosts with the most URLs, costs more, and both change slowly. So a
+separate task reads them, and then sleeps for `ASIDE_SHARE` times as long as the read took.
 """
 
 from __future__ import annotations
@@ -28,18 +28,18 @@ RATE_S: Final = 10.0
 ASIDE_S: Final = 10.0
 ASIDE_SHARE: Final = 20
 HOSTS: Final = 20
-HOSTS_WALKED: Final = 10_000  # the ones due first; those of them with the most URLs are listed
+HOSTS_WALKED: Final = 10_000  # so many hosts, those due first, are read; those with the most URLs are shown
 PLDS: Final = 1
 
 
 class Seen(NamedTuple):
-    """The last results.
+    """The results of the last polls.
 
     Attributes:
         status: None before the first answer.
         rates: bytes, new URLs, errors and dropped URLs per second.
-        hosts: those with most URLs waiting first.
-        trouble: why `status` is old; empty if it is not.
+        hosts: the hosts with the most waiting URLs, most first.
+        trouble: why `status` is outdated; empty if it is not.
     """
 
     status: dict[str, Any] | None = None
@@ -69,7 +69,7 @@ class Watching:
         return self._seen
 
     async def look(self, *, is_only: bool = False) -> Seen:
-        """Poll once. While Redis is away, return the last results, and why they are old.
+        """Poll the crawl once. While Redis is away, return the last results, and why they are outdated.
 
         With `is_only`, wait for the slow reads too, and raise TransientStoreError if Redis does not answer.
         """

@@ -1,6 +1,7 @@
-"""Base 32 of SHA-1 digests (RFC 4648 §6), for three digests per page.
+"""Encodes SHA-1 digests in base 32 (RFC 4648 §6), fast, because each page has three.
 
-An integer moves all groups of five bits at once: halves move apart, then their halves, until each group has a byte.
+All groups of five bits are moved at once, in one integer: halves move apart, then their halves, until each group has a
+byte.
 """
 
 from __future__ import annotations

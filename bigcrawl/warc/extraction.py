@@ -19,7 +19,7 @@ class Extracted(NamedTuple):
 
 
 def extract(path: Path, offset: int, body: BinaryIO) -> Extracted:
-    """Write the payload of the record at an offset into `body`, as stored. A failed call may have written a part."""
+    """Write the payload of the record at an offset into `body`, as stored; on failure, perhaps only part of it."""
     record = _Record(body)
     packing = packing_of(path)
     with path.open("rb") as file:

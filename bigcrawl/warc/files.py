@@ -1,4 +1,4 @@
-"""The system calls that change WARC files and their indexes: a single seam, so that tests can make the disk fail.
+"""The system calls that change WARC files and their indexes, in one place so that tests can make them fail.
 
 A power cut may lose bytes since the last `sync`, and names since the last `sync_directory`. So a file is synced before
 its name, and the file that it replaces is removed last.
@@ -46,7 +46,7 @@ class Files(Protocol):
     def is_at(self, fd: int, path: Path) -> bool: ...
 
     def touch(self, fd: int) -> None:
-        """Set the modification time by the file system's clock."""
+        """Set a file's modification time to the file system's present time."""
 
     def close(self, fd: int) -> None: ...
 
@@ -107,7 +107,7 @@ class OsFiles:
 
 
 def lock_named(fd: int, path: Path) -> bool:
-    """Lock the file without waiting; False if it is locked already, or if `path` now refers to another file."""
+    """Lock a file without waiting; False if it is locked already, or `path` now names another file."""
     try:
         fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
@@ -146,7 +146,7 @@ def written_through(files: Files, path: Path) -> Iterator[BinaryIO]:
 def written_whole(path: Path, files: Files) -> Iterator[BinaryIO]:
     """Yield a file that replaces `path` once it is complete and durable; after an exception `path` is unchanged."""
     new = path.with_name(path.name + NEW_SUFFIX)
-    files.remove(new)  # of a killed process, perhaps with another mode
+    files.remove(new)  # left by a killed process, perhaps with another mode
     try:
         with written_through(files, new) as file:
             yield file

@@ -23,7 +23,7 @@ _FAILED: Final = "a file could not be closed, or has lost its name"
 
 
 class GroupCommit:
-    """Counts pages written and pages safe, and runs other disk work.
+    """Counts pages written and pages safe, and runs other disk work, in a thread.
 
     `syncing` returns a function that syncs everything written so far. `interval_s` is the shortest time between syncs;
     with None, nothing is synced, and written pages count as safe.
@@ -82,11 +82,11 @@ class GroupCommit:
 
     @property
     def has_ended(self) -> bool:
-        """Whether no work remains after `end`; True before the first work."""
+        """Return whether no work remains after `end`, or none has begun."""
         return not self._thread.is_alive()
 
     def end(self, within_s: float) -> bool:
-        """Finish the remaining work within `within_s`; False if the disk has not completed it."""
+        """Finish the remaining work; return False if that takes longer than `within_s`."""
         if not self._is_ending:
             self._is_ending = True
             self._in_a_hurry.set()
@@ -113,7 +113,7 @@ class GroupCommit:
 
     def _do_all(self) -> None:
         self._waiting_since_ms = self._clock.monotonic_ms()
-        # Before the work, so that full files that it covers are closed by then.
+        # Take these before the work, so that full files that it covers are closed by then.
         due = self._due if self.error is None else None
         try:
             while self._work:

@@ -1,4 +1,4 @@
-"""Parses heads of WARC and ARC records and of HTTP messages, as all tools write them.
+"""Parses the heads of WARC and ARC records and of HTTP messages, whatever tool wrote them.
 
 ARC records get the fields of WARC records.
 """
@@ -54,7 +54,7 @@ def http_head(block: bytes) -> tuple[bytes, int]:
 
 
 def head_fields(head: bytes) -> dict[bytes, bytes]:
-    """Return the fields by name in lower case; of several, the first."""
+    """Return the fields of a head by name in lower case; of fields with one name, the first."""
     pairs = [line.partition(b":") for line in reversed(head.split(b"\r\n"))]
     return {name.lower(): value.strip() for name, colon, value in pairs if colon}
 

@@ -1,4 +1,4 @@
-"""Packs a WARC record as a gzip member, and divides files into records, also past damage.
+"""Packs a WARC record as a gzip member, and divides files into records, even behind damage.
 
 Damage costs only the record that it hits: the next record is searched for. A page may contain records, so the next one
 must name the same warcinfo record as the one before, which pages cannot know.
@@ -28,7 +28,7 @@ CHUNK = 256 * 1024
 TORN: Final = "torn"
 # isal's stub declares its exception as an instance.
 _BadGzipError: type[Exception] = igzip_lib.error  # type: ignore[assignment]
-# A quarter of zlib's cost, for files 3 % larger.
+# Costs a quarter of zlib, and makes files 3 % larger.
 _GZIP_LEVEL = 2
 _GZIP_WBITS = 31
 _GZIP_MARK: Final = b"\x1f\x8b"
@@ -47,7 +47,7 @@ class Sink(Protocol):
     def feed(self, piece: bytes) -> None: ...
 
     def end(self) -> str:
-        """Return the fault of a whole member, if any."""
+        """Return what is wrong with the record, now that its member has ended; "" if nothing."""
 
 
 class Unpacker(Protocol):
@@ -59,7 +59,7 @@ class Unpacker(Protocol):
 
 
 class Span(NamedTuple):
-    """A part of a file: one record, or other bytes with a `problem`. `is_whole`: the member can be unpacked."""
+    """A part of a file: a record, or bytes with a `problem`; `is_whole` if the member can be unpacked."""
 
     begin: int
     end: int
@@ -68,9 +68,9 @@ class Span(NamedTuple):
 
 
 class Packing(NamedTuple):
-    """How the records of a file are packed; without `unpacker` they are not.
+    """How the records of a file are compressed; not at all without an `unpacker`.
 
-    `mark` is a pattern of the first bytes of a member, `skips_empty` tells whether members may be empty.
+    `mark` is a pattern for the first bytes of a member; `skips_empty` says whether members may be empty.
     """
 
     unpacker: Callable[[], Unpacker] | None
@@ -88,7 +88,7 @@ GZIP: Final = Packing(
 
 
 def packing_of(path: Path) -> Packing:
-    """Return how a file is packed, by its first bytes or its name."""
+    """Return how a file is compressed, by its first bytes or its name."""
     with path.open("rb") as file:
         begin = file.read(HEAD_BYTES_MAX)
         if begin.startswith(_GZIP_MARK):

@@ -1,4 +1,4 @@
-"""A digest of a payload that arrives in pieces, after its heads."""
+"""Computes the digest of a payload that arrives in pieces, after its heads."""
 
 from __future__ import annotations
 

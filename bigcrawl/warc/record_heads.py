@@ -20,8 +20,9 @@ _BODY_DIGEST_BYTES = 32
 class RecordHead(NamedTuple):
     """The beginning of one record; offset and size are those of its member.
 
-    `block` begins with an HTTP head, or the fields of a note. `body` is BLAKE2b of all bytes after the HTTP head, on
-    request.
+    `block` begins with an HTTP head, or the fields of a note. `body` is the BLAKE2b digest of all bytes after an HTTP
+    head,
+    if wanted.
     """
 
     offset: int
@@ -89,7 +90,7 @@ class _Beginning:
 
     @property
     def block_bytes(self) -> int:
-        """The Content-Length, or if that is wrong, the length by the member."""
+        """The Content-Length, or if that is wrong, the length of the block in the member."""
         there = self._size - self._block_at
         told = self._next_at - self._block_at
         if self._next == b"\n\r\n":  # the length includes half of a line end

@@ -57,16 +57,16 @@ class Exchange(NamedTuple):
     """A request and its response, as sent over the wire; a tuple, because a dataclass takes twice as long to make.
 
     Attributes:
-        request_headers: without late ones (``Host``, ``Content-Length``).
-        reason: None: the registered phrase.
-        protocol: ``HTTP/1.1``, ``HTTP/1.0``, ``h2`` ...; None: HTTP/1.1.
+        request_headers: without those added late (``Host``, ``Content-Length``).
+        reason: the reason phrase; None for the registered one.
+        protocol: ``HTTP/1.1``, ``HTTP/1.0``, ``h2`` ...; None for HTTP/1.1.
         response_headers: in the order received, duplicates as separate pairs.
         response_body: after de-chunking, still content-encoded.
         ip: the server's address; None if unknown (or a proxy's).
         date_ms: when the capture began, since the epoch.
-        truncated: why the body is incomplete.
-        record_id: of the response's record; None to create one.
-        notes: for a metadata record about the fetch.
+        truncated: why the body is incomplete, if it is.
+        record_id: the id of the response's record; None to create one.
+        notes: the fields of a metadata record about the fetch.
     """
 
     url: str
@@ -133,7 +133,7 @@ def exchange_records(
 ) -> list[bytes]:
     """Return the records of an exchange in order: response or ``revisit``, request, and metadata if any.
 
-    `payload` is its `payload_sha1` if known; `origin` has the same payload.
+    `payload` is the exchange's `payload_sha1`, if known; `origin` is an earlier record with that payload.
     """
     response_id = exchange.record_id or new_id()
     target = _target(exchange.url)
@@ -292,7 +292,7 @@ def _date(date_ms: int) -> bytes:
 
 @lru_cache(16)
 def _to_seconds(seconds: int) -> bytes:
-    """Return the date to the second; cached, because each second has many pages."""
+    """Return the date to the second, cached, because a second has many pages."""
     return time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(seconds)).encode()
 
 

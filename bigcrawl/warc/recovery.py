@@ -37,7 +37,7 @@ _DOUBT = (
 
 @dataclass(frozen=True, slots=True)
 class Recovered:
-    """The result for an abandoned file, which is removed if it had no whole record."""
+    """What was kept of an abandoned file. A file without a whole record was removed."""
 
     path: Path
     kept_records: int
@@ -99,7 +99,7 @@ def recover_file(
 ) -> Recovered | None:
     """Close one ``.open`` file; None if it is in use or gone.
 
-    With `was_complete` it had its final name before, and so has no writer.
+    `was_complete` says that it had its final name before, so it has no writer.
     """
     files = files or OsFiles()
     try:

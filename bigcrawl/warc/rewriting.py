@@ -1,4 +1,4 @@
-"""Rewrites a WARC file with some records as references to others; all other records stay byte for byte."""
+"""Rewrites a WARC file with some records replaced by references; all others stay byte for byte."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class Reference(NamedTuple):
 
 
 def rewrite(path: Path, file: BinaryIO, references: Iterator[Reference]) -> tuple[int, int]:
-    """Copy a WARC file with references, ordered by offset; return how many were made, and how many failed."""
+    """Copy a WARC file with these references, in order of offset; return how many were made, and how many failed."""
     changed = missed = 0
     wanted = next(references, None)
     with path.open("rb") as source:

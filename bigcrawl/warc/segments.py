@@ -1,7 +1,7 @@
 """Appends exchanges to WARC files, so that neither a crash nor a full disk leaves part of a record behind.
 
-When `write` has returned, kill -9 loses nothing. When it has raised, the file ends as before. A file has its final name
-only when it is whole and synced. A power failure may lose what was written after the last sync.
+Once `write` has returned, kill -9 loses nothing. If it has raised, the file ends as before. A file gets its final name
+only when it is complete and synced. A power failure may lose what was written after the last sync.
 """
 
 from __future__ import annotations
@@ -32,18 +32,18 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-# The size that archives use.
+# The maximum size that archives use.
 BYTES_MAX = 1 << 30
 _NAME_ATTEMPTS_MAX = 1000
-# Another machine may have closed a file that was not touched for this time.
+# If a file was not touched for this time, another machine may have closed it.
 _LATE_MS = int(QUIET_S * 1000) // 2
 
 
 @dataclass(frozen=True, slots=True)
 class Written:
-    """The result of one `write`: records and compressed bytes, including a new file's warcinfo.
+    """What one `write` has written: records and compressed bytes, including a new file's warcinfo.
 
-    `origin` is the record that the item refers to for its body. `payload` is the SHA-1 of the response's body.
+    `origin` is the record whose body the item refers to. `payload` is the SHA-1 of the response's body.
     """
 
     records: int
@@ -83,7 +83,7 @@ class _Segment:
         self._is_torn = False
 
     def sync(self) -> None:
-        """Sync the file, the first time with its name. Raise OSError if it was removed: nothing in it is safe."""
+        """Sync the file, and the first time its name. Raise OSError if it was removed: nothing in it is safe."""
         if self._is_closed:
             return
         self._check_name()
@@ -98,7 +98,7 @@ class _Segment:
             raise FileNotFoundError(errno.ENOENT, "somebody has removed or closed the file", str(self.open_path))
 
     def beat(self, now_ms: int) -> bool:
-        """Show that the file is being written; False if it has lost its name.
+        """Touch the file, to show that it is being written; return False if it has lost its name.
 
         Disk errors are left to `append` and `sync`.
         """
@@ -119,7 +119,7 @@ class _Segment:
         self._is_torn = True
 
     def seal(self) -> bool:
-        """Sync, rename, unlock; remove an empty file. After a failure the file stays ``.open``.
+        """Sync, rename and unlock the file, or remove it if empty. After a failure it stays ``.open``.
 
         May be repeated by any thread.
         """
@@ -181,7 +181,7 @@ def _name_part(text: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Sealing:
-    """How full files are sealed: `run` runs the sealing, and `note` is called there and must not raise."""
+    """How full files are sealed: `run` runs the sealing, which calls `note`, which must not raise."""
 
     bytes_max: int = BYTES_MAX
     run: Callable[[Callable[[], bool]], object] = _call

@@ -22,7 +22,7 @@ class Verified(NamedTuple):
 
 
 def verify(path: str | Path) -> Verified:
-    """Count whole, well-formed records and other places.
+    """Count a file's sound records and its damaged places.
 
     Each member must unpack to one record with correct length and SHA-1 digests. An empty file is not sound.
     """

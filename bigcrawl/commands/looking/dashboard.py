@@ -1,6 +1,6 @@
 """`scrapy frontier dashboard`.
 
-A stopped embedded server runs meanwhile; a crawl that starts takes it over.
+Meanwhile, an embedded Redis server that was stopped runs; a crawl that starts takes it over.
 """
 
 from __future__ import annotations

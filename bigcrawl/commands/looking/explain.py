@@ -46,7 +46,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 
 def explain(config: Config, words: Sequence[str], opts: argparse.Namespace) -> Result:
-    """Show everything that the crawl knows about a URL, or, with BIGCRAWL_SOURCE, what the stored pages have of it."""
+    """Show everything that the crawl knows about a URL; with BIGCRAWL_SOURCE, what the stored pages have of it."""
     if config.source.pattern:
         stored = explain_stored(config, words[0])
         return Result(stored, stored_text(stored))
@@ -139,7 +139,7 @@ def _outcome_text(data: dict[str, Any]) -> str:
 
 
 def _meaning_of(limit: str) -> str:
-    """Return what a limit means, by the table of stats; that of `depth` counts links there."""
+    """Return what a limit means, as the table of stats says; there `depth` is among the reasons for dropped links."""
     for key in ("bigcrawl/limits/{reason}", "bigcrawl/dropped/{reason}"):
         meaning = dict(next(stat for stat in SCRAPY_STATS if stat.key == key).values).get(limit)
         if meaning is not None:
@@ -172,7 +172,7 @@ def _more_of_where(data: dict[str, Any]) -> str:
 
 
 def _turn_text(data: dict[str, Any]) -> str:
-    """Describe the progress of its PLD, which is known without reading the queues."""
+    """Describe how far the URL's PLD has come, which is known without reading the queues."""
     if data["pld_over_budget"]:
         return "; its PLD has more URLs than its budget lets pass for now"
     if data["pld_turn"] is None or data["pld_turn"] < data["turn"]:

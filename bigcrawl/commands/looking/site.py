@@ -18,13 +18,13 @@ if TYPE_CHECKING:
 
 
 def host(config: Config, words: Sequence[str], opts: argparse.Namespace) -> Result:
-    """Show a host, given by name or by any URL."""
+    """Show a host, given its name or any URL on it."""
     data = in_crawl(config, read_host_data, words[0])
     return Result(data, host_text(data))
 
 
 def pld(config: Config, words: Sequence[str], opts: argparse.Namespace) -> Result:
-    """Show a pay-level domain, given by its name or by any host or URL of it."""
+    """Show a pay-level domain, given its name or any host or URL in it."""
     data = in_crawl(config, read_pld_data, words[0])
     return Result(data, pld_text(data))
 

@@ -1,4 +1,4 @@
-"""Bytes of data sets that partitions do not publish: Redis, and the pages on this machine."""
+"""Measures the data whose size partitions do not publish: Redis, and the pages stored on this machine."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _find_used = re.compile(rb"^used_memory:(\d+)", re.MULTILINE).search
 
 
 async def redis_bytes(crawl: OpenedCrawl) -> int:
-    """Return the memory that all Redis servers use, also for other crawls."""
+    """Return the memory that all of the crawl's Redis servers use, including that for other crawls."""
     replies = await crawl.client.ask_each_server("INFO", "memory")
     return sum(int(found[1]) for found in map(_find_used, replies) if found is not None)
 

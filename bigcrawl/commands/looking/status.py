@@ -1,6 +1,6 @@
 """`scrapy frontier status` and `nodes`, from Redis only.
 
-A stopped embedded server runs during the query; a crawl that starts meanwhile takes it over.
+An embedded Redis server that was stopped runs during the query; a crawl that starts meanwhile takes it over.
 """
 
 from __future__ import annotations

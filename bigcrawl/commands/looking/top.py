@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 EVERY_S: Final = 2.0
 EVERY_S_MIN: Final = 0.5
 SNAPSHOT: Final = (120, 60)
-"""Columns and lines without a terminal."""
+"""Columns and lines of a snapshot if the output is not a terminal."""
 
 ENDS: Final = b"qQ\x03\x04"
 
@@ -68,7 +68,7 @@ def snapshot_text(seen: Seen) -> str:
 
 
 def size_of_terminal() -> tuple[int, int]:
-    """Return columns and lines of the terminal now; COLUMNS in the environment would not follow a resize."""
+    """Return the terminal's present columns and lines; the variable COLUMNS would not follow a resize."""
     size = os.get_terminal_size(sys.stdout.fileno())
     return size.columns or 80, size.lines or 24
 
@@ -82,7 +82,7 @@ async def _watch(crawl: OpenedCrawl, every_s: float) -> Seen:
 
 
 class Live:
-    """A screen, redrawn after each poll or resize until a key or a signal ends it."""
+    """A screen that is redrawn after each poll or resize, until a key or a signal ends it."""
 
     def __init__(self, watching: Watching, every_s: float) -> None:
         self._watching = watching

@@ -1,4 +1,4 @@
-"""The screen of `scrapy frontier top`, for any width and height. Pure, but for the package rich."""
+"""Lays out the screen of `scrapy frontier top`, for any width and height, with the package rich."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ INDENT: Final = " " * 12
 
 
 def screen_of(seen: Seen, width: int, height: int, *, is_live: bool) -> Group:
-    """Return the screen, cut to `height` lines. If `is_live`, it names the key that ends it."""
+    """Return the screen, cut to `height` lines. If `is_live`, it names the key that ends the program."""
     head = _head(seen, width, is_live=is_live)
     if seen.status is None:
         return Group(*head)

@@ -1,8 +1,9 @@
 """`scrapy frontier changes FILE [--since TIME]`: the changes of pages in a crawl that visits them again.
 
-A line of the file is {"url": ..., "change": "added" | "changed" | "gone", "time": ..., "digest": ..., "visits": ...}: a
-page whose present state was first seen since then. States in between are omitted. A page that moves while it is read
-may have two lines, the newer one later. Applied in order, the lines bring a collection of that time up to date.
+A line of the file is {"url": ..., "change": "added" | "changed" | "gone", "time": ..., "digest": ..., "visits": ...}:
+a page whose present state was first seen after TIME. States in between are omitted. A page whose URL moves during the
+export may have two lines, the newer one later. Applied in order, the lines bring a collection of pages as of TIME up
+to date.
 """
 
 from __future__ import annotations
@@ -68,7 +69,7 @@ async def _changes(crawl: OpenedCrawl, writer: LineWriter, since_s: int) -> tupl
 
 
 async def _pages(crawl: OpenedCrawl, partition: int, links: Path) -> AsyncIterator[QueuedUrl]:
-    """Yield URLs whose pages may be known: on disk, in Redis, and last in the inbox, so that newer ones come later."""
+    """Yield URLs whose pages may be known: first those on disk, then in Redis, then in the inbox, the newest last."""
     place = links / f"p{partition:04d}"
     try:
         contents, found = await read_partition(crawl, partition, place)
@@ -86,7 +87,7 @@ async def _pages(crawl: OpenedCrawl, partition: int, links: Path) -> AsyncIterat
 
 
 async def _oldest_taken_ms(crawl: OpenedCrawl, partition: int, now_ms: int) -> int:
-    """Return when the first URL was taken whose outcome is not known yet; its changes are dated from then."""
+    """Return since when a URL has been taken whose outcome is not known yet; its change may be dated from then."""
     records = await crawl.client.command("HVALS", crawl.keys(partition).taken)
     return min([now_ms, *(int(record.split(b"\n", 2)[1]) for record in records)])
 

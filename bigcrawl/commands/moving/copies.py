@@ -1,7 +1,8 @@
 """`scrapy frontier copies FILE`: the pages that are copies of others, from the partitions' newest files.
 
-A line of the file is {"page": ..., "original": ..., "kind": "exact" | "near", "content": ...}: keys of URLs, and of the
-body, in hexadecimal digits. A page that is visited again has a line for each of its contents that was a copy.
+A line of the file is {"page": ..., "original": ..., "kind": "exact" | "near", "content": ...}: the keys of both URLs
+and of the body, in hexadecimal digits. A page that is visited again has a line for each of its contents that was a
+copy.
 """
 
 from __future__ import annotations

@@ -32,10 +32,10 @@ if TYPE_CHECKING:
     from bigcrawl.views.partition import HeldInRedis
 
 RECORD_FIELDS = ("partitions", "private_suffixes", "canonical_version", "hash_seed", "suffixes")
-"""The fields of the crawl record that determine keys and places of URLs."""
+"""The fields of the crawl record that determine the keys and the partitions of URLs."""
 
 RULES = {"budgets": "rules", "blacklist": "blacklist", "delays": "delays"}
-"""Rules set by hand: the name in the file, and the hash in Redis."""
+"""The kinds of rules set by hand: the name in the file, and the hash in Redis."""
 
 
 def export(config: Config, words: Sequence[str], opts: argparse.Namespace) -> Result:
@@ -91,7 +91,7 @@ async def _rules(crawl: OpenedCrawl) -> list[Line]:
 
 
 async def partition_lines(crawl: OpenedCrawl, partition: int, links: Path) -> AsyncIterator[Line]:
-    """Yield the lines of a partition. Raises as `read_partition`.
+    """Yield the lines of a partition for an export. Raises as `read_partition`.
 
     `links` is a directory on the file system of the crawl's files, for temporary links. Memory: the partition's URLs in
     Redis, and some blocks of files.

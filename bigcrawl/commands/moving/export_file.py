@@ -59,7 +59,7 @@ class LineWriter:
 
 @contextmanager
 def written(path: Path) -> Iterator[LineWriter]:
-    """Open a new export, see `new_file`; its last line marks it as complete."""
+    """Open a new export, as `new_file` does, and write the last line, which marks it as complete."""
     with new_file(path) as writer:
         yield writer
         writer.write({"end": {"lines": writer.lines}})
@@ -67,7 +67,7 @@ def written(path: Path) -> Iterator[LineWriter]:
 
 @contextmanager
 def new_file(path: Path) -> Iterator[LineWriter]:
-    """Open a new file for its owner alone. It gets its name when it is complete; an error leaves no file."""
+    """Open a new file that only its owner may read. It gets its name once it is complete; an error leaves no file."""
     if path.exists():
         raise ConfigError(f"{path} is there: choose another name, or delete it")
     try:
@@ -82,7 +82,9 @@ def read_lines(path: Path) -> Iterator[Line]:
     """Yield the lines of a file except the last, which marks it as complete.
 
     Raises:
-        ConfigError: it is unreadable, no export of this version, damaged or cut off. Lines before that were yielded.
+        ConfigError: the file is unreadable, not an export of this version, damaged or cut off. The lines before the
+        fault
+            were yielded.
     """
     count, is_whole = 0, False
     try:
@@ -113,12 +115,12 @@ def read_lines(path: Path) -> Iterator[Line]:
 
 
 def exported_crawl(path: Path) -> str:
-    """Return the name of the crawl in a file. Raises as `read_lines`."""
+    """Return the name of the crawl that a file was exported from. Raises as `read_lines`."""
     return str(next(read_lines(path)).get("crawl", ""))
 
 
 def url_line(url: QueuedUrl, partition: int) -> Line:
-    """Return the line of a URL. One with a damaged request has no address, and is flagged as unrunnable."""
+    """Return the line of a URL. If its request is damaged, the line has no address, and is flagged as unrunnable."""
     address = address_or_none(url.body)[0]
     return {
         "url": address,

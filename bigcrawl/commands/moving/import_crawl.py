@@ -1,8 +1,8 @@
 """`scrapy frontier import FILE`: continue an exported crawl in another Redis, directory or store, or with another name.
 
-All data goes through the inboxes, like a node's discoveries. So an import works on a running and on a stopped crawl,
-and may be repeated: existing URLs and rules stay as they are. A new crawl is begun with the exported record, and
-fetches nothing until the whole file has been read.
+All data goes through the inboxes, like a node's discoveries. So an import works whether the crawl runs or not, and may
+be repeated: existing URLs and rules stay as they are. A new crawl is begun with the exported crawl record, and fetches
+nothing until the whole file has been read.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ async def _import(config: Config, server: str, record: dict[str, Any], lines: It
 
 
 async def _set_rules(crawl: OpenedCrawl, line: Line) -> None:
-    """Set rules by hand, except for names that have one, and notify the nodes. Raises as `_LineSender.send`."""
+    """Set rules as if by hand, except for names that have one, and notify nodes. Raises as `_LineSender.send`."""
     keys = crawl.crawl_keys
     if line["rules"] not in [*RULES, SPEED]:
         raise ConfigError(f"the file has rules of an unknown kind, {line['rules']!r}: import it with a later version")
@@ -123,10 +123,10 @@ class _LineSender:
 async def begun(
     config: Config, server: str, record: dict[str, Any] | None = None, *, pauses: bool = False
 ) -> AsyncIterator[OpenedCrawl]:
-    """Open the crawl, begun if it does not exist. After an error it stays paused, so that the import can be repeated.
+    """Open the crawl, or begin it. After an error it stays paused, so that the import can be repeated.
 
-    `record` is that of an exported crawl, whose keys it must have; None for any keys. `pauses`: pause an existing
-    crawl.
+    The crawl must make keys as the exported `record` does, if there is one. `pauses` pauses the crawl even if it exists
+    already.
     """
     client = RedisClient(server)
     try:
@@ -142,7 +142,7 @@ async def begun(
 
 
 async def _begin(config: Config, client: RedisClient, record: dict[str, Any] | None) -> None:
-    """Begin the crawl unless it exists; compare its keys with the record's, if there is one."""
+    """Begin the crawl unless it exists. If there is a `record`, compare how the crawl makes keys with it."""
     name = config.crawl.name
     keys = CrawlKeys(name)
     wanted: dict[str, bytes] = {}
@@ -169,7 +169,7 @@ async def _begin(config: Config, client: RedisClient, record: dict[str, Any] | N
 
 
 async def _pause(client: RedisClient, keys: CrawlKeys) -> None:
-    """Pause the crawl until `_end`. The caller excludes a crawl that the operator has paused."""
+    """Pause the crawl until `_end`. Must not be called for a crawl that the operator has paused."""
     await client.commands([("HSET", keys.control, PAUSED, "1"), ("HSET", keys.crawl, IMPORTING, "1")])
 
 

@@ -1,4 +1,4 @@
-"""`scrapy frontier import`: of an export, or of what the annex `foreign` reads."""
+"""`scrapy frontier import`, which imports an export, or another crawler's data that the annex `foreign` reads."""
 
 from __future__ import annotations
 
@@ -37,14 +37,14 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 
 def _source(word: str) -> str:
-    """Return the word, or raise ConfigError if only the missing annex knows it."""
+    """Return the word; raise ConfigError if only the annex could know it, and the annex is missing."""
     if word != EXPORT:
         load_module(_SOURCES)
     return word
 
 
 def name_for(opts: argparse.Namespace) -> str:
-    """Return the crawl's name from the export or the spider, if none is given; empty for none."""
+    """Return the crawl's name as the export or the spider gives it; empty if neither does."""
     if opts.source == EXPORT:
         return exported_crawl(Path(opts.words[0]))
     return crawl_name_of(opts.spider) if opts.spider else ""

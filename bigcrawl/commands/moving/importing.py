@@ -1,4 +1,4 @@
-"""Imports data of other crawlers into a crawl, whoever reads it."""
+"""Imports the data of another crawler into a crawl; an `ImportSource` reads the data."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 BAD_SHOWN: Final = 5
 ENTRY_BYTES_MAX: Final = 4 << 20
-"""The largest request of another crawler's queue that is read."""
+"""Larger requests in another crawler's queue are not read."""
 
 _PART_BYTES_MAX: Final = 1 << 20
 _PART_ENTRIES_MAX: Final = 500
@@ -39,22 +39,22 @@ _SCRAPYS: Final = "scrapy."
 
 
 class NotImported(NamedTuple):
-    """An item that is not imported, and why."""
+    """An item that was not imported, and why."""
 
     where: str
     reason: str
 
 
 class RequestSender:
-    """The sender of one import. Methods that send raise TransientStoreError if Redis does not answer.
+    """Sends the data of one import. Methods that send raise TransientStoreError if Redis does not answer.
 
     Attributes:
         bad: the first items that were left out.
-        notes: warnings about possible refetches.
+        notes: warnings about pages that may be fetched again.
     """
 
     def __init__(self, crawl: OpenedCrawl, request_classes: Collection[str] = ()) -> None:
-        """`request_classes` are permitted classes of requests, besides Scrapy's own."""
+        """Permit requests of Scrapy's own classes and of `request_classes`."""
         self._crawl = crawl
         self._inboxes = InboxSender(crawl, "import")
         self._traits = traits_of(crawl.config)
@@ -68,9 +68,9 @@ class RequestSender:
         return f"<RequestSender sent={self.sent} left_out={self.left_out}>"
 
     async def send_request(self, where: str, fields: dict[str, Any], entry: str = "") -> bool:
-        """Send a request that `Request.to_dict` made. Return False, and record it, if that fails.
+        """Send a request, given as `Request.to_dict` returns it. If that fails, record it and return False.
 
-        A request with `dont_filter` is queued even if its URL was seen, but once for each `entry`.
+        A request with `dont_filter` is queued even if its URL was seen, but only once for each `entry`.
         """
         name = fields.get("_class")
         if isinstance(name, str) and not name.startswith(_SCRAPYS) and name not in self._classes:
@@ -92,7 +92,7 @@ class RequestSender:
         return True
 
     async def send_url(self, where: str, url: str, priority: int = 0, callback: str | None = None) -> bool:
-        """Send a URL. Return False, and record it, if that fails."""
+        """Send a URL. If that fails, record it and return False."""
         try:
             place = self._crawl.place_of(url)
             queued = links_encoder(Links([place.url], priority=priority, callback=callback), 0, self._traits)
@@ -114,10 +114,11 @@ class RequestSender:
     async def keep_fetched(
         self, scheme: str, known: npt.NDArray[np.uint64], waiting: npt.NDArray[np.uint64], *, is_certain: bool
     ) -> str:
-        """Store the fingerprints of fetched pages: the known ones, ascending, without those that wait.
+        """Store the fingerprints of fetched pages: those that are `known`, in ascending order, except those `waiting`.
 
-        Return their scheme, one of `bigcrawl.url.scrapy_fingerprint`: that of an earlier import unless it is certain.
-        Raises ConfigError if the earlier one is another.
+        Return the scheme of the fingerprints, one of `bigcrawl.url.scrapy_fingerprint`. An earlier import's scheme
+        replaces
+        one that is not certain; raise ConfigError if it contradicts one that is.
         """
         client, crawl = self._crawl.client, self._crawl.config.crawl.name
         control = self._crawl.crawl_keys.control
@@ -143,16 +144,16 @@ class RequestSender:
 
 
 class ImportSource(Protocol):
-    """Data of another crawler.
+    """Reads the data of another crawler.
 
-    `pauses`: fetched pages must be known before links lead to them, so the crawl must not run, and is paused until all
-    of the data is there.
+    `pauses` says that fetched pages must be known before links lead to them; then the crawl must not run, and is paused
+    until all data is there.
     """
 
     pauses: bool
 
     async def read_into(self, sender: RequestSender) -> list[str]:
-        """Send all of it. Return warnings about missing parts."""
+        """Send all data with `sender`. Return warnings about missing parts."""
 
 
 def import_source(config: Config, source: ImportSource, request_classes: Collection[str]) -> Result:
@@ -183,7 +184,7 @@ async def _import(
 
 
 class SourceRedis:
-    """Another crawler's Redis, which is only read. Raises ConfigError if the URL leads to none."""
+    """Another crawler's Redis, which is only read. Raises ConfigError if there is no Redis at the URL."""
 
     def __init__(self, url: str) -> None:
         with _about_source():
@@ -200,9 +201,9 @@ class SourceRedis:
             return await self._client.command(*words)
 
     async def read_queue(self, queue: str, rank: int, *, is_stack: bool) -> scripts.QueuePart:
-        """Read some entries of a list or zset, from `rank` on, in the order in which they leave it.
+        """Read some entries of a queue (a list or zset), from `rank` on, in the order in which they leave the queue.
 
-        Of entries larger than `ENTRY_BYTES_MAX`, the bytes are given. The newest entry of a stack leaves first.
+        For an entry larger than `ENTRY_BYTES_MAX`, only its size is returned. The newest entry of a stack leaves first.
         """
         end, bounds = "left" if is_stack else "right", (_PART_ENTRIES_MAX, _PART_BYTES_MAX, ENTRY_BYTES_MAX)
         with _about_source():
@@ -214,7 +215,7 @@ class SourceRedis:
 
 @contextmanager
 def _about_source() -> Iterator[None]:
-    """Make the errors of a connection name the source's Redis."""
+    """Make connection errors name the Redis to import from, not BIGCRAWL_REDIS_URL."""
     try:
         yield
     except ConfigError as error:

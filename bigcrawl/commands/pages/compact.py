@@ -1,14 +1,15 @@
-"""`scrapy frontier warc compact`: drop bodies that are stored more than once in WARC files.
+"""`scrapy frontier warc compact`, which drops bodies that are stored more than once in WARC files.
 
-For each file that has copies:
+For each file that has such copies:
 
     1. it is rewritten in a directory beside it, with references in place of the copies;
     2. the new file is checked record by record, synced, and indexed;
     3. the indexes of the old file are removed, the new file takes its name, and then the new indexes theirs.
 
-A crash leaves the old file or the new one, complete, at worst without an index, which the next start makes. The next
-call empties the directory. Records that refer to a copy are changed in an earlier round, so that no record ever refers
-to one without a body. Damaged files, other files in the directory, and the bodies to which they refer stay unchanged.
+A crash leaves either the old file or the new one, complete, at worst without an index, which the next start makes. The
+next call empties the directory beside it. Records that refer to a copy are changed in an earlier round, so that no
+record ever refers to one without a body. Damaged files, other files in the directory, and the bodies to which they
+refer stay unchanged.
 """
 
 from __future__ import annotations
@@ -114,7 +115,7 @@ class _Compaction:
         return copies
 
     def _others(self) -> list[Path]:
-        """Return the other files of the directory, also those being written, which must not change."""
+        """Return the directory's other files, including those being written. They must not change."""
         named = {path.name for path in self._paths}
         ends = (WARC_SUFFIX + OPEN_SUFFIX, WARC_SUFFIX)
         return [path for end in ends for path in self._paths[0].parent.glob(f"*{end}") if path.name not in named]
@@ -123,7 +124,7 @@ class _Compaction:
         return sum(self._change(self._paths[number], references) for number, references in by_file(lines))
 
     def _change(self, path: Path, references: Iterator[Reference]) -> int:
-        """Rewrite a file, check the new one, and put it in place; return the number of changed records."""
+        """Rewrite a file, check the new one, and put it in the old one's place; return how many records changed."""
         with locked(path) as is_ours:
             if not is_ours:
                 self._left[path] = f"{path}: another process is at work on it, or it is gone; call again"

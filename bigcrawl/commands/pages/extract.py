@@ -70,7 +70,7 @@ def extract_page(config: Config, words: Sequence[str], opts: argparse.Namespace)
 
 
 def _chosen(directory: Path, url: str, until: str, store_url: str | None) -> Capture:
-    """Return the last capture until a time: of the URL itself, or else of one with the same search key."""
+    """Return the last capture, up to the time `until`, of the URL, or else of one with the same search key."""
     if until and not (until.isdigit() and 4 <= len(until) <= 14):
         raise ConfigError(f"--at is {until!r}; it takes the digits of a time, as 2026, 20261125 or 20261125220512")
     damaged: list[Path] = []
@@ -119,7 +119,7 @@ def _extracted(directory: Path, capture: Capture, to: Path | None) -> Extracted:
 
 @contextmanager
 def _in_place_of(to: Path | None) -> Iterator[BinaryIO]:
-    """Yield a file that replaces another one once it is complete; write directly to a device or pipe."""
+    """Yield a file that replaces `to` once it is complete; if `to` is a device or pipe, yield that itself."""
     if to is None or (to.exists() and not to.is_file()):
         with (to or Path(os.devnull)).open("wb") as file:
             yield file
@@ -132,5 +132,5 @@ def _in_place_of(to: Path | None) -> Iterator[BinaryIO]:
 
 
 def _path_of(directory: Path, capture: Capture) -> Path:
-    """Return the file of a capture. Foreign indexes may name any path, but files are beside their index."""
+    """Return the path of a capture's file. An index may name any path, but the file is beside its index."""
     return directory / PurePath(capture.filename).name

@@ -26,7 +26,7 @@ _INDEX: Final = "scrapy frontier warc index"
 
 
 def verify_files(config: Config, words: Sequence[str], opts: argparse.Namespace) -> Result:
-    """Read WARC files, and check each record's length and digests, and whether the index matches the file."""
+    """Read WARC files; check each record's length and digests, and whether each index matches its file."""
     damaged: list[dict[str, Any]] = []
     unreadable: list[str] = []
     unindexed: list[str] = []
@@ -95,7 +95,7 @@ def index_again(config: Config, words: Sequence[str], opts: argparse.Namespace) 
 
 
 def files_of(config: Config, words: Sequence[str], suffixes: tuple[str, ...] = (WARC_SUFFIX,)) -> list[Path]:
-    """Return the named WARC files, or else the complete ones of the crawl's directory, by name."""
+    """Return the WARC files named in `words`, or if there are none, the complete ones in the crawl's directory."""
     for word in words:
         if Path(word).is_dir():
             raise ConfigError(f"{word} is a directory: name files in it, or none with -s BIGCRAWL_WARC_DIR={word}")

@@ -25,9 +25,10 @@ if TYPE_CHECKING:
 def repair_files(config: Config, words: Sequence[str], opts: argparse.Namespace) -> Result:
     """Remove the damage from complete WARC files, close the open ones of dead writers, and index them.
 
-    Open files are closed only without names. Left alone are files in use, open files of other machines until they are
-    quiet, because their locks might not be visible here, and complete records with a wrong digest. If the disk is full,
-    a file is unchanged, or lacks only damaged bytes.
+    Open files are closed only if no files are named. Left alone are files in use; open files of other machines, whose
+    locks
+    might not be visible here, until they have not changed for a while; and complete records with a wrong digest. If the
+    disk is full, a file is unchanged, or lacks only damaged bytes.
     """
     repair = _Repair(config)
     were_open = [] if words else sorted(directory_of(config).glob(f"*{WARC_SUFFIX}{OPEN_SUFFIX}"))
@@ -44,7 +45,7 @@ def repair_files(config: Config, words: Sequence[str], opts: argparse.Namespace)
 
 
 class _Repair:
-    """Repaired files, and why others were left. Methods raise TransientStoreError if the disk is full."""
+    """Repairs files; records which, and why others were left. Raises TransientStoreError if the disk is full."""
 
     def __init__(self, config: Config) -> None:
         self._files = OsFiles(config.crawl.warc_mode)
@@ -69,7 +70,7 @@ class _Repair:
             self._recover(path)
 
     def _recover_again(self, opened: Path, path: Path) -> None:
-        """Recover a file that was complete; restore its name on failure."""
+        """Recover a file that was complete; if that fails, give it back its name."""
         try:
             if not self._recover(opened, was_complete=True):
                 self.left.append(f"{opened}: somebody else has it open")
@@ -80,7 +81,7 @@ class _Repair:
             raise
 
     def _recover(self, opened: Path, *, was_complete: bool = False) -> bool:
-        """Recover a file as a start does, and index it. Return False if another process has it."""
+        """Recover a file as the start of a node does, and index it. Return False if another process has it open."""
         found = recover_file(opened, remove_indexes=remove_indexes, files=self._files, was_complete=was_complete)
         if found is None:
             return False
@@ -109,7 +110,7 @@ class _Repair:
 
 
 def _opened(path: Path, files: OsFiles) -> tuple[Path, str]:
-    """Rename a file back to ``.open``. Return that name, and the problem, if any."""
+    """Give a complete file the suffix ``.open`` again. Return its new path, and the problem, if any."""
     opened = path.with_name(path.name + OPEN_SUFFIX)
     with locked(path) as is_ours:
         if not is_ours:

@@ -1,4 +1,4 @@
-"""The links of stored pages that a crawl would follow: in HTML, or the target of a redirect."""
+"""Reads the links of stored pages that a crawl would follow: links in HTML, and the targets of redirects."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ ENCODINGS_MAX: Final = 4
 
 @dataclass(frozen=True, slots=True)
 class LinkReader:
-    """Reads links. `agent` is the product token for robots directives; a larger body has no links."""
+    """Reads a page's links. `agent` is the product token for robots directives; larger bodies are not read."""
 
     agent: str
     body_bytes_max: int
@@ -65,11 +65,11 @@ class LinkReader:
 
 
 class StoredLinks:
-    """Reads the pages of BIGCRAWL_SOURCE, or else of BIGCRAWL_WARC_DIR, except robots.txt. Close it.
+    """Reads the pages of BIGCRAWL_SOURCE, or else of BIGCRAWL_WARC_DIR, except robots.txt. Must be closed.
 
     Attributes:
-        read: the number of pages so far.
-        unreadable: the errors of pages that cannot be read.
+        read: how many pages were read so far.
+        unreadable: the errors of pages that could not be read.
     """
 
     def __init__(self, config: Config) -> None:
@@ -91,7 +91,7 @@ class StoredLinks:
         self._reader.close()
 
     def __iter__(self) -> Iterator[tuple[str, list[str]]]:
-        """Yield the canonical URL of each page, and the distinct ones that it links to."""
+        """Yield the canonical URL of each page, with the distinct canonical URLs that the page links to."""
         is_page = self._catalogue.pages_but_robots()
         for rank in range(len(self._catalogue)):
             if not is_page[rank]:

@@ -1,7 +1,7 @@
-"""`scrapy frontier warc upload`: move complete WARC files to their store now, by a process that may be killed.
+"""`scrapy frontier warc upload`: moves complete WARC files to their store now, in a process that may be killed.
 
-SIGTERM, SIGINT and SIGHUP end both, with 128 and the signal's number as exit status. A file in flight is then complete
-in the store, or here, or both; the next call finds out.
+SIGTERM, SIGINT and SIGHUP end the command and that process, with 128 plus the signal's number as exit status. A file
+under way is then complete in the store, or here, or in both places; the next call finds out.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _REFUSALS_MAX: Final = 20  # in a row; unlike a node, this command does not retr
 def upload_files(config: Config, words: Sequence[str], opts: argparse.Namespace) -> Result:
     """Move complete WARC files and their indexes to the store, and print which ones stay here, and why.
 
-    A store that does not answer blocks it for `STALL_S` at most.
+    A store that does not answer blocks the command for at most `STALL_S`.
     """
     url, directory = config.crawl.warc_store_url, directory_of(config)
     if url is None:
@@ -82,9 +82,9 @@ def _uploaded(orders: UploadOrders, signals: _Signals) -> Generator[Uploaded]:
 
 
 class _Signals:
-    """Ends its block at a signal, from `obey` on; before that a process may be starting.
+    """A context whose block ends at a signal, but only after `obey`: before that, a process may be starting.
 
-    Signals that are ignored, as under nohup, stay ignored. A second one ends the command at once.
+    Signals that were ignored, as under nohup, stay ignored. A second signal ends the command at once.
     """
 
     def __init__(self) -> None:

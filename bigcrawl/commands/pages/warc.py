@@ -41,8 +41,9 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 def warc(config: Config, words: Sequence[str], opts: argparse.Namespace) -> Result:
     """Check WARC files, index or repair them, drop copies, move them to a store, or get a page out.
 
-    It handles only complete files, which a node never changes, so the crawl may run. But a node may refer to a body
-    that `compact` is dropping; the next call corrects such a reference.
+    Only complete files are handled, which a node never changes, so the crawl may run. But a node may write a reference
+    to
+    a body that `compact` is dropping; the next call corrects it.
     """
     verb, *rest = words
     if verb not in _VERBS:

@@ -40,7 +40,7 @@ def add_verbs(parser: argparse.ArgumentParser) -> None:
 def dead(config: Config, words: Sequence[str], opts: argparse.Namespace) -> Result:
     """List dead letters, all or those of some URLs; queue them again, or drop them.
 
-    A URL that is not a dead letter makes the exit status 1. Raises LetterFormatError if a letter is unreadable.
+    The exit status is 1 if a URL is not a dead letter. Raises LetterFormatError if a letter is unreadable.
     """
     acts = opts.retry or opts.drop
     if acts and bool(words) == opts.all:
@@ -87,7 +87,7 @@ async def unbury(crawl: OpenedCrawl, keys: dict[int, list[int]]) -> None:
 
 
 async def _queue(crawl: OpenedCrawl, letters: Letters) -> None:
-    """Queue the original requests, after an outcome AGAIN, which sent later could hide the new try's outcome."""
+    """Send an outcome AGAIN, and then queue the original requests; sent later, it could hide the new outcome."""
     node = f"by-hand-{uuid.uuid4().hex[:8]}"
     for partition, there in letters.items():
         if there:

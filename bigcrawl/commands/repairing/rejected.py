@@ -25,9 +25,9 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 
 def rejected(config: Config, words: Sequence[str], opts: argparse.Namespace) -> Result:
-    """List rejected entries; retry those that have become readable, or drop all.
+    """List rejected inbox entries; retry those that have become readable, or drop all.
 
-    The exit status is 1 while there are any.
+    The exit status is 1 as long as there are any.
     """
     if not config.crawl.crawl_dir.is_dir():
         raise ConfigError(

@@ -1,11 +1,11 @@
-"""`scrapy frontier repair`: take damaged partitions back to their last sound state, after stating the loss.
+"""`scrapy frontier repair`, which takes damaged partitions back to their last sound state, after it has shown the loss.
 
-Each manifest names an earlier one that was certainly on the disk. Redis still has everything after that, because
-inboxes are trimmed one durable point late. So after a power failure a partition goes back to that manifest in a new
-epoch, and nothing is lost. If even confirmed data is gone, the number of lost URLs is shown first.
+Each manifest names an earlier one that was certainly on the disk. Redis still has everything that came after that one,
+because inboxes are trimmed one durable point late. So after a power failure, a partition goes back to that manifest in
+a new epoch, and nothing is lost. If even data known to be on the disk is gone, the number of lost URLs is shown first.
 
-A damaged partition has no owner, and its next owner checks all its files before it claims it. A partition with an owner
-is left alone, because its node would continue to write in its own epoch.
+A damaged partition has no owner, and its next owner checks all of its files before claiming it. A partition that has an
+owner is left alone, because the owner would continue to write in its own epoch.
 """
 
 from __future__ import annotations
@@ -39,14 +39,14 @@ _ENTRIES_AT_ONCE = 256
 
 
 class Plan(NamedTuple):
-    """The repair of one damaged partition.
+    """How one damaged partition would be repaired.
 
     Attributes:
         damage: a line for each damaged file.
-        refusal: why it cannot be repaired; empty if it can.
+        refusal: why the partition cannot be repaired; empty if it can.
         manifest: the number of the manifest to go back to.
-        again: URLs that are read again from the inbox.
-        lost: upper bound of URLs that neither that manifest nor the inbox has.
+        again: how many URLs are read again from the inbox.
+        lost: upper bound on the number of URLs that neither that manifest nor the inbox has.
     """
 
     partition: int
@@ -64,8 +64,8 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 def repair(config: Config, words: Sequence[str], opts: argparse.Namespace) -> Result:
     """List damaged files and the URLs that a repair would lose, and repair after a confirmation.
 
-    Works on a crawl that runs and on one that is stopped. Remaining damage makes the exit status 1. Reads all files of
-    the crawl. Raises OwnershipLostError if a node has opened a partition meanwhile.
+    The crawl may be running or stopped. All of its files are read. The exit status is 1 if damage remains. Raises
+    OwnershipLostError if a node has opened a partition meanwhile.
     """
     with server_of(config) as server:
         plans, others = asyncio.run(_plan(config, server))
@@ -140,7 +140,7 @@ async def _repair(config: Config, server: str, plans: Sequence[Plan]) -> None:
 
 
 def _fall_back(crawl: OpenedCrawl, number: int) -> None:
-    """Open the partition in a new highest epoch, at its last sound manifest, and make that durable."""
+    """Open a partition at its last sound manifest, in a new epoch above all others, and make that durable."""
     limits = PartitionLimits(priority_bias=crawl.config.frontier.priority_bias)
     directory = crawl.directory(number)
     Partition.open(directory, last_epoch(directory) + 1, limits, fall_back=True).committed.make_durable()

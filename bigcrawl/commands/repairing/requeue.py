@@ -1,6 +1,6 @@
-"""`scrapy frontier forget` and `scrapy frontier retry`: let URLs that ended be discovered, or fetched, again.
+"""`scrapy frontier forget`, which lets URLs be discovered again, and `retry`, which lets ended URLs be fetched again.
 
-Both only append entries to the partitions' inboxes, which owners read in their next step. A finished crawl continues at
+Both only append entries to the inboxes of partitions, which owners read in their next step. A finished crawl goes on at
 its next start.
 """
 
@@ -50,7 +50,7 @@ async def _forget(crawl: OpenedCrawl, words: Sequence[str]) -> list[str]:
         keys = pack_keys([place.key for place in there])
         await crawl.tell_owner(partition, FORGOTTEN, keys)
         await unbury(crawl, {partition: [place.key for place in there]})
-    # Last: a node that sends links again then sends them behind what was said to the owners.
+    # This comes last: the links that nodes then send again arrive after the entries for the owners.
     await crawl.client.command("HINCRBY", CrawlKeys(crawl.config.crawl.name).control, NODES_FORGET, "1")
     await crawl.unmark_finished()
     return [place.url for place in places]
@@ -91,7 +91,7 @@ async def _retry(crawl: OpenedCrawl, words: Sequence[str]) -> dict[str, list[str
 
 
 async def _queue(crawl: OpenedCrawl, again: Sequence[Place], new: Sequence[Place]) -> None:
-    """Send the URLs, after an outcome AGAIN, which sent later could hide the new try's outcome."""
+    """Send an outcome AGAIN, and then the URLs; sent later, it could hide the outcome of the new try."""
     node = f"by-hand-{uuid.uuid4().hex[:8]}"
     for partition, there in _by_partition(again).items():
         outcomes = pack_outcomes((place.key, AGAIN, 0) for place in there)

@@ -60,7 +60,8 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 def add(config: Config, words: Sequence[str], opts: argparse.Namespace) -> Result:
     """Queue URLs, given one by one, in files, or as lines of standard input.
 
-    A malformed line is left out and makes the exit status 1; an unreadable file ends the call, which may be repeated.
+    A malformed line is left out, and the exit status is 1 then. An unreadable file ends the call, which may be
+    repeated.
     """
     defaults = {"priority": getattr(opts, "priority", 0), "callback": getattr(opts, "callback", None)}
     sent, bad = in_crawl(config, _add, words, defaults)

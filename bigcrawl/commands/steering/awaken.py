@@ -24,7 +24,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 def awaken(config: Config, words: Sequence[str], opts: argparse.Namespace) -> Result:
     """Clear the failures of hosts, given by name or by any URL; a finished crawl continues at its next start.
 
-    A host that has not failed is left alone and makes the exit status 1.
+    A host that has not failed is left alone, and the exit status is 1 then.
     """
     if bool(words) == opts.all:
         raise ConfigError("awaken wants hosts, or --all for every host that is snoozed or retired; not both")

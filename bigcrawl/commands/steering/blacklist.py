@@ -1,7 +1,7 @@
 """`scrapy frontier blacklist add|remove|list`: change the blacklist while the crawl runs.
 
 An entry is a host, a PLD, `*.` and a name, `re:` and a pattern, an address or an address range. It is in force on every
-node within a second. URLs that match are withheld on disk until it is removed.
+node within a second. URLs that match an entry are withheld on disk until it is removed.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _VERBS = ("add", "remove", "list")
 
 
 def blacklist(config: Config, words: Sequence[str], opts: argparse.Namespace) -> Result:
-    """Add to or remove from the blacklist, and list it; removing an unknown entry makes the exit status 1."""
+    """Add to the blacklist or remove from it, and list it; the exit status is 1 if an entry to remove is unknown."""
     verb, *written = words
     if verb not in _VERBS or (verb == "list") == bool(written):
         what = "WHAT is a host, a PLD, *. and a name, re: and a pattern, or addresses"
@@ -61,7 +61,7 @@ async def change_blacklist(crawl: OpenedCrawl, entries: frozenset[str], *, add: 
 
 
 async def _write(crawl: OpenedCrawl, entries: frozenset[str], of_settings: frozenset[str], *, add: bool) -> None:
-    """Change entries, then notify the nodes; a finished crawl may have URLs to fetch again."""
+    """Change entries, and then notify the nodes. After a removal, a finished crawl may have URLs to fetch again."""
     keys = crawl.crawl_keys
     rows: list[tuple[str | bytes, ...]] = []
     for entry in sorted(entries):

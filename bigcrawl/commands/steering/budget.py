@@ -59,7 +59,7 @@ async def _budget(crawl: OpenedCrawl, name: str, changes: dict[str, int] | None)
 
 
 async def _set(crawl: OpenedCrawl, name: str, rule: Rule | None) -> None:
-    """Change a rule, then notify the nodes; a finished crawl may have URLs to fetch again."""
+    """Change a rule, and then notify the nodes. A finished crawl may have URLs to fetch again."""
     keys = crawl.crawl_keys
     row: tuple[str | bytes, ...] = ("HDEL", keys.rules, name)
     if rule is not None:

@@ -1,7 +1,7 @@
 """`scrapy frontier checkpoint`, for an operator who is about to copy, snapshot or switch off something.
 
-Nodes continue to fetch meanwhile. Without it, partitions become durable every BIGCRAWL_DURABLE_SECONDS, and in the
-store every BIGCRAWL_STORE_SECONDS.
+Nodes continue to fetch meanwhile. Without this command, partitions become durable every BIGCRAWL_DURABLE_SECONDS, and
+in the store every BIGCRAWL_STORE_SECONDS.
 """
 
 from __future__ import annotations
@@ -41,11 +41,12 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 
 def checkpoint(config: Config, words: Sequence[str], opts: argparse.Namespace) -> Result:
-    """Make all commits of the crawl durable now, and wait for it; the exit status is 1 if any is not.
+    """Make all commits of the crawl durable now, and wait for that; the exit status is 1 if any is not.
 
-    On a running crawl every owner syncs its partitions to the disk, and to the store if there is one. On a stopped one
-    the files of dead nodes are synced here, and the store is compared with their commits. Cost: a few fsyncs for each
-    partition; two to four seconds, or as long as the store takes.
+    In a running crawl, every owner syncs its partitions to the disk, and to the store if there is one. If the crawl is
+    stopped, the files of dead nodes are synced here, and the store is compared with their commits. Cost: a few fsyncs
+    for
+    each partition; two to four seconds, or as long as the store takes.
     """
     if not opts.timeout > 0:
         raise ConfigError(f"--timeout is {opts.timeout:g}; must be more than 0 seconds")
@@ -66,9 +67,9 @@ async def _checkpoint(crawl: OpenedCrawl, wait_s: float) -> dict[str, Any]:
 
 
 async def _order(crawl: OpenedCrawl, wait_s: float) -> list[int]:
-    """Give the order and wait for it. Return the partitions that have not carried it out.
+    """Order a checkpoint and wait for it. Return the partitions that have not carried out the order.
 
-    The order is the time, so it exceeds all earlier ones. It is repeated if Redis forgets it.
+    The number of the order is the time, so it exceeds all earlier ones. If Redis forgets the order, it is given again.
     """
     client, control = crawl.client, crawl.crawl_keys.control
     order = client.now_ms()

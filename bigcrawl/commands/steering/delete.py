@@ -42,6 +42,6 @@ def delete(config: Config, words: Sequence[str], opts: argparse.Namespace) -> Re
 
 
 def is_confirmed(question: str) -> bool:
-    """Ask on standard error for a y on standard input; any other input means no."""
+    """Ask a question on standard error. Only y or yes on standard input means yes."""
     print(plain_lines(question), end="", file=sys.stderr, flush=True)
     return sys.stdin.readline().strip().lower() in ("y", "yes")

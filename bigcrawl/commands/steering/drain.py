@@ -29,8 +29,8 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 def drain(config: Config, words: Sequence[str], opts: argparse.Namespace) -> Result:
     """Ask nodes to end, and wait until they have; their URLs and partitions go to other nodes.
 
-    With --all the crawl is shut down; the same command as ever goes on with it. Takes some seconds, for fetches in
-    flight. Raises ConfigError if a node has not ended within a minute.
+    With --all the crawl is shut down; the usual command that starts it continues it. Takes some seconds, until running
+    fetches have ended. Raises ConfigError if a node has not ended within a minute.
     """
     if bool(words) == opts.all:
         raise ConfigError("drain wants nodes, or --all for every node; not both")

@@ -30,7 +30,7 @@ def pause(config: Config, words: Sequence[str], opts: argparse.Namespace) -> Res
 def resume(config: Config, words: Sequence[str], opts: argparse.Namespace) -> Result:
     """Resume the crawl, or the named nodes, hosts and PLDs.
 
-    A name that was not paused makes the exit status 1.
+    The exit status is 1 if a name was not paused.
     """
     return _change(config, words, on=False)
 
@@ -44,7 +44,7 @@ def _change(config: Config, words: Sequence[str], *, on: bool) -> Result:
 
 
 def _hint(name: str) -> str:
-    """Say that a name without a dot was taken for a host, because it may be a misspelled node."""
+    """Return a hint that a name without a dot was taken for a host: it may be the misspelled name of a node."""
     return "" if set(name) & set(" .:") else ", as a host; no node of this name runs"
 
 

@@ -1,4 +1,4 @@
-"""Copies in a partition: the first page with each content, and its exact and near copies (step 3)."""
+"""Duplicates in a partition: for each content, the first page that had it and that page's exact and near copies."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _EXACT_COUNT, _NEAR_COUNT = "exact_copies", "near_copies"
 
 
 class Copies(Feature):
-    """Copies of pages. Rows of other nodes are folded regardless of this node's settings."""
+    """Finds copies of pages. Rows from other nodes are folded whatever this node's settings are."""
 
     name = "copies"
     tables: ClassVar = {_CONTENTS: CONTENTS, _NEAR: NEAR, _COPIES: COPIES}

@@ -1,4 +1,4 @@
-"""Observes the contents of pages, and makes sketches of several at once for near copies (steps 13 and 14)."""
+"""Observes pages' contents, and sketches several at once to find near copies (steps 13, 14 of a URL's life)."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ if TYPE_CHECKING:
     from bigcrawl.scheduler.records.held import HeldUrl
 
 SENT_MAX: Final = 1 << 16
-"""Contents remembered as sent or too short for a sketch, some 8 MB."""
+"""How many contents to remember as already sent, or as too short for a sketch; about 8 MB."""
 
 UNSKETCHED_BYTES_MAX: Final = 1 << 19
-"""Bytes that may wait to be sketched; one more page, of which 64 KiB are read at most, may exceed this."""
+"""Bytes that may wait to be sketched. The last page may exceed this by the 64 KiB that are read of a page."""
 
 _KEPT_BYTES: Final = 8 << 20
 
@@ -93,9 +93,10 @@ class PageContents(Observer):
 
 
 def _keep_memory() -> None:
-    """Have the C library keep the memory of arrays, instead of allocating and clearing it for each batch of sketches.
+    """Make the C library keep the memory of freed arrays, instead of mapping it anew for each batch of sketches.
 
-    glibc keeps blocks smaller than the largest one that was ever freed. This one is never written, so it takes no
-    memory.
+    glibc keeps freed blocks that are smaller than the largest one freed so far. The block freed here is never written
+    to,
+    so it takes no memory.
     """
     np.empty(_KEPT_BYTES, dtype=np.uint8)

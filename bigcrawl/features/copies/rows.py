@@ -41,7 +41,7 @@ def pack_seen(content: int, page: int) -> bytes:
 
 
 def pack_sketched(bands: KeyArray, contents: KeyArray, pages: KeyArray, sketches: npt.NDArray[Any]) -> bytes:
-    """Return a row for each band of each content, in order.
+    """Return the rows of sketched contents: one for each band of each content, in order.
 
     `bands` has the shape (n, bands), `sketches`, packed, (n, words).
     """
@@ -53,7 +53,7 @@ def pack_sketched(bands: KeyArray, contents: KeyArray, pages: KeyArray, sketches
 
 
 def pack_found(contents: KeyArray, pages: KeyArray, originals: KeyArray) -> bytes:
-    """Return the rows of contents that are nearly those of other pages, each content once."""
+    """Return the rows for contents that nearly equal another page's, each content once."""
     rows = np.empty(len(contents), dtype=KINDS[FOUND])
     rows["content"], rows["page"], rows["original"] = contents, pages, originals
     _, first = np.unique(contents, return_index=True)

@@ -1,4 +1,4 @@
-"""The settings of copies."""
+"""The settings of the search for copies."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Mirrors in a partition: counts samples of PLDs, and compares them with those of others (step 5), see `verdicts`."""
+"""Mirrors in a partition: counts PLDs' samples and compares them with those of other PLDs; see `verdicts`."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ _SITES, _SAMPLES, _MIRRORS = "sites", "samples", "mirrors"
 
 
 class Mirrors(Feature):
-    """PLDs with the pages of other PLDs. An import is counted even if the crawl does not look for mirrors."""
+    """Finds PLDs that have the pages of other PLDs. Imported mirrors count even if the crawl does not look for any."""
 
     name = "mirrors"
     tables: ClassVar = {_SITES: SITES, _SAMPLES: SAMPLES, _MIRRORS: MIRRORS}
@@ -120,9 +120,9 @@ class _MirrorStep(StepPart):
 
 
 def count_samples(tables: Tables, sampled: Rows, shared: Rows, share: float) -> tuple[list[Sample], int]:
-    """Count samples of PLDs, record which of them are shared, and give verdicts.
+    """Count samples of PLDs, record which samples are shared, and decide which PLDs are mirrors.
 
-    Return the rows for the partitions of the contents, and the rise in the number of mirrors.
+    Return the rows for the partitions of the contents, and the net change in the number of mirrors.
     """
     keys = np.array(sorted({*sampled["pld"].tolist(), *shared["pld"].tolist()}), np.uint64)
     plds = keys.tolist()
@@ -135,7 +135,7 @@ def count_samples(tables: Tables, sampled: Rows, shared: Rows, share: float) -> 
         if records[pld].note_content(content)
     ]
     for pld, number, other, octave in shared.tolist():
-        # By now, more PLDs may link to it than at the comparison.
+        # More PLDs may link to this PLD by now than when the two were compared.
         if (octave, other) > (octave_of[pld], pld):
             records[pld].note_shared(number, other)
     verdicts = {pld: record.verdict for pld, record in records.items() if record.judge(share)}
@@ -147,7 +147,7 @@ def count_samples(tables: Tables, sampled: Rows, shared: Rows, share: float) -> 
 
 
 def _note_verdicts(tables: Tables, verdicts: dict[int, MirrorVerdict]) -> int:
-    """Record changed verdicts, by PLD in ascending order, and return the rise in the number of mirrors."""
+    """Record changed verdicts, in ascending PLD order, and return the net change in the number of mirrors."""
     keys = np.array(list(verdicts), dtype=np.uint64)
     _, records = tables[_MIRRORS].values(keys)
     before = int((records["state"] & MIRROR != 0).sum())
@@ -159,7 +159,7 @@ def _note_verdicts(tables: Tables, verdicts: dict[int, MirrorVerdict]) -> int:
 
 
 def find_shared(tables: Tables, counted: Rows) -> list[Hint]:
-    """Find the greatest PLD that has each content. Return a hint for each other PLD that has it."""
+    """Find the greatest PLD that has each content. Return a hint for every other PLD that has that content."""
     keys = np.array(sorted(set(counted["content"].tolist())), np.uint64)
     found, sites = tables[_SITES].values(keys)
     rows: list[Sample] = [
@@ -190,8 +190,9 @@ def find_shared(tables: Tables, counted: Rows) -> list[Hint]:
 def only_sampled(tables: Tables, rows: TableRows) -> TableRows:
     """Return the imported rows of the table `mirrors` that agree with the samples recorded here.
 
-    If this crawl had counted samples of a PLD before, it kept its own record, and nothing would ever change the
-    imported verdict.
+    If this crawl had already counted samples of a PLD, it kept its own record of them, and then nothing would ever
+    correct
+    an imported verdict that contradicts the record.
     """
     if rows.values is None:
         return rows

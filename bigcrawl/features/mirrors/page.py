@@ -1,4 +1,4 @@
-"""Finds the contents of a PLD that are samples (step 13), and sends them as hints to the partition of the PLD."""
+"""Finds the contents of a PLD that are samples (see `verdicts`), and sends them as hints to the PLD's partition."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from bigcrawl.scheduler.handout.observers import NodeSide, SeenPage
 
 SAMPLES_MAX: Final = 1 << 16
-"""Remembered samples of PLDs, some 10 MB, so that a content on many pages of a PLD counts once."""
+"""How many samples to remember (about 10 MB), so that a content on many pages of a PLD counts once."""
 
 
 def observer_of(side: NodeSide) -> ContentSamples | None:

@@ -1,8 +1,9 @@
-"""Mirrors: a PLD whose pages are mostly those of a greater PLD gets a smaller budget (step 5, docs/copies.md).
+"""Mirrors: a PLD whose pages are mostly those of a greater PLD gets a smaller budget (docs/copies.md).
 
 One of `SAMPLED_IN` contents, chosen by its key and a secret of the crawl, is a sample. Partitions compare the samples
-of PLDs (`rows`); a lost row counts as a sample that is not shared. Of two PLDs, the one with more in-links, by octaves
-of the in-degree, is greater; in the same octave, the one with the larger key.
+of PLDs (`rows`); a lost row counts as a sample that is not shared. Of two PLDs, the one whose in-degree lies in a
+higher octave is greater; in the same octave, the one with the larger
+key.
 
     free   -> mirror   at least `share` of the `WINDOW` samples up to the last shared one are shared, and one more is
     mirror -> free     less than three quarters of that are shared, or shared ones vouch for no more
@@ -33,16 +34,16 @@ if TYPE_CHECKING:
 
 SAMPLED_IN: Final = 4
 WINDOW: Final = 64
-"""Samples that are weighed together, of some 256 pages."""
+"""How many samples are weighed together; they come from about 256 pages."""
 
 LEAST: Final = 16
-"""Samples before the first verdict, of some 64 pages."""
+"""How many samples the first verdict needs; they come from about 64 pages."""
 
 SILENT: Final = 32
-"""A mirror is freed after this many samples without a shared one vouching; shared ones are reported in seconds."""
+"""A mirror is freed after this many samples for which no shared one vouches; shared ones are reported in seconds."""
 
 VOUCHED: Final = 2
-"""A shared sample vouches for this many, so that copying one page in ten of a PLD does not keep it a mirror."""
+"""For how many samples a shared one vouches. So a PLD that copies only one page in ten does not stay a mirror."""
 
 FREED: Final = 0.75
 """A mirror is freed when its shared fraction falls below this part of the required share."""
@@ -63,7 +64,7 @@ before it, set if shared; the sample up to which shared ones vouch for it; the P
 0; and 16 bits of each of its last four contents."""
 
 VERDICT: Final = np.dtype([("state", "<u4"), ("shared", "<u4"), ("weighed", "<u4"), ("other", "<u8")])
-"""The record of a PLD that ever was a mirror: `MIRROR` and `TOLD`, and the basis of the last verdict."""
+"""The record of a PLD that is or was a mirror: the bits `MIRROR` and `TOLD`, and the basis of the last verdict."""
 
 MIRROR: Final = 1
 TOLD: Final = 2  # the last log message about the PLD calls it a mirror
@@ -91,7 +92,7 @@ def sample_secret(key_of: Callable[[bytes], int]) -> int:
 
 
 def is_sample(content: int, secret: int = 1) -> bool:
-    """Whether a content is a sample, by the highest bits of its key times the secret.
+    """Return whether a content is a sample: the highest bits of its key times the secret decide.
 
     Without the secret, a mirror could compute which of its pages are samples, and change only those.
     """
@@ -105,7 +106,7 @@ def octaves_of(in_degrees: npt.NDArray[np.uint32]) -> npt.NDArray[np.uint8]:
 
 
 class MirrorVerdict(NamedTuple):
-    """The verdict on a PLD, and its basis; `other` is the greater PLD with the last shared sample, or 0."""
+    """The verdict on a PLD and its basis; `other` is the greater PLD that shares the last shared sample, or 0."""
 
     is_mirror: bool
     shared: int
@@ -140,9 +141,9 @@ class MirrorRecord:
         return f"<MirrorRecord samples={self.samples} shared={self.shared.bit_count()} state={self.state}>"
 
     def note_content(self, content: int) -> bool:
-        """Record a sample's content; return whether it differs from the last four different ones.
+        """Record the content of a sample; return whether it differs from the last four distinct contents.
 
-        So an error page at many URLs, or a page with many visits, is one sample.
+        So an error page at many URLs, or a page visited many times, counts as one sample.
         """
         tag = content >> 2 * _TAG_BITS & _TAG_MASK or 1
         tags = [self.recent >> at & _TAG_MASK for at in range(0, _TAGS_BITS, _TAG_BITS)]
@@ -159,7 +160,7 @@ class MirrorRecord:
     def note_shared(self, number: int, other: int) -> None:
         """Record that a greater PLD has the sample with this number, too; repeats are harmless."""
         if not 0 < number <= self.samples:
-            return  # a lost state of the files had this sample
+            return  # the sample was counted in a state of the files that was lost
         behind = self.last - number
         if behind < 0:
             self.shared = (self.shared << -behind & _BITS if -behind < WINDOW else 0) | 1
@@ -172,7 +173,7 @@ class MirrorRecord:
         self.other = other
 
     def judge(self, share: float) -> int:
-        """Judge; return the change in the number of mirrors: 1, 0 or -1."""
+        """Decide whether the PLD is a mirror. Return the change in the number of mirrors: 1, 0 or -1."""
         weighed, shared = min(self.last, WINDOW), self.shared.bit_count()
         if self.state & MIRROR:
             if self.samples - self.heard < SILENT and shared >= FREED * share * weighed:
@@ -214,7 +215,7 @@ def divisors_of_mirrors(table: Bucket, plds: KeyArray, rules: MirrorRules) -> Di
 
 
 def untold_verdicts(table: Bucket, plds: KeyArray) -> tuple[KeyArray, Rows] | None:
-    """Return the PLDs with an unlogged verdict, and records that mark it as logged; None for none."""
+    """Return the PLDs whose last verdict was not logged, and records that mark it as logged; None if there are none."""
     if not len(table) or not len(plds):
         return None
     keys = np.unique(plds)

@@ -1,1 +1,1 @@
-"""Revisits: pages are visited again, as often as they change, or when their site reports a change."""
+"""Revisits: pages are visited again as often as they change, or sooner if their site reports a change."""

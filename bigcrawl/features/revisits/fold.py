@@ -1,7 +1,7 @@
 """Revisits in a partition: pages wait for their next visits, which may come early if their sites report a change.
 
-After a lost reply a revisit may be sent, and the URL fetched, twice. The table `visits` has the number of each page's
-last visit; repeats of it or of earlier ones are dropped (steps 4 to 6).
+If a reply is lost, a revisit may be sent twice, and the URL fetched twice. The table `visits` has the number of each
+page's last visit; a visit with this number or a lower one is dropped.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ _VISITS = np.dtype([("number", "<u4")])
 
 
 class Revisits(Feature):
-    """Pages that are visited again. Rows of other nodes are folded regardless of this node's settings."""
+    """Keeps pages that are visited again. Rows from other nodes are folded whatever this node's settings are."""
 
     name = "revisits"
     tables: ClassVar = {_TABLE: Kind("visit", _VISITS, fresh_max=1024)}
@@ -67,7 +67,7 @@ class Revisits(Feature):
 
     @classmethod
     def ended_since(cls, tables: Tables, urls: Sequence[QueuedUrl], ended: Bools) -> Bools:
-        """Return which URLs have ended since their admission; a revisited URL has, if a later visit is known."""
+        """Return which URLs have ended since admitted: a revisited URL has if a later visit to it is known."""
         pairs = zip(urls, ended.tolist(), strict=True)
         before = np.array([_visits_before(url) if has_ended else 0 for url, has_ended in pairs], dtype=np.int64)
         if not before.any():

@@ -1,6 +1,6 @@
-"""When pages changed, according to the sitemaps and feeds that this node has read, kept in memory only (before step 6).
+"""When pages changed, according to the sitemaps and feeds that this node has read; kept in memory only.
 
-The owner of a partition fetches its sites, so it also reads their sitemaps, and sends nothing.
+The owner of a partition fetches the partition's sites, so it reads their sitemaps itself, and nothing needs sending.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from bigcrawl.features.revisits.settings import RevisitConfig
 
 PAGES_MAX: Final = 1 << 17
-"""Some 15 MB; further pages get no hints."""
+"""How many pages to remember, about 15 MB; the oldest are forgotten first."""
 
 
 class ListedPages(BoundedDict[int, int]):

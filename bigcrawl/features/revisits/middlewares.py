@@ -1,8 +1,8 @@
-"""Revisits pages with conditional requests, and withholds unchanged pages from the spider (steps 11 to 13).
+"""Makes revisits conditional requests, and withholds unchanged pages from the spider (steps 11 to 13 of a URL's life).
 
-Pages without a 304 are compared by a digest of the decompressed body. For an unchanged page the errback is called. The
-conditions are removed next to the downloader, because Scrapy copies a request's headers to requests made from it: at
-another URL they could get a 304 for a page that was never fetched.
+Without a 304, pages are compared by a digest of the decompressed body. For an unchanged page the errback is called.
+The middleware next to the downloader removes the conditional headers again, because Scrapy copies a request's headers
+to requests made from it: sent to another URL, they could get a 304 for a page that was never fetched.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ CHANGES_ORDER: Final = 585  # bodies are decompressed, see Scrapy's HttpCompress
 _NONE_MATCH, _MODIFIED_SINCE = b"If-None-Match", b"If-Modified-Since"
 _OK = range(200, 300)
 _MOVED = (301, 308)
-_CONDITIONAL = ("GET", "HEAD")  # others answer an unchanged page with the error 412 instead of 304 (RFC 9110 §13.1.2)
+_CONDITIONAL = ("GET", "HEAD")  # for other methods, an unchanged page gives a 412, not a 304 (RFC 9110 §13.1.2)
 
 
 class PageUnchangedError(IgnoreRequest):
@@ -62,7 +62,7 @@ class _Middleware:
         return None if visits is None or held is None else (visits, held)
 
     def _note(self, request: Request, answer: Answer) -> bool:
-        """Plan the next visit of a handed-out request's URL, and return whether its page is unchanged."""
+        """Plan the next visit to the URL of a handed-out request, and return whether the page is unchanged."""
         planned = self._planned(request)
         if planned is None:
             return False
@@ -126,9 +126,10 @@ class Conditions(_Middleware):
 
 
 class Changes(_Middleware):
-    """A downloader middleware that detects unchanged pages by digests, and withholds them.
+    """A downloader middleware that detects unchanged pages by their digests, and withholds them.
 
-    It also withholds those of a 304, once other middlewares have seen the answer, which may set cookies.
+    It also withholds pages answered with a 304, but only after other middlewares have seen the answer: it may set
+    cookies.
     """
 
     def process_response(self, request: Request, response: Response) -> Response:

@@ -1,7 +1,7 @@
-"""Plans the next visits of this node's URLs (steps 11 to 14).
+"""Plans the next visits to this node's URLs (steps 11 to 14 of a URL's life).
 
-A visited URL that ends without an answer is visited again, because its host may only be closed. A URL that was never a
-page, or may kill nodes, is not.
+A URL visited before that now ends without an answer is visited again: its host may only be closed for the moment. A URL
+that was never a page, or that may kill nodes, is not.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 LISTED_PRIORITY_MAX: Final = 9
-"""A listed page is important only above this priority, up to which its own site may have raised it."""
+"""A page in a sitemap or feed is important only above this priority: up to it, its own site may have raised it."""
 
 _LATE_VISITS: Final = 20
 
@@ -58,14 +58,14 @@ class Visited(NamedTuple):
 
 
 class NextVisits(Observer):
-    """Plans the next visits of URLs; at most `visits_max` of each, or any number with 0."""
+    """Plans the next visits to URLs: at most `visits_max` to each, or any number if that is 0."""
 
     def __init__(self, policy: RevisitPolicy, visits_max: int, now_ms: Callable[[], int]) -> None:
         self._policy = policy
         self._visits_max = visits_max
         self._now_ms = now_ms
         self.late_s = 0.0
-        """The mean delay of recent visits after their due times; the last twenty count most."""
+        """How many seconds after their due time recent visits took place, on average; the last twenty count most."""
 
     def __repr__(self) -> str:
         return f"<NextVisits {self._policy!r}>"
@@ -114,6 +114,6 @@ def _revisit(held: HeldUrl, visit: Visit, due_s: int) -> TimedUrl:
     body = with_known(held.fields.body, visit.pack())
     _, _, priority = look_at_link(body)
     fields = held.fields
-    # With its first priority, which failures lower.
+    # With the priority from its first link: the current one may have been lowered by failures.
     url = QueuedUrl(fields.key, held.host, clamped(priority), fields.flags & ~(UNCHECKED | ASKED), body)
     return TimedUrl(due_s, visit.number, url)

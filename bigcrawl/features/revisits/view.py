@@ -1,6 +1,6 @@
 """Revisits in `status`, `explain` and the list of changes.
 
-A page's record travels with its URL, so it is read where the URL is: in Redis, in the inbox, or on disk.
+The record of a page's visits travels with its URL, so it is read where the URL is: in Redis, in the inbox, or on disk.
 """
 
 from __future__ import annotations

@@ -17,12 +17,12 @@ if TYPE_CHECKING:
 
 
 async def read_counted(client: RedisClient, crawl: str) -> tuple[Tallies, int]:
-    """Return the sum of all nodes' tallies, and the number of unreadable ones; 8 ms and up to 20 KB a node."""
+    """Return the sum of all nodes' tallies, and how many could not be read. Costs 8 ms and up to 20 KB per node."""
     return await asyncio.to_thread(sum_of, await _values(client, crawl))
 
 
 async def read_pages_by_pld(client: RedisClient, crawl: str) -> tuple[Frequent, int]:
-    """Return the PLDs with most pages over all nodes, and the number of unreadable tallies."""
+    """Return the PLDs with the most pages over all nodes, and how many tallies could not be read."""
     return await asyncio.to_thread(_pages_by_pld, await _values(client, crawl))
 
 

@@ -26,12 +26,12 @@ class DistinctFormatError(BigcrawlError):
 
 
 def hash_of(name: str) -> int:
-    """Return 64 bits that are the same in every process."""
+    """Return a 64-bit hash of a name that is the same in every process."""
     return int.from_bytes(hashlib.blake2b(name.encode("utf-8", "surrogatepass"), digest_size=8).digest(), "big")
 
 
 class Distinct:
-    """Counts distinct names in 4 KB, with a standard error of 1.6 %; almost exactly below some hundred."""
+    """Counts distinct names in 4 KB, with a standard error of 1.6 %; up to a few hundred, almost exactly."""
 
     def __init__(self, registers: bytes = bytes(REGISTERS)) -> None:
         if len(registers) != REGISTERS or max(registers) > _RANK_MAX:

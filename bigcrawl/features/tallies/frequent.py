@@ -1,4 +1,4 @@
-"""The most frequent names, each with its count and a sum of amounts."""
+"""Counts the most frequent names, and sums an amount, such as bytes, for each."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ class FrequentName(NamedTuple):
 
 
 class Frequent:
-    """Keeps a bounded number of names, and counts further ones, the least frequent, together.
+    """Keeps a bounded number of names, and only one common count for the less frequent ones.
 
-    A name that was dropped and returns starts at 0, so a count may be too low, but not too high.
+    A dropped name that returns starts at 0 again, so its count may be too low, but never too high.
     """
 
     def __init__(self, names_max: int) -> None:

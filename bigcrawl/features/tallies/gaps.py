@@ -9,16 +9,16 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
 RATIOS: Final = (1.0, 1.02, 1.1, 1.25, 1.5, 2.0, 3.0, 5.0, 10.0, 30.0, 100.0)
-"""Bounds of the buckets: the gap divided by the due gap. Gaps in the first bucket were too short."""
+"""Bounds of the buckets, as ratios of the actual gap to the due gap. Gaps in the first bucket were too short."""
 
 ROUNDING_MS: Final = 1
-"""Start and end are in whole ms, so a gap may seem shorter by this."""
+"""Starts and ends are recorded in whole ms, so a gap may seem this much too short."""
 
 TIGHTEST_MAX: Final = 20
 
 
 class NamedGap(NamedTuple):
-    """A gap between two fetches with the same name, and the due gap, in ms."""
+    """A gap between two fetches from the host, server or space `name`, and the gap that was due, in ms."""
 
     name: str
     gap_ms: int

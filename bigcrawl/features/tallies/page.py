@@ -1,7 +1,7 @@
-"""Counts this node's fetches, and sends the tallies to Redis: a field for each node, and one for all gone nodes.
+"""Counts this node's fetches, and sends the tallies to Redis: one field for each node, and one for all gone nodes.
 
-A node writes the totals since its start, so a repeated write is harmless, and a killed node loses the counts of its
-last ten seconds. Failures are ignored.
+A node writes its totals since its start, so repeating a write is harmless. A killed node loses the counts of its last
+ten seconds. Failed writes are ignored.
 """
 
 from __future__ import annotations
@@ -26,10 +26,10 @@ if TYPE_CHECKING:
 
 SEND_MS: Final = 10_000
 GONE: Final = "gone"
-"""The field of gone nodes; no node has this id, because ids end with a random part."""
+"""The Redis field of gone nodes. No node has this id, because ids end with a random part."""
 
 GONE_MAX: Final = 8
-"""Gone nodes may keep separate fields up to this number."""
+"""How many gone nodes may keep fields of their own, before they are merged."""
 
 
 class NodeTallies(Observer):
@@ -71,7 +71,7 @@ class NodeTallies(Observer):
         self.tallies.note_look_up()
 
     async def send(self, *, is_last: bool) -> None:
-        """Send the tallies if `SEND_MS` have passed; a Redis without memory for them drops them until the next time."""
+        """Send the tallies if `SEND_MS` have passed. If Redis has no memory for them, they are sent the next time."""
         now_ms = self._side.clock.monotonic_ms()
         if now_ms - self._sent_ms >= SEND_MS or is_last:
             self._sent_ms = now_ms
@@ -88,16 +88,16 @@ class NodeTallies(Observer):
         node, data = self._side.node, self.tallies.to_bytes()
         call = scripts.put_tallies(self._keys, node, data, is_first=not self._has_written)
         [put] = await self._side.client.run([call])
-        if put.is_lost:  # other nodes took this one for dead, and its counts so far are in their sum
+        if put.is_lost:  # other nodes took this one for dead, and have added its counts so far to the gone nodes'
             self.tallies.begin_anew()
-        if put.is_listed:  # if not, earlier ones may still be there, or be in the sum already
+        if put.is_listed:  # if not, earlier tallies may still be there, or have been merged already
             self._has_written = not put.is_lost
         reports = self._side.reports()
         if put.nodes > len(reports) + 1 + GONE_MAX and min(reports, default=node) == node:
             await self._fold()
 
     async def _fold(self) -> None:
-        """Merge the tallies of some gone nodes into one field; some 60 ms of a worker thread."""
+        """Merge the tallies of some gone nodes into one field. Costs about 60 ms of a worker thread."""
         keys, client = self._keys, self._side.client
         fields, beats = await client.commands([("HKEYS", keys.tallies), ("ZRANGE", keys.beats, 0, -1)])
         gone = sorted({*fields} - {GONE.encode(), *beats})[:GONE_MAX]
@@ -109,7 +109,7 @@ class NodeTallies(Observer):
             sum_of, [value for value in (before, *nodes.values()) if value is not None]
         )
         if unreadable:
-            return  # a later version wrote them, and can read them
+            return  # a node with a later version wrote them, and can read them
         read = {name: _sha1(value) for name, value in nodes.items()}
         call = scripts.fold_tallies(keys, GONE, _sha1(before) if before else "", total.to_bytes(), read)
         await client.run([call])

@@ -1,6 +1,6 @@
 """A uniform sample of names, each with its exact count.
 
-The hash of a name decides whether it is sampled, so the samples of two nodes can be added. Source: Gibbons, *Distinct
+A name's hash decides whether it is sampled, so the samples of two nodes can be added. Source: Gibbons, *Distinct
 sampling* (2001).
 """
 
@@ -18,7 +18,7 @@ DEPTH_MAX: Final = 64
 
 
 class Sampled:
-    """Keeps one of `2 ** depth` names."""
+    """Keeps and counts one in `2 ** depth` names; `depth` grows so that at most `names_max` are kept."""
 
     def __init__(self, names_max: int) -> None:
         self._names_max = names_max

@@ -48,16 +48,16 @@ class Tallies:
     """The counts of one node, or the sum of several.
 
     Attributes:
-        sizes: answers of status 200 by the bit length of their size in bytes, as transferred.
-        html: those of them that are HTML pages.
-        other_answers: answers of another status.
-        media_types: answers of status 200 by their declared media type, with bytes.
-        unpacked: decompressed answers, from `unpacked_from` bytes to `unpacked_bytes`.
-        unread: answered URLs whose page was not read, or only in part, by limit or filter.
-        servers: distinct addresses.
-        host_gaps: from the end of a fetch to the next start at its host.
-        gaps: these three, by their kind.
-        server_gaps, space_gaps: between starts.
+        sizes: number of 200 answers, by the bit length of their size in bytes as transferred.
+        html: how many of these are HTML pages.
+        other_answers: number of answers with another status.
+        media_types: 200 answers and their bytes, by declared media type.
+        unpacked: number of decompressed answers, from `unpacked_from` bytes to `unpacked_bytes` in all.
+        unread: answered URLs whose page was not read in full, by the limit or filter that decided so.
+        servers: distinct server addresses.
+        host_gaps: gaps from the end of a fetch to the next start at the same host.
+        gaps: host, server and space gaps, by these names.
+        server_gaps, space_gaps: gaps between two starts.
     """
 
     def __init__(self) -> None:
@@ -115,7 +115,7 @@ class Tallies:
         self.sampled_plds.note(pld)
 
     def note_part_read(self, reason: str) -> None:
-        """The page of a URL was not read, or only in part."""
+        """Record that the page of a URL was not read, or only in part."""
         self.unread.note(reason)
 
     def note_look_up(self) -> None:
@@ -125,7 +125,7 @@ class Tallies:
         self.urls_repeated += urls
 
     def note_sent_bytes(self, sent_bytes: int) -> None:
-        """Requests of so many bytes were sent."""
+        """Record how many bytes of requests were sent."""
         self.sent_bytes += sent_bytes
 
     def note_sent(self, urls: int, *, is_elsewhere: bool) -> None:
@@ -181,7 +181,7 @@ def pages_by_pld_of(data: bytes) -> Frequent:
 
 
 def _unpacked(data: bytes, read: Callable[[dict[str, Any]], T]) -> T:
-    """Return the result of `read` for packed tallies; `read` may raise any error if they are damaged."""
+    """Unpack tallies and return what `read` makes of them. `read` may raise any error if they are damaged."""
     try:
         version, values = msgpack.unpackb(isal_zlib.decompressobj().decompress(data, BYTES_MAX))
         found = read(values) if version == VERSION else None

@@ -1,1 +1,1 @@
-"""Page totals: limits set by hand on all pages, or all bytes, of an account (`scheduler.rules.budget_rules`)."""
+"""Page totals: limits, set by hand, on an account's pages or bytes in all (`scheduler.rules.budget_rules`)."""

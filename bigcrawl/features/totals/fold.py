@@ -1,4 +1,4 @@
-"""Pages and bytes of each account in a partition, and URLs withheld beyond a limit (step 5)."""
+"""Counts the pages and bytes of each account in a partition, and withholds URLs beyond a limit."""
 
 from __future__ import annotations
 
@@ -27,13 +27,13 @@ COUNTED: Final = 2
 """A bit of `QueuedUrl.flags`: the URL is already in a total of pages, and is not counted again when re-read."""
 
 FETCHED: Final = 1900
-"""The code of a mark: its key is an account, its detail the KiB of bodies fetched for it."""
+"""The code of a mark whose key is an account and whose detail is the KiB of bodies fetched for that account."""
 
 _TABLE = "totals"
 
 
 class PageTotals(Feature):
-    """Limits on total pages and bytes. Always on, because rules may be set during the crawl."""
+    """Limits the total pages and bytes of accounts. Always on, because rules may be set during the crawl."""
 
     name = "totals"
     tables: ClassVar = {_TABLE: Kind("total", TOTAL, fresh_max=1024)}

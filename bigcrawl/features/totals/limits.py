@@ -13,4 +13,4 @@ LIMITS: Final = (
     LimitRow(PAGES, COUNT_MAX, "URLs in all", "URLs that pass in total"),
     LimitRow(BYTES, COUNT_MAX, "bytes in all", "bytes of bodies that are fetched in total"),
 )
-"""`pages` counts from the first step that knows the rule. Fetches under way when `bytes` is reached are completed."""
+"""`pages` counts from when the partition knows the rule. Fetches under way when `bytes` is reached are completed."""

@@ -1,4 +1,4 @@
-"""Traps in a partition: counts marked URLs and nodes' verdicts, and lowers budgets (step 5)."""
+"""Traps in a partition: counts trap-shaped URLs and nodes' verdicts, and lowers the budgets of traps."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Finds signs of traps in pages and names (steps 10 and 12), and sends them as marks to the partition of their PLD."""
+"""Finds signs of traps in fetched pages and DNS, and sends them as marks to the partition of their PLD."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class TrapSigns(Observer):
 
     def note_answer(self, held: HeldUrl, body: bytes) -> bytes:
         if self._was_fetched(held):
-            return b""  # it has its own content again, which proves nothing
+            return b""  # a revisited page has its own content again, which proves nothing
         marks = self._same_content.note(held.host, body)
         if self._wildcards.has_verdicts:
             marks += self._wildcards.take(self._pld_of(held.host))

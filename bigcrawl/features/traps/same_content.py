@@ -1,7 +1,7 @@
-"""Detects PLDs that serve the same content under many URLs, from the pages that a node fetches (step 13).
+"""Detects PLDs that serve the same content under many URLs, from the pages that a node fetches.
 
-Only the owner of a PLD's partition fetches its pages. It counts in windows how many had the same bytes as another. A
-changed verdict is sent to the partition with the outcome of the page that filled the window.
+Only the owner of a PLD's partition fetches the PLD's pages. In windows of `WINDOW` pages, it counts how many had the
+same bytes as another. A changed verdict goes to the partition with the outcome of the page that filled the window.
 """
 
 from __future__ import annotations
@@ -25,13 +25,13 @@ logger = logging.getLogger(__name__)
 WINDOW: Final = 64
 
 PLDS_KEPT: Final = 20_000
-"""PLDs whose windows a node remembers, some 5 MB; the least recently fetched is dropped first."""
+"""How many PLDs' windows a node remembers, about 5 MB; the PLD fetched least recently is dropped first."""
 
 _BITS: Final = 256
 
 
 class _Seen:
-    """A window, with one bit for each content, by its checksum."""
+    """A window of pages; the checksum of each page's content sets one of `bits`."""
 
     __slots__ = ("bits", "pages", "sent")
 
@@ -80,6 +80,6 @@ class SameContent:
 
 
 def _different(bits: int) -> int:
-    """Estimate by linear counting how many different contents set these bits."""
+    """Estimate, by linear counting, how many different contents have set these bits."""
     free = _BITS - bits.bit_count()
     return round(-_BITS * math.log(free / _BITS)) if free else WINDOW

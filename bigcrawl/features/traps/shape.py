@@ -1,7 +1,7 @@
 """Marks URLs whose shape resembles those of a trap, before anything is fetched.
 
 One such URL proves nothing: archives have dates, shops have parameters. `verdicts` looks for many of them among a
-domain's newest URLs. A new kind goes to the end of `KINDS`, because traits are on disk.
+domain's newest URLs. A new kind goes to the end of `KINDS`, because the bits of a URL's kinds are on disk.
 """
 
 from __future__ import annotations
@@ -16,9 +16,9 @@ if TYPE_CHECKING:
 KINDS: Final = ("long", "repeats", "deep", "session", "calendar", "parameters")
 LONG, REPEATS, DEEP, SESSION, CALENDAR, PARAMETERS = (1 << at for at in range(len(KINDS)))
 
-_SCHEME_CHARS: Final = len("https://")  # as long as http:// and a host of one letter
+_SCHEME_CHARS: Final = len("https://")  # the path begins behind this, also in http:// and a host of one letter
 
-# A quick check for these saves most URLs from the expressions below.
+# A quick search for these words spares most URLs the expressions below.
 _OF_SESSIONS: Final = ("sess", "sid", "cftoken", "zenid", "/(")
 _OF_CALENDARS: Final = ("alend", "genda", "event")
 _OF_MONTHS: Final = ("date", "month", "year", "week", "monat", "jahr", "mois", "annee")

@@ -1,4 +1,4 @@
-"""The traits of trap-shaped URLs at their discovery (step 2)."""
+"""Finds the traits of trap-shaped URLs when they are discovered."""
 
 from __future__ import annotations
 

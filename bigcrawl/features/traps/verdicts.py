@@ -1,11 +1,12 @@
-"""Traps: a PLD whose newest URLs are shaped like those of a trap gets a smaller budget (step 5). No URL is dropped.
+"""Traps: a PLD whose newest URLs are shaped like those of a trap gets a smaller budget. No URL is dropped.
 
 The node that discovers a URL puts the traits of its shape (`shape`) into its flags. The PLD's partition counts URLs
-with traits, marked ones, in windows of `WINDOW` new URLs. A PLD is caught if their share in a window reaches
+with traits ("marked") in windows of `WINDOW` new URLs. A PLD is caught if their share in a window reaches
 BIGCRAWL_TRAP_SHARE, and freed if it does not. It is also caught by nodes' observations (`same_content`,
 `wildcard_dns`). A PLD gets a record with its first marked URL, so most PLDs have none.
 
-Source: IRLbot §1.2, §5: no URL is judged, budgets limit what a domain gets. Differs: the shape of URLs lowers them.
+Source: IRLbot §1.2, §5: no URL is judged; budgets limit what a domain gets. Differs: the shape of a domain's URLs
+lowers its budget.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ if TYPE_CHECKING:
     DivisorArray = npt.NDArray[np.uint32]
 
 WINDOW: Final = 256
-"""New URLs of a PLD that are weighed together; enough that the few calendar pages of an archive are a small share."""
+"""How many new URLs of a PLD are weighed together: so many that an archive's few calendar pages are a small share."""
 
 RECORD: Final = np.dtype(
     [
@@ -44,14 +45,14 @@ RECORD: Final = np.dtype(
         ("same", "<u4"),
     ]
 )
-"""The record of a PLD: new, marked, and marked URLs by kind, in this window and in the last one; `BY_SHAPE` and
-`BY_WILDCARD`; and pages of a window with the content of others, 0 for few."""
+"""The record of a PLD: its new URLs, marked URLs, and marked URLs by kind, in this window and in the last one; the bits
+`BY_SHAPE` and `BY_WILDCARD`; and how many pages of a window had the content of another, 0 if few."""
 
 SAME_CONTENT: Final = 1901
-"""The code of a mark: its detail is the number of pages in a window with the content of another; 0 for few."""
+"""The code of a mark whose detail is the number of pages in a window with the content of another; 0 if few."""
 
 WILDCARD: Final = 1902
-"""The code of a mark: its detail is 1 if DNS answers for all names below the PLD, 0 if no longer."""
+"""The code of a mark whose detail is 1 if DNS answers for all names below the PLD, 0 if it no longer does."""
 
 BY_SHAPE: Final = 1
 BY_WILDCARD: Final = 2
@@ -70,9 +71,9 @@ class TrapVerdict(NamedTuple):
 
     Attributes:
         urls: new URLs in the last window; 0 before the first full one.
-        marked: those of them that were shaped like a trap's.
-        kinds: their number by kind; a URL may be of several.
-        same: pages among 64 with the same content as another; 0 for few.
+        marked: how many of these were shaped like a trap's.
+        kinds: number of marked URLs by kind; a URL may be of several.
+        same: number of pages, of 64, with the same content as another; 0 if few.
     """
 
     is_caught: bool
@@ -91,7 +92,7 @@ def trap_verdict_of(record: npt.NDArray[np.void]) -> TrapVerdict:
 
 
 class TrapUpdate(NamedTuple):
-    """PLD keys with their new records; and for each caught or freed PLD, the index of a URL and the verdict."""
+    """PLD keys with their new records; and for each PLD caught or freed, the index of a URL and the verdict."""
 
     plds: KeyArray
     records: ValueArray

@@ -1,4 +1,4 @@
-"""Detects PLDs whose DNS answers for all names, which give a link farm unlimited hosts (step 10; IRLbot §1.2, §5).
+"""Detects PLDs whose DNS has an address for any name, which gives a link farm unlimited hosts (IRLbot §1.2, §5).
 
 After a number of a PLD's hosts have been looked up, and whenever that number doubles, the node looks up a random name.
 If it has an address, the verdict goes to the PLD's partition with the outcome of the next page from the PLD.
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 PLDS_KEPT: Final = 20_000
-"""PLDs whose look-ups a node counts, some 2 MB; the least recent one is dropped first, so a farm stays."""
+"""How many PLDs' look-ups a node counts, about 2 MB; the least recent PLD is dropped first, so a link farm stays."""
 
 NO_SUCH_NAME: Final = "not-found"
 LABEL_BYTES: Final = 8  # 16 hexadecimal digits, a name that no real host has

@@ -1,1 +1,1 @@
-"""Votes: pages' links give priorities and ranks to the URLs that they lead to, known or not."""
+"""Votes: pages' links give priorities and ranks to the URLs that they lead to, even to URLs known already."""

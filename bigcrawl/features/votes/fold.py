@@ -1,6 +1,6 @@
-"""Votes in a partition: the sum of pages' votes for its URLs, fetched or not (step 5).
+"""Votes in a partition: sums, for each of its URLs, the votes from pages, whether or not the URL was fetched.
 
-An admitted URL carries its received rank, so that its node knows the rank of its page.
+An admitted URL carries the rank it received, so that the crawler node that fetches it knows its page's rank.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""Collects the votes of a page for the URLs that it links to (step 13). Votes are hints, added up by URL until sent.
+"""Collects pages' votes for the URLs that they link to. Votes are hints, and are added up by URL until sent.
 
-Without ranks, a vote that was sent recently is not sent again.
+If pages have no ranks, a vote that was sent recently is not sent again.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from bigcrawl.scheduler.handout.observers import NodeSide
     from bigcrawl.scheduler.records.held import HeldUrl
 
-BALLOT_URLS_MAX: Final = 4_000  # of a page, 10 ms of the event loop; its other links get nothing
+BALLOT_URLS_MAX: Final = 4_000  # for one page, 10 ms of the event loop; its other links get no votes
 VOTES_MAX: Final = 1 << 17  # waiting votes, some 20 MB; later ones are lost while Redis is away
 HOSTS_CACHED: Final = 1 << 15  # with their partitions
 RECENT_VOTES: Final = 1 << 16
@@ -37,9 +37,9 @@ def observer_of(side: NodeSide) -> PageVotes | None:
 
 
 class Ballot:
-    """The URLs found on a page so far, with the highest priority of each.
+    """The URLs found on a page so far, each with the highest priority that one of its links has.
 
-    A page distributes its rank at its first visit only. A link to itself does not count.
+    A page distributes its rank at its first visit only. A page's link to itself does not count.
     """
 
     __slots__ = ("_votes", "hands_on", "page", "priorities", "received")

@@ -15,9 +15,9 @@ if TYPE_CHECKING:
 
 
 class _ByReceived:
-    """OPIC, by quantile of the received rank among recently scored URLs.
+    """Scores URLs as OPIC does: by the quantile of their received rank among recently scored URLs.
 
-    Fixed bounds would not do, because received ranks depend on the number of links on pages, and grow with the crawl.
+    Fixed bounds would not work, because received ranks depend on how many links pages have, and grow with the crawl.
     """
 
     _REMEMBERED: Final = 1 << 16

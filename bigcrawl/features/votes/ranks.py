@@ -1,8 +1,8 @@
-"""Ranks of pages, as votes distribute them (steps 5, 7 and 13).
+"""Ranks of pages, as votes distribute them.
 
-A page distributes 85 % of its rank in equal shares over the URLs that it links to. A URL's rank is the sum received at
-its admission, and 15 % of an average page's. So ranks are those of PageRank, in units of the average page, computed by
-pushing each page's rank once, when it is fetched.
+A page distributes 85 % of its rank in equal shares over the URLs that it links to. A URL's rank is what it has received
+by its admission, plus 15 % of an average page's rank. So ranks are those of PageRank, in units of the average page,
+computed by pushing each page's rank once, when the page is fetched.
 
 Source: OPIC (Abiteboul, Preda and Cobena 2003), where a page distributes its cash when it is fetched, and the page with
 most cash is fetched next. Differs: damping as in PageRank; each page distributes only once, so later cash stays with
@@ -33,7 +33,7 @@ VOTES: Final = np.dtype([("received", "<f4"), ("given", "<i4")])
 NOT_GIVEN: Final = -(1 << 31)
 """A priority below all others: no page has given one."""
 
-# Eight bits of `QueuedUrl.flags` for a URL in Redis: 0 for no received rank, else 4 log2(received) + 128.
+# Eight bits of `QueuedUrl.flags` of a URL in Redis: 0 if it has received no rank, else 4 log2(received) + 128.
 _RECEIVED_MASK: Final = 0xFF << ADMITTED_SHIFT
 _MIDDLE: Final = 128
 _PER_OCTAVE: Final = 4
@@ -52,7 +52,7 @@ def share_of(received: float, links: int) -> float:
 
 
 def codes_of(received: npt.NDArray[Any]) -> npt.NDArray[np.int64]:
-    """Return received ranks in 8 bits: 0 for none, else known to within 9 %."""
+    """Encode received ranks in 8 bits each: 0 for none, otherwise with an error of at most 9 %."""
     with np.errstate(divide="ignore"):
         octaves = np.log2(received.astype(np.float64))
     codes = np.clip(np.rint(octaves * _PER_OCTAVE) + _MIDDLE, 1, 0xFF)
