@@ -42,7 +42,7 @@ UVLOOP = "uvloop.Loop"
 INSTALLING = "bigcrawl.installing"
 """Imported only where a crawler is made: it takes a third of a second."""
 _DEPRECATING = "scrapy.core.downloader.contextfactory"
-"""Scanning all modules, once ours are among them, takes a fifth of a second."""
+"""Imported before our modules: it scans all modules, which then takes a fifth of a second."""
 
 
 class Addon:
@@ -65,7 +65,7 @@ class Addon:
         _import_all()  # or the crawler's first fetch would wait for it
 
     def update_settings(self, settings: BaseSettings) -> None:
-        """Install the components; with a wrong setting, only the one that ends the crawl at its start."""
+        """Install the components; if a setting is wrong, only the one that ends the crawl."""
         _keep_installed_loop(settings)
         json_lines.set_level(settings.get("LOG_LEVEL"))
         make_plain(get_scrapy_root_handler())
@@ -101,5 +101,5 @@ def _keep_installed_loop(settings: BaseSettings) -> None:
 
 
 def _is_one_look(crawler: Crawler) -> bool:
-    """Whether one of Scrapy's commands fetches single pages and runs no crawl."""
+    """Return whether one of Scrapy's commands fetches single pages and runs no crawl."""
     return crawler.spider is None or crawler.spidercls.start.__module__.startswith("scrapy.commands.")

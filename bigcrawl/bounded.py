@@ -10,7 +10,7 @@ V = TypeVar("V")
 
 
 class BoundedDict(OrderedDict[K, V]):
-    """A dict that drops the key written longest ago when it is full. Write to it only with `remember`."""
+    """A dict that, when full, drops the key written longest ago. Write to it only with `remember`."""
 
     def __init__(self, entries_max: int) -> None:
         super().__init__()

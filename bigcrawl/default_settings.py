@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 __all__ = ["BY_NAME", "MATTER_MOST", "SETTINGS", "TABLE"]
 
 _groups: dict[str, list[Setting]] = {}
-for _title, _row in Config.rows():  # a title stands where its last settings are
+for _title, _row in Config.rows():  # a group comes where its last settings are
     _groups[_title] = [*_groups.pop(_title, ()), _row]
 
 SETTINGS: tuple[Setting, ...] = tuple(row for rows in _groups.values() for row in rows)

@@ -16,10 +16,10 @@ if TYPE_CHECKING:
 
 
 def whole_number(value: Any) -> int:
-    """Return an int for a whole number of any type, numpy's included.
+    """Return a whole number of any type, numpy's included, as an int.
 
     Raises:
-        ValueError: it is not whole; the text is worded to follow its name.
+        ValueError: it is not whole; the text continues a sentence that begins with the value's name.
     """
     if type(value) is int:
         return value
@@ -39,7 +39,7 @@ def imported(setting: str, path: str) -> Any:
 
 
 def made_callable(setting: str, said: object, found: object) -> Callable[..., Any]:
-    """Return `found`, or an object of it if it is a class; `said` is the user's value of the setting.
+    """Return `found`, or an instance if it is a class; `said` is the setting's value.
 
     Raises:
         ConfigError: it cannot be made or called.
@@ -62,7 +62,7 @@ def odd_name(arguments: dict[Any, Any] | None) -> object | None:
 
 
 def no_method(path: str, function: object) -> str:
-    """Return the remedy for a function of this process only, worded to follow `path`."""
+    """Return what to do about a function that other processes cannot find, as text that follows `path`."""
     return (
         f"is {function!r}, which other processes cannot find: make it a method of the spider and write "
         f"{path}=self.NAME; what a lambda or a nested function has of its surroundings goes into cb_kwargs"

@@ -20,9 +20,9 @@ class Histogram:
         return f"<Histogram of {sum(self.counts)} times, {self.sum_ms} ms>"
 
     def note(self, ms: int) -> None:
-        """Count a time in whole ms; a negative one is 0. Cost: 0.1 us, no lock.
+        """Count a time in whole ms; a negative one as 0. Cost: 0.1 us, no lock.
 
-        Only one thread may write; a reader may see the last time in one attribute only.
+        Only one thread may write; another may read while only one attribute has the last time.
         """
         if ms > 0:
             self._by_bits[ms.bit_length()] += 1

@@ -1,4 +1,4 @@
-"""Installs the frontier in the settings of a crawl; with a wrong setting, only what ends the crawl at its start."""
+"""Installs the frontier in a crawl's settings; if a setting is wrong, only what ends the crawl at its start."""
 
 from __future__ import annotations
 
@@ -219,7 +219,7 @@ def _unload_throttles(settings: BaseSettings) -> None:
 
 
 def _keep_cookies_offline() -> None:
-    """Give Scrapy's cookies the installed list of public suffixes, or they would download one within the event loop."""
+    """Make Scrapy's cookies use the installed list of public suffixes, instead of downloading one in the event loop."""
     if hasattr(cookies, "_split_domain"):
         cookies._split_domain = TLDExtract(cache_dir=None, suffix_list_urls=(), include_psl_private_domains=True)
 
@@ -237,7 +237,7 @@ def _speak_of_feeds(settings: BaseSettings) -> None:
 
 
 def _keep_log_short(settings: BaseSettings, *, has_summary: bool) -> None:
-    """Keep unread records of single pages, and figures of the summary, out of the log."""
+    """Keep out of the log what nobody reads about single pages, and what the summary shows."""
     settings.set("LOG_FORMATTER", LogFormatter, "addon")
     if has_summary:
         settings.set("STATS_DUMP", False, "addon")

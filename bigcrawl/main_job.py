@@ -114,7 +114,7 @@ def _served(directory: Path, log: Path) -> Iterator[None]:
 
 
 def _check(directory: Path, log: Path) -> int:
-    """Compare the access log with the known answer; a stopped crawl may only miss pages."""
+    """Compare the access log with the known answer; a crawl that was stopped may only lack pages."""
     from bigcrawl_simweb.__main__ import main as simweb
 
     is_finished, may_repeat = asyncio.run(_asked(SIMWEB_NAME))

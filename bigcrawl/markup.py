@@ -55,7 +55,7 @@ _EMBEDDING: Final = (
     "img|image|source|embed|object|applet|form|button|input|use|feimage|tref|textpath|mpath|pattern|filter|cursor"
     "|lineargradient|radialgradient|mrow|mi|mn|mo|mtext|maction"
 )
-"""Read on request, with `script` and `title`: elements with references that are not links to pages."""
+"""Elements whose references are not links to pages; read on request, like `script` and `title`."""
 _RAW: Final = ("script", "style", "textarea", "title", "iframe", "noframes", "noembed", "xmp")
 """Elements whose text contains no tags."""
 _RAW_STARTS: Final = _in_any_case("iframe|no(?:frames|embed)|s(?:cript|tyle)|t(?:extarea|itle)|xmp")
@@ -75,7 +75,7 @@ _COMMON_FIRST: Final = "plstibanmfx"  # the first letters of those names, in the
 
 
 def _other_than(names: str) -> str:
-    """Return an expression for the first letter of all names but these. It decides most tags by itself."""
+    """Return an expression for all names but these. The first letter decides most tags."""
     rests: dict[str, list[str]] = {}
     for name in names.split("|"):
         rests.setdefault(name[0], []).append(name[1:])
@@ -125,9 +125,9 @@ _UNSEEN = re.compile(
     rf"|<[/a-zA-Z!?][^>]*+>?+"
 ).sub
 UNCLOSED_CHARS_MAX: Final = 64 << 10
-"""Limit for anchors that lack their `>`; longer ones are no mistake."""
+"""Anchors without `>` are read up to this length; longer ones are no mistake."""
 ANCHOR_CHARS_MAX: Final = 1_000
-"""The text of a link is searched in this much of the page behind its tag."""
+"""How much of the page behind a link's tag is searched for the link's text."""
 TITLE_CHARS_MAX: Final = 4_096
 _NUMBER_LONGEST: Final = 12  # of a character reference; longer ones are invalid
 
@@ -151,9 +151,9 @@ def tags(
 ) -> Iterator[tuple[str, str | None, str]]:
     """Yield the tags of a page that matter, in order: a, area, base, frame, iframe, link and meta.
 
-    Each is its name in lower case, with its reference if it has no other relevant attribute, else with its unparsed
-    attributes. `more` names further tags to yield, of those in `_EMBEDDING`. The page counts as ended after `looks_max`
-    inspected tags, yielded or not.
+    Each tag is given by its name in lower case, its reference if no other attribute matters, and else its unparsed
+    attributes. `more` names further tags to yield, out of `_EMBEDDING`. Reading ends after `looks_max` tags, yielded or
+    not.
     """
     templates, at, end = 0, 0, len(text)
     foreign = Foreign(text)
@@ -188,9 +188,9 @@ def tags(
 
 
 def text_within(text: str, start: int, end: int) -> str:
-    """Return the visible text of part of a page: without tags, comments, scripts and styles; blanks are single.
+    """Return the visible text of part of a page: without tags, comments, scripts, styles and repeated blanks.
 
-    A part that begins within a tag or a comment yields some of its characters as text; its end may cut one.
+    If the part begins within a tag or comment, some of that counts as text.
     """
     shown = _UNSEEN(" ", text[start:end])
     return " ".join(resolved(shown).split())
@@ -249,7 +249,7 @@ def anchors_of(written: str) -> list[dict[str, str]]:
 
 
 def title_within(text: str, looks_max: int) -> str:
-    """Return the text of a page's title, blanks single; empty if it has none.
+    """Return the text of a page's title, without repeated blanks; empty if there is none.
 
     Only its first `TITLE_CHARS_MAX` characters count. The title of an SVG picture does not.
 

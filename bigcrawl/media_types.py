@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 HEADER_BYTES: Final = 1445
-"""The part of a body that is examined (MIME Sniffing, resource header)."""
+"""How much of a body is examined (MIME Sniffing, resource header)."""
 BINARY: Final = "application/octet-stream"
 HTML: Final = frozenset({"text/html", "application/xhtml+xml"})
 _HTML_BYTES: Final = 1024
@@ -62,7 +62,7 @@ def is_binary(body: bytes) -> bool:
 
 
 def type_told(values: Sequence[bytes] | None) -> str:
-    """Return the last readable type in Content-Type headers, lower case, without parameters; empty without one."""
+    """Return the last readable type in Content-Type headers, lower case, without parameters; empty if there is none."""
     if not values:
         return ""
     return _told(values[0] if len(values) == 1 else b",".join(values))
@@ -83,7 +83,7 @@ def type_of(values: Sequence[bytes] | None, body: bytes) -> str:
 
 
 def sniffed(body: bytes) -> str:
-    """Return the type by the first bytes (MIME Sniffing 7.1)."""
+    """Return a body's media type by its first bytes (MIME Sniffing 7.1)."""
     if _begins_html(body) or (b"<html" in body[:_HTML_BYTES].lower() and not is_binary(body[:_HTML_BYTES])):
         return "text/html"
     if _begins_xml(body):

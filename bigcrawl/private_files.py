@@ -1,4 +1,4 @@
-"""Files and directories for their owner only, because queued requests hold cookies and passwords."""
+"""Makes files and directories that only their owner can read: queued requests hold cookies and passwords."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def name_part() -> str:
 def whole_file(
     path: Path, mode: int = FILE_MODE, place: Callable[[Path, Path], object] = os.replace
 ) -> Iterator[BinaryIO]:
-    """Yield a file that is synced and named after the block; an error leaves none. `os.link` keeps an older file."""
+    """Yield a file that is synced and gets its name after the block; an error leaves none. `os.link` replaces none."""
     part = path.with_name(f"{path.name}.{name_part()}.tmp")
     try:
         with open(part, "wb", opener=lambda name, flags: os.open(name, flags, mode)) as file:

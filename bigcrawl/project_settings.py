@@ -1,6 +1,6 @@
-"""Settings of Scrapy and scrapy-redis that a project has set: adopted if possible, else reported as without effect.
+"""Adopts settings of Scrapy and scrapy-redis that a project has set, or reports that they have no effect.
 
-To add one, add a line to `INSTEAD` and to docs/differences.md.
+To add such a setting, add a line to `INSTEAD` and to docs/differences.md.
 """
 
 from __future__ import annotations
@@ -71,7 +71,7 @@ _SLOT_INSTEAD: Final = {
 
 
 def adopt_attributes(settings: BaseSettings, spider: object) -> None:
-    """Set what attributes of the spider say instead of a setting, which Scrapy does only after the add-on."""
+    """Set settings from attributes of the spider, which Scrapy does too late, after the add-on."""
     below_spider = SETTINGS_PRIORITIES["spider"] - 1  # so that Scrapy still says what to write instead
     for name, setting in _ATTRIBUTES.items():
         if hasattr(spider, name) and (settings.getpriority(setting) or 0) <= below_spider:
@@ -131,12 +131,12 @@ def crawl_name_of(spider: str) -> str:
 
 
 def is_set(settings: BaseSettings, name: str) -> bool:
-    """Whether the project, the spider or the command line has set this setting."""
+    """Return whether project, spider or command line have set a setting."""
     return (settings.getpriority(name) or 0) > 0
 
 
 def _is_projects(settings: BaseSettings, name: str) -> bool:
-    """Whether it was set by more than an add-on, of whose effects a project need not know."""
+    """Return whether more than an add-on has set a setting."""
     return (settings.getpriority(name) or 0) > SETTINGS_PRIORITIES["addon"]
 
 

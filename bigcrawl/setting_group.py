@@ -1,8 +1,8 @@
-"""Groups of settings: a field declares the setting whose value it holds. Table, reader and page follow.
+"""Groups of settings: a field declares the setting whose value it holds. From that, all else is made.
 
-To add a setting, add a field in `config/` or in a feature's `settings`, run `make docs`, and say on the page when to
-change it. Rules between settings go into `derive`. A node does not start if it differs from the crawl record in a
-`fixed` setting, or from live nodes in an `alike` one.
+To add a setting, add a field in `config/` or in a feature's `settings`, run `make docs`, and say in docs/settings.md
+when to change it. Rules between settings go into `derive`. A node does not start if it differs from the crawl record in
+a `fixed` setting, or from live nodes in an `alike` one.
 """
 
 from __future__ import annotations
@@ -46,8 +46,8 @@ def setting(
 ) -> Any:
     """Declare the setting of a field.
 
-    `title` heads it and those below on the page. `read` makes the value. `parse` has a function for the text, or each
-    in a list, that may raise ValueError, and an example for the error.
+    On the settings page, `title` heads this setting and those below. `read` makes the value. `parse` is a function for
+    the text, or for each in a list, that may raise ValueError, and an example for the error message.
     """
     kind = kind or (str if default is None else type(default))
     row = Setting(name, default, kind, meaning, bounds[2], *bounds[:2], choices, fixed, alike, has_file)
@@ -84,7 +84,7 @@ def parsed(name: str, text: str, read: Callable[[str], Any], example: str) -> An
 
 @dataclass_transform(frozen_default=True)
 class Group:
-    """Frozen fields. No code is generated, which would slow down every start."""
+    """A group of frozen fields. No code is generated, which would slow down every start."""
 
     fields: ClassVar[dict[str, _Field]]
 

@@ -11,7 +11,7 @@ COUNT_MAX: Final = (1 << 63) - 1
 class Setting(NamedTuple):
     """One setting. `default` None means unset; `low` and `high` are inclusive.
 
-    Text of a dict is JSON; of a list JSON, items between commas, or with `has_file` the name of a file.
+    A dict is written as JSON; a list as JSON, as items between commas, or with `has_file` as the name of a file.
     """
 
     name: str
@@ -28,7 +28,7 @@ class Setting(NamedTuple):
 
 
 class Stat(NamedTuple):
-    """One row; `set_by` is the counting module below `bigcrawl/`, or Lua script."""
+    """One stat; `set_by` is the module below `bigcrawl/`, or the Lua script, that counts it."""
 
     key: str
     kind: str
@@ -39,7 +39,7 @@ class Stat(NamedTuple):
 
     @property
     def keys(self) -> tuple[str, ...]:
-        """The key with each listed value instead of the placeholder."""
+        """The keys, with each listed value in place of the placeholder."""
         if not self.values:
             return (self.key,)
         start, end = self.key.index("{"), self.key.index("}") + 1

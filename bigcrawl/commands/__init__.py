@@ -1,5 +1,5 @@
 """The command `scrapy frontier ACTION`: an operator's queries and changes from outside the crawl.
 
-Any action raises ConfigError if there is no such crawl, and TransientStoreError if Redis does not answer; in the second
-case, all or some of its changes may have been made. An action with an invalid argument changes nothing.
+Any action raises ConfigError if there is no such crawl, and TransientStoreError if Redis does not answer, when some or
+all of its changes may have been made. An invalid argument changes nothing.
 """

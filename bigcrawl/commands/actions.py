@@ -17,15 +17,13 @@ class Action(NamedTuple):
     """One action of the command line.
 
     Attributes:
-        run: path of the function that is called with configuration, arguments and options; relative to
-            `bigcrawl.commands` unless it is in an annex. If its module has a function `add_options`, that adds options
-            to a parser.
+        run: path of its function, below `bigcrawl.commands` unless in an annex, called with configuration, arguments
+            and options. A function `add_options` of the module adds options to a parser.
         about: what the action does, in one line.
         examples: the arguments of example calls.
         words: the action's arguments, `least` to `most` of them, for the usage line.
         names_crawl: whether the first argument is the crawl's name.
-        begins_crawl: path of a function that is called with the options and returns the name of the crawl that the
-            action may begin; empty if it begins none.
+        begins_crawl: path of a function that returns, given the options, the crawl that it may begin; else empty.
     """
 
     run: str

@@ -17,7 +17,7 @@ def has_annex(module: str) -> bool:
 
 
 def load_module(name: str) -> ModuleType:
-    """Import a module and return it; raise MissingAnnexError if it is in an annex that is not installed."""
+    """Import a module; raise MissingAnnexError if its annex is not installed."""
     if not has_annex(name):
         raise MissingAnnexError(name.partition(".")[0])
     return import_module(name)

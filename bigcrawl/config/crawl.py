@@ -65,8 +65,8 @@ class CrawlConfig(Group):
     Attributes:
         node: the name of this process in files and status.
         machine: a name that survives a restart: BIGCRAWL_NODE, or the host's name.
-        spider: empty if the process runs none.
-        arguments: those of the spider that must not change during a crawl; None if they are unknown.
+        spider: the spider's name; empty if the process runs none.
+        arguments: the spider's arguments that must not change during a crawl; None if unknown.
     """
 
     name: str = setting(
@@ -228,7 +228,7 @@ class CrawlConfig(Group):
 
 
 class CloseRateConfig(Group):
-    """The crawl is closed if it fetches fewer than `pages_per_s` over `span_ms`; with 0, never."""
+    """When a crawl is closed as too slow: at fewer than `pages_per_s` over `span_ms`; with 0, never."""
 
     pages_per_s: float = setting(
         "BIGCRAWL_CLOSE_RATE",

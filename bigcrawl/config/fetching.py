@@ -43,7 +43,7 @@ def _contact(own: str | None, agent: str) -> str:
 class PolitenessConfig(Group):
     """Delays, limits, address checks, and the crawler's identity.
 
-    The delays `_min_ms` are lower bounds for scaling by budget; they equal the delays if nothing is scaled.
+    The delays `..._min_ms` are lower bounds when delays are scaled by budget, and equal the delays if they are not.
     """
 
     host_delay_ms: int = seconds(
@@ -303,8 +303,8 @@ class PaceConfig(Group):
 class DnsConfig(Group):
     """How names are resolved, and how long answers are cached.
 
-    Empty `servers` stand for the machine's. `is_proxys`: a proxy resolves the hosts of URLs. `obeys_environment`:
-    fetches use the proxies that environment variables name.
+    Empty `servers` stand for the machine's. With `is_proxys`, a proxy resolves hosts. With `obeys_environment`, fetches
+    use the proxies that environment variables name.
     """
 
     is_proxys: bool = setting(

@@ -122,7 +122,7 @@ class FilterConfig(Group):
 
 
 class FrontierConfig(Group):
-    """Sizes and times of inbox, partitions and hot set; per crawl unless the name says otherwise."""
+    """Sizes and times of inbox, partitions and URLs in Redis; per crawl unless the name says otherwise."""
 
     url_bytes_max: int = setting(
         "BIGCRAWL_URL_BYTES_MAX",

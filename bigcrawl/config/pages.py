@@ -70,9 +70,9 @@ class SourceConfig(Group):
     """Stored pages that are read instead of fetching.
 
     Attributes:
-        pattern: of WARC files; empty if pages are fetched.
-        until: leading digits of a time; empty without a limit.
-        has_all: give the spider all pages, not only those it requests.
+        pattern: which WARC files to read; empty to fetch pages.
+        until: the time up to which answers count, as leading digits; empty for no limit.
+        has_all: whether the spider is given all pages, not only those it requests.
     """
 
     pattern: str = setting(

@@ -48,9 +48,9 @@ class Config(Group):
     """All settings.
 
     Attributes:
-        features: groups by class.
-        alike: settings that must be equal on all nodes, without defaults, cut if long.
-        in_force: settings that a process needs to show the crawl, without defaults.
+        features: the features' groups, by class.
+        alike: settings that must be equal on all nodes, except defaults, cut if long.
+        in_force: settings that a process needs to show the crawl, except defaults.
     """
 
     crawl: CrawlConfig = part(CrawlConfig)
@@ -103,7 +103,7 @@ def read_config(settings: Mapping[str, Any]) -> Config:
 
 
 def read_dns(settings: Mapping[str, Any]) -> DnsConfig:
-    """Return the settings of DNS; check no others."""
+    """Return the DNS settings, without checking others."""
     return DnsConfig.read(_given(settings, (row for _, row in DnsConfig.rows())))
 
 
@@ -117,7 +117,7 @@ def with_settings(config: Config, in_force: Mapping[str, Any]) -> Config:
 
 
 def _given(settings: Mapping[str, Any], rows: Iterable[Setting]) -> dict[str, Any]:
-    """Return checked values; Scrapy's DOWNLOAD_DELAY counts if BIGCRAWL_HOST_DELAY is not set."""
+    """Return the checked values of settings; DOWNLOAD_DELAY stands in for an unset BIGCRAWL_HOST_DELAY."""
     given = {name: settings.get(name) for name in _SCRAPYS}
     given |= {row.name: read_value(row, settings.get(row.name)) for row in rows}
     if settings.get("BIGCRAWL_HOST_DELAY") is None and (delay := float(given["DOWNLOAD_DELAY"] or 0)):

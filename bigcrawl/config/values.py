@@ -33,7 +33,7 @@ def refuse_unknown(names: Iterable[object], known: Iterable[str]) -> None:
 
 
 def read_value(setting: Setting, raw: object) -> Any:
-    """Return the value of a setting, the default for None. Raises ConfigError for a wrong type or value."""
+    """Return a setting's checked value, for None the default. Raises ConfigError for a wrong type or value."""
     if raw is None:
         return setting.default
     try:

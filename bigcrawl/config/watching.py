@@ -94,9 +94,9 @@ class DashboardConfig(Group):
     """Where the dashboard is served.
 
     Attributes:
-        ports: the first and last to try; 0 and 0 mean any.
-        token: required for changes; None forbids all changes.
-        origin: scheme, name and port of the reverse proxy; None without one.
+        ports: the first and last port to try; 0 and 0 mean any.
+        token: is required for changes; None forbids all changes.
+        origin: scheme, name and port of the reverse proxy, if there is one.
     """
 
     is_on: bool = setting(
@@ -142,7 +142,7 @@ class DashboardConfig(Group):
 
     @property
     def is_guarded(self) -> bool:
-        """Whether reading needs the token too, because other machines may reach the dashboard."""
+        """Return whether reading needs the token too, because other machines may reach the dashboard."""
         return self.origin is not None or not ip_address(self.address).is_loopback
 
     def derive(self, given: Mapping[str, Any]) -> Self:

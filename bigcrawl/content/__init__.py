@@ -1,4 +1,1 @@
-"""Pages that are copies of others (Mercator's content-seen test; document de-duplication).
-
-All of it is bounded in time and memory for any page.
-"""
+"""Finds pages that are copies of others (Mercator's content-seen test), in bounded time and memory for any page."""

@@ -1,7 +1,7 @@
-"""Copies of pages, in a map of DRUM.
+"""Records which pages are copies, in a map of DRUM.
 
-A key is made of page and content, because a revisited page may have another content. The first verdict stays, except
-that an exact copy replaces a near one, so repeated rows change nothing.
+A key combines page and content, because a revisited page may have a new content. The first verdict stays, except that
+an exact copy replaces a near one, so repeated rows change nothing.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ COPIES: Final = Kind("copy", COPY, fresh_max=1024)
 
 
 class CopyCounts(NamedTuple):
-    """The numbers of added copies; a near copy that becomes exact counts -1."""
+    """Numbers of added copies; a near copy that becomes exact counts as -1 near."""
 
     exact: int = 0
     near: int = 0

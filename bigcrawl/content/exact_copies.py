@@ -1,7 +1,7 @@
 """Finds the first page with the same bytes, in a map of DRUM (Mercator's content-seen test).
 
-A key is the first 64 bits of the payload's SHA-1. An enemy finds a collision in an hour, so a key alone drops no body:
-`warc.origins` and `page_index.copies` compare more.
+A key is the first 64 bits of the payload's SHA-1. An attacker finds a collision in an hour, so no body is dropped for
+its key alone: `warc.origins` and `page_index.copies` compare more.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Finds contents that are nearly those of other pages, in a map of DRUM.
+"""Finds contents nearly equal to those of other pages, in a map of DRUM.
 
 A key is a band of a content; the value is the content, a page with it, and its sketch. Of two contents that share a
 band and have similar sketches, the one with the larger key is a near copy of the other, which has the record. So two
@@ -103,7 +103,7 @@ def _compare(held: Rows, rows: Rows, whose: npt.NDArray[np.intp], found: list[_F
     alike = _are_alike(record, given)
     _note(found, held[is_replaced], after[is_replaced])
     _note(found, given[alike], record[alike])
-    # Similar to the old record, but not to its replacement.
+    # These are similar to the old record, but not to its replacement.
     rest = alike_before & ~alike
     _note(found, given[rest], before[rest])
     is_known = alike & ((given["content"] >= record["content"]) | (given["page"] == record["page"]))

@@ -36,10 +36,10 @@ BAND_SIZE: Final = 4
 SKETCH_WORDS: Final = 8
 
 WORDS_MIN: Final = 192
-"""A page with fewer has no sketch, because one word would change much."""
+"""A page with fewer words gets no sketch, because one word would change much."""
 
 ALIKE_MIN: Final = 231
-"""The average number of equal places at a similarity of 0.87."""
+"""How many places must be equal: the average at a similarity of 0.87."""
 
 _BITS: Final = 2
 _IN_A_BYTE: Final = 8 // _BITS
@@ -49,7 +49,7 @@ _LOW_BITS: Final = np.uint64(0x5555555555555555)
 _RANGE_SHIFT: Final = np.uint32(32 - 8)
 _NONE: Final = np.uint32(0xFFFFFFFF)
 _LAST_PLACE: Final = PLACES - 1
-# Far apart, because an empty range has the hash of a neighbour.
+# Far apart, because an empty range takes its neighbour's hash.
 _BAND_PLACES: Final = np.arange(0, PLACES, PLACES // (BANDS * BAND_SIZE)).reshape(BAND_SIZE, BANDS).T
 _COUNTED: Final = np.arange(1, 1 + BANDS * BAND_SIZE, dtype=np.uint64)
 _BAND_MULTIPLIERS: Final = mixed(_COUNTED).reshape(BANDS, BAND_SIZE) | np.uint64(1)

@@ -23,10 +23,10 @@ if TYPE_CHECKING:
     NumberArray = npt.NDArray[np.uint64]
 
 TEXT_BYTES_MAX: Final = 1 << 16
-"""Of longer pages, the first and the last half of this are read."""
+"""How much of a page is read; of a longer one, half of this at each end."""
 
 GAP_BYTES: Final = 32
-"""Zeros before, between and after texts."""
+"""How many zeros are before, between and after texts."""
 
 _HALF: Final = TEXT_BYTES_MAX // 2
 _GAP: Final = b">" + bytes(GAP_BYTES - 1)

@@ -1,8 +1,8 @@
 """Access control of the dashboard.
 
-Another site's page must not reach it through the operator's browser. So the Host header must name this server, which
-defeats DNS rebinding. A change must be JSON, come from the page itself (Origin), and carry the token in a header, which
-browsers never add to another site's request.
+Another site's page must not reach the dashboard through the operator's browser. So the Host header must name this
+server, which defeats DNS rebinding. A change must be JSON, come from the page itself (Origin), and carry the token in a
+header, which browsers never add to another site's request.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ class Access:
         self._config = config
 
     def has_token(self, authorization: str) -> bool:
-        """Whether the Authorization header carries the token; takes constant time."""
+        """Return, in constant time, whether the Authorization header carries the token."""
         if self._config.token is None or authorization[: len(_BEARER)].lower() != _BEARER:
             return False
         given = authorization[len(_BEARER) :].strip().encode(errors="replace")

@@ -41,10 +41,10 @@ class Look:
     """A read-only action.
 
     Attributes:
-        words, fixed: fixed words, which come first, and options without a value.
-        words_max: permitted further words; 0 if words would change something.
-        reads_files: whether it may wait for the disk of the state directory.
-        read, ask: replace the action; `ask` uses the crawl that is kept open.
+        words, fixed: the fixed words, which come first, and fixed options without a value.
+        words_max: how many further words are permitted; 0 if words would change something.
+        reads_files: whether the action may wait for the state directory's disk.
+        read, ask: run in place of the action; `ask` uses the crawl that is kept open.
     """
 
     options: tuple[str, ...] = ()
@@ -69,7 +69,7 @@ def read_history_since(config: Config, options: Mapping[str, str]) -> dict[str, 
 
 
 def read_disks(config: Config, _options: Mapping[str, str]) -> dict[str, Any]:
-    """Return size and free space, in bytes, of the disks of state directory and WARC files that answer."""
+    """Return size and free space, in bytes, of the disks of state directory and WARC files, if they answer."""
     places = {"state": config.crawl.state_dir, "warc": config.crawl.warc_dir}
     found = {}
     for name, path in places.items():

@@ -77,7 +77,7 @@ class DashboardSite(QuietSite):
     """The dashboard of one crawl: create, `start`, listen, `stop`."""
 
     def __init__(self, config: Config, act: Act) -> None:
-        """`config` must have the URL of the crawl's Redis, also of an embedded server; `act` runs actions."""
+        """Serve with a `config` that has the URL of the crawl's Redis, even if embedded; `act` runs actions."""
         self._face = _Face(config, act)
         super().__init__(self._face)
         self.requestFactory = DashboardRequest

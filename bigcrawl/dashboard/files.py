@@ -1,4 +1,4 @@
-"""The files of the page, which are the same for every crawl."""
+"""The dashboard's static files (HTML, CSS, JavaScript), the same for every crawl."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A crawl kept open between frequent queries.
+"""Keeps a crawl open between frequent queries.
 
 It is reopened after `KEPT_S`, because another crawl may have replaced it.
 """

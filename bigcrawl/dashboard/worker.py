@@ -42,7 +42,7 @@ class Worker:
     """One thread and its cached results. Methods must be called in the event loop; only jobs run in the thread."""
 
     def __init__(self, name: str, at_end: Callable[[], None] | None = None) -> None:
-        """`at_end` runs in the thread at its end, and must not raise."""
+        """Call `at_end`, which must not raise, when the thread ends."""
         self._name = name
         self._at_end = at_end
         self._jobs: queue.SimpleQueue[_Job | None] = queue.SimpleQueue()

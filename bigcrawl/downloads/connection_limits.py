@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 SERVERS_MAX: Final = 4_096
-"""How many servers to count for. With more, the one used longest ago is dropped, and later counted from 0 again."""
+"""Servers counted. With more, the one used longest ago is dropped, and starts a new count."""
 
 
 class ConnectionLimits:

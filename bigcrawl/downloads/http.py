@@ -143,7 +143,7 @@ class HttpDownloadHandler:
         return not request.meta.get("proxy") and self._is_readable(request)
 
     def _is_readable(self, request: Request) -> bool:
-        """Return whether libcurl or our own reader can fetch the request's URL, perhaps through a proxy."""
+        """Return whether our own readers can fetch the URL, perhaps through a proxy."""
         meta, url = request.meta, request.url
         return (
             request.method == "GET"
@@ -155,7 +155,7 @@ class HttpDownloadHandler:
         )
 
     def _can_return(self, request: Request) -> bool:
-        """Return whether the frontier would silently take the request back, to try it again at its host's next turn."""
+        """Return whether the frontier would silently take the request back for its host's next turn."""
         frontier = frontier_of(self._crawler)
         if frontier is None or UNDER_LEASE in request.meta:
             return frontier is not None
@@ -166,7 +166,7 @@ class HttpDownloadHandler:
         return frontier.started.address_of(request) if frontier is not None else ""
 
     def _truncates(self, request: Request) -> bool:
-        """Return whether a truncated answer is acceptable. For media pipelines it is not, because they ignore flags."""
+        """Return whether a truncated answer is acceptable: not for media pipelines, which ignore flags."""
         wanted = request.meta.get("download_truncate")
         if wanted is not None:
             return bool(wanted)
@@ -354,7 +354,7 @@ class HttpDownloadHandler:
         raise DownloadFailedError(f"{message} (libcurl's error {code})") from error
 
     def _raise_own_error(self, builder: ResponseBuilder) -> None:
-        """Raise the builder's own error, or the error for a request that the frontier no longer permits, if any."""
+        """Raise the error of the builder or the frontier, if any."""
         if builder.error is not None:
             raise builder.error
         url = builder.request.url

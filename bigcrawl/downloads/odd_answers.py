@@ -35,7 +35,7 @@ _parse_chunk_size = re.compile(rb"[ \t]*+(?=[0-9A-Fa-f])0*+([0-9A-Fa-f]{0,15})[ 
 
 
 def find_status(head: bytes) -> int | None:
-    """Return the status in a head, 200 if it names none; None if the bytes are not a head."""
+    """Return the status in a head, 200 without one; None if it is no head."""
     start = _find_start(head, 0, _SLOP + _START_BYTES)
     found = _parse_status_line(head, start.start()) if start is not None and start.start() <= _SLOP else None
     return int(found[3] or b"200") if found is not None else None

@@ -70,8 +70,8 @@ async def ask(
 ) -> tuple[str, Certificate | None]:
     """Send a request and pass the answer to the builder; return the body's defect, if any, and the certificate.
 
-    As in libcurl, the line `Name;` sends a header with an empty value, and `Name:` none. `target` is the
-    path with the query. Raises Scrapy's errors if there is no answer.
+    As in libcurl, the line `Name;` sends a header with an empty value, and `Name:` none. `target` is the path with the
+    query. Raises Scrapy's errors if there is no answer.
     """
     is_whole = proxy is not None and url.scheme == "http"  # whether the request names the whole URL
     written = f"http://{url.netloc.rpartition('@')[2]}{target}" if is_whole else target
@@ -97,7 +97,7 @@ async def ask(
 
 
 async def _read(reader: asyncio.StreamReader, builder: ResponseBuilder) -> bytes:
-    """Read the next bytes. Once the head is complete, a broken connection counts as the end of the answer."""
+    """Read bytes; once the head is complete, a broken connection counts as the answer's end."""
     try:
         return await reader.read(_READ_BYTES)
     except OSError:

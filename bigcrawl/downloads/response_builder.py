@@ -114,13 +114,10 @@ class ResponseBuilder:
     def sending(self, peer: str = "", _own: str = "", _port: int = 0, own_port: int = 0) -> int:
         """Decide, once the connection is open, whether the request may be sent.
 
-        It may not if
-
-        - opening the connection took so long that the frontier no longer permits the request;
-        - something has already come over a kept connection: it would be taken for the answer;
-        - it was sent before, over a reused connection that turned out to be dead: the server may have received it, and
-        the
-          host's delay would be broken.
+        It may not if opening took so long that the frontier no longer permits it; or if something has come over a kept
+        connection, which would count as the answer; or if it was sent before, over a reused connection that turned out
+        to be
+        dead: the server may have received it, and the host's delay would be broken.
         """
         self.peer = peer
         is_stale = self._is_stale(peer, own_port) if self._is_stale is not None else False
@@ -335,7 +332,7 @@ class ResponseBuilder:
         return False
 
     def _ends_with_connection(self) -> bool:
-        """Return whether only the end of the connection ends the body, so that nobody knows whether it is complete."""
+        """Return whether the body ends with the connection, so that its completeness is unknown."""
         codings = self.headers.get(b"Transfer-Encoding")
         framed = self._length is not None
         if codings is not None:

@@ -46,7 +46,7 @@ class Transfers:
     async def run(self, curl: pycurl.Curl, server: str = "") -> tuple[int, int]:
         """Carry out a transfer. Cancelling aborts it and closes its connection.
 
-        Return when it ended, in us of the monotonic clock, and the socket of its connection, -1 if closed; or raise
+        Return when it ended, in us of the boot clock, and the socket of its connection, -1 if closed; or raise
         `pycurl.error`. Transfers to the same `server`, a host and port, share connections.
         """
         return await self._pools[hash(server) % POOLS].run(curl)

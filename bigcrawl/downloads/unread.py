@@ -54,7 +54,7 @@ _of_crawlers: WeakKeyDictionary[Crawler, ref[Unread]] = WeakKeyDictionary()
 
 
 def unread_of(crawler: Crawler) -> Unread:
-    """Return the crawler's `Unread`, which exists as long as one of its users keeps it."""
+    """Return the crawler's `Unread`, which exists while a user keeps it."""
     kept = _of_crawlers.get(crawler)
     found = kept() if kept is not None else None
     if found is None:

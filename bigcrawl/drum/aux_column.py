@@ -91,7 +91,7 @@ def encode_aux(columns: Sequence[Aux]) -> bytes:
 
 
 def decode_aux(raw: bytes, count: int) -> Aux | None:
-    """Return the column of `count` strings that the bytes hold, or None if they hold none."""
+    """Return the column of `count` strings, or None if it is malformed."""
     if not raw:
         return Aux.none(count)
     width = raw[0]

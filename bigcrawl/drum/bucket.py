@@ -45,7 +45,7 @@ class Kind(NamedTuple):
 
     Attributes:
         prefix: runs are named ``<prefix>-<number>``.
-        value: dtype of the values, of fixed width and perhaps structured; None for a set.
+        value: dtype of fixed width, may be structured; None for a set.
         increment: whether an update adds to the value, an unsigned integer that saturates, instead of replacing it.
         fresh_max: a memtable with more records than this becomes a run.
     """
@@ -102,8 +102,7 @@ class Bucket:
     """A set of uint64 keys on disk, or a map from them.
 
     No method changes or deletes an existing file. Each result starts from the committed state, so of two results only
-    one
-    can be committed.
+    one can be committed.
     """
 
     def __init__(self, directory: Path, kind: Kind, state: BucketState, files: Files) -> None:
@@ -172,8 +171,7 @@ class Bucket:
         """Check and update keys in one batch, as if its entries were applied one by one.
 
         `keep` returns which records to keep. Only merges that include the oldest run call it, so records that it
-        rejects may
-        still be found for some time.
+        rejects may still be found for some time.
         """
         self._check_batch(keys, ops, values)
         batch = Batch(keys, ops != CHECK)

@@ -52,12 +52,12 @@ class Drum:
     receiver acknowledges an answer by returning; an unacknowledged answer is delivered again with the same ordinals.
 
     Args:
-        directory: is used by this DRUM alone, and created if missing.
-        receiver: is called with each `Answer`, during `merge`, `tell` and offers; must not call the DRUM.
+        directory: used by this DRUM alone; created if missing.
+        receiver: called with each `Answer`, during `merge`, `tell` and offers; must not call the DRUM.
         kind: what is stored for a key; fixed when the directory is created.
         buckets: a power of two up to 8,192; fixed likewise. A merge loads the tuples of one bucket at a time.
-        memory_bytes: about how much memory to use, besides offered batches and delivered answers.
-        disk_bytes: when the waiting keys and aux take this much disk, a merge starts.
+        memory_bytes: approximate, besides offered batches and delivered answers.
+        disk_bytes: waiting keys and aux of this size start a merge.
 
     Raises:
         ConfigError: the directory has another kind or number of buckets.
@@ -121,7 +121,7 @@ class Drum:
         return int(self._gathered.counts.sum())
 
     def check(self, keys: KeyArray, aux: Sequence[str] | Sequence[bytes] | Aux | None = None) -> None:
-        """Offer tuples that ask whether keys are present, and with which values; see `offer`."""
+        """Offer tuples that ask for keys and their values; see `offer`."""
         self.offer(keys, CHECK, None, aux)
 
     def update(self, keys: KeyArray, values: ValueArray | None = None) -> None:
@@ -207,7 +207,7 @@ class Drum:
             self._commit(self._merged)
 
     def tell(self) -> None:
-        """Merge what an earlier process flushed, or finish a merge that the receiver stopped. Call after opening."""
+        """Merge what an earlier process flushed, or a receiver stopped. Call this once after opening."""
         self._require_open()
         if self._has_begun:
             self.merge()

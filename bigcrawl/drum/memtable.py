@@ -150,7 +150,7 @@ class Memtable:
 
 
 def _mapped(size: int) -> npt.NDArray[np.uint8]:
-    """Return an array of zeros whose memory is allocated page by page, as it is written."""
+    """Return zeros whose memory is allocated page by page, when written."""
     private = mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS
     return np.frombuffer(mmap.mmap(-1, size, flags=private), dtype=np.uint8)
 

@@ -117,7 +117,7 @@ class AnswerSheet:
 
 
 def merge_gathered(repository: Repository, buckets: Sequence[Bucket], gathered: Gathered) -> Merged:
-    """Find the answer to every tuple; write the answers, and write and sync runs."""
+    """Answer every tuple; write the answers, and sync new runs."""
     path = repository.directory / ANSWERS
     sheet = AnswerSheet(repository.files, path, repository.kind.value) if gathered.asks else None
     states: list[BucketState] = []

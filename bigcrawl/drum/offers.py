@@ -121,7 +121,7 @@ class OfferLog:
             self.write()
 
     def write(self) -> None:
-        """Write the tuples that are not in the file yet, without syncing it."""
+        """Write the pending tuples, without syncing."""
         if not self._pending:
             return
         data, count = self._encode(), sum(len(tuples.keys) for tuples, _ in self._pending)

@@ -74,7 +74,7 @@ class RunInfo(NamedTuple):
 
 
 class Bounds(NamedTuple):
-    """Bounds on a run to be written: the most keys it may have, the least first key, and the greatest last one."""
+    """Bounds on a run to be written: on its number of keys, its first and its last key."""
 
     keys: int
     first: int

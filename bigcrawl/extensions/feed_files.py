@@ -1,4 +1,4 @@
-"""The durability of feeds after kill -9, and the continuation of an earlier run's file."""
+"""Says which items of a feed kill -9 loses, and makes feeds continue an earlier run's file."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _NAMED_BY_TIME = re.compile(r"%\((batch_)?time\)")
 
 
 def shortfall(storage: type, exporter: type, options: Mapping[str, Any]) -> str:
-    """Return the loss of a feed at kill -9, worded to follow its name; empty if all items stay readable."""
+    """Return what a feed loses at kill -9, as text that follows its name; empty if nothing."""
     from scrapy import exporters  # and pydantic with them, which a crawl without feeds does not need
 
     if issubclass(storage, BlockingFeedStorage):
@@ -55,8 +55,8 @@ def begin(slot: FeedSlot) -> None:
 def go_on(slot: FeedSlot, *, alone: bool) -> None:
     """Make a feed that is about to be opened keep the items of earlier runs.
 
-    Nothing must have been exported to `slot`. `alone`: no other node can be writing. Raises ConfigError if the feed's
-    storage can only replace whole files.
+    Nothing may have been exported to `slot` yet. `alone` says that no other node can be writing. Raises ConfigError if
+    the feed's storage can only replace whole files.
     """
     storage = slot.storage
     if isinstance(storage, FileFeedStorage):
@@ -119,7 +119,7 @@ def cut_torn_line(path: Path, *, quoted: bool) -> int:
 
 
 def _go_on_in_columns(slot: FeedSlot, path: Path) -> None:
-    """Omit the header, which is in the file. Use its columns, unless the feed sets its own."""
+    """Omit the header, which the file has. Use the file's columns, unless the feed sets its own."""
     options = slot.feed_options
     if options["item_export_kwargs"]:  # the project's own CSV format
         return

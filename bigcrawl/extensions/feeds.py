@@ -1,7 +1,7 @@
 """Feeds whose items survive kill -9: a page counts as fetched once the kernel has its items.
 
-Scrapy buffers items. The pump acknowledges ended pages some ten times a second, and calls `flush` before. docs/items.md
-says which feeds keep their items.
+Scrapy buffers items. So `flush` is called before finished pages are acknowledged, about ten times a second.
+docs/items.md says which feeds keep their items.
 
 When the disk is full:
 
@@ -10,9 +10,9 @@ When the disk is full:
 | flushed | the crawl begins; the last waiting item is written | items are exported as they come |
 | stuck | a write fails, which is logged once | nothing is fetched or acknowledged; each pump retries |
 
-A pipe that nothing reads any more ends the crawl: it never gets room.
+A pipe whose reader has gone ends the crawl, because it will never take more.
 
-A crawl that continues appends, even with `-O`: see 0051.
+A resumed crawl appends, even with `-O`: see docs/decisions/0051.
 """
 
 from __future__ import annotations
@@ -101,11 +101,11 @@ class FeedExporter(ScrapyFeedExporter):
 
     @property
     def is_stuck(self) -> bool:
-        """Whether a feed cannot be written; no page may be fetched meanwhile."""
+        """Whether a feed cannot be written. Meanwhile no page may be fetched."""
         return self._is_stuck
 
     def flush(self) -> bool:
-        """Write all exported items to the kernel. False: the disk is full, and nothing may be acknowledged."""
+        """Write all exported items to the kernel. Return False if the disk is full: then acknowledge nothing."""
         if not self._has_unflushed:
             return True
         try:
@@ -125,7 +125,7 @@ class FeedExporter(ScrapyFeedExporter):
         return True
 
     async def close_spider(self, spider: Spider) -> None:
-        """Close the feeds; pages whose items did not fit are fetched again."""
+        """Close the feeds. Pages whose items could not be written will be fetched again."""
         if not self.flush() and self._waiting:
             logger.error(
                 "%(count)d items found no room in the feeds; their pages were not acknowledged and are fetched again",

@@ -65,7 +65,7 @@ class LogFormatter(ScrapysFormatter):
 
 
 def is_heard(logger: logging.Logger, level: int) -> bool:
-    """Whether a handler of the logger or of its ancestors takes records of a level."""
+    """Return whether a handler of the logger or its ancestors takes records of a level."""
     if not logger.isEnabledFor(level):
         return False
     at: logging.Logger | None = logger

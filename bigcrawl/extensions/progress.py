@@ -96,7 +96,7 @@ class Progress:
         print(plain_lines(table), file=sys.stderr if has_items else sys.stdout)
 
     async def _report(self, frontier: Frontier, row: Row | None) -> None:
-        """Update the row every second. If the log is not above it, also log a line now and then."""
+        """Update the row every second. If the log goes elsewhere, also log a line now and then."""
         assert frontier.node is not None
         log_at = 0.0
         while True:

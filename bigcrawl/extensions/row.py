@@ -32,7 +32,7 @@ class _Above:
 
 
 class Row:
-    """The row, on a terminal's standard error. `has_log`: the log is written above it."""
+    """The row, on a terminal's standard error; with `has_log`, the log is written above it."""
 
     def __init__(self) -> None:
         self._bar = _Bar(bar_format="{desc}", file=sys.stderr, leave=False, dynamic_ncols=True)

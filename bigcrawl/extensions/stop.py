@@ -1,8 +1,8 @@
 """Handles a stop signal that comes while the crawl opens or closes, which Scrapy does not.
 
-While the spider opens, Scrapy's stop ends the process with its components open, so an embedded server keeps running.
-While the spider closes, the process ends halfway. With this extension, the crawl opens as far as it must, and then
-closes completely. A second signal still ends the process at once.
+If the signal comes while the spider opens, Scrapy ends the process with components open, so an embedded server keeps
+running. If it comes while the spider closes, the process ends halfway. With this extension, the crawl opens as far as
+it must, and then closes completely. A second signal still ends the process at once.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 REASON = "shutdown"
-OPEN_S = 10.0  # for a component that hangs while it opens; the frontier gives up sooner
+OPEN_S = 10.0  # how long a component may take to open; the frontier gives up sooner
 
 
 class WholeStop:

@@ -1,8 +1,8 @@
-"""Finds the base URL of a directory listing that a server sends under a URL without the directory's final slash.
+"""Finds the base of a directory listing that a server sends under a URL without the final slash.
 
 The listing's relative links lead below the directory. Browsers join them with the directory above, and find nothing.
-Nexplorer met such servers (§3.3.1), which send neither a redirect nor a base element. A listing is recognised by its
-title, which says so and has the path of the URL.
+Nexplorer met such servers (§3.3.1), which send neither a redirect nor a base element. A listing's title says so, and
+has the URL's path.
 """
 
 from __future__ import annotations

@@ -49,9 +49,9 @@ _is_density = re.compile(r"(?:\d+(?:\.\d+)?|\.\d+)(?:[eE][+-]?\d+)?x").fullmatch
 def embedded_in(
     element: str, attributes: Mapping[str, str], kinds: Iterable[str], *, is_foreign: bool
 ) -> Iterator[tuple[str, str]]:
-    """Yield the kind and the reference of everything that an element embeds, if its kind is one of `kinds`.
+    """Yield kind and reference of everything that an element embeds, of these `kinds`.
 
-    `is_foreign` says that the element is within SVG or MathML, where `xlink:href` is a link.
+    `is_foreign`: the element is within SVG or MathML, where `xlink:href` is a link.
     """
     for kind in kinds:
         value = attributes.get(ATTRIBUTES[kind].get(element, ""), "")

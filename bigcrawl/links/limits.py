@@ -1,4 +1,4 @@
-"""Limits on how much of a page is read for its links, and a record of what they left out."""
+"""Limits on reading a page for its links, and what they leave out."""
 
 from __future__ import annotations
 

@@ -50,7 +50,7 @@ def extract_links(page: Page, *, tags: Iterable[str] = tuple(LINK_ATTRIBUTES)) -
 
 
 def page_text(page: Page) -> str:
-    """Return the visible text of an HTML page for scorers, with its title, and with runs of white space as one blank.
+    """Return the visible text of an HTML page for scorers, with its title, without repeated blanks.
 
     Of a long page, only the first `TEXT_CHARS_MAX` characters, including tags, are read: they show its topic.
     """

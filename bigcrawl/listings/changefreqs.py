@@ -12,10 +12,7 @@ PERIODS_S: Final = (0, 1, _HOUR_S, _DAY_S, 7 * _DAY_S, 30 * _DAY_S, 365 * _DAY_S
 
 
 def changefreq_of(written: str, age_s: float | None) -> str:
-    """Return the word if it is a valid changefreq; else the one for the longest period within `age_s`.
-
-    `age_s` is how many seconds ago the page changed.
-    """
+    """Return a valid changefreq; else that of the longest period within `age_s`, the seconds since a change."""
     word = written.strip().lower()
     if word in CHANGEFREQS[1:]:
         return word

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     Match = Callable[[bytes, int, int], re.Match[bytes] | None]
 
 SLICE_BYTES: Final = 32 << 10
-"""How many bytes to read at a time; they hold about a thousand values."""
+"""Bytes read at a time: about a thousand values."""
 VALUE_BYTES_MAX: Final = 64 << 10
 """How much of a value is kept; no setting allows a longer URL."""
 DEPTH_MAX: Final = 256
@@ -296,9 +296,8 @@ class ListReader:
     def _take_plain_record(self, plain: re.Match[bytes]) -> bool:
         """Read an entry whose values have plain text, no prefixes and no attributes.
 
-        Return False, with nothing read, unless the value that every entry has occurs exactly once. Most entries of
-        sitemaps are
-        that simple, and are read here in a third of the time.
+        Return False, with nothing read, unless the value `first` occurs exactly once. Most entries of sitemaps are so
+        simple, and take a third of the time here.
         """
         written = plain[2].translate(None, _CONTROLS)
         found = _plain_values_in(written)

@@ -24,7 +24,7 @@ class Hints(NamedTuple):
     """Evidence of a body's encoding besides its bytes.
 
     Attributes:
-        content_type: the Content-Type header; it takes precedence over a declaration in the body.
+        content_type: the header; it precedes a declaration in the body.
         guess: returns the encoding of a body that declares none and is not UTF-8.
     """
 

@@ -101,7 +101,7 @@ def entries(body: bytes, most: int, hints: Hints = NO_HINTS) -> Generator[list[F
 
 
 def _entry(record: Record) -> FeedEntry | None:
-    """Return a record as an entry; None if it has no URL. Elements of other namespaces, such as media, do not count."""
+    """Return a record as an entry; None without a URL. Elements of other namespaces do not count."""
     said: dict[str, str] = {}
     bases: dict[str, tuple[str, ...]] = {}
     for value in record.values:

@@ -43,11 +43,11 @@ _find_urls = re.compile(rb"(?<![^\r\n\xbf])[ \t]*+((?i:https?+://)[^\r\n]*+)").f
 
 
 class SitemapEntry(NamedTuple):
-    """A location in a sitemap, with what the site says about it, as written; what is missing is empty.
+    """A location in a sitemap, with the site's claims as written, or empty.
 
     Attributes:
         is_too_long: whether the location is longer than `LOCATION_BYTES_MAX`; then it is left empty.
-        alternates: URLs of the same page in other languages, if they were asked for.
+        alternates: the same page in other languages, if asked for.
     """
 
     location: str = ""
@@ -59,7 +59,7 @@ class SitemapEntry(NamedTuple):
 
 
 def is_index(body: bytes, hints: Hints = NO_HINTS) -> bool | None:
-    """Return whether a sitemap is an index of sitemaps; None if the body is not a sitemap."""
+    """Return whether a sitemap is an index; None if it is no sitemap."""
     begin = begin_in_utf8(body, codec_of(body, hints), _ROOT_BYTES)
     reader = ListReader(begin, _SHAPE, _ROOT_TAGS, _ROOT_TAGS, 1)
     while not reader.root and not reader.is_at_end:

@@ -58,7 +58,7 @@ class PlainLines(logging.Formatter):
 
 
 def make_plain(handler: logging.Handler | None) -> None:
-    """Have a handler write plain lines, unless it does, or writes JSON, which escapes all."""
+    """Make a handler write plain lines, unless it does so already, or writes JSON, which escapes everything."""
     formatter = handler.formatter if handler is not None else None
     if handler is not None and formatter is not None and not isinstance(formatter, PlainLines):
         handler.setFormatter(PlainLines(formatter))

@@ -1,4 +1,4 @@
-"""Logs a repeated problem once, and counts its repeats: a filter of the log's handlers, for bigcrawl's own lines.
+"""Logs a repeated problem once, and counts its repeats: a filter for log handlers, for bigcrawl's own lines.
 
 Lines with the same logger, level and text are one problem; of other lines with the same template, the first `EACH_MAX`
 in a minute pass. The number of suppressed lines is logged with the first line after the minute, and at the end.
@@ -84,4 +84,4 @@ class Repeats(logging.Filter):
             key = next(iter(self._templates))
             if self._templates[key].began_s > upto_s:
                 return
-            self._templates.pop(key).sum_up(now_s)  # popped first, because its log line comes back here
+            self._templates.pop(key).sum_up(now_s)  # popped first, because the line that it logs comes here too

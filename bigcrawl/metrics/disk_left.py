@@ -16,7 +16,7 @@ STALE_S: Final = 60.0  # older answers are dropped
 
 
 class DiskLeft:
-    """Bytes that this process may still write, by directory."""
+    """Watches how many bytes this process may still write, by directory."""
 
     def __init__(self, directories: Mapping[str, Path]) -> None:
         self._directories = directories
@@ -35,7 +35,7 @@ class DiskLeft:
         self._is_over.set()
 
     def left(self) -> dict[str, float]:
-        """Return bytes by name, without disks that have not answered for `STALE_S`."""
+        """Return the free bytes by name, without disks silent for `STALE_S`."""
         since_s = time.monotonic() - STALE_S
         return {name: free for name, (when_s, free) in self._found.items() if when_s >= since_s}
 

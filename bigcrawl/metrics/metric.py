@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 class Metric:
     """One row; `name` is without the `_total` of counters.
 
-    `read` returns the number; with a label, one for each value that has any. Other `values` of the label are 0, or left
+    `read` returns the number, or if there is a label, a number for each of its values. Missing `values` are 0, or left
     out if `is_optional`. `source` is the module below `bigcrawl/` that has the number.
     """
 

@@ -30,7 +30,7 @@ def status_class(code: str) -> str:
 
 
 def ended(counts: Mapping[str, int], prefix: str, values: tuple[str, ...]) -> dict[str, float]:
-    """Return the counts of ends with this prefix, by the rest of their name; unknown ones are `other`."""
+    """Return the counts of outcomes with this prefix, by the rest of their names; unknown ones as `other`."""
     found: dict[str, float] = dict.fromkeys(values, 0)
     for counter, count in list(counts.items()):
         if counter.startswith(prefix):

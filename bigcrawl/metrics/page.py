@@ -23,7 +23,7 @@ KEPT_S: Final = 0.5  # requests within this time get the same text, which bounds
 class MetricsPage(Resource):
     """The page; `write` returns text and content type for an Accept header.
 
-    Only its first error is logged; each is answered by status 500.
+    Only the first error of `write` is logged; each is answered by status 500.
     """
 
     isLeaf = True  # noqa: N815 - Twisted's name

@@ -79,7 +79,7 @@ class LinkChecks:
     def canonical(self, links: Links, page: str = "", *, starts: bool = False) -> Iterable[str]:
         """Return a batch's URLs in canonical form, without invalid or forbidden ones, which are counted.
 
-        `page` is the URL, in any spelling, of the page with the links; `starts` says that they are start URLs instead.
+        They were found on `page`, in any spelling, or are start URLs (`starts`).
         """
         allowed, against = self._allowed(), self._rule_against(page, starts=starts)
         # Most batches need no change, known without reading each URL.
@@ -226,7 +226,7 @@ def check_scope(filters: FilterConfig, spider: Any) -> None:
     """Check that the sources of the scope exist.
 
     Raises:
-        ConfigError: the scope is a list that is empty, or the seeds are not on this machine.
+        ConfigError: the scope's list is empty, or its seeds are not here.
     """
     if filters.scope == LIST and not filters.scope_list:
         raise ConfigError("BIGCRAWL_SCOPE is list, and BIGCRAWL_SCOPE_LIST is empty: name the allowed targets of links")

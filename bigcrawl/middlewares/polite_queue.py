@@ -30,10 +30,10 @@ if TYPE_CHECKING:
 
 
 class PoliteQueue(DownloaderAwarePriorityQueue):
-    """A priority queue that hands out the requests of the host that has been due longest.
+    """Hands out requests of the host that has been due longest.
 
-    On disk it has the format of Scrapy's queue, so a job may switch between the two. Cost: O(log hosts) per request;
-    Scrapy's own queue inspects every host.
+    On disk it has the format of Scrapy's queue, so a job may switch between them. Cost: O(log hosts) per request;
+    Scrapy's queue inspects every host.
     """
 
     def __init__(self, crawler: Crawler, *args: Any, **kwargs: Any) -> None:

@@ -64,8 +64,7 @@ class MetaRefreshMiddleware(ScrapyMetaRefresh):
     """Follows a page's meta refresh, or its Refresh header.
 
     Only the beginning of a page is decoded. Scrapy's middleware decodes the whole page, and guesses its encoding: up to
-    a
-    second for 6 MB.
+    a second for 6 MB.
     """
 
     def process_response(

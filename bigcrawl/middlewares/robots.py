@@ -87,7 +87,7 @@ class RobotsMiddleware:
         return f"<RobotsMiddleware {self._cache!r} asked={len(self._asked)}>"
 
     async def process_request(self, request: Request) -> Request | None:
-        """Let a request pass if its authority's rules allow it; otherwise end it, or put it off."""
+        """Let a request pass if its authority's rules allow it."""
         if request.meta.get(_MARK) is self._mark:
             return None
         try:
@@ -148,7 +148,7 @@ class RobotsMiddleware:
             raise closed.error or closed from None
 
     def _put_off(self, request: Request, host: str, known: KeptRules) -> Request:
-        """Return a request to be retried once its robots.txt may be reachable again, or raise to end it."""
+        """Return a request to retry once its robots.txt may be reachable, or end it."""
         throttle = throttle_of(self._crawler)
         can_wait = self._has_queue and known.is_asked_again_soon and request.callback is not NO_CALLBACK
         if throttle is not None and can_wait:

@@ -133,7 +133,7 @@ class ThrottleMiddleware:
             self._note_failure(host, 0)
 
     def request_left_downloader(self, request: Request) -> None:
-        """End the turn of the request's host: the fetch is over, whatever other middlewares do with the answer."""
+        """End the host's turn: the fetch is over, whatever other middlewares do with it."""
         if request in self._turns:
             self._end(request)
             self._fetched.add(request)

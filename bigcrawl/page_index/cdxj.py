@@ -56,7 +56,7 @@ class CdxjIndex:
         self._lines.add(cdxj_line(page, self._filename))
 
     def lines(self) -> Iterator[bytes]:
-        """Return all lines, sorted. Call it once, after the last `add`."""
+        """Return all lines, sorted. Call this once, after the last `add`."""
         return iter(self._lines)
 
     def write(self, file: BinaryIO) -> None:

@@ -3,9 +3,9 @@
 Records are sorted by digest. The first response by date keeps its body; other responses, and ``revisit`` records of
 them, are to refer to it.
 
-Bodies stay that are short, incomplete, or the original of an unchanged record. So do all bodies of one SHA-1 with
-different BLAKE2b, because anybody can publish two pages with one SHA-1. For the same reason a ``revisit`` of a record
-in none of the files stays unchanged. Check the files first, so that no body is dropped for a damaged one.
+Bodies stay that are short, incomplete, or the original of an unchanged record. So do bodies that share a SHA-1 but not
+a BLAKE2b, because anybody can publish two pages with one SHA-1. For the same reason a ``revisit`` of a record in none
+of the files stays unchanged. Check the files first, so that no body is dropped in favour of a damaged one.
 """
 
 from __future__ import annotations
@@ -32,14 +32,14 @@ _DIGEST: Final = b"sha1:"
 
 
 class _Found(NamedTuple):
-    """A record of a payload, or only the id of one that must be kept; numbers are decimal with leading zeros."""
+    """A record of a payload, or only the id of a record that must be kept; numbers have leading zeros."""
 
     digest: bytes
     kind: bytes
     date: bytes
     file: bytes
     offset: bytes
-    body: bytes  # BLAKE2b, or - of a revisit
+    body: bytes  # BLAKE2b digest, or - for a revisit
     record_id: bytes
     original: bytes  # id of the record that has its body
     target: bytes
@@ -50,7 +50,7 @@ class Copies:
         self._directory = directory
         self._found = SortedLines(directory)
         self.redirected = SortedLines(directory)
-        """``revisit`` records whose original is to lose its body; change them first."""
+        """``revisit`` records whose original will lose its body; change these first."""
         self.referred = SortedLines(directory)
 
     def __repr__(self) -> str:
@@ -107,7 +107,7 @@ class Copies:
 
 
 def by_file(lines: Iterable[bytes]) -> Iterator[tuple[int, Iterator[Reference]]]:
-    """Yield each file's number and its changes by offset, to be consumed before the next file."""
+    """Yield each file's number and its changes in order of offset; use them up before the next file."""
     for number, group in groupby(lines, lambda line: line.partition(b" ")[0]):
         yield int(number), map(_reference_of, group)
 

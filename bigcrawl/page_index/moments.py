@@ -19,7 +19,7 @@ def to_ms(date: bytes) -> int | None:
 
 @lru_cache(16)
 def _to_seconds(date: bytes) -> int | None:
-    """Cached, because each second has many pages."""
+    """Return a date's time, cached: a second has many pages."""
     try:
         return int(datetime.strptime(date.decode(), "%Y-%m-%dT%H:%M:%S").replace(tzinfo=UTC).timestamp())
     except ValueError:

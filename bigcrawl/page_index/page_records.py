@@ -26,7 +26,7 @@ _find_types = re.compile(rb"^content-type[ \t]*+:([^\r\n]*+)", re.IGNORECASE | r
 class PageRecord(NamedTuple):
     """A capture: an answer of a server, with its request and notes if they are in the file. Field names are lower-case.
 
-    `offset` and `size` are those of its gzip member. `status` is 0 without an HTTP message, `body_bytes` -1 if unknown.
+    `offset` and `size` are those of the gzip member. `status` is 0 without an HTTP message, `body_bytes` -1 if unknown.
     """
 
     kind: bytes
@@ -40,7 +40,7 @@ class PageRecord(NamedTuple):
     notes: dict[bytes, bytes]
     body: bytes = b""
     media_type: str = ""
-    """As sent, or else by the first bytes; empty if unknown."""
+    """The type as sent, or else by the first bytes; empty if unknown."""
 
 
 def page_records(path: Path, *, has_bodies: bool = False) -> Iterator[PageRecord]:

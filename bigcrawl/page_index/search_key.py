@@ -30,7 +30,7 @@ _nested_escape = re.compile(rb"%(?:25)+")
 _match_address = re.compile(rb"[0-9]{1,20}|(?:[1-9][0-9]{0,10}|0[0-7]{0,11})(?:\.[0-9]{1,11}){1,3}").fullmatch
 _HOST_BYTES_MAX: Final = 1024  # converting a longer one would take quadratic time
 _SAFE: Final = rb"""!"$&'()*+,-./:;<=>?@[\]^_`{|}~"""
-_ROUNDS: Final = 64  # honest URLs need two
+_ROUNDS: Final = 64  # genuine URLs need two
 _DEFAULT_PORTS: Final = {b"http": b"80", b"https": b"443"}
 # A directory that is a session of ASP.NET.
 _PATH_SESSIONS: Final = tuple(
@@ -57,7 +57,7 @@ _QUERY_SESSIONS: Final = tuple(
 
 
 def search_key(url: bytes) -> bytes:
-    """Return the key of a URL, any bytes: ASCII, and never empty. Takes at most 50 ms for one of 64 KiB."""
+    """Return the key, ASCII and never empty, of a URL of any bytes. Takes at most 50 ms for 64 KiB."""
     plain = _match_plain(url)
     if plain is None:
         return _general_key(url)

@@ -18,14 +18,14 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 STALL_S: Final = 300.0
-"""A process without progress gives up."""
+"""A process gives up after this long without progress."""
 STOP_S: Final = 5.0
 
 
 class UploadError(TransientStoreError):
     """A process could not upload all files.
 
-    `at` is the last file that it tried. `refused` is empty if too many files in a row were refused.
+    `at` is the last file that it tried. `refused` has the refused files, or none if too many in a row were.
     """
 
     def __init__(self, reason: str, at: str = "", refused: Sequence[str] = ()) -> None:
@@ -97,7 +97,7 @@ class UploadProcess:
         self._complaint.close()
 
     def stop(self) -> bool:
-        """End the process; False if a hung disk or mount still holds it."""
+        """End the process; return False if a hung disk or mount still holds it."""
         for end in (self._process.terminate, self._process.kill):
             end()
             try:

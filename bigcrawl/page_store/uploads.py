@@ -1,4 +1,4 @@
-"""Uploads WARC files. Each is removed here only once the store has it, complete and compared."""
+"""Uploads WARC files. A local file is removed only once the store has it, complete and compared."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class Uploaded(NamedTuple):
 class Uploads:
     """The uploads of a directory's files, which need their `required` indexes first.
 
-    `at` is the last file that was tried; `refused` is empty if too many files in a row were refused.
+    `at` is the last file that was tried; `refused` has the refused files, or none if too many in a row were.
     """
 
     def __init__(
@@ -94,7 +94,7 @@ class Uploads:
         return done
 
     def upload(self, path: Path) -> Uploaded | None:
-        """Upload a WARC file with its indexes; None if it is locked, gone, or not indexed yet."""
+        """Upload a WARC file with its indexes; return None if it is locked, gone, or not indexed yet."""
         if not self._is_indexed(path):  # without locking it, which would stop an indexer
             return None
         with locked(path) as is_ours:

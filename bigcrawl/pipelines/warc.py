@@ -274,7 +274,7 @@ class WarcPipeline:
         self._shipping.look()
 
     def _note_indexed(self, indexed: Indexed) -> None:
-        """Note that an index was made; called in the indexer's thread, which must not change stats."""
+        """Count an index. Called in the indexer's thread, which must not change stats."""
         self._indexed += 1
         self._shipping.look()
 

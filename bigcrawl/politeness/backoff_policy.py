@@ -25,7 +25,7 @@ NO_WORD = frozenset({"error:other"})
 """Our own errors, which say nothing about the host."""
 
 FREE_TRIES_MAX = 3
-"""How many of a URL's failures may be free because another URL of the host had already failed."""
+"""A URL's free failures, after another URL of the host had already failed."""
 
 _SECONDS = re.compile(r"[0-9]{1,18}")
 
@@ -42,8 +42,7 @@ class Backoff(NamedTuple):
     """The back-off after one failure; `exchange_urls` lengthens it by the failures in a row, which Redis counts.
 
     `jitter`, in thousandths, keeps hosts that failed together from being tried again together. With a `failures_max` of
-    0,
-    no host is retired.
+    0, no host is retired.
     """
 
     first_ms: int
@@ -60,8 +59,7 @@ def backoff(policy: BackoffPolicy, jitter: float, retry_after_ms: int = 0) -> Ba
     """Return the back-off of a host that has failed.
 
     `jitter`, from 0 to 1, lengthens the back-off by up to a half. If the host sent a `retry_after_ms`, that is the
-    first
-    wait.
+    first wait.
     """
     first_ms = retry_after_ms or policy.first_ms
     longest_ms = max(policy.longest_ms, retry_after_ms)
@@ -69,9 +67,9 @@ def backoff(policy: BackoffPolicy, jitter: float, retry_after_ms: int = 0) -> Ba
 
 
 def retry_after_ms(value: str, date: str, now_ms: int, longest_ms: int) -> int:
-    """Return the wait that a Retry-After header asks for; 0 if its date is past or its value invalid.
+    """Return the wait that a Retry-After header asks for; 0 if past or invalid.
 
-    A Retry-After date is compared with the response's own `date`, which shows the host's clock, or else with `now_ms`.
+    A date is compared with the response's own `date`, the host's clock, or else with `now_ms`.
     """
     value = value.strip()
     if _SECONDS.fullmatch(value):

@@ -145,7 +145,7 @@ class DnsCache:
         return None if since_ms is None else self._clock.monotonic_ms() - since_ms
 
     def use_store(self, store: AnswerStore) -> None:
-        """Look for answers in a store before asking the resolver, and share the resolver's answers there."""
+        """Ask a store before the resolver, and share the resolver's answers there."""
         self.store = store
 
     def drop_store(self, store: AnswerStore) -> None:

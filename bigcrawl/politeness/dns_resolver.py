@@ -2,8 +2,7 @@
 
 The hosts file is read first, and `localhost` is this machine (RFC 6761). resolv.conf's search list is ignored, and of
 nsswitch.conf only files and DNS apply. The second address family is asked for only if the host has no address of the
-first and the
-setting allows it.
+first and the setting allows it.
 """
 
 from __future__ import annotations

@@ -56,7 +56,7 @@ class DueOrder:
     def first(self, now_ms: int, is_free: Callable[[str], bool]) -> str | None:
         """Return the host that has been due the longest, or None. The host keeps its place.
 
-        `is_free` returns whether the host also has no request under way that does not make it busy.
+        `is_free` returns whether a host that is not busy has no request under way either.
         """
         for host in [aside for aside in self._aside if is_free(aside)]:
             due_ms = self._due_ms(host)

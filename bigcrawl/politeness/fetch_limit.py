@@ -43,10 +43,10 @@ WINDOW_MS = 500
 """The shortest window. A window also lasts at least the typical time."""
 
 HOSTS_MIN = 30
-"""The typical time is known only if at least this many hosts have answered."""
+"""The typical time is known once this many hosts have answered."""
 
 WINDOWS_MIN = 3
-"""After this many crowded windows there is congestion; large pages, or a pause of the process, crowd fewer."""
+"""Crowded windows that mean congestion; large pages, or a pause of the process, crowd fewer."""
 
 PATIENCE_MS = 2_000
 """How long to wait for answers from enough hosts. Then the limit rises, unless there is a sign of congestion."""
@@ -68,7 +68,7 @@ CONNECT_MS_MAX = 3_000
 """Opening a connection counts as at most this long: the system resends lost packets after one second, then two."""
 
 LATE_MS = 400
-"""If the mean time between two calls of `look` is longer, the loop, and so the CPU, is too busy for conclusions."""
+"""Mean time between two calls of `look` above which loop and CPU are too busy for conclusions."""
 
 _CONNECTING_MS = QUEUE_MS // 2  # congestion delays connects by at least this
 _PROBED = 8  # while hosts seem slow, one of this many requests opens a new connection
@@ -94,7 +94,7 @@ class FetchLimit:
     """The limit of one node, between `least` and `most`.
 
     Attributes:
-        limit: how many fetches may run now, not counting those that hang.
+        limit: fetches that may run now, besides those that hang.
         is_crowded: whether the limit was cut and has not reached `most` since.
         typical_ms: how long answers took recently, as the median over hosts; 0 until known.
     """

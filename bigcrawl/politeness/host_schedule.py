@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from bigcrawl.politeness.throttle_policy import DelayPolicy
 
 HOSTS_KEPT = 100_000
-"""How many hosts to remember, about 250 bytes each; more only while more than this rest."""
+"""Hosts remembered, about 250 bytes each; more only while more rest."""
 
 
 @dataclass(slots=True)
@@ -112,7 +112,7 @@ class HostSchedule:
     def fail(self, host: str, now_ms: int, jitter: float, retry_after_ms: int = 0) -> int:
         """Record a failure of the host's server, or its request to wait. Return how long the host rests now, in ms.
 
-        If `retry_after_ms`, which the caller caps, is above 0, the back-off starts with it.
+        If above 0, `retry_after_ms`, capped by the caller, starts the back-off.
         """
         kept = self._touched(host)
         kept.failures += 1

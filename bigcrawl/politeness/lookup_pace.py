@@ -11,7 +11,7 @@ from collections import OrderedDict
 from typing import Any
 
 PLDS_KEPT = 20_000
-"""How many PLDs to remember. A forgotten PLD starts again with a full minute's look-ups."""
+"""PLDs remembered. A forgotten one starts with a full minute's look-ups."""
 
 TURNS_KEPT = 100_000
 MINUTE_MS = 60_000

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 RULES_KEPT = 20_000
 RULES_CHARS_KEPT = 16 << 20
-"""Limit on all kept rules together: a robots.txt may be 500 KiB, and some are."""
+"""Limit on all kept rules: some robots.txt files have 500 KiB."""
 
 
 ATTEMPT_FIRST_MS = 10_000

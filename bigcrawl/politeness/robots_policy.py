@@ -164,7 +164,7 @@ class RobotsRules:
 
     @property
     def chars(self) -> int:
-        """The length of all lines, which is nearly the memory that the rules take."""
+        """The length of all lines, nearly the rules' memory."""
         return sum(map(len, self._lines))
 
     def forbidding_line(self, url: str) -> str:

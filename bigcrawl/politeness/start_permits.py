@@ -1,6 +1,6 @@
-"""A node's unused permits to start a fetch, which keep the crawl to its speed.
+"""A node's unused permits to start a fetch.
 
-Redis has the crawl's speed, and grants start times in advance (`grant_starts.lua`). A fetch may start at the time of
+Redis keeps the crawl's speed, and grants start times in advance (`grant_starts.lua`). A fetch may start at the time of
 the oldest permit. A permit not used in time is returned to Redis.
 """
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from bigcrawl.politeness.speed_plan import Speed
 
 HORIZON_MS = 500
-"""How far ahead permits are requested, so that those left over after a change of the speed are soon used up."""
+"""How far ahead permits are requested. Those left over after a change of speed are soon used up."""
 
 ASK_MS = 200
 KEPT_MS = 500
@@ -80,7 +80,7 @@ class StartPermits:
         self._starts.extend(first_ms + step_ms * at for at in range(paid, count))
 
     def note_ended(self, body_bytes: int) -> None:
-        """Record the size of a fetched body, and charge the difference from the mean that was charged at the start."""
+        """Record a body's size, and charge its difference from the mean, which was charged at the start."""
         self._debt_bytes += body_bytes - self.body_bytes
         self.body_bytes = max(1.0, (1 - _WEIGHT) * self.body_bytes + _WEIGHT * body_bytes)
 
@@ -105,12 +105,12 @@ class StartPermits:
 
     @property
     def page_ms(self) -> float:
-        """The time that the limit on pages a second allots to each start in the whole crawl; 0 without such a limit."""
+        """The whole crawl's time for a start, by the limit on pages a second; 0 without one."""
         return 1000 / self.speed.pages
 
     @property
     def bytes_ms(self) -> float:
-        """The time that the limit on bytes a second allots to each start; 0 without such a limit."""
+        """The time for a start, by the limit on bytes a second; 0 without one."""
         return 1000 * self.body_bytes / self.speed.body_bytes
 
     @property

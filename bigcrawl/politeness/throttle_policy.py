@@ -18,8 +18,7 @@ def scaled_delay_ms(delay_ms: int, delay_min_ms: int, budget: float, base: int) 
 
     A host's `budget` is that of its PLD; a server's is the mean of its hosts' budgets. Only the operator's own delay is
     scaled. Once a delay has reached `delay_min_ms`, URLs are admitted faster than they are fetched, and the surplus
-    waits
-    on disk.
+    waits on disk.
 
     Source: IRLbot §6.1.
     """
@@ -32,13 +31,13 @@ BACKOFF_FIRST_MS = 60_000
 """The first wait after a failure; long enough for a server's restart."""
 
 BACKOFF_LONGEST_MS = 3_600_000
-"""The longest wait; short enough to notice on the same day, often in the same hour, that a host has recovered."""
+"""The longest wait, so that a recovered host is noticed the same day, often the same hour."""
 
 SLOW_FACTOR = 10
-"""The factor for slow hosts, as in Mercator: such a host holds a fetch slot for less than a ninth of the time."""
+"""As in Mercator: a slow host then holds a fetch slot for less than a ninth of the time."""
 
 SLOW_LONGEST_MS = 600_000
-"""The longest rest of a slow host: one large file over a slow line must not make it rest for hours."""
+"""A slow host's longest rest: one large file over a slow line must not cost hours."""
 
 # Bounds the shift, as the number of failures is unbounded: 34 years, if the first wait is a millisecond.
 _DOUBLINGS_MAX = 40

@@ -40,8 +40,7 @@ REPLY_TIMEOUT_S = 20.0
 class RedisClient:
     """Script calls in pipelines over one small pool of connections.
 
-    `in_doubt` holds the partitions with a call whose reply was lost or was an error, and which may have been carried
-    out.
+    `in_doubt` has the partitions of calls whose reply was lost or an error, but which may have been carried out.
     """
 
     def __init__(
@@ -84,7 +83,7 @@ class RedisClient:
         self._servers.take_back_acceptance()
 
     async def is_cluster(self) -> bool:
-        """Return whether the keys of a script must have one hash tag."""
+        """Return whether all keys of a script must have one hash tag."""
         if self._servers.run_id is None:
             await self.ping()
         return self._servers.is_cluster
@@ -114,7 +113,7 @@ class RedisClient:
             return await self._servers.ask_each(words)
 
     async def keys(self, pattern: str, at_once: int) -> AsyncIterator[list[bytes]]:
-        """Scan all servers. A key may appear more than once."""
+        """Yield the matching keys of all servers. A key may appear twice."""
         await self.ping()
         for pool in await self._servers.all_connections():
             cursor = b"0"
@@ -145,7 +144,7 @@ class RedisClient:
         return results
 
     async def read(self, call: Call[Any]) -> Any:
-        """Run one call that only reads; not even the crawls' time is written."""
+        """Run one call that only reads, without even writing the crawls' time."""
         [result] = await self._run_some([call], 0)
         if isinstance(result, BigcrawlError):
             raise result
@@ -216,7 +215,7 @@ class RedisClient:
                 finally:
                     self.round_trips_s += perf_counter() - since_s
                 if not self._servers.is_cluster or script_texts.key_of(some[0]) is None:
-                    self._running_time.note_answer(asked_ms)  # not for a single master: another one may be down
+                    self._running_time.note_answer(asked_ms)  # only if all masters answered
                 if raise_errors and (failed := next((r for r in replies if isinstance(r, errors.RedisError)), None)):
                     raise failed
         return replies

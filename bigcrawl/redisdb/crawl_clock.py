@@ -1,8 +1,8 @@
 """The time of the crawls on a Redis, as a node estimates it. Setting a clock does not change it (decision 0025).
 
-The node advances the time by its boot clock, and asks Redis every second (`tell_time`). It follows small differences. A
-large one means that a clock was set or stood still: the script decides which. The moments of question and answer bound
-the offset to the boot clock.
+The node advances the time by its boot clock, and asks Redis for it every second (`tell_time`). Small differences are
+followed. A large one means that a clock was set or stood still; the script decides which clock. The moments of question
+and answer bound the offset to the boot clock.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ class CrawlClock:
         return 0 if self._offset_ms is None else self._clock.monotonic_ms() + self._offset_ms
 
     def agrees(self, time_ms: int, sent_ms: int) -> bool:
-        """Return whether an answer to a question of `sent_ms` differs by less than a step and its travel time."""
+        """Return whether an answer to a question sent at `sent_ms` differs by less than a step plus its travel time."""
         least_ms, most_ms = time_ms - self._clock.monotonic_ms(), time_ms - sent_ms
         return self._offset_ms is None or least_ms - STEP_MS <= self._offset_ms <= most_ms + STEP_MS
 

@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from bigcrawl.redisdb.scripts import Value
 
 _STRINGS: Final = (str, bytes)
-CALLS_MAX = 512  # bounds the calls that a lost connection leaves in doubt
+CALLS_MAX = 512  # limits the calls that a lost connection leaves in doubt
 BYTES_MAX = 16 << 20  # sent within the reply timeout at 10 Mbit/s
 
 

@@ -24,7 +24,7 @@ def scores_of(row: Any) -> list[tuple[str, float]]:
 
 @dataclass(slots=True)
 class SortedReplies(Generic[T]):
-    """Objects by the outcome of their call: done, lost to another owner; and the first other error."""
+    """Objects sorted by the outcome of their calls: done, or lost to another owner; and the first other error."""
 
     done: list[tuple[T, Any]] = field(default_factory=list)
     lost: list[T] = field(default_factory=list)

@@ -24,7 +24,7 @@ NODE_COMMANDS: Final = (
     *("ZADD", "ZCARD", "ZCOUNT", "ZPOPMIN", "ZRANGE", "ZRANGEBYSCORE", "ZREM", "ZREMRANGEBYSCORE", "ZSCORE"),
     "ZMSCORE",
 )
-"""Without PING, INFO, SELECT, SCRIPT LOAD and EVALSHA, which a server's own error names."""
+"""The commands of scripts, except PING, INFO, SELECT, SCRIPT LOAD and EVALSHA, which a server's own error names."""
 
 
 def key_patterns(crawl: str) -> tuple[str, ...]:

@@ -1,4 +1,4 @@
-"""How long Redis is known to have run, which decides which writes it can no longer forget.
+"""Measures how long Redis is known to have run, and so which writes it can no longer forget.
 
 An answer shows that Redis ran at some moment since the question, so questions that do not overlap add up.
 """
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 GAP_MS_MAX: Final = 500
 
 FORGETTABLE_MS: Final = 3_000
-"""AOF everysec loses up to two seconds; the rest allows for two gaps."""
+"""What Redis may forget: AOF everysec loses up to two seconds; the rest allows for two gaps."""
 
 
 class RunningTime:

@@ -39,7 +39,7 @@ for i, call in ipairs(cmsgpack.unpack(ARGV[1])) do
 end
 return replies
 """
-CALLS_MAX: Final = 64  # block the server for one or two ms
+CALLS_MAX: Final = 64  # so many calls block the server for one or two ms
 BYTES_MAX: Final = 4 << 20
 _WITHOUT_KEY: Final = frozenset(("PING", "SCRIPT", "INFO"))
 # Redis reads only msgpack's old types.
@@ -65,9 +65,9 @@ def preludes(name: str) -> tuple[str, ...]:
 
 @cache
 def source_for_many(name: str) -> str:
-    """Return the text that Redis loads, which runs a script for each of several calls.
+    """Return the text that Redis loads, which runs a script once for each of several calls.
 
-    ARGV[1] is msgpack of their keys and arguments. The reply has an item, perhaps an error, for each call.
+    ARGV[1] is msgpack of the calls' keys and arguments. The reply has an item, perhaps an error, for each call.
     """
     before = "".join(_read(_PRELUDE, prelude) for prelude in preludes(name))
     text = _FOR_MANY.replace("<preludes>", before).replace("<script>", source(name))

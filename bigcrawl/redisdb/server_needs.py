@@ -51,7 +51,7 @@ async def look_at_needs(client: RedisClient, crawl_bytes: int) -> list[str]:
 
 
 def _check_role(info: dict[str, str], *, is_named_by_sentinels: bool) -> None:
-    """Refuse a replica, unless it may soon become the master."""
+    """Raise ConfigError for a replica, unless it may soon become the master."""
     if info.get("role") != "slave":
         return
     if info.get("slave_read_only", "1") == "0":

@@ -40,7 +40,7 @@ logger = logging.getLogger(__name__)
 
 SOCKET_PATH_BYTES_MAX = 107  # Linux' sun_path, without its NUL
 
-LOADING_MS_MAX = 120_000  # for reading the AOF
+LOADING_MS_MAX = 120_000  # how long reading the AOF may take
 POLL_MS = 10
 STOP_POLL_MS = 1
 
@@ -181,7 +181,7 @@ class ServerProcess:
         return is_free(self._directory / "server.lock")
 
     def _socket_path(self, record: ServerRecord | None) -> Path:
-        """Return the path, which must not change while there is a user."""
+        """Return the socket's path, which must not change while the server has users."""
         beside_data = self._directory / "redis.sock"
         if len(os.fsencode(beside_data)) <= SOCKET_PATH_BYTES_MAX:
             return beside_data

@@ -63,7 +63,7 @@ class PingAnswer(NamedTuple):
 
 
 def ping(path: Path, timeout_ms: int = PING_MS_MAX) -> PingAnswer:
-    """Return the state of the process that listens on the socket. SILENT: no answer in time."""
+    """Return the state of the process that listens on the socket; SILENT if it does not answer in time."""
     pid = 0
     try:
         with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as connection:

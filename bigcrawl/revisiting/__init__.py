@@ -1,4 +1,4 @@
-"""When to visit a page again, from its history, its site's hints and the rates of other pages.
+"""Decides when to visit a page again, from its history, its site's hints and the rates of other pages.
 
-Pure: no clock, no files, no Scrapy. Times are seconds, and rates are changes a second.
+Uses no clock, no files, no Scrapy. Times are seconds, and rates are changes a second.
 """

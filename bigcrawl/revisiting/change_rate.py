@@ -37,7 +37,7 @@ class Comparisons(NamedTuple):
 
 
 History = tuple[Comparisons, ...]
-"""By ascending octave, at most `OCTAVES_MAX`."""
+"""A page's comparisons, by ascending octave, at most `OCTAVES_MAX`."""
 
 
 def with_comparison(history: History, interval_s: int, *, changed: bool) -> History:

@@ -1,4 +1,4 @@
-"""How long a page waits for its next visit, by one of the rules in docs/guide/recrawl.md.
+"""Decides how long a page waits for its next visit, by one of the rules in docs/guide/recrawl.md.
 
 A page is assumed to change at least once in twice the time for which it was watched, so the waits of a page that never
 changes double. Source: Nexplorer §3.2 (periodic, by change); the system-design note 003 (quality beside the rate,
@@ -69,7 +69,7 @@ class RevisitPolicy:
     def soonest_s(self, wait_s: int, *, is_important: bool = False) -> int:
         """Return after how many seconds a page may be visited if its site announces a change.
 
-        An important page: after the shortest wait; others: after 1 / `TRUST` of their own.
+        For an important page, the shortest wait; for others, 1 / `TRUST` of their own wait.
         """
         if self._rule == PERIODIC:
             return wait_s

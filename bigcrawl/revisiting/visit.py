@@ -25,7 +25,7 @@ _WITHOUT_SOONEST = 1  # an older version, without `soonest_s`
 _NOT_MODIFIED = 304
 _OK = range(200, 300)
 _GONE = frozenset({301, 308, 404, 410})
-"""After any other error the page may still exist unchanged."""
+"""Statuses of a page that is gone. After other errors it may exist unchanged."""
 
 
 class VisitFormatError(BigcrawlError): ...
@@ -52,8 +52,8 @@ class Visit(NamedTuple):
         last_s: when a visit last returned or confirmed its content.
         changed_s: when its present content, or its absence, was first seen.
         due_s: the latest time of the next visit.
-        digest: of its last body, like `etag` and `modified`; empty if there were none.
-        soonest_s: the earliest time of the next visit if the site announces a change; 0: `due_s`.
+        digest: digest of its last body; empty, like `etag` and `modified`, if there was none.
+        soonest_s: the earliest time of the next visit if the site announces a change; 0 for `due_s`.
     """
 
     number: int

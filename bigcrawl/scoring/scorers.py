@@ -62,7 +62,7 @@ class KeywordScorer:
 
 
 def make_scorer(scorer: Any, topic: str) -> Scorer:
-    """Return `scorer`, an object of it, or the object at its import path; without one, a scorer of the topic's words.
+    """Return `scorer`, its instance, or the object at its import path; without one, a scorer of the topic's words.
 
     Raises:
         ConfigError: there is neither, a word is invalid, or the path leads to no callable.

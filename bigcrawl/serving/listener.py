@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-RETRY_S: Final = 10.0  # until a port is free, for instance that of an ending process
+RETRY_S: Final = 10.0  # wait for a port to become free, for instance that of an ending process
 
 
 class Listener:

@@ -60,7 +60,7 @@ class BroadSpider(scrapy.Spider):
     """Whether to follow the alternates in other languages that sitemaps name, as Scrapy's attribute says."""
 
     wrong_arguments: ConfigError | None = None
-    """The fault of its arguments; on every node, the crawl ends with it before anything is fetched."""
+    """What is wrong with the arguments; then every node ends the crawl before anything is fetched."""
 
     def __init__(
         self,
@@ -94,7 +94,7 @@ class BroadSpider(scrapy.Spider):
 
     @property
     def lacks_start_requests(self) -> bool:
-        """Whether the file of the seeds is not here. Then this node joins a crawl whose seeds another node has read."""
+        """Whether the file of seeds is missing here. Then this node joins a crawl whose seeds another node read."""
         return self._lacks_seeds
 
     async def start(self) -> AsyncIterator[Any]:
@@ -160,10 +160,10 @@ def _is_on(given: bool | str) -> bool:
 
 
 def is_seed(response: Response) -> bool:
-    """Whether no link led to it. Other pages are not unpacked to look for sitemaps: archives are large."""
+    """Return whether no link led to a page. Only seeds are unpacked to look for sitemaps: archives are large."""
     return response.request is None or not response.meta.get("depth")
 
 
 def is_html(response: Response) -> bool:
-    """Whether browsers show it as HTML: by its headers, or by its first bytes if these name no type."""
+    """Return whether browsers show a response as HTML: by its headers, or its first bytes if they name no type."""
     return type_of(dict.get(response.headers, b"Content-Type"), response.body) in HTML

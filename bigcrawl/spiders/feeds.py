@@ -1,4 +1,4 @@
-"""Feeds: what sites announce by RSS and Atom, the newest first."""
+"""Fetches what sites announce by RSS and Atom, the newest first."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class FeedsSpider(BroadSpider):
             yield Links(found, base=response.url, callback="parse_feed", changefreq="always")
 
     async def parse_feed(self, response: Response, **kwargs: Any) -> AsyncIterator[Any]:
-        """Yield the entries of a feed, and their pages as links; nothing for anything else."""
+        """Yield a feed's entries, and their pages as links; nothing for any other response."""
         hints = hints_of(response)
         if response.status != 200 or not is_feed(response.body, hints):
             return
@@ -63,5 +63,5 @@ class FeedsSpider(BroadSpider):
             yield Links((), base=response.url, left_out=LeftOut(limit=f"listing-{reading.limit}"))
 
     def parse_entry(self, response: Response, **kwargs: Any) -> Any:
-        """Make items of the page of an entry; here it is only stored. For a subclass to override."""
+        """Make items from the page of an entry. Subclasses override this; here the page is only stored."""
         return ()

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from scrapy.http import Response
 
-OWN_SHARE: Final = 0.6  # of a link's score, by its anchor and URL; the rest is by its page
+OWN_SHARE: Final = 0.6  # weight of anchor and URL in a link's score; the rest is its page's
 
 _STEPS: Final = 10  # different scores of links: each is a batch to the frontier
 

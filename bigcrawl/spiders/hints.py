@@ -13,8 +13,8 @@ DATE_CHARS_MAX: Final = 64
 DAY_S: Final = 86_400
 RAISED_MAX: Final = 9
 """The highest priority of the level *raised*; pages that a spider chose come before."""
-_STEPS: Final = ((1, 6), (7, 4), (31, 2))  # days since, priority
-_WEIGHT: Final = 6  # of a sitemap's priority, 0 to 1, above 0.5
+_STEPS: Final = ((1, 6), (7, 4), (31, 2))  # days since the change, priority
+_WEIGHT: Final = 6  # of the part of a sitemap's priority above 0.5
 
 
 def seconds_of(written: str) -> float | None:

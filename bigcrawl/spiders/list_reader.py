@@ -1,4 +1,4 @@
-"""Reads the entries of a Redis list for one node (steps 1 to 3), in batches.
+"""Reads the entries of a Redis list for one node, in batches.
 
 Redis keeps a batch under a lease until its requests are in the inboxes. If the node dies, another node queues them
 again; the seen check finds the duplicates by URL, or by entry with `dont_filter`.
@@ -40,7 +40,7 @@ PRIORITY_MAX: Final = (1 << 31) - 1
 
 
 class ListReader:
-    """Reads until the spider closes, or until a finished crawl had no entry for `max_idle_s`; 0: never."""
+    """Reads a list until the spider closes, or a finished crawl had no entry for `max_idle_s` (0: never)."""
 
     def __init__(
         self,
@@ -102,7 +102,7 @@ class ListReader:
                 await asyncio.sleep(LOOK_S)
 
     async def close(self) -> None:
-        """End the batch if it was sent; call this after the node has stopped."""
+        """End the last batch if its requests were sent; call this after the node has stopped."""
         self._end_if_sent()
         await self._source.close()
         if self._bad > BAD_SHOWN:
@@ -117,7 +117,7 @@ class ListReader:
         return node is not None and node.parts.control.discovers and not self._flow.is_ending
 
     def _is_over(self, idle_s: float) -> bool:
-        """Return whether the list was empty long enough, at least for a lease, which a dead node's batch may need."""
+        """Return whether the list was empty long enough; at least a lease, after which a dead node's batch returns."""
         node, least_s = self._frontier.node, max(self._max_idle_s, self._lease_s + 2 * LOOK_S)
         return bool(self._max_idle_s and node and idle_s >= least_s and node.progress.is_finished)
 

@@ -1,4 +1,4 @@
-"""Pages that are kept up to date: all that are reachable from the seeds, each fetched again when it is due."""
+"""Keeps all pages reachable from the seeds up to date, by fetching each again when it is due."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ class RecrawlSpider(BroadSpider):
 
     @property
     def follows_moved_pages(self) -> bool:
-        """Whether the spider itself receives permanent redirects, reports them, and follows them."""
+        """Whether the spider itself gets permanent redirects, to report and follow them."""
         return self._gives_changes
 
     async def parse(self, response: Response, **kwargs: Any) -> AsyncIterator[Any]:

@@ -47,8 +47,8 @@ class RedisMixin:
 
     Attributes:
         redis_key: the key; `%(name)s` in it is the spider's name. None: REDIS_START_URLS_KEY, else "<name>:start_urls".
-        redis_batch_size: None: 1,000 entries.
-        redis_encoding: None: REDIS_ENCODING, else UTF-8.
+        redis_batch_size: entries taken together; None for 1,000.
+        redis_encoding: None for REDIS_ENCODING, else UTF-8.
         max_idle_time: seconds without an entry after which the spider of a finished crawl is closed; 0: never. None:
             MAX_IDLE_TIME_BEFORE_CLOSE.
     """
@@ -81,7 +81,7 @@ class RedisMixin:
         so a URL that is pushed again is fetched again. An override may return a request, several, or None.
 
         Raises:
-            ValueError: the entry is neither; it is logged, counted and left out.
+            ValueError: the entry is neither; the caller logs, counts and omits it.
         """
         text = data.decode(self.redis_encoding or "utf-8").strip()
         if not text.startswith(("{", "[")):

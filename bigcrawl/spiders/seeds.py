@@ -47,7 +47,7 @@ class Seeds:
 
     @property
     def is_missing(self) -> bool:
-        """Whether they are in a file that does not exist on this machine."""
+        """Whether the seeds are in a file that is missing on this machine."""
         return bool(self.text) and not self._are_urls and not self._file.exists()
 
     @property

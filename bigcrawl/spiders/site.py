@@ -1,4 +1,4 @@
-"""Whole sites: every page of the seeds' hosts, breadth-first, with limits on depth and pages."""
+"""Fetches whole sites: every page of the seeds' hosts, breadth-first, with limits on depth and pages."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The pages in the sitemaps of sites, and no others."""
+"""Fetches the pages in the sitemaps of sites, and no others."""
 
 from __future__ import annotations
 

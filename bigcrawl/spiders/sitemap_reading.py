@@ -40,9 +40,10 @@ _NO_GZIP: Final = (OSError, EOFError, zlib.error)
 async def sitemap_links(
     response: Response, ratio_max: int, callback: str, *, follows_alternates: bool = False
 ) -> AsyncIterator[Links]:
-    """Yield the links of a sitemap, in batches by priority; nothing for anything else.
+    """Yield a sitemap's links, in batches by priority; nothing for any other response.
 
-    `ratio_max` limits the growth of a gzipped one, above 1 MiB. `callback` gets further sitemaps, `parse` the pages.
+    Above 1 MiB, `ratio_max` limits how much a gzipped one may grow. `callback` gets further sitemaps, `parse` the
+    pages.
     """
     body, limit = _unpacked(response, ratio_max)
     hints, now_s = hints_of(response), time.time()
@@ -59,7 +60,7 @@ async def sitemap_links(
 
 
 def may_be_sitemap(response: Response) -> bool:
-    """Whether it is no HTML page, or one by its header alone: many servers call a sitemap text/html."""
+    """Return whether a response is not HTML, or only by its header: many servers call a sitemap text/html."""
     is_page = type_of(dict.get(response.headers, b"Content-Type"), response.body) in HTML
     return not is_page or response.body.startswith(_GZIP) or is_index(response.body, hints_of(response)) is not None
 
@@ -71,7 +72,7 @@ def hints_of(response: Response) -> Hints:
 
 
 class EntryJoiner:
-    """Joins the URLs of a feed's entries with their bases; None: not a web address."""
+    """Joins the URL of a feed's entry with its bases; returns None if that is not a web address."""
 
     def __init__(self, feed_url: str) -> None:
         self._of_bases: dict[tuple[str, ...], Joiner] = {(): Joiner(feed_url)}
@@ -141,7 +142,7 @@ def _batches(found: Sequence[SitemapEntry], base: str, now_s: float) -> Iterator
 
 
 def _unpacked(response: Response, ratio_max: int) -> tuple[bytes, str]:
-    """Return the body of an answer of 200, and why it cannot be unpacked; gzip is known by its first bytes."""
+    """Return the unpacked body of a 200, and why it cannot be unpacked; the first bytes show gzip."""
     body = response.body if response.status == 200 else b""
     if not body.startswith(_GZIP):
         return body, ""

@@ -1,9 +1,9 @@
 """Reads and writes whole objects by name below one URL, through fsspec. An object becomes visible whole or not at all.
 
-The URL may come to name another store, such as an unmounted directory. So the store has an object as its mark. If that
-is absent, nothing is written, and nothing counts as missing. A store may hang without an error, so each call runs in a
-thread of its own, and the caller waits for a bounded time. An abandoned call may still be carried out later, so a name
-must never be used for two contents.
+The URL may come to name another store, such as an unmounted directory. So the store has a mark, without which nothing
+is written or counts as missing. A store may hang without an error, so each call runs in a thread of its own, and the
+caller waits for a bounded time. An abandoned call may still be carried out later, so a name must never be used for two
+contents.
 """
 
 from __future__ import annotations
@@ -30,9 +30,9 @@ CALLS_MAX = 64  # in progress, including abandoned ones
 
 
 class Objects:
-    """The objects below a URL. The methods block, so do not call them in an event loop.
+    """The objects below a URL. Methods block: do not call them in an event loop.
 
-    After a TransientStoreError, a write may have taken place, or may do so later.
+    After a TransientStoreError, a write may have happened, or happen later.
     """
 
     def __init__(self, url: str, *, call_s: float = CALL_S) -> None:

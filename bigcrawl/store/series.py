@@ -5,14 +5,13 @@
 
 An owner writes only below its own epoch. Names include the number of the attempt, because a write that timed out may
 complete later, and a name must never have two contents. A point is written after all objects that it needs, so a crash
-leaves complete points, and at most some objects that no point needs.
+leaves complete points and unneeded objects.
 
 A store may go back, as if restored from a backup. So a point counts only if the one before and all its objects are
 still there; otherwise the next point is written whole.
 
-A file only grows, so a point writes only its new bytes. If its last piece is not larger than the new bytes, they are
-written together, so a byte of a file of n bytes is written about log n times. Pieces in objects of which less than a
-quarter is in use are rewritten.
+A file only grows, so a point writes only its new bytes. A last piece that is not larger is merged with them, so a byte
+of a file of n bytes is written about log n times. Pieces in mostly unused objects are rewritten.
 """
 
 from __future__ import annotations
@@ -104,7 +103,7 @@ class PointSeries:
         return point.state
 
     def put(self, epoch: int, number: int, state: bytes, lengths: Mapping[str, int], read: ReadFile) -> None:
-        """Write a point, after its new pieces. If this raises a TransientStoreError, the point may exist all the same.
+        """Write a point, after its new pieces. After a TransientStoreError, the point may exist.
 
         `number` must not decrease within an epoch. `lengths` says how many bytes of each file belong to the point.
         """

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
 PART_BYTES: Final = 8 << 20
-"""How many bytes of a file to send in one request; S3 accepts 10,000 requests per file."""
+"""Bytes of one request; S3 accepts 10,000 requests per file."""
 
 _KINDS: Final = ("s3", "gs", "file")  # files become visible at once
 _PUT_OPTIONS: Final[dict[str, dict[str, object]]] = {

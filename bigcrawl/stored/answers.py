@@ -25,8 +25,7 @@ class StoredAnswers:
     """The last answer of each URL to a GET, read from disk when it is asked for.
 
     Copies have the body of their original. A damaged record makes only its own answer unreadable. Cost: 45 bytes of
-    memory
-    per stored answer, 16 per host; 0.1 ms per page.
+    memory per stored answer, 16 per host; 0.1 ms per page.
     """
 
     def __init__(self, patterns: Sequence[str]) -> None:

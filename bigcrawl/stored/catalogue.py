@@ -176,7 +176,7 @@ class Catalogue:
         return map(self._place_of, self._host_urls)
 
     def place_of_host(self, host: str) -> Place | None:
-        """Return the place of a stored answer of a host, always the same one; None if none is stored."""
+        """Return the place of one stored answer of a host, always the same; None if none is."""
         mark = self.keys.mark_of(host)
         at = int(np.searchsorted(self._hosts, np.uint64(mark)))
         if at == len(self._hosts) or int(self._hosts[at]) != mark:

@@ -154,8 +154,7 @@ class PageReader:
         """Find a copy's original by record, digest or time, or else the previous answer of its URL.
 
         Some tools omit some of these references. Without a URL, only the digest is looked up. A 304 may have the digest
-        of its
-        own empty body.
+        of its own empty body.
         """
         told = text_of(fields.get(b"warc-refers-to-target-uri", b"").strip(b"<>"))
         target = told or page.url

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 CANONICAL_VERSION = 1
 
 URL_MAX_BYTES = 8_192
-"""Common servers' limit; longer URLs are almost always traps."""
+"""The longest URL: common servers' limit; longer ones are almost always traps."""
 
 _WEB = ("http://", "https://")
 
@@ -160,7 +160,7 @@ class LinkRoom:
     url_bytes_max: int = URL_MAX_BYTES
     bytes_left: int = 1 << 62
     parser_bytes_left: int = 1 << 62
-    """For the general parser, which reads the whole base with each reference."""
+    """What the general parser may read; it reads the whole base with each reference."""
 
     too_long: int = 0
     is_used_up: bool = False
@@ -189,7 +189,7 @@ class Joiner:
     ) -> list[str]:
         """Return the canonical URLs of many references, in order and without repeats, skipping invalid ones.
 
-        `respell` returns the spelling to join of a reference that is not plain, such as one with blanks, or None.
+        For a reference that is not plain, such as one with blanks, `respell` returns the spelling to join, or None.
         """
         room = room or LinkRoom()
         longest, room_left = room.url_bytes_max, room.bytes_left

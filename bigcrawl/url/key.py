@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     KeyArray = npt.NDArray[np.uint64]
 
 UrlKey = NewType("UrlKey", int)
-"""One pair of URLs shares a key in 37 crawls of 10^9 URLs."""
+"""In 37 crawls of 10^9 URLs, about one pair of URLs shares a key."""
 
 PldKey = NewType("PldKey", int)
 

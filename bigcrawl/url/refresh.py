@@ -16,7 +16,7 @@ SECONDS_DIGITS_MAX = 9
 
 
 class Refresh(NamedTuple):
-    """An empty target is the page itself."""
+    """A parsed refresh; an empty target means the page itself."""
 
     seconds: int
     target: str

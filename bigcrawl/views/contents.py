@@ -1,6 +1,6 @@
 """Reads the files of a partition in a process that does not own the partition.
 
-The files are hard-linked first, so it does no harm if the owner deletes its own links meanwhile.
+The files are hard-linked first, so the owner may delete its own links meanwhile.
 """
 
 from __future__ import annotations

@@ -33,13 +33,11 @@ class FeatureView:
     """What one feature adds to the views; by default nothing.
 
     `said` is the result of the feature's `Feature.look_up` or `look_up_plds`; None if it knows nothing, or the files
-    are
-    not here.
+    are not here.
 
     Attributes:
-        row: the heading of the feature's verdict on a PLD; empty if it gives none.
-        wants_record: whether explaining a URL needs its record; to find that, all queues of the partition may
-            be read.
+        row: heading of the feature's verdict on a PLD, if any.
+        wants_record: whether explaining a URL needs its record, for which all queues may be read.
     """
 
     name = ""

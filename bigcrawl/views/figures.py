@@ -62,10 +62,10 @@ class Figures:
     Attributes:
         status: what `scrapy frontier status --json` prints.
         counts: the sums of all partitions' counters.
-        history: the samples of the crawl's history, column by column.
+        history: the samples, column by column.
         counted: the sum of all nodes' tallies.
         unreadable: how many nodes' tallies could not be read.
-        may_repeat: an upper bound on the number of URLs fetched twice because nodes died.
+        may_repeat: upper bound on URLs fetched twice because nodes died.
     """
 
     config: Config

@@ -80,13 +80,13 @@ class HostState(NamedTuple):
 
 @dataclass
 class InboxTrace:
-    """What inbox entries that are not merged yet say about one URL.
+    """What unmerged inbox entries say about one URL.
 
     Attributes:
         offers, forgets: ids of the entries that offer or forget the URL.
         ends: its outcomes in order, each as (entry id, value in the table `ends`).
         is_whole: whether the whole inbox was searched.
-        again: the URL as queued for its next visit, if there will be one.
+        again: the URL with its next visit, if an outcome has one.
     """
 
     offers: list[str] = field(default_factory=list)

@@ -107,8 +107,7 @@ def newest_files(
 
     It is the partition's own directory, unless the store has a newer point. That point is fetched into the directory
     `make_place()`, which the caller deletes: always the manifest, and other files if `is_wanted` accepts their names.
-    If
-    the owner deletes the point meanwhile, the next one is fetched, at most `_TRIES` times.
+    If the owner deletes the point meanwhile, the next one is fetched, at most `_TRIES` times.
     """
     directory, files = crawl.directory(partition), DiskFiles()
     if not crawl.config.store.url:

@@ -62,10 +62,10 @@ class HeldInRedis:
 
     Attributes:
         admitted: the number of the last admit batch that Redis has.
-        hot: taken URLs, and then those in back queues, in order for each host.
+        hot: taken URLs, then those in back queues, in order for each host.
         arrived: URLs in the inbox, in order.
         ends: keys and outcomes in the inbox, see `records.outcomes.VALUE`.
-        others: other fields of inbox entries, each as (name in an export, data).
+        others: other fields of inbox entries: (name in an export, data).
     """
 
     admitted: int

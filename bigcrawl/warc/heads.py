@@ -54,7 +54,7 @@ def http_head(block: bytes) -> tuple[bytes, int]:
 
 
 def head_fields(head: bytes) -> dict[bytes, bytes]:
-    """Return the fields of a head by name in lower case; of fields with one name, the first."""
+    """Return a head's fields by lower-case name; of several, the first."""
     pairs = [line.partition(b":") for line in reversed(head.split(b"\r\n"))]
     return {name.lower(): value.strip() for name, colon, value in pairs if colon}
 

@@ -47,7 +47,7 @@ class Sink(Protocol):
     def feed(self, piece: bytes) -> None: ...
 
     def end(self) -> str:
-        """Return what is wrong with the record, now that its member has ended; "" if nothing."""
+        """Return what is wrong with a complete record; "" if nothing."""
 
 
 class Unpacker(Protocol):

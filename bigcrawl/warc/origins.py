@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from bigcrawl.warc.records import Exchange
 
 ORIGINS_MAX: Final = 1 << 16
-"""How many payloads to remember, in 35 to 70 MB."""
+"""Payloads remembered, in 35 to 70 MB."""
 
 URL_CHARS_MAX: Final = 512
 """Pages with longer URLs are not remembered."""

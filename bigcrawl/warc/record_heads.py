@@ -21,8 +21,7 @@ class RecordHead(NamedTuple):
     """The beginning of one record; offset and size are those of its member.
 
     `block` begins with an HTTP head, or the fields of a note. `body` is the BLAKE2b digest of all bytes after an HTTP
-    head,
-    if wanted.
+    head, if wanted.
     """
 
     offset: int

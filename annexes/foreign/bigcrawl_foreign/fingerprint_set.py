@@ -1,4 +1,4 @@
-"""The fingerprints of pages that another crawler has fetched: its known ones without those of its queue."""
+"""The fingerprints of pages that another crawler has fetched: all that it knows, minus those of its queue."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class FetchedPrints:
     """
 
     def __init__(self, known: npt.NDArray[np.uint64]) -> None:
-        """`known` are the other crawler's fingerprints, ascending."""
+        """Take the other crawler's fingerprints, in ascending order."""
         self._known = known
         self._waiting = {scheme: array("Q") for scheme in SCHEMES}
 

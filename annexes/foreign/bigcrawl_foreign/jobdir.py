@@ -161,7 +161,7 @@ def _fifo(path: Path) -> Iterator[bytes | int]:
 
 
 def _beginning(info: Path) -> tuple[int, int]:
-    """Return chunk and offset of the first entry; the very first if the crawl was not closed."""
+    """Return chunk and offset of the first waiting entry; of the very first if the crawl was not closed."""
     try:
         number, _, offset = read_json(info.read_bytes()[:4_096])["tail"]
         return int(number), max(0, int(offset))

@@ -3,8 +3,8 @@
 It has no descriptors but its pipes; its memory, its time for an entry and the types of an entry are limited. An entry
 that exceeds a limit is an error, or kills the process, which the reader notices.
 
-An entry is its length (u32, little-endian) and its bytes. So is the answer, whose first byte is 1 before a packed dict,
-or 0 before a reason.
+An entry is sent as its length (u32, little-endian) and its bytes. So is the answer, whose first byte is 1 before a
+packed dict, or 0 before an error's reason.
 """
 
 from __future__ import annotations
@@ -94,7 +94,7 @@ def _limit() -> None:
 
 
 def serve(source: BinaryIO, sink: BinaryIO) -> None:
-    """Answer entries until the pipe is closed. SIGALRM ends the process: no Python handler runs within a pickle."""
+    """Answer entries until the pipe is closed. SIGALRM kills the process: no Python handler runs within a pickle."""
     signal.signal(signal.SIGALRM, signal.SIG_DFL)
     while len(head := source.read(LENGTH.size)) == LENGTH.size:
         data = source.read(LENGTH.unpack(head)[0])

@@ -20,14 +20,14 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 BYTES_MAX: Final = 32 << 20
-"""Memory for one sort; each graph runs two at once."""
+"""Memory for one sort; each graph needs two sorts at once."""
 _TOGETHER_MAX: Final = 1 << 17  # names, and edges, merged in memory before they are sorted
 _KEY_CHARS: Final = 16
 _SOURCE, _TARGET = b"1", b"0"
 
 
 class Node(NamedTuple):
-    """A node, numbered from 0 in the order of its name's bytes; `has_page`: it was added as a source."""
+    """A node, numbered from 0 in the order of its name's bytes; `has_page` if it was added as a source."""
 
     number: int
     name: str
@@ -43,7 +43,7 @@ class Edge(NamedTuple):
 
 
 class GraphBuilder:
-    """Call `add` first, then exhaust `nodes` once, then `edges` once. Not thread-safe.
+    """Builds a graph: call `add` first, then exhaust `nodes` once, then `edges` once. Not thread-safe.
 
     All methods raise OSError if the disk refuses. Names must have no blanks or controls, like canonical URLs and hosts.
     `directory` gets unnamed temporary files, which vanish with the process; `bytes_max` is the memory for one sort.

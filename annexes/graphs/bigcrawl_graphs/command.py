@@ -75,7 +75,7 @@ def _written(pages: StoredLinks, directory: Path, mode: int, opts: argparse.Name
 
 
 def _fill(pages: StoredLinks, graphs: dict[str, GraphBuilder]) -> None:
-    """Add the links of all pages; those of a host or PLD to itself are left out."""
+    """Add the links of all pages to the graphs, except links within the same host or PLD."""
     for url, targets in pages:
         if PAGES in graphs:
             graphs[PAGES].add(url, targets)

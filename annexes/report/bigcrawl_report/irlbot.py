@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def irlbot(of: Figures, rates: Rates) -> Section:
-    """Return the section."""
+    """Return the section with IRLbot's figures."""
     plots = [plot for plot in (_uniqueness(rates), _degree_plot(of)) if plot.x]
     return Section(
         "web",
@@ -147,7 +147,7 @@ def _percentiles(of: Figures) -> Table:
 
 
 def _uniqueness(rates: Rates) -> Plot:
-    """The share of the URLs sent that were new, against all pages so far; what a node had sent lately is not sent."""
+    """Plot which share of the URLs sent were new, by pages so far; nodes do not send recent URLs again."""
     rows = [
         (pages, round(new / (new + old), 5))
         for pages, new, old in zip(rates.levels("pages"), rates.grown("seen"), rates.grown("duplicates"), strict=True)

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 TEN_MINUTES_S: Final = 600.0
 STEPS_MIN: Final = 36
-"""Crawls shorter than six hours have shorter steps, so that their plots have this many."""
+"""The least number of steps: crawls shorter than six hours have shorter steps."""
 
 STEPS_MAX: Final = 600
 SHORTEST_S: Final = 10.0

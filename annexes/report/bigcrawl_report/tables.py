@@ -16,7 +16,7 @@ Cell = str | int | float | None
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """A column; `has_bar`: its shares are drawn too."""
+    """A column; with `has_bar`, its shares are also drawn as bars."""
 
     name: str
     kind: str = "count"

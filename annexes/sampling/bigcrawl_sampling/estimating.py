@@ -54,7 +54,7 @@ class Estimate:
     urls: Interval
     """URLs that links lead to, whatever their answer."""
     pages: Interval
-    """Those that answer with 200."""
+    """URLs that answer with 200."""
     seen: int
     """Distinct URLs that walks saw: a lower bound."""
     walks: int
@@ -115,7 +115,7 @@ class Walks:
         return weights
 
     def _sizes(self, without: int | None, walks: int) -> tuple[float, float, float, float]:
-        """Return low and high of URLs, and of pages."""
+        """Return the low and high estimates of URLs, and of pages."""
         saw = self._saw if without is None else self._saw[self._saw_group != without]
         times = np.bincount(np.bincount(saw, minlength=self.seen), minlength=3)
         seen, once, twice = float(times[1:].sum()), float(times[1]), float(times[2])

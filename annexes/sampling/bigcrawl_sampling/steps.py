@@ -23,13 +23,13 @@ class WalkStep(NamedTuple):
 
     walk: int
     step: int
-    """0 for the seed."""
+    """The number of the step, 0 for the seed."""
     asked: int
     """Key of the chosen URL."""
     found: int
     """Key of the URL that answered, after redirects."""
     is_page: bool
-    """The chosen URL itself answered 200."""
+    """Whether the chosen URL itself answered 200."""
     links: tuple[int, ...] = ()
     """Keys of the possible next URLs."""
     url: str = ""
@@ -42,7 +42,7 @@ class WalkStep(NamedTuple):
 
 
 def read_steps(lines: Iterable[str], name: str) -> list[WalkStep]:
-    """Return each step once; one fetched again after a crash counts the first time."""
+    """Return each step once; of one fetched again after a crash, the first."""
     found: dict[tuple[int, int], WalkStep] = {}
     for number, line in enumerate(lines, 1):
         if line.strip():

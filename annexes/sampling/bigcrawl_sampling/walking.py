@@ -20,7 +20,7 @@ LINKS_MAX: Final = 1_000  # of a page
 
 
 class Walking(NamedTuple):
-    """Their number, the probability that one ends at each page, and the seed of the random numbers."""
+    """The number of walks, the probability that a walk ends at each page, and the random seed."""
 
     walks: int
     restart: float
@@ -50,5 +50,5 @@ class Walking(NamedTuple):
 
 
 def choices(links: Iterable[str]) -> list[str]:
-    """Return the distinct URLs with the lowest keys, in their order."""
+    """Return the distinct URLs with the lowest keys, in the order of the keys."""
     return sorted(set(links), key=PUBLIC_KEYS.of_url)[:LINKS_MAX]

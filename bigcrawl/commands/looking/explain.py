@@ -139,7 +139,7 @@ def _outcome_text(data: dict[str, Any]) -> str:
 
 
 def _meaning_of(limit: str) -> str:
-    """Return what a limit means, as the table of stats says; there `depth` is among the reasons for dropped links."""
+    """Return what a limit means, by the table of stats, where `depth` is a reason for dropped links."""
     for key in ("bigcrawl/limits/{reason}", "bigcrawl/dropped/{reason}"):
         meaning = dict(next(stat for stat in SCRAPY_STATS if stat.key == key).values).get(limit)
         if meaning is not None:

@@ -18,7 +18,7 @@ _find_used = re.compile(rb"^used_memory:(\d+)", re.MULTILINE).search
 
 
 async def redis_bytes(crawl: OpenedCrawl) -> int:
-    """Return the memory that all of the crawl's Redis servers use, including that for other crawls."""
+    """Return the memory that all Redis servers use, for other crawls too."""
     replies = await crawl.client.ask_each_server("INFO", "memory")
     return sum(int(found[1]) for found in map(_find_used, replies) if found is not None)
 

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 EVERY_S: Final = 2.0
 EVERY_S_MIN: Final = 0.5
 SNAPSHOT: Final = (120, 60)
-"""Columns and lines of a snapshot if the output is not a terminal."""
+"""Columns and lines without a terminal."""
 
 ENDS: Final = b"qQ\x03\x04"
 

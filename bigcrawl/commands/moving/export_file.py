@@ -59,7 +59,7 @@ class LineWriter:
 
 @contextmanager
 def written(path: Path) -> Iterator[LineWriter]:
-    """Open a new export, as `new_file` does, and write the last line, which marks it as complete."""
+    """Open a new export, as `new_file` does; a last line marks it as complete."""
     with new_file(path) as writer:
         yield writer
         writer.write({"end": {"lines": writer.lines}})

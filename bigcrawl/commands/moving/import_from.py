@@ -37,7 +37,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 
 def _source(word: str) -> str:
-    """Return the word; raise ConfigError if only the annex could know it, and the annex is missing."""
+    """Return the word; raise ConfigError if only the missing annex could know it."""
     if word != EXPORT:
         load_module(_SOURCES)
     return word

@@ -117,8 +117,7 @@ class RequestSender:
         """Store the fingerprints of fetched pages: those that are `known`, in ascending order, except those `waiting`.
 
         Return the scheme of the fingerprints, one of `bigcrawl.url.scrapy_fingerprint`. An earlier import's scheme
-        replaces
-        one that is not certain; raise ConfigError if it contradicts one that is.
+        replaces one that is not certain; raise ConfigError if it contradicts one that is.
         """
         client, crawl = self._crawl.client, self._crawl.config.crawl.name
         control = self._crawl.crawl_keys.control

@@ -25,10 +25,9 @@ if TYPE_CHECKING:
 def repair_files(config: Config, words: Sequence[str], opts: argparse.Namespace) -> Result:
     """Remove the damage from complete WARC files, close the open ones of dead writers, and index them.
 
-    Open files are closed only if no files are named. Left alone are files in use; open files of other machines, whose
-    locks
-    might not be visible here, until they have not changed for a while; and complete records with a wrong digest. If the
-    disk is full, a file is unchanged, or lacks only damaged bytes.
+    Open files are closed only if no files are named. Left alone are files in use; open files of other machines until
+    they are quiet, because their locks might not be visible here; and complete records with a wrong digest. If the disk
+    is full, a file is unchanged, or lacks only damaged bytes.
     """
     repair = _Repair(config)
     were_open = [] if words else sorted(directory_of(config).glob(f"*{WARC_SUFFIX}{OPEN_SUFFIX}"))
@@ -81,7 +80,7 @@ class _Repair:
             raise
 
     def _recover(self, opened: Path, *, was_complete: bool = False) -> bool:
-        """Recover a file as the start of a node does, and index it. Return False if another process has it open."""
+        """Recover a file as a node's start does, and index it. Return False if another process has it."""
         found = recover_file(opened, remove_indexes=remove_indexes, files=self._files, was_complete=was_complete)
         if found is None:
             return False

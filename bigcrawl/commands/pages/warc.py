@@ -42,8 +42,7 @@ def warc(config: Config, words: Sequence[str], opts: argparse.Namespace) -> Resu
     """Check WARC files, index or repair them, drop copies, move them to a store, or get a page out.
 
     Only complete files are handled, which a node never changes, so the crawl may run. But a node may write a reference
-    to
-    a body that `compact` is dropping; the next call corrects it.
+    to a body that `compact` is dropping; the next call corrects it.
     """
     verb, *rest = words
     if verb not in _VERBS:

@@ -1,8 +1,8 @@
-"""`scrapy frontier repair`, which takes damaged partitions back to their last sound state, after it has shown the loss.
+"""`scrapy frontier repair`: takes damaged partitions back to their last sound state, after showing the loss.
 
-Each manifest names an earlier one that was certainly on the disk. Redis still has everything that came after that one,
-because inboxes are trimmed one durable point late. So after a power failure, a partition goes back to that manifest in
-a new epoch, and nothing is lost. If even data known to be on the disk is gone, the number of lost URLs is shown first.
+Each manifest names an earlier one that was certainly on the disk. Redis still has everything after that, because
+inboxes are trimmed one durable point late. So after a power failure, a partition goes back to that manifest in a new
+epoch, and nothing is lost. If even confirmed data is gone, the number of lost URLs is shown first.
 
 A damaged partition has no owner, and its next owner checks all of its files before claiming it. A partition that has an
 owner is left alone, because the owner would continue to write in its own epoch.
@@ -43,10 +43,10 @@ class Plan(NamedTuple):
 
     Attributes:
         damage: a line for each damaged file.
-        refusal: why the partition cannot be repaired; empty if it can.
+        refusal: why it cannot be repaired; empty if it can.
         manifest: the number of the manifest to go back to.
         again: how many URLs are read again from the inbox.
-        lost: upper bound on the number of URLs that neither that manifest nor the inbox has.
+        lost: upper bound on URLs that neither that manifest nor the inbox has.
     """
 
     partition: int

@@ -61,7 +61,7 @@ async def change_blacklist(crawl: OpenedCrawl, entries: frozenset[str], *, add: 
 
 
 async def _write(crawl: OpenedCrawl, entries: frozenset[str], of_settings: frozenset[str], *, add: bool) -> None:
-    """Change entries, and then notify the nodes. After a removal, a finished crawl may have URLs to fetch again."""
+    """Change entries, then notify the nodes. A finished crawl may have URLs to fetch again."""
     keys = crawl.crawl_keys
     rows: list[tuple[str | bytes, ...]] = []
     for entry in sorted(entries):

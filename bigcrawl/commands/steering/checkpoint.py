@@ -45,8 +45,7 @@ def checkpoint(config: Config, words: Sequence[str], opts: argparse.Namespace) -
 
     In a running crawl, every owner syncs its partitions to the disk, and to the store if there is one. If the crawl is
     stopped, the files of dead nodes are synced here, and the store is compared with their commits. Cost: a few fsyncs
-    for
-    each partition; two to four seconds, or as long as the store takes.
+    for each partition; two to four seconds, or as long as the store takes.
     """
     if not opts.timeout > 0:
         raise ConfigError(f"--timeout is {opts.timeout:g}; must be more than 0 seconds")

@@ -44,7 +44,7 @@ def _change(config: Config, words: Sequence[str], *, on: bool) -> Result:
 
 
 def _hint(name: str) -> str:
-    """Return a hint that a name without a dot was taken for a host: it may be the misspelled name of a node."""
+    """Return a hint that a name without a dot, perhaps a misspelled node, was taken for a host."""
     return "" if set(name) & set(" .:") else ", as a host; no node of this name runs"
 
 

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from bigcrawl.scheduler.records.held import HeldUrl
 
 SENT_MAX: Final = 1 << 16
-"""How many contents to remember as already sent, or as too short for a sketch; about 8 MB."""
+"""Contents remembered as sent, or as too short for a sketch; about 8 MB."""
 
 UNSKETCHED_BYTES_MAX: Final = 1 << 19
 """Bytes that may wait to be sketched. The last page may exceed this by the 64 KiB that are read of a page."""
@@ -96,7 +96,6 @@ def _keep_memory() -> None:
     """Make the C library keep the memory of freed arrays, instead of mapping it anew for each batch of sketches.
 
     glibc keeps freed blocks that are smaller than the largest one freed so far. The block freed here is never written
-    to,
-    so it takes no memory.
+    to, so it takes no memory.
     """
     np.empty(_KEPT_BYTES, dtype=np.uint8)

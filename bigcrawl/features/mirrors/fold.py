@@ -190,9 +190,8 @@ def find_shared(tables: Tables, counted: Rows) -> list[Hint]:
 def only_sampled(tables: Tables, rows: TableRows) -> TableRows:
     """Return the imported rows of the table `mirrors` that agree with the samples recorded here.
 
-    If this crawl had already counted samples of a PLD, it kept its own record of them, and then nothing would ever
-    correct
-    an imported verdict that contradicts the record.
+    If this crawl had counted samples of a PLD before, it kept its own record, and nothing would ever correct an
+    imported verdict that contradicts it.
     """
     if rows.values is None:
         return rows

@@ -2,8 +2,7 @@
 
 One of `SAMPLED_IN` contents, chosen by its key and a secret of the crawl, is a sample. Partitions compare the samples
 of PLDs (`rows`); a lost row counts as a sample that is not shared. Of two PLDs, the one whose in-degree lies in a
-higher octave is greater; in the same octave, the one with the larger
-key.
+higher octave is greater; in the same octave, the one with the larger key.
 
     free   -> mirror   at least `share` of the `WINDOW` samples up to the last shared one are shared, and one more is
     mirror -> free     less than three quarters of that are shared, or shared ones vouch for no more
@@ -34,10 +33,10 @@ if TYPE_CHECKING:
 
 SAMPLED_IN: Final = 4
 WINDOW: Final = 64
-"""How many samples are weighed together; they come from about 256 pages."""
+"""Samples weighed together, from about 256 pages."""
 
 LEAST: Final = 16
-"""How many samples the first verdict needs; they come from about 64 pages."""
+"""Samples before the first verdict, from about 64 pages."""
 
 SILENT: Final = 32
 """A mirror is freed after this many samples for which no shared one vouches; shared ones are reported in seconds."""

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from bigcrawl.features.revisits.settings import RevisitConfig
 
 PAGES_MAX: Final = 1 << 17
-"""How many pages to remember, about 15 MB; the oldest are forgotten first."""
+"""Pages remembered, about 15 MB; the oldest are forgotten."""
 
 
 class ListedPages(BoundedDict[int, int]):

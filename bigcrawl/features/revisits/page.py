@@ -1,7 +1,7 @@
 """Plans the next visits to this node's URLs (steps 11 to 14 of a URL's life).
 
-A URL visited before that now ends without an answer is visited again: its host may only be closed for the moment. A URL
-that was never a page, or that may kill nodes, is not.
+A URL visited before that now ends without an answer is visited again: its host may only be closed. A URL that was never
+a page, or may kill nodes, is not.
 """
 
 from __future__ import annotations

@@ -18,7 +18,7 @@ TIGHTEST_MAX: Final = 20
 
 
 class NamedGap(NamedTuple):
-    """A gap between two fetches from the host, server or space `name`, and the gap that was due, in ms."""
+    """A gap between two fetches from one host, server or space, and the due gap."""
 
     name: str
     gap_ms: int

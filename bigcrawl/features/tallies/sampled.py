@@ -18,7 +18,7 @@ DEPTH_MAX: Final = 64
 
 
 class Sampled:
-    """Keeps and counts one in `2 ** depth` names; `depth` grows so that at most `names_max` are kept."""
+    """Counts one in `2 ** depth` names, at most `names_max`."""
 
     def __init__(self, names_max: int) -> None:
         self._names_max = names_max

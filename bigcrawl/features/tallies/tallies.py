@@ -48,11 +48,11 @@ class Tallies:
     """The counts of one node, or the sum of several.
 
     Attributes:
-        sizes: number of 200 answers, by the bit length of their size in bytes as transferred.
+        sizes: 200 answers, by the bit length of their transferred bytes.
         html: how many of these are HTML pages.
-        other_answers: number of answers with another status.
+        other_answers: answers with another status.
         media_types: 200 answers and their bytes, by declared media type.
-        unpacked: number of decompressed answers, from `unpacked_from` bytes to `unpacked_bytes` in all.
+        unpacked: decompressed answers, from `unpacked_from` bytes to `unpacked_bytes` in all.
         unread: answered URLs whose page was not read in full, by the limit or filter that decided so.
         servers: distinct server addresses.
         host_gaps: gaps from the end of a fetch to the next start at the same host.

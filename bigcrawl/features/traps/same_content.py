@@ -25,7 +25,7 @@ logger = logging.getLogger(__name__)
 WINDOW: Final = 64
 
 PLDS_KEPT: Final = 20_000
-"""How many PLDs' windows a node remembers, about 5 MB; the PLD fetched least recently is dropped first."""
+"""PLDs whose windows a node remembers, about 5 MB; the least recently fetched is dropped first."""
 
 _BITS: Final = 256
 

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 PLDS_KEPT: Final = 20_000
-"""How many PLDs' look-ups a node counts, about 2 MB; the least recent PLD is dropped first, so a link farm stays."""
+"""PLDs whose look-ups a node counts, about 2 MB; the least recent is dropped first, so a farm stays."""
 
 NO_SUCH_NAME: Final = "not-found"
 LABEL_BYTES: Final = 8  # 16 hexadecimal digits, a name that no real host has

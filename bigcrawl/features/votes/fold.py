@@ -1,6 +1,6 @@
-"""Votes in a partition: sums, for each of its URLs, the votes from pages, whether or not the URL was fetched.
+"""Votes in a partition: sums pages' votes for each of its URLs, fetched or not.
 
-An admitted URL carries the rank it received, so that the crawler node that fetches it knows its page's rank.
+An admitted URL carries its received rank, so that the fetching node knows its page's rank.
 """
 
 from __future__ import annotations

@@ -37,9 +37,9 @@ def observer_of(side: NodeSide) -> PageVotes | None:
 
 
 class Ballot:
-    """The URLs found on a page so far, each with the highest priority that one of its links has.
+    """The URLs found on a page so far, each with its highest priority.
 
-    A page distributes its rank at its first visit only. A page's link to itself does not count.
+    A page distributes its rank at its first visit only. A link to itself does not count.
     """
 
     __slots__ = ("_votes", "hands_on", "page", "priorities", "received")

@@ -1,7 +1,7 @@
 """The Lua scripts as typed functions that return a `Call`, which `client.RedisClient.run` executes.
 
-Only the function of its name calls a script; those of `hosts` are in `lua/hosts/`. A script's header is its contract,
-and a test compares it with the function.
+Only the function of the same name calls a script; the scripts of `hosts` are in `lua/hosts/`. A script's header is its
+contract, and a test compares it with the function.
 """
 
 from __future__ import annotations

@@ -28,7 +28,7 @@ def admit_urls(
 ) -> Call[bool]:
     """Admit batch `number` of rows (host, order, member); False if it had been admitted before.
 
-    `chosen` counts the URLs of all batches so far, `left_out` those of this batch that have ended since.
+    `chosen` counts the URLs of all batches so far, `left_out` this batch's URLs that have ended since.
     """
     flat = tuple(value for url in urls for value in url)
 

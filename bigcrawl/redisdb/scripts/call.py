@@ -31,7 +31,7 @@ class Call(NamedTuple, Generic[T]):
 
 @dataclass(frozen=True, slots=True)
 class Identity:
-    """The caller; its generation rises with each claim and reconciliation, which makes earlier calls void."""
+    """The caller. Each claim or reconciliation raises its generation, which makes earlier calls void."""
 
     node: str
     epoch: int

@@ -23,7 +23,7 @@ def tell_time(
 
 
 def check_rights(rows: Sequence[tuple[str, str]]) -> Call[list[tuple[str, str]]]:
-    """Return the rows (command, key) that are not permitted; without a key if the command never is."""
+    """Return the rows (command, key) that are not permitted, with "" as key if the command never is."""
 
     def parse(reply: list[list[bytes]]) -> list[tuple[str, str]]:
         return [(command.decode(), key.decode()) for command, key in reply]

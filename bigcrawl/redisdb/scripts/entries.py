@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 class Entry(NamedTuple):
-    """One entry of a list; `data` is None if it is too large, and JSON for the fields of a stream's entry."""
+    """An entry of a list. `data` is None if too large; of a stream's entry, its fields in JSON."""
 
     data: bytes | None
     size: int
@@ -21,7 +21,7 @@ class Entry(NamedTuple):
 
 
 class EntryBatch(NamedTuple):
-    """Entries that were taken together. `name` ends the batch, which may have been another node's."""
+    """Entries that were taken together, perhaps first by another node. Passing `name` as `ended` ends the batch."""
 
     name: str
     number: int
@@ -71,7 +71,7 @@ def _entry(data: bytes | int, score: bytes) -> Entry:
 
 
 class QueuePart(NamedTuple):
-    """Entries in the order in which they leave the queue; of too large ones, the bytes."""
+    """Entries in the order in which they leave the queue; for one that is too large, its size in bytes."""
 
     kind: str
     length: int
@@ -81,7 +81,7 @@ class QueuePart(NamedTuple):
 def read_queue(
     keys: ListKeys, rank: int, end: str, entries_max: int, bytes_max: int, entry_bytes_max: int
 ) -> Call[QueuePart]:
-    """Read entries from `rank`; `end`, left or right, is the end of a list that leaves first."""
+    """Read entries from `rank` on; `end`, left or right, is the end from which a list's entries leave."""
 
     def parse(reply: list[bytes | int]) -> QueuePart:
         kind, length, *entries = reply

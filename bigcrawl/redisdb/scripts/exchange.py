@@ -26,8 +26,8 @@ class Exchanged(NamedTuple):
 
     Attributes:
         next_due_ms: when a host of the partition is next due; -1 if no URL waits.
-        ended: the number of ended URLs that were still taken.
-        ahead: how many of `urls`, the first ones, came ahead of their hosts' turns.
+        ended: how many of the ended URLs were still taken.
+        ahead: how many of `urls`, which come first, were taken ahead of their hosts' turns.
     """
 
     now_ms: int
@@ -43,7 +43,7 @@ ANSWERS: Final = "+"
 
 
 class HostNews(NamedTuple):
-    """The news of a host at the end of a URL; "" says nothing, and is cheapest to send.
+    """What the end of a URL shows about its host; "" says nothing, and is cheapest to send.
 
     Attributes:
         health: `ANSWERS`, or why the host failed.

@@ -22,8 +22,8 @@ class DueHost(NamedTuple):
 class PartitionSums(NamedTuple):
     """The summed figures of some partitions.
 
-    `sums` are by the names of `crawl.survey.Survey`. `owners` counts the partitions with a lease of each node. `asked`
-    are the marks of the rules by which partitions withhold URLs, 0 for an unknown one.
+    `sums` has the names of `crawl.survey.Survey`. `owners` counts the partitions that each node has a lease of. `asked`
+    has the marks of the rules by which partitions withhold URLs, 0 for an unknown mark.
     """
 
     now_ms: int

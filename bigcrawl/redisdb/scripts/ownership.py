@@ -28,7 +28,7 @@ class Claim:
 
 @dataclass(frozen=True, slots=True)
 class Refusal:
-    """A refused claim. If `left_ms` is 0, repeat it with the requests that the owner had in process."""
+    """A refused claim. If `left_ms` is 0, repeat the claim with the requests that the owner had in process."""
 
     left_ms: int
     node: str

@@ -29,8 +29,8 @@ class Answer:
     Attributes:
         headers: without Date, Server, Connection and the framing's, which the server adds.
         body: before chunking, but with the Content-Encoding in `headers`.
-        bytes_per_s: of the body; 0: all at once.
-        announced_bytes: the Content-Length; None: the true length. If it is larger, the connection closes too early.
+        bytes_per_s: speed of the body; 0 to send it at once.
+        announced_bytes: the Content-Length; None for the true length. If larger, the connection closes too early.
         fault_at: bytes of the body before `fault`.
         has_own_head: Date and Server are in `headers`, or were never sent.
     """

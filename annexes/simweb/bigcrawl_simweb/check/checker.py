@@ -114,7 +114,7 @@ class Checker:
         )
 
     def _take_together(self) -> None:
-        """Take exchanges of one millisecond in the order most favourable to the crawler."""
+        """Check the exchanges of one millisecond in the order most favourable to the crawler."""
         together, self._together = self._together, []
         if len(together) > 1:
             together.sort(key=self._excusing)

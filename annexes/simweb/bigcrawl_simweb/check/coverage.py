@@ -18,10 +18,10 @@ if TYPE_CHECKING:
 
 
 class _Fetched(NamedTuple):
-    """The state of a URL; shared between URLs, to save memory.
+    """The state of a URL; URLs share equal states, to save memory.
 
     Attributes:
-        status: of the last complete answer; 0 without one.
+        status: status of the last complete answer; 0 without one.
         is_failed: whether the last answer permits a retry.
         is_faulty: whether an answer was incomplete, so that no status can be required.
     """
@@ -36,7 +36,7 @@ _UNTRIED: Final = _Fetched()
 
 
 class Coverage:
-    """Every URL of a crawl except the robots.txt files. Exchanges come in order of start."""
+    """Records every URL of a crawl except robots.txt files. Exchanges must come in order of start."""
 
     def __init__(self, rules: Rules) -> None:
         self._rules = rules
@@ -110,7 +110,7 @@ class Coverage:
         )
 
     def _judge(self, exchange: Exchange) -> None:
-        """Report the first request for a URL as at most one fault."""
+        """Record the first request for a URL, as at most one fault."""
         rules = self._rules
         host, target = exchange.host, exchange.target
         if rules.allows is not None and not rules.allows(host, target):
@@ -159,7 +159,7 @@ def _statuses(wanted: int | Expected) -> frozenset[int]:
 
 
 def _is_covered(fetched: _Fetched, wanted: int | Expected) -> bool:
-    """Whether there was an answer, or a fault for which the client is not to blame."""
+    """Return whether there was an answer, or a fault for which the client is not to blame."""
     if fetched.status or fetched.is_faulty:
         return True
     return fetched is not _UNTRIED and ABORTED_STATUS in _statuses(wanted)

@@ -121,8 +121,8 @@ class Dive:
 class Report:
     """The findings. After a faultless crawl, every tuple named in `HEADINGS` is empty.
 
-    `statuses` has the number of exchanges by status, `faults` that of incomplete answers by fault. `expected` is the
-    number of required URLs; None if any set of pages was right.
+    `statuses` counts exchanges by status, `faults` incomplete answers by fault. `expected` is the number of required
+    URLs; None if any set of pages was right.
     """
 
     requests: int

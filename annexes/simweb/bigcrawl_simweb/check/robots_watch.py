@@ -1,8 +1,8 @@
 """Checks that a host's robots.txt was received and fresh when its pages were requested.
 
-A robots.txt counts if its answer is complete and no 5xx: RFC 9309 takes a 4xx as "no rules", and the target of a 3xx
-may be in another log. One that the client broke off counts, because crawlers need not read all of a long one. A failed
-one extends the life of the previous one (RFC 9309 §2.4).
+A robots.txt counts if its answer is complete and not a 5xx: RFC 9309 takes a 4xx as "no rules", and the target of a 3xx
+may be in another log. An answer that the client broke off counts, because crawlers need not read all of a long file. A
+failed answer extends the life of the previous one (RFC 9309 §2.4).
 """
 
 from __future__ import annotations

@@ -21,20 +21,20 @@ class Rules:
     """The rules for checking a crawl; by default, only one request per host at a time.
 
     Attributes:
-        expected: canonical URL -> its status, or an `Expected` with alternatives; None: any set of pages is right.
-        port: of the URLs in `expected` and in the report.
+        expected: canonical URL -> its status, or an `Expected` with alternatives; None for any pages.
+        port: the port of the URLs in `expected` and in the report.
         host_delay_ms: minimum time between an end and the next start; with more than one connection, between starts.
-        host_delays_ms: larger delays of single hosts, such as their crawl delay.
-        pld_of: None: PLDs have no rules.
+        host_delays_ms: longer delays for individual hosts, such as their crawl delays.
+        pld_of: returns a host's PLD; None if PLDs have no rules.
         pld_connections, pld_delay_ms: as for a host, for all hosts of a PLD together.
         server_delay_ms: minimum time between two starts at one server.
-        tolerance_ms: permitted shortfall of a gap, and excess age of robots.txt.
-        retries: permitted requests per URL after failures, not for robots.txt.
-        retry_after_max_ms: cap on the Retry-After of a 429 or 503; 0: it may be ignored.
-        allows: whether host and target may be fetched; None: robots.txt is ignored.
-        robots_period_ms: minimum time between two requests for a robots.txt; 0 if hosts redirect to each other's.
+        tolerance_ms: how much too short a gap, or too old a robots.txt, may be.
+        retries: how often a URL may be requested again after failures; not for robots.txt.
+        retry_after_max_ms: cap on the Retry-After of a 429 or 503; 0 if it may be ignored.
+        allows: whether host and target may be fetched; None to ignore robots.txt.
+        robots_period_ms: minimum time between two requests for a robots.txt; 0 if hosts redirect it to one another.
         is_endless: whether host and target lie in an infinite space.
-        endless_max: maximum of fetches from infinite spaces per PLD, or per host without `pld_of`; None: any number.
+        endless_max: fetches permitted from infinite spaces per PLD, or per host without `pld_of`; None for any number.
         nofollow: canonical URLs that only nofollow links lead to.
     """
 

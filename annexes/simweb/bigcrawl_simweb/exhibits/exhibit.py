@@ -59,11 +59,11 @@ class Exhibit:
 
     Attributes:
         slug: its name in paths: letters, digits and "-", not ending in a digit.
-        lesson: the reaction of a correct crawler.
-        leads: whether it leads to the next of its `chain`, or to its proof.
+        lesson: what a correct crawler does.
+        leads: whether it leads to the next exhibit of its `chain`, or to its proof, a page that nothing else leads to.
         is_certain: whether every correct crawler finds that.
         word: the start of its proof's name, written in the page's charset.
-        chain: the number of exhibits that lead to each other before the proof.
+        chain: how many exhibits lead from one to the next before the proof.
     """
 
     slug: str

@@ -83,7 +83,7 @@ def named_by(target: str, host: int, features: frozenset[Feature]) -> tuple[Kind
 
 
 def proof_of(exhibit: Resource) -> Resource | None:
-    """Return the target of an exhibit: the next of its chain, its proof, or None."""
+    """Return what an exhibit (an unusual answer) leads to: the next one of its chain, its proof page, or None."""
     row = row_of(exhibit)
     if not row.leads:
         return None
@@ -94,7 +94,7 @@ def proof_of(exhibit: Resource) -> Resource | None:
 
 
 def exhibits_of(host: int, features: frozenset[Feature]) -> list[Resource]:
-    """Return the host's exhibits, the first of each chain."""
+    """Return the host's exhibits, of each chain the first."""
     return [Resource(host, Kind.EXHIBIT, row) for row in _rows(host % _STRIDE, features)]
 
 

@@ -60,7 +60,7 @@ def with_etag(answer: Answer, conditions: Mapping[str, str]) -> Answer:
 
 
 def is_unchanged(conditions: Mapping[str, str], changed_ms: int) -> bool:
-    """Whether to answer a conditional request with 304. If-None-Match takes precedence, RFC 9110 §13.2.2."""
+    """Return whether to answer a conditional request with 304. If-None-Match takes precedence, RFC 9110 §13.2.2."""
     tags = conditions.get("If-None-Match")
     if tags is not None:
         known = {tag.strip().removeprefix("W/") for tag in tags.split(",")}

@@ -20,14 +20,14 @@ if TYPE_CHECKING:
 
 
 class Expectation(NamedTuple):
-    """`is_certain`: all correct crawlers find the resource's links."""
+    """What to expect of a resource; `is_certain` if all correct crawlers find its links."""
 
     expected: Expected
     is_certain: bool
 
 
 class Expectations:
-    """Computes the expectation for every resource; `may_differ`: correct crawlers may find different URLs."""
+    """Computes what to expect of every resource; `may_differ` if correct crawlers may find different URLs."""
 
     def __init__(self, features: frozenset[Feature], robots: RobotsFiles, names: Names) -> None:
         self.may_differ = bool(features)

@@ -25,8 +25,8 @@ class RobotsFile:
     Attributes:
         text: the file, with `{agent}` for the agent's product token; None: there is no file.
         closes: whether a resource is forbidden to the agent.
-        crawl_delay_ms: 0: none.
-        hops: redirects on the way to it.
+        crawl_delay_ms: its crawl delay; 0 for none.
+        hops: how many redirects lead to it.
         elsewhere: whether the first redirect leads to another host.
         circles: whether the redirects never end.
         is_sure: whether all correct crawlers agree on the forbidden resources; if not, the host need not be fetched.

@@ -21,7 +21,7 @@ _FORMAT: Final = 2
 
 @dataclass(frozen=True, slots=True)
 class SavedWeb:
-    """The arguments of a web, and its port; port 0: none yet.
+    """The arguments of a web, and its port, 0 if it has none yet.
 
     Attributes:
         pages_per_host: 0 if `pages`, of all hosts together, is given instead.

@@ -296,7 +296,7 @@ class Connection:
             self._timer = self._loop.call_later(_CLOSING_S, self._lost)
 
     def _lost(self) -> None:
-        """Finish after the client has left.
+        """End open exchanges after the client has left.
 
         If a client only waited and then reset the connection, the kernel does not know when.
         """

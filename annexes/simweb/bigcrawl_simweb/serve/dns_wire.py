@@ -62,7 +62,7 @@ class Query(NamedTuple):
 
 
 def is_query(message: bytes) -> bool:
-    """Whether to answer; replies, and messages that are too short, are ignored."""
+    """Return whether to answer a message; replies and too short messages are ignored."""
     return len(message) >= _HEADER.size and not message[2] & (_REPLY >> 8)
 
 

@@ -41,7 +41,7 @@ class Incoming:
 
     @property
     def wants_more(self) -> bool:
-        """Whether to continue reading; also true when input is ignored, to notice the client's end."""
+        """Return whether to continue reading; true even when input is ignored, to notice the client's end."""
         return self._is_deaf or len(self._waiting) < _WAITING_MAX
 
     def feed(self, data: bytes, late_ms: int = 0) -> None:

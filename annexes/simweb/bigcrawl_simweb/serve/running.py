@@ -38,9 +38,9 @@ class Serving:
 
     Attributes:
         processes: all but the first are forks of it.
-        dns: address and port of the resolver, port 0: a free one; None: no resolver.
-        parent: end when the process with this id is no longer our parent.
-        has_tls: be a proxy for https, too.
+        dns: address and port of the resolver, port 0 for any free one; None for no resolver.
+        parent: a process id; serving ends when that is no longer our parent.
+        has_tls: whether to be a proxy for https, too.
     """
 
     log: Path | None = None
