@@ -36,7 +36,7 @@ CONTENTS = {
     ],
     "Operate": ["operations", "scrapyd", "containers", "commands"],
     "Reference": ["settings", "stats", "redis-keys", "file-formats", "imports", "glossary"],
-    "Design": ["architecture", "life-of-a-url", "design/sizing", "design/mutation"],
+    "Design": ["architecture", "life-of-a-url"],
     "Results": ["performance", "drum-cost", "spam"],
 }
 
@@ -44,6 +44,7 @@ CONTENTS = {
 _named = {"index", *(name for names in CONTENTS.values() for name in names)}
 CONTENTS["Guides"] += sorted({path.stem for path in Path(__file__).parent.glob("*.md")} - _named)
 CONTENTS["Guides"] += sorted({f"guide/{path.stem}" for path in Path(__file__).parent.glob("guide/*.md")} - _named)
+CONTENTS["Design"] += sorted(f"design/{path.stem}" for path in Path(__file__).parent.glob("design/*.md"))
 
 
 def add_contents(_: Sphinx, page: str, source: list[str]) -> None:

@@ -1,6 +1,7 @@
 """How many examples hypothesis tries: by default a tenth of what a test says, all in a full run, or ten times that.
 
-Each run draws others, so what a small run leaves out another one tries. `make test-fault` runs the large profile.
+A small run tries the same examples each time: whether a change is taken must not depend on chance. The other profiles
+draw new ones. `make test-fault` runs the large profile.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ _USUAL: Final = 100  # hypothesis' own number
 def register_profiles() -> None:
     """Let `--hypothesis-profile` choose one of the sizes. No test has a deadline: a busy machine takes its time."""
     for name in (SMALL, FULL, LARGE):
-        settings.register_profile(name, deadline=None, max_examples=_sized(_USUAL, name))
+        settings.register_profile(name, deadline=None, max_examples=_sized(_USUAL, name), derandomize=name == SMALL)
     settings.load_profile(SMALL)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import signal
 from typing import TYPE_CHECKING
 
@@ -103,8 +104,15 @@ def test_requests_wait_for_a_callback_that_was_renamed(tmp_path: Path) -> None:
         code = spider.read_text()
         old = code.replace("def parse(", "def parse_old(").replace("errback=", "callback=self.parse_old, errback=")
         new = code.replace("def parse(", "def parse_new(")
-        spider.write_text(old)
-        project.run(*urls, output=JSON_LINES, BIGCRAWL_MAX_PAGES=20)
+        # The next spider would give those that this run had not asked for its own callback.
+        spider.write_text(
+            old.replace("    def parse_old(", '        self.logger.info("all asked for")\n\n    def parse_old(')
+        )
+        site.hold_after(10)
+        project.start(*urls, output=JSON_LINES, BIGCRAWL_MAX_PAGES=20)
+        wait_until(lambda: "all asked for" in project.log, "the spider has asked for all")
+        site.hold_after(math.inf)
+        assert project.wait() == 0
         waiting = len(urls) - pages_of(site)
         spider.write_text(new)
         project.start(*urls, output=JSON_LINES)

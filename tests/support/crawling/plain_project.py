@@ -145,8 +145,8 @@ class NotedSite:
         visits = [visit for visit in self.visits if visit.host == host]
         return [after.start - before.end for before, after in itertools.pairwise(visits)]
 
-    def hold_after(self, pages: int) -> None:
-        """Let requests for pages wait as soon as so many more were answered, but for those that come at once.
+    def hold_after(self, pages: float) -> None:
+        """Answer `pages` more, and let further requests wait, but for those that come at once; infinity ends it.
 
         A crawl is not over then, however late it is killed.
         """
